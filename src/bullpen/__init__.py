@@ -1,0 +1,3 @@
+"""Bullpen runs coding agents and never loses a session."""
+
+__version__ = "0.1.0"

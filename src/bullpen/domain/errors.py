@@ -1,0 +1,54 @@
+"""What can go wrong, by who has to do something about it; `code` is part of the contract."""
+
+
+class BullpenError(Exception):
+    """Text for a person, in one sentence that says what to do where that helps."""
+
+    code = "internal"
+
+
+class NotFound(BullpenError):
+    code = "not_found"
+
+
+class Conflict(BullpenError):
+    """The state does not allow it."""
+
+    code = "conflict"
+
+
+class Invalid(BullpenError):
+    """The request makes no sense."""
+
+    code = "invalid"
+
+
+class Unauthorized(BullpenError):
+    """Nobody we know."""
+
+    code = "unauthorized"
+
+
+class Forbidden(BullpenError):
+    """Somebody we know, who may not."""
+
+    code = "forbidden"
+
+
+class TooMany(BullpenError):
+    """A limit is reached; it can be tried again later."""
+
+    code = "too_many"
+    retry_after = 60
+
+
+class StorageFull(BullpenError):
+    """The disk has no room for another event."""
+
+    code = "storage_full"
+
+
+class RemoteFault(BullpenError):
+    """The agent, git or the keeper broke its side."""
+
+    code = "remote_fault"

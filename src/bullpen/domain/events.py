@@ -1,0 +1,142 @@
+"""Facts, and the events they become once they have a number.
+
+A fact is what happened. The log turns it into an event: numbered, dated, never changed.
+Stored data outlives this file: fields are only added, with a default.
+"""
+
+import re
+from typing import Any, ClassVar, Self
+
+import msgspec
+from msgspec import Struct
+
+FACTS: dict[str, type["Fact"]] = {}
+
+
+class Fact(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The data of one event. `type` is its name on the wire, made from the class name."""
+
+    type: ClassVar[str] = "fact"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.type = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        FACTS[cls.type] = cls
+
+    def to_data(self) -> Any:
+        """The `data` object as it is stored and sent."""
+        return msgspec.to_builtins(self)
+
+    @classmethod
+    def from_data(cls, data: Any) -> Self:
+        return msgspec.convert(data, cls)
+
+
+class SessionStart(Fact, frozen=True, kw_only=True):
+    session_type: str
+    location_path: str
+    title: str
+    repo_id: str | None = None
+    worktree_id: str | None = None
+    on_last_disconnect: str = "keep"
+
+
+class SessionChanged(Fact, frozen=True, kw_only=True):
+    """New values of what a person may edit; None leaves a value as it was."""
+
+    title: str | None = None
+    on_last_disconnect: str | None = None
+
+
+class SessionEnd(Fact, frozen=True, kw_only=True):
+    status: str
+    reason: str
+    detail: str | None = None
+
+
+class WorkerSpawning(Fact, frozen=True, kw_only=True):
+    """A run begins: the first one makes the worker, a later one starts it again."""
+
+    worker_type: str
+    name: str
+    run: int
+    workspace: str
+    agent_id: str | None = None
+    file_path: str | None = None
+    cols: int = 80
+    rows: int = 24
+
+
+class WorkerReady(Fact, frozen=True, kw_only=True):
+    pid: int | None = None
+
+
+class WorkerExited(Fact, frozen=True, kw_only=True):
+    exit_code: int | None = None
+    signal: str | None = None
+
+
+class WorkerFailed(Fact, frozen=True, kw_only=True):
+    error: str
+    exit_code: int | None = None
+    signal: str | None = None
+    stderr: str | None = None
+
+
+class WorkerTerminated(Fact, frozen=True, kw_only=True):
+    reason: str
+
+
+class WorkerActivity(Fact, frozen=True, kw_only=True):
+    activity: str
+    why: str
+
+
+class Error(Fact, frozen=True, kw_only=True):
+    """Something a reader of the time line should know went wrong."""
+
+    message: str
+    detail: str | None = None
+
+
+class Unknown(Fact, frozen=True, kw_only=True):
+    """A fact of a newer Bullpen, kept as it was said."""
+
+    name: str
+    data: Any
+
+    def to_data(self) -> Any:
+        return self.data
+
+
+class Draft(Struct, frozen=True):
+    """A fact on its way into the log."""
+
+    fact: Fact
+    worker_id: str | None = None
+    role: str | None = None
+
+
+class Event(Struct, frozen=True):
+    """A fact with its number. Same (session, seq): same event, everywhere, for ever."""
+
+    seq: int
+    timestamp: int  # milliseconds since the epoch; never goes back within a session
+    fact: Fact
+    worker_id: str | None = None
+    role: str | None = None
+
+    @property
+    def type(self) -> str:
+        return self.fact.name if isinstance(self.fact, Unknown) else self.fact.type
+
+
+def read_fact(name: str, data: Any) -> Fact:
+    """The fact a stored event was made of; a name or a shape we do not know is kept, not refused."""
+    known = FACTS.get(name)
+    if known is None or known is Unknown:
+        return Unknown(name=name, data=data)
+    try:
+        return known.from_data(data)
+    except msgspec.ValidationError:
+        return Unknown(name=name, data=data)
