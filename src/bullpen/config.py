@@ -1,0 +1,223 @@
+"""Settings: flags over environment over config.toml over defaults, each value with its source."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .domain.errors import Invalid
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting: where it can come from and how its text becomes a value."""
+
+    name: str
+    env: str
+    default: Callable[[Mapping[str, str]], Any]
+    read: Callable[[Any], Any]
+    help: str
+    secret: bool = False
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of one server. Passed in, never looked up."""
+
+    home: Path
+    host: str
+    port: int
+    database_url: str
+    token: str | None
+    workspace_root: Path
+    idle_timeout: int
+    max_sessions: int
+    allowed_hosts: tuple[str, ...]
+    trusted_proxies: tuple[str, ...]
+    tls_certificate: Path | None
+    tls_key: Path | None
+    allow_plain_http_beyond_loopback: bool
+    log_level: str
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def token_file(self) -> Path:
+        return self.home / "token"
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls_certificate else "http"
+
+
+def _path(value: Any) -> Path:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a path")
+    return Path(value).expanduser().absolute()
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be text")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise ValueError("must be a list of names")
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def _yes_or_no(value: Any) -> bool:
+    words = {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in words:
+        raise ValueError("must be true or false")
+    return words[str(value).lower()]
+
+
+def _number(low: int, high: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise ValueError(f"must be a whole number from {low} to {high}")
+        try:
+            number = int(value)
+        except ValueError:
+            raise ValueError(f"must be a whole number from {low} to {high}") from None
+        if not low <= number <= high:
+            raise ValueError(f"must be from {low} to {high}")
+        return number
+
+    return read
+
+
+def _one_of(*words: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value in words:
+            return str(value)
+        near = difflib.get_close_matches(str(value), words, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ValueError(f"must be one of {', '.join(words)}{hint}")
+
+    return read
+
+
+def _optional_path(value: Any) -> Path | None:
+    return _path(value) if value else None
+
+
+def _default_home(env: Mapping[str, str]) -> Path:
+    data = env.get("XDG_DATA_HOME") or os.path.join(_home(env), ".local", "share")
+    return Path(data) / "bullpen"
+
+
+def _home(env: Mapping[str, str]) -> str:
+    return env.get("HOME") or str(Path.home())
+
+
+OPTIONS = (
+    Option("home", "BULLPEN_HOME", _default_home, _path, "where the data lives"),
+    Option("host", "BULLPEN_HOST", lambda _: "127.0.0.1", _text, "address to listen on"),
+    Option("port", "BULLPEN_PORT", lambda _: 7420, _number(0, 65535), "port to listen on"),
+    Option("database_url", "BULLPEN_DATABASE_URL", lambda _: "", _text, "SQLAlchemy URL; SQLite by default"),
+    Option("token", "BULLPEN_TOKEN", lambda _: None, _text, "the owner's token; made when not given", True),
+    Option(
+        "workspace_root", "AGENT_WORKSPACE_ROOT", lambda env: Path(_home(env)), _path, "sessions stay in here"
+    ),
+    Option(
+        "idle_timeout", "AGENT_SESSION_IDLE_TIMEOUT", lambda _: 30, _number(0, 10**6), "minutes; 0: never"
+    ),
+    Option("max_sessions", "AGENT_MAX_SESSIONS", lambda _: 5, _number(0, 10**6), "with a living agent"),
+    Option("allowed_hosts", "BULLPEN_ALLOWED_HOSTS", lambda _: (), _names, "more names we answer to"),
+    Option("trusted_proxies", "BULLPEN_TRUSTED_PROXIES", lambda _: (), _names, "peers whose headers count"),
+    Option("tls_certificate", "BULLPEN_TLS_CERTIFICATE", lambda _: None, _optional_path, "PEM file"),
+    Option("tls_key", "BULLPEN_TLS_KEY", lambda _: None, _optional_path, "PEM file"),
+    Option(
+        "allow_plain_http_beyond_loopback",
+        "BULLPEN_ALLOW_PLAIN_HTTP_BEYOND_LOOPBACK",
+        lambda _: False,
+        _yes_or_no,
+        "anyone on the way can read and type",
+    ),
+    Option(
+        "log_level",
+        "BULLPEN_LOG_LEVEL",
+        lambda _: "info",
+        _one_of("debug", "info", "warning", "error"),
+        "how much is logged",
+    ),
+)
+
+
+def config_file(env: Mapping[str, str]) -> Path:
+    base = env.get("XDG_CONFIG_HOME") or os.path.join(_home(env), ".config")
+    return Path(base) / "bullpen" / "config.toml"
+
+
+def load(flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None = None) -> Config:
+    """The settings in force; raises Invalid with one sentence that names the place of a mistake."""
+    env = os.environ if env is None else env
+    path = config_file(env)
+    layers = (
+        ("flag", {name: value for name, value in (flags or {}).items() if value is not None}),
+        ("environment", {option.name: env[option.env] for option in OPTIONS if env.get(option.env)}),
+        (str(path), _read_file(path)),
+    )
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for option in OPTIONS:
+        values[option.name], sources[option.name] = _pick(option, layers, env)
+    if not values["database_url"]:
+        values["database_url"] = f"sqlite:///{values['home']}/bullpen.db"
+    return Config(**values, sources=sources)
+
+
+def _pick(
+    option: Option, layers: tuple[tuple[str, Mapping[str, Any]], ...], env: Mapping[str, str]
+) -> tuple[Any, str]:
+    for source, layer in layers:
+        if option.name in layer:
+            try:
+                return option.read(layer[option.name]), source
+            except ValueError as error:
+                raise Invalid(f"{_place(option, source)} {error}") from None
+    return option.default(env), "default"
+
+
+def _place(option: Option, source: str) -> str:
+    match source:
+        case "flag":
+            return f"--{option.name.replace('_', '-')}"
+        case "environment":
+            return option.env
+        case _:
+            return f"{option.name} in {source}"
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Invalid(f"{path} is not valid TOML: {error}") from None
+    known = [option.name for option in OPTIONS]
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
+            raise Invalid(f"{path} has an unknown setting {name}{hint}")
+    return values
