@@ -1,0 +1,117 @@
+"""The measures of a terminal server: each takes a running system and returns its figures by name of row."""
+
+import random
+import subprocess
+import time
+from statistics import median, quantiles
+
+import peers
+from children.flood import arriving
+from harness.flooder import flooding
+from harness.processes import memory_bytes, settled_cpu_seconds
+from harness.shells import FLOOD_COMMAND, start_echo, start_flood
+from systems import System, Terminal
+
+MEGABYTE = 1_000_000
+Figures = dict[str, float]
+
+
+def throughput(system: System, kind: str, megabytes: int) -> Figures:
+    """From the key that starts the flood to its last byte; CPU until the servers are at rest again."""
+    blocks = blocks_of(kind, megabytes)
+    expected = blocks * arriving(kind)
+    pids = system.pids()
+    terminal = system.open()
+    start_flood(terminal, kind, blocks)
+    cpu, own_cpu, started = settled_cpu_seconds(pids), time.process_time(), time.perf_counter()
+    terminal.type(b"g")
+    received = 0
+    while received + terminal.skipped < expected:
+        received += len(terminal.read())
+    seconds, own_cpu = time.perf_counter() - started, time.process_time() - own_cpu
+    cpu = settled_cpu_seconds(pids) - cpu
+    if received != expected:
+        raise RuntimeError(f"{system.name}: {received} bytes and {terminal.skipped} skipped, not {expected}")
+    terminal.close()
+    return {
+        f"throughput {kind}": expected / seconds / MEGABYTE,
+        f"cpu {kind}": cpu / expected * 1e9,
+        f"client {kind}": own_cpu / seconds * 100,
+    }
+
+
+def bare_throughput(kind: str, megabytes: int) -> Figures:
+    """The same flood read from its pty and thrown away by a C program."""
+    blocks = blocks_of(kind, megabytes)
+    expected = blocks * arriving(kind)
+    command = [str(peers.BARE), str(expected), *FLOOD_COMMAND, kind, str(blocks)]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    received, seconds, cpu = int(answer[0]), float(answer[1]), float(answer[2])
+    if received != expected:
+        raise RuntimeError(f"bare: {received} bytes, not {expected}")
+    return {f"throughput {kind}": received / seconds / MEGABYTE, f"cpu {kind}": cpu / received * 1e9}
+
+
+def blocks_of(kind: str, megabytes: int) -> int:
+    return max(1, megabytes * MEGABYTE // arriving(kind))
+
+
+def idle_echo(system: System, keys: int) -> Figures:
+    p50, p99 = echo(system, keys)
+    return {"echo idle p50": p50, "echo idle p99": p99}
+
+
+def echo_beside_flood(system: System, keys: int) -> Figures:
+    """The same while another terminal of the same server floods another client; and how fast that one is."""
+    with flooding(system) as flood:
+        started, before = time.perf_counter(), flood.delivered
+        p50, p99 = echo(system, keys)
+        speed = (flood.delivered - before) / (time.perf_counter() - started) / MEGABYTE
+    return {"echo flood p50": p50, "echo flood p99": p99, "flood beside echo": speed}
+
+
+def echo(system: System, keys: int) -> tuple[float, float]:
+    """p50 and p99 of the milliseconds from a key to its echo, one key at a time."""
+    terminal = system.open()
+    start_echo(terminal)
+    dice = random.Random(keys)
+    samples = [press(terminal, b"%c" % (97 + n % 26), dice) for n in range(keys)]
+    terminal.close()
+    cuts = quantiles(samples, n=100)
+    return cuts[49], cuts[98]
+
+
+def press(terminal: Terminal, key: bytes, dice: random.Random) -> float:
+    time.sleep(dice.uniform(0.004, 0.012))  # uneven, so as not to run in step with a timer of the server
+    pressed = time.perf_counter()
+    terminal.type(key)
+    echoed = bytes(terminal.read())
+    milliseconds = (time.perf_counter() - pressed) * 1000
+    if echoed != key:
+        raise RuntimeError(f"typed {key!r}, got {echoed!r}")
+    return milliseconds
+
+
+def spawn(system: System, times: int) -> Figures:
+    """From asking for a terminal to the first byte its shell prints."""
+    samples, opened = [], []
+    for _ in range(times):
+        asked = time.perf_counter()
+        opened.append(system.open())
+        opened[-1].read()
+        samples.append((time.perf_counter() - asked) * 1000)
+    for terminal in opened:  # not before: closing blocks some servers, and is not what is measured
+        terminal.close()
+    return {"spawn": median(samples)}
+
+
+def idle_memory(system: System, terminals: int) -> Figures:
+    """The server's processes with that many shells at their prompt, one viewer each."""
+    opened = [system.open() for _ in range(terminals)]
+    for terminal in opened:
+        terminal.read()
+    settled_cpu_seconds(system.pids())
+    rss, pss = memory_bytes(system.pids())
+    for terminal in opened:
+        terminal.close()
+    return {"memory rss": rss / MEGABYTE, "memory pss": pss / MEGABYTE}

@@ -1,0 +1,108 @@
+"""Processes of a system under test: started in a home of their own, watched by CPU and memory, ended."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+START_SECONDS = 30.0
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """User and system time of these processes, threads that have ended included, children not."""
+    # The id of another process's CPU clock, as clock_getcpuclockid(3) makes it: nanoseconds, not 10 ms ticks.
+    return sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)
+
+
+def settled_cpu_seconds(pids: list[int]) -> float:
+    """The same once they are at rest, so that work put off until after the last byte is counted too."""
+    deadline = time.monotonic() + 5
+    before = cpu_seconds(pids)
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+        now = cpu_seconds(pids)
+        if now - before < 0.002:
+            return now
+        before = now
+    return before
+
+
+def memory_bytes(pids: Iterable[int]) -> tuple[int, int]:
+    """Resident (RSS) and proportional (PSS) memory of these processes together."""
+    rss = pss = 0
+    for pid in pids:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            name, _, rest = line.partition(":")
+            if name == "Rss":
+                rss += int(rest.split()[0]) * 1024
+            elif name == "Pss":
+                pss += int(rest.split()[0]) * 1024
+    return rss, pss
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The same plain surroundings for every server and so for every shell."""
+    return {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "SHELL": "/bin/sh",
+        "PS1": "$ ",
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+    }
+
+
+class Server:
+    """A server process with its log in `home`; leaving the block ends it."""
+
+    def __init__(
+        self, command: Sequence[str | Path], home: Path, env: dict[str, str], cwd: Path | None = None
+    ) -> None:
+        self.log = home / "log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def wait_for_port(self, port: int) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        raise RuntimeError(f"no server on its port; its log ends:\n{self.log_tail()}")
+
+    def log_tail(self) -> str:
+        return self.log.read_text(errors="replace")[-2000:]
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()

@@ -1,0 +1,29 @@
+"""What is typed into the shells under test, and how to know that it runs."""
+
+import shlex
+import sys
+from pathlib import Path
+
+from children import flood
+from systems import Terminal
+
+FLOOD_COMMAND = [sys.executable, "-I", "-S", str(Path(flood.__file__))]
+# The marker is put together by the shell, so that the echo of this line is not taken for it.
+ECHO_LINE = b"stty raw -echo; printf '@@%s@@\\r\\n' READY; exec cat\r"
+
+
+def start_flood(terminal: Terminal, kind: str, blocks: int) -> None:
+    """Leaves the flood waiting for the key that starts it."""
+    terminal.type(f"exec {shlex.join([*FLOOD_COMMAND, kind, str(blocks)])}\r".encode())
+    _wait_until_ready(terminal)
+
+
+def start_echo(terminal: Terminal) -> None:
+    terminal.type(ECHO_LINE)
+    _wait_until_ready(terminal)
+
+
+def _wait_until_ready(terminal: Terminal) -> None:
+    seen = b""
+    while not seen.endswith(flood.READY):
+        seen += terminal.read()

@@ -1,0 +1,168 @@
+"""Bullpen itself, as a browser uses it: REST to make terminals, binary frames with offsets, acknowledgements.
+
+Server and keeper count together, with recording on, as they always run.
+"""
+
+import json
+import os
+import secrets
+import signal
+import sys
+import time
+from contextlib import suppress
+from http.client import HTTPConnection
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from harness.processes import START_SECONDS, Server, environment
+from harness.websocket import BINARY, SILENCE, TEXT, WebSocket
+from systems.system import System, Terminal
+
+COMMAND = Path(sys.executable).parent / "bullpen"
+ACKNOWLEDGE_EVERY = 256 * 1024
+
+
+class OffsetTerminal(Terminal):
+    def __init__(self, system: "Bullpen", worker: str) -> None:
+        self.system = system
+        self.worker = worker
+        path = f"/ws/session/{system.session}/worker/{worker}?client={secrets.token_hex(8)}"
+        self.socket = WebSocket(system.port, path, system.headers)
+        self.attached = False
+        self.typed = 0
+        self.offset = 0
+        self.acknowledged = 0
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self.socket.send(TEXT, json.dumps(message).encode())
+
+    def type(self, data: bytes) -> None:
+        self.typed += 1
+        self._send({"type": "input", "n": self.typed, "data": data.decode()})
+
+    def read(self) -> bytes | memoryview:
+        while True:
+            opcode, payload = self.socket.receive()
+            if opcode == BINARY:
+                return self._output(payload)
+            message = json.loads(bytes(payload))
+            if message["type"] == "history" and (screen := self._history(message)):
+                return screen
+            if message["type"] in ("error", "exit"):
+                raise RuntimeError(f"the terminal said {message}")
+
+    def _output(self, payload: memoryview) -> memoryview:
+        offset = int.from_bytes(payload[:8], "big")
+        if offset != self.offset:
+            raise RuntimeError(f"output at {offset}, expected {self.offset}")
+        self.offset += len(payload) - 8
+        if self.offset - self.acknowledged >= ACKNOWLEDGE_EVERY:
+            self.acknowledged = self.offset
+            self._send({"type": "ack", "offset": self.offset})
+        return payload[8:]
+
+    def _history(self, message: dict[str, Any]) -> bytes:
+        """The first brings the screen so far; a later one stands for output we were too slow for."""
+        screen: str = "" if self.attached else message["data"]
+        if self.attached:
+            self.skipped += message["offset"] - self.offset
+        self.attached = True
+        self.offset = self.acknowledged = message["offset"]
+        return screen.encode()
+
+    def close(self) -> None:
+        self.socket.close()
+        self.system.call("DELETE", f"/api/sessions/{self.system.session}/workers/{self.worker}")
+
+
+class Bullpen(System):
+    name = "Bullpen"
+    session: str
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return None if COMMAND.exists() else f"no command at {COMMAND}"
+
+    @classmethod
+    def versions(cls) -> str:
+        return f"Bullpen {version('bullpen')}"
+
+    def start(self) -> Server:
+        token = secrets.token_hex(16)
+        self.headers = {"Authorization": f"Bearer {token}"}
+        self.data = self.home / "data"
+        self.data.mkdir(mode=0o700)
+        env = environment(self.home) | {
+            "BULLPEN_HOME": str(self.data),
+            "BULLPEN_TOKEN": token,
+            "AGENT_WORKSPACE_ROOT": "/",
+        }
+        return Server([COMMAND, "serve", "--no-open", "--port", str(self.port)], self.home, env)
+
+    def wait_until_ready(self) -> None:
+        super().wait_until_ready()
+        deadline = time.monotonic() + START_SECONDS
+        while self._status("GET", "/api/health") != 200:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"not healthy; the log ends:\n{self.server.log_tail()}")
+            time.sleep(0.02)
+        self.session = self.call("POST", "/api/sessions", {"type": "quick", "locationPath": str(self.home)})[
+            "id"
+        ]
+
+    def open(self) -> Terminal:
+        order = {"type": "terminal", "cols": 80, "rows": 24}
+        worker = self.call("POST", f"/api/sessions/{self.session}/workers", order)
+        return OffsetTerminal(self, worker["id"])
+
+    def pids(self) -> list[int]:
+        """Server and keeper: what works for this data directory and sits in no terminal."""
+        pids = [pid for pid in self._inhabitants() if not has_terminal(pid)]
+        if self.server.pid not in pids or len(pids) < 2:
+            raise RuntimeError(f"server {self.server.pid} and its keeper expected, found {pids}")
+        return pids
+
+    def stop(self) -> None:
+        """The server first; the keeper is made to outlive it, so it is ended by its id."""
+        self.server.stop()
+        for pid in self._inhabitants():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        status, answer = self._request(method, path, body)
+        if status >= 300:
+            raise RuntimeError(
+                f"{method} {path}: {status} {answer!r}; the log ends:\n{self.server.log_tail()}"
+            )
+        result: dict[str, Any] = json.loads(answer or b"{}")
+        return result
+
+    def _status(self, method: str, path: str) -> int:
+        return self._request(method, path, None)[0]
+
+    def _request(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, bytes]:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=SILENCE)
+        try:
+            headers = self.headers | {"Content-Type": "application/json"}
+            connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def _inhabitants(self) -> list[int]:
+        """Every process that names our home in its command line or environment."""
+        mark = os.fsencode(self.home)
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (folder / "cmdline").read_bytes() or mark in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+        return found
+
+
+def has_terminal(pid: int) -> bool:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return fields[4] != "0"  # tty_nr
