@@ -1,0 +1,79 @@
+# Everything a person does with this repository. Needs Python 3.11 or newer, git and make; the rest is fetched.
+
+PYTHON ?= python3
+ARGS ?=
+
+BIN := .venv/bin
+# npm finds node on the path; its cache stays in the tree so that an empty or read-only home is enough.
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm_config_cache="$(CURDIR)/.venv/npm-cache" npm --prefix ui --no-update-notifier
+
+VENV := .venv/.made
+PACKAGES := .venv/.packages
+EDITABLE := .venv/.editable
+MODULES := ui/node_modules/.installed
+PAGE := src/bullpen/web/ui/index.html
+PAGE_SOURCES := $(shell find ui/src ui/build -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
+
+.PHONY: setup serve check test pytest ui-test bench screenshots wheel lock clean
+.DELETE_ON_ERROR:
+
+setup: $(EDITABLE) $(PAGE)
+
+$(VENV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'Bullpen needs Python 3.11 or newer; name one with: make PYTHON=python3.x' >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+$(PACKAGES): requirements-dev.txt $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(EDITABLE): pyproject.toml $(PACKAGES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(MODULES): ui/package.json ui/package-lock.json ui/.npmrc $(PACKAGES)
+	$(NPM) ci --loglevel=error
+	@touch $@
+
+$(PAGE): $(MODULES) $(PAGE_SOURCES)
+	$(NPM) run --silent build -- --logLevel warn
+	@touch $@
+
+serve: setup
+	@$(BIN)/bullpen serve $(ARGS)
+
+check: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/mypy
+	$(NPM) run --silent check
+
+ui-test: setup
+	$(NPM) run --silent test
+
+# One test at a time to each of two processes: the long ones (kills, browsers) then never wait in one queue.
+pytest: setup
+	@scripts/test-tools
+	$(BIN)/pytest -n 2 --dist loadgroup --maxschedchunk 1 $(ARGS)
+
+test: check ui-test pytest
+	@echo 'Bullpen: every check and every test passed.'
+
+bench: setup
+	@scripts/bench $(ARGS)
+
+screenshots: setup
+	$(BIN)/python scripts/screenshots $(ARGS)
+
+wheel: setup
+	$(BIN)/python -m build --wheel --no-isolation
+
+# After an edit of the dependencies in pyproject.toml; `make lock ARGS=--upgrade` also takes newer versions.
+lock: $(PACKAGES)
+	scripts/lock $(ARGS)
+
+clean:
+	rm -rf .venv ui/node_modules src/bullpen/web/ui dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

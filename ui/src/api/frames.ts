@@ -1,0 +1,32 @@
+/** The terminal socket's messages: bytes with their offset in binary frames, everything else JSON. */
+
+export interface Output {
+  offset: number
+  bytes: Uint8Array<ArrayBuffer>
+}
+
+/** The screen as it was at `offset`, to be drawn on an empty one. */
+export interface History {
+  type: 'history'
+  offset: number
+  cols: number
+  rows: number
+  data: string
+}
+
+export type TerminalMessage =
+  | History
+  | { type: 'ack'; n: number }
+  | { type: 'size'; cols: number; rows: number }
+  | { type: 'exit'; exitCode: number | null; signal: number | null }
+  | { type: 'activity'; activity: string }
+  | { type: 'error'; error: string; message: string }
+
+const HEAD = 8
+
+/** 8 bytes big-endian offset of the first byte, then the bytes; offsets stay exact up to 2^53. */
+export function decodeOutput(frame: ArrayBuffer): Output {
+  if (frame.byteLength < HEAD) throw new RangeError(`a frame of ${frame.byteLength} bytes has no offset`)
+  const offset = Number(new DataView(frame).getBigUint64(0))
+  return { offset, bytes: new Uint8Array(frame, HEAD) }
+}

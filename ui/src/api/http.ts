@@ -1,0 +1,54 @@
+/** REST: one function that carries the secret, the idempotency key and the server's sentence when it refuses. */
+import { randomId } from './random.ts'
+import { secret } from './secret.ts'
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+export type Method = 'GET' | 'POST' | 'DELETE'
+
+const TRIES = 3
+
+export async function call<T>(method: Method, path: string, body?: unknown): Promise<T> {
+  const headers: Record<string, string> = { 'X-Bullpen-Secret': secret() }
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (method === 'POST') headers['Idempotency-Key'] = randomId()
+  const request: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store' }
+  if (body !== undefined) request.body = JSON.stringify(body)
+  return read<T>(await reach(`/api${path}`, request))
+}
+
+/** Ask again when nothing came back: the key makes the repeat of a POST harmless. */
+async function reach(path: string, request: RequestInit): Promise<Response> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await fetch(path, request)
+    } catch {
+      if (tried === TRIES) throw new ApiError(0, 'unreachable', 'The server does not answer.')
+      await new Promise((resolve) => setTimeout(resolve, 400 * tried))
+    }
+  }
+}
+
+async function read<T>(response: Response): Promise<T> {
+  const text = await response.text()
+  const answer = parse(text)
+  if (response.ok) return answer as T
+  const { error, message } = (answer ?? {}) as { error?: string; message?: string }
+  throw new ApiError(response.status, error ?? 'internal', message ?? `The server answered ${response.status}.`)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

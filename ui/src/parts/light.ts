@@ -1,0 +1,14 @@
+/** The three colours of a connection: there, coming back, gone. */
+import type { Status } from '../api/connection.ts'
+
+export function lightOf(status: Status): { tone: 'good' | 'waiting' | 'bad'; label: string } {
+  switch (status) {
+    case 'open':
+      return { tone: 'good', label: 'connected' }
+    case 'connecting':
+    case 'waiting':
+      return { tone: 'waiting', label: 'reconnecting' }
+    case 'closed':
+      return { tone: 'bad', label: 'disconnected' }
+  }
+}

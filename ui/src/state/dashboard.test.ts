@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import type { Session } from '../api/types.ts'
+import { fold } from './dashboard.ts'
+
+function session(id: string, createdAt: string): Session {
+  const worker = { id: `w-${id}`, sessionId: id, type: 'terminal', name: 'shell', run: 1, exitCode: null, signal: null, error: null }
+  return {
+    id,
+    type: 'quick',
+    title: null,
+    status: 'active',
+    live: true,
+    locationPath: '/home/me',
+    createdAt,
+    updatedAt: createdAt,
+    workers: [{ ...worker, state: 'active', activity: 'unknown' }],
+  }
+}
+
+const old = session('old', '2026-01-01T00:00:00.000Z')
+const young = session('young', '2026-02-01T00:00:00.000Z')
+
+test('the list is newest first', () => {
+  expect(fold([], { type: 'sessions', sessions: [old, young] })).toEqual([young, old])
+})
+
+test('a changed session takes the place of the one before', () => {
+  const ended: Session = { ...old, status: 'cancelled' }
+  expect(fold([young, old], { type: 'session', session: ended })).toEqual([young, ended])
+})
+
+test('a new session joins the list', () => {
+  expect(fold([old], { type: 'session', session: young })).toEqual([young, old])
+})
+
+test('a removed session leaves it', () => {
+  expect(fold([young, old], { type: 'removed', sessionId: 'old' })).toEqual([young])
+})
+
+test("a worker's activity changes that worker only", () => {
+  const [first, second] = fold([young, old], { type: 'activity', sessionId: 'old', workerId: 'w-old', activity: 'asking' })
+  expect(first).toBe(young)
+  expect(second?.workers[0]?.activity).toBe('asking')
+})

@@ -1,0 +1,224 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { interceptSockets, type TestSocket } from '../testing/sockets.ts'
+import { type Screen, TerminalLink } from './link.svelte.ts'
+import { Outbox } from './outbox.ts'
+
+const encode = (text: string) => new TextEncoder().encode(text)
+const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
+
+/** Draws into a string, and says so only when asked to. */
+class Paper implements Screen {
+  text = ''
+  size = { cols: 0, rows: 0 }
+  #drawn: (() => void)[] = []
+
+  restore(history: Uint8Array, size: { cols: number; rows: number }, drawn: () => void): void {
+    this.text = ''
+    this.size = size
+    this.write(history, drawn)
+  }
+  write(bytes: Uint8Array, drawn: () => void): void {
+    this.text += decode(bytes)
+    this.#drawn.push(drawn)
+  }
+  resize({ cols, rows }: { cols: number; rows: number }): void {
+    this.size = { cols, rows }
+  }
+  room(): { cols: number; rows: number } {
+    return { cols: 100, rows: 30 }
+  }
+  dry(): void {
+    for (const drawn of this.#drawn.splice(0)) drawn()
+  }
+}
+
+let sockets: TestSocket[]
+let paper: Paper
+let link: TerminalLink
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  sockets = interceptSockets()
+  paper = new Paper()
+  link = new TerminalLink('s1', 'w1', new Outbox())
+  link.open(paper)
+})
+
+afterEach(() => {
+  link.close()
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+/** The newest socket, accepted. */
+const accepted = () => (sockets.at(-1) as TestSocket).accept()
+
+function greeted(data: string, offset: number): TestSocket {
+  const socket = accepted()
+  socket.tell({ type: 'history', offset, cols: 80, rows: 24, data })
+  return socket
+}
+
+function comeBack(socket: TestSocket): void {
+  socket.die()
+  vi.advanceTimersByTime(30_000)
+}
+
+const query = () => Object.fromEntries(new URL((sockets.at(-1) as TestSocket).address).searchParams)
+
+test('the first connection asks for history under a client id of its own', () => {
+  expect((sockets[0] as TestSocket).address).toMatch(/^ws:\/\/bullpen\.test\/ws\/session\/s1\/worker\/w1\?client=[0-9a-f]{32}$/)
+  greeted('$ ', 40)
+  expect(paper.text).toBe('$ ')
+  expect(paper.size).toEqual({ cols: 80, rows: 24 })
+})
+
+test('a second connection goes on behind the last byte, under the same id', () => {
+  const { client } = query()
+  const socket = greeted('$ ', 40)
+  socket.output(40, encode('ls\n'))
+  comeBack(socket)
+  expect(query()).toEqual({ after: '43', client })
+})
+
+test('bytes sent twice over a reconnect are drawn once', () => {
+  const socket = greeted('', 40)
+  socket.output(40, encode('one '))
+  comeBack(socket)
+  accepted().output(40, encode('one two'))
+  expect(paper.text).toBe('one two')
+})
+
+test('a hole drops the line and asks again for what is missing', () => {
+  const socket = greeted('', 40)
+  socket.output(50, encode('later'))
+  expect(socket.closed).toBe(true)
+  expect(paper.text).toBe('')
+  vi.advanceTimersByTime(30_000)
+  expect(query().after).toBe('40')
+})
+
+test('a new history replaces the screen and the position', () => {
+  const socket = greeted('old', 40)
+  socket.tell({ type: 'history', offset: 9000, cols: 120, rows: 40, data: 'new' })
+  socket.output(9000, encode('er'))
+  expect(paper.text).toBe('newer')
+})
+
+test('bytes are acknowledged when they are drawn, not when they come', () => {
+  const socket = greeted('', 40)
+  socket.output(40, encode('abc'))
+  expect(socket.heard('ack')).toEqual([])
+  paper.dry()
+  expect(socket.heard('ack')).toEqual([{ type: 'ack', offset: 43 }])
+})
+
+test('a flood is acknowledged in steps before it is all drawn', () => {
+  const socket = greeted('', 0)
+  paper.dry()
+  const step = new Uint8Array(64 * 1024).fill(0x61)
+  for (let i = 0; i < 8; i++) socket.output(i * step.length, step)
+  paper.dry()
+  expect(socket.heard('ack').map((ack) => ack.offset)).toEqual([0, 131072, 262144, 393216, 524288])
+})
+
+test('keys are numbered and sent again, unchanged, until acknowledged', () => {
+  const socket = greeted('', 0)
+  link.type('a')
+  link.type('b')
+  socket.tell({ type: 'ack', n: 1 })
+  comeBack(socket)
+  link.type('c')
+  expect(accepted().heard('input')).toEqual([
+    { type: 'input', n: 2, data: 'b' },
+    { type: 'input', n: 3, data: 'c' },
+  ])
+})
+
+test('a line that swallows keys without a word is replaced', () => {
+  const socket = greeted('', 0)
+  link.type('a')
+  vi.advanceTimersByTime(5000)
+  link.type('b')
+  vi.advanceTimersByTime(5000)
+  expect(socket.closed).toBe(true)
+  expect(link.status).toBe('waiting')
+})
+
+test('acknowledged keys leave the line in peace', () => {
+  const socket = greeted('', 0)
+  link.type('a')
+  socket.tell({ type: 'ack', n: 1 })
+  vi.advanceTimersByTime(60_000)
+  expect(socket.closed).toBe(false)
+})
+
+test('the room is told on every connection, and the size drawn is the one the server names', () => {
+  const socket = greeted('', 0)
+  expect(socket.heard('resize')).toEqual([{ type: 'resize', cols: 100, rows: 30 }])
+  expect(paper.size).toEqual({ cols: 80, rows: 24 })
+  socket.tell({ type: 'size', cols: 100, rows: 30 })
+  expect(paper.size).toEqual({ cols: 100, rows: 30 })
+})
+
+test('nothing is typed into a program that has ended', () => {
+  const socket = greeted('', 0)
+  socket.tell({ type: 'exit', exitCode: 3, signal: null })
+  link.type('a')
+  expect(socket.heard('input')).toEqual([])
+  expect(link.ended).toMatchObject({ exitCode: 3 })
+})
+
+/** The far end of the line: remembers what was printed, and takes keys by number like the keeper does. */
+class Child {
+  readonly printed = encode(Array.from({ length: 4000 }, (_, i) => `line ${i}\n`).join(''))
+  read = ''
+  #last = 0
+
+  take({ n, data }: { n: number; data: string }): number {
+    if (n > this.#last + 1) throw new Error(`batch ${n} after ${this.#last}: one is missing`)
+    if (n > this.#last) {
+      this.read += data
+      this.#last = n
+    }
+    return n
+  }
+}
+
+test('over two hundred cuts at any moment every byte is drawn once and every key arrives once, in order', () => {
+  const random = seeded(7)
+  const child = new Child()
+  let keys = ''
+  const type = (key: string) => {
+    keys += key
+    link.type(key)
+  }
+  for (let cut = 0; cut <= 200; cut++) {
+    const socket = accepted()
+    const after = Number(query().after ?? 0)
+    let sent = Math.max(0, after - Math.floor(random() * 20)) // an overlap, as after a crash
+    if (cut === 0) socket.tell({ type: 'history', offset: 0, cols: 80, rows: 24, data: '' })
+    const rounds = cut === 200 ? 4000 : Math.floor(random() * 6)
+    for (let round = 0; round < rounds; round++) {
+      const end = Math.min(sent + 1 + Math.floor(random() * 200), child.printed.length)
+      socket.output(sent, child.printed.subarray(sent, end))
+      sent = end
+      if (round < 5) type(`key ${cut}.${round};`)
+      const lost = cut < 200 && round === rounds - 1 && random() < 0.5 // sent, but the server was dead by then
+      const heard = lost ? [] : (socket.heard('input') as { n: number; data: string }[])
+      const acknowledged = Math.max(0, ...heard.map((batch) => child.take(batch)))
+      if (acknowledged > 0 && random() < 0.7) socket.tell({ type: 'ack', n: acknowledged })
+      paper.dry()
+    }
+    if (cut === 200) break
+    socket.die()
+    if (random() < 0.5) type(`key ${cut}.offline;`)
+    vi.advanceTimersByTime(30_000)
+  }
+  expect(paper.text).toBe(decode(child.printed))
+  expect(child.read).toBe(keys)
+})
+
+function seeded(seed: number): () => number {
+  return () => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff
+}

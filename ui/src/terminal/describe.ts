@@ -1,0 +1,26 @@
+/** What a terminal's state means, in a sentence. */
+import type { Status } from '../api/connection.ts'
+
+const CLOSED: Record<number, string> = {
+  4401: 'You are logged out.',
+  4403: 'You may not see this terminal.',
+  4404: 'This terminal is gone.',
+  4409: 'This terminal was taken over by another connection.',
+}
+
+export interface End {
+  exitCode: number | null
+  signal: number | null
+}
+
+export function describeEnd(end: End | undefined): string | undefined {
+  if (!end) return undefined
+  if (end.signal) return `The program was ended by signal ${end.signal}.`
+  return end.exitCode === null ? 'The program has ended.' : `The program has ended with code ${end.exitCode}.`
+}
+
+export function describeLink(status: Status, closeCode: number | undefined): string | undefined {
+  if (status === 'closed' && closeCode !== undefined) return CLOSED[closeCode] ?? 'The connection was closed.'
+  if (status === 'waiting') return 'Reconnecting. What you type is kept and sent once the line is back.'
+  return undefined
+}

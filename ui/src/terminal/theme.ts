@@ -1,0 +1,21 @@
+/** xterm's colours, taken from the style tokens so that light and dark are decided in one place. */
+import type { ITheme } from '@xterm/xterm'
+
+const ANSI = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const
+
+export function themeFrom(element: Element): ITheme {
+  const tokens = getComputedStyle(element)
+  const token = (name: string) => tokens.getPropertyValue(`--terminal-${name}`).trim()
+  const theme: Record<string, string> = {
+    background: token('background'),
+    foreground: token('foreground'),
+    cursor: token('cursor'),
+    cursorAccent: token('background'),
+    selectionBackground: token('selection'),
+  }
+  for (const name of ANSI) {
+    theme[name] = token(name)
+    theme[`bright${name[0]?.toUpperCase()}${name.slice(1)}`] = token(`bright-${name}`)
+  }
+  return theme
+}

@@ -1,0 +1,58 @@
+/** A WebSocket whose other end is the test: it decides when a socket opens, what it hears and when it dies. */
+import { vi } from 'vitest'
+
+export class TestSocket {
+  binaryType = 'blob'
+  onopen: (() => void) | null = null
+  onmessage: ((event: { data: unknown }) => void) | null = null
+  onclose: ((event: { code: number }) => void) | null = null
+  closed = false
+  readonly sent: Record<string, unknown>[] = []
+
+  constructor(readonly address: string) {
+    opened.push(this)
+  }
+
+  send(text: string): void {
+    this.sent.push(JSON.parse(text))
+  }
+
+  close(): void {
+    this.closed = true
+  }
+
+  accept(): this {
+    this.onopen?.()
+    return this
+  }
+
+  tell(message: object): void {
+    this.onmessage?.({ data: JSON.stringify(message) })
+  }
+
+  output(offset: number, bytes: Uint8Array): void {
+    const frame = new Uint8Array(8 + bytes.length)
+    new DataView(frame.buffer).setBigUint64(0, BigInt(offset))
+    frame.set(bytes, 8)
+    this.onmessage?.({ data: frame.buffer })
+  }
+
+  die(code = 1006): void {
+    this.onclose?.({ code })
+  }
+
+  heard(type: string): Record<string, unknown>[] {
+    return this.sent.filter((message) => message.type === type)
+  }
+}
+
+let opened: TestSocket[] = []
+
+/** The sockets made since, oldest first. */
+export function interceptSockets(): TestSocket[] {
+  opened = []
+  vi.stubGlobal('WebSocket', TestSocket)
+  vi.stubGlobal('location', { protocol: 'http:', host: 'bullpen.test' })
+  vi.stubGlobal('localStorage', { getItem: () => 'the-secret' })
+  return opened
+}
