@@ -14,7 +14,7 @@ MODULES := ui/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
 PAGE_SOURCES := $(shell find ui/src ui/build -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
 
-.PHONY: setup serve check test pytest ui-test bench screenshots wheel lock clean
+.PHONY: setup serve check test pytest ui-test bench wheel lock clean
 .DELETE_ON_ERROR:
 
 setup: $(EDITABLE) $(PAGE)
@@ -62,10 +62,7 @@ test: check ui-test pytest
 	@echo 'Bullpen: every check and every test passed.'
 
 bench: setup
-	@scripts/bench $(ARGS)
-
-screenshots: setup
-	$(BIN)/python scripts/screenshots $(ARGS)
+	$(BIN)/python bench/terminal.py $(ARGS)
 
 wheel: setup
 	$(BIN)/python -m build --wheel --no-isolation

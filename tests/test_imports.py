@@ -1,0 +1,107 @@
+"""Imports go down only: a module knows what lies below its row, nothing beside it and nothing above."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[1] / "src"
+PACKAGE = "bullpen"
+
+ROWS = [
+    ["main"],
+    ["web", "cli"],
+    ["sessions", "client"],
+    ["workers", "agents"],
+    ["log", "sandbox"],
+    ["store", "git", "keeper"],
+    ["wire"],
+    ["config"],  # settings are refused with the errors of the domain; the domain knows no settings
+    ["domain", "clock"],
+]
+HEIGHT = {part: -row for row, parts in enumerate(ROWS) for part in parts}
+MODULES = sorted((SRC / PACKAGE).rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported_names(source: str, module: str, *, is_package: bool) -> Iterator[str]:
+    """Every module or name an import statement reaches, however deep in the file it stands."""
+    package = module.split(".") if is_package else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source_module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{source_module}.{alias.name}" for alias in node.names)
+
+
+def part_of(name: str) -> str | None:
+    """The folder or file right under the package; nothing for the package itself (its version)."""
+    top, _, rest = name.partition(".")
+    part = rest.partition(".")[0]
+    return part if top == PACKAGE and part in HEIGHT else None
+
+
+def faults(source: str, module: str, *, is_package: bool = False) -> list[str]:
+    here = part_of(module)
+    if here is None:
+        return []
+    there = ((name, part_of(name)) for name in imported_names(source, module, is_package=is_package))
+    return [
+        f"{module} imports {name}"
+        for name, part in there
+        if part is not None and part != here and HEIGHT[part] >= HEIGHT[here]
+    ]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_imports_point_down(path: Path) -> None:
+    assert faults(path.read_text(), dotted(path), is_package=path.name == "__init__.py") == []
+
+
+@pytest.mark.parametrize("path", sorted((SRC / PACKAGE / "keeper").rglob("*.py")), ids=dotted)
+def test_the_keeper_needs_only_the_standard_library_and_itself(path: Path) -> None:
+    names = imported_names(path.read_text(), dotted(path), is_package=path.name == "__init__.py")
+    own = f"{PACKAGE}.keeper."
+    foreign = [
+        n for n in names if not n.startswith(own) and n.partition(".")[0] not in sys.stdlib_module_names
+    ]
+    assert foreign == []
+
+
+def test_every_part_of_the_package_has_its_row() -> None:
+    parts = {path.relative_to(SRC / PACKAGE).parts[0].removesuffix(".py") for path in MODULES}
+    assert parts - set(HEIGHT) <= {"__init__", "__main__"}
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("bullpen.store.events", "from bullpen.log import log"),
+        ("bullpen.store.events", "from ..git.git import Git"),
+        ("bullpen.web.rest.sessions", "from ...cli import main"),
+        ("bullpen.domain.ids", "def late():\n    from .. import config"),
+        ("bullpen.workers.terminal", "import bullpen.sessions.session"),
+    ],
+)
+def test_an_import_upwards_or_sideways_is_noticed(module: str, source: str) -> None:
+    assert len(faults(source, module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("bullpen.web.rest.sessions", "from ...sessions.sessions import Sessions"),
+        ("bullpen.web.app", "from .. import __version__"),
+        ("bullpen.store.events", "from .tables import events"),
+        ("bullpen.main", "from .web import app"),
+    ],
+)
+def test_an_import_downwards_or_within_a_folder_is_fine(module: str, source: str) -> None:
+    assert faults(source, module) == []

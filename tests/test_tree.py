@@ -1,0 +1,114 @@
+"""Guards over the whole tree: what no file of this repository may contain, and what every module has."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted((ROOT / "src").rglob("*.py"))
+PURGE = ROOT / "src/bullpen/store/purge.py"
+LONGEST = 500
+
+# Split, so that this file does not contain what it looks for.
+REGISTRY_HOSTS = re.compile(
+    "|".join(["registry\\.npm" + "js", "files\\.python" + "hosted", "pypi" + "\\.org"])
+)
+DOWNLOAD_ADDRESSES = re.compile('"resol' + 'ved":|--(?:extra-)?index' + '-url|registry *= *"?https?:')
+MACHINE_PATHS = re.compile("(?<![\\w./-])/(?:wo" + "rk|ro" + "ot)/[\\w.]")
+
+EVENTS_IN_SQL = re.compile(r"\b(?:UPDATE\s+|DELETE\s+FROM\s+)[\"'`]?events\b", re.IGNORECASE)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def tracked_text_files() -> list[Path]:
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    files = [ROOT / name for name in listing.stdout.decode().split("\0") if name]
+    return [path for path in files if path.is_file() and b"\0" not in path.read_bytes()[:8192]]
+
+
+def lines_matching(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
+    return [
+        f"{name_of(path)}:{number}: {line.strip()[:120]}"
+        for path in paths
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def changes_events(source: str) -> list[str]:
+    """Places that build an UPDATE or DELETE of the events table, as SQL text or with SQLAlchemy."""
+    return [ast.unparse(node)[:100] for node in ast.walk(ast.parse(source)) if _changes_events(node)]
+
+
+def _changes_events(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return EVENTS_IN_SQL.search(node.value) is not None
+    if not isinstance(node, ast.Call):
+        return False
+    match node.func:
+        case ast.Name(id="update" | "delete") if node.args:
+            return _is_events(node.args[0])
+        case ast.Attribute(attr="update" | "delete", value=target) if _is_events(target):
+            return True
+        case ast.Attribute(attr="update" | "delete") if node.args:
+            return _is_events(node.args[0])
+    return False
+
+
+def _is_events(node: ast.expr) -> bool:
+    match node:
+        case ast.Name(id="events" | "events_table") | ast.Attribute(attr="events" | "events_table"):
+            return True
+        case ast.Attribute(attr="c" | "columns" | "__table__", value=inner):
+            return _is_events(inner)
+    return False
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path != PURGE], ids=name_of)
+def test_an_event_is_never_changed_or_removed(path: Path) -> None:
+    assert changes_events(path.read_text()) == []
+
+
+def test_events_go_only_with_their_whole_session() -> None:
+    assert changes_events(PURGE.read_text()) == ["delete(events)"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "connection.execute(update(events).values(data=b''))",
+        "connection.execute(sqlalchemy.delete(tables.events))",
+        "tables.events.delete().where(True)",
+        "text('update events set data = 1')",
+        "f'DELETE FROM events WHERE seq > {n}'",
+    ],
+)
+def test_a_change_of_an_event_would_be_noticed(source: str) -> None:
+    assert changes_events(source) != []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    source = path.read_text()
+    if path.name != "__init__.py" or source.strip():
+        assert ast.get_docstring(ast.parse(source)), (
+            "the head of a file says in a sentence what it is responsible for"
+        )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_module_is_too_long_to_hold_in_the_head(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    "pattern", [REGISTRY_HOSTS, DOWNLOAD_ADDRESSES, MACHINE_PATHS], ids=["hosts", "addresses", "paths"]
+)
+def test_no_tracked_file_names_a_registry_or_a_place_on_one_machine(pattern: re.Pattern[str]) -> None:
+    assert lines_matching(pattern, tracked_text_files()) == []
