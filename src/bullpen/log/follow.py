@@ -1,0 +1,103 @@
+"""Following a log: a cursor that pulls, from memory when it is near the end, else from the database.
+
+A follower has no queue, so a slow one slows only itself. All who stand at the same number share one batch.
+"""
+
+import asyncio
+from typing import Protocol, Self
+
+from msgspec import Struct
+
+PACE = 0.010  # seconds between two batches of a flood
+
+
+class Batch(Struct, frozen=True):
+    """Events in order without gaps, each as it goes over the wire."""
+
+    first: int
+    last: int
+    encoded: list[bytes]
+
+
+class Bell:
+    """Says how far there is something to read, and wakes everyone who waits for more.
+
+    Whoever looks at `head` and then waits, without an await between, misses nothing.
+    """
+
+    def __init__(self, head: int) -> None:
+        self.head = head
+        self._event = asyncio.Event()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+
+    def ring(self, head: int) -> None:
+        self.head = head
+        event, self._event = self._event, asyncio.Event()
+        event.set()
+
+
+class PacedBell(Bell):
+    """Rings at once after a silence, then at most every PACE: one timer, and one batch, for all who wait."""
+
+    def __init__(self, head: int) -> None:
+        super().__init__(head)
+        self._loop = asyncio.get_running_loop()
+        self._quiet_until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._news = head
+
+    def ring(self, head: int) -> None:
+        self._news = head
+        if self._timer is None:
+            now = self._loop.time()
+            if now >= self._quiet_until:
+                self._fire()
+            else:
+                self._timer = self._loop.call_at(self._quiet_until, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._quiet_until = self._loop.time() + PACE
+        super().ring(self._news)
+
+
+class Source(Protocol):
+    """What a follower reads from."""
+
+    news: Bell
+    paced_news: Bell
+    closed: bool
+
+    async def read(self, after: int, until: int) -> Batch: ...
+
+
+class Follower:
+    """One reader's place in a log: iterate to get batch after batch, until the log is closed."""
+
+    def __init__(self, source: Source, after: int, bell: Bell) -> None:
+        self.source = source
+        self.after = after
+        self._bell = bell
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch:
+        while self.after >= self._bell.head:
+            if self.source.closed:
+                raise StopAsyncIteration
+            await self._bell.wait()
+        batch = await self.source.read(self.after, self._bell.head)
+        self.after = batch.last
+        return batch
+
+    def pace(self) -> None:
+        """From now on the first batch after a silence comes at once, the next ones every PACE."""
+        self._bell = self.source.paced_news
+
+
+def paced(follower: Follower) -> Follower:
+    follower.pace()
+    return follower

@@ -1,0 +1,176 @@
+"""The log of one session: the only place that gives out numbers.
+
+A change is decided on the snapshot, numbered, folded, stored, and only then true: whoever reads
+`snapshot` or follows never sees what a crash could take back.
+"""
+
+from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
+
+from .. import clock
+from ..domain.errors import Invalid, NotFound
+from ..domain.events import Draft, Event, SessionStart, read_fact
+from ..domain.snapshot import Snapshot, fold
+from ..store.append import AlreadyAnswered, Append, Consumed, Entry, OutboxLine, StoredAnswer
+from ..store.events import EventStore
+from ..wire.json import clean_text, storable
+from .change import Answer, Change, Committed
+from .follow import Batch, Bell, Follower, PacedBell
+from .tail import Tail
+from .turns import Turns
+
+__all__ = ["AlreadyAnswered", "Answer", "Change", "Committed", "Consumed", "OutboxLine", "SessionLog"]
+
+PAGE = 1000
+FAR_BEHIND = 10_000
+
+Decide = Callable[[Snapshot], Change]
+
+# Two logs of one session would give out the same number twice.
+_open: WeakKeyDictionary[EventStore, WeakValueDictionary[str, "SessionLog"]] = WeakKeyDictionary()
+
+
+class SessionLog:
+    """`snapshot` is the session as it is stored; `on_commit` is called with each new one, in order."""
+
+    def __init__(self, store: EventStore, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.closed = False
+        self.on_commit: Callable[[Snapshot], None] | None = None
+        self.news = Bell(snapshot.last_seq)
+        self.paced_news: Bell = PacedBell(snapshot.last_seq)
+        self._store = store
+        self._turns = Turns(store, self._accept)
+        self._tail = Tail(snapshot.last_seq)
+        self._followers: WeakSet[Follower] = WeakSet()
+        self._last_batch: Batch | None = None
+
+    @classmethod
+    async def create(
+        cls, store: EventStore, session_id: str, drafts: Sequence[Draft], answer: Answer | None = None
+    ) -> "SessionLog":
+        """A new session; its first fact says where it lives."""
+        if not drafts or not isinstance(drafts[0].fact, SessionStart):
+            raise Invalid("a session begins with session_start")
+        log = cls(store, Snapshot(id=session_id))
+        await log.change(lambda _: Change(drafts=drafts, answer=answer))
+        _opened(store)[session_id] = log
+        return log
+
+    @classmethod
+    async def open(cls, store: EventStore, session_id: str) -> "SessionLog":
+        """The log of a session that exists; the same object as long as anybody holds it."""
+        snapshot, _ = await store.load(session_id)
+        log = _opened(store).get(session_id)
+        if log is None or log.closed:
+            log = _opened(store)[session_id] = cls(store, snapshot)
+        return log
+
+    @property
+    def id(self) -> str:
+        return self.snapshot.id
+
+    @property
+    def head(self) -> int:
+        """The number of the last event that is stored."""
+        return self.snapshot.last_seq
+
+    async def change(self, decide: Decide, patient: bool = False) -> Committed:
+        """Makes true what `decide` says of the snapshot of its turn; if it raises, nothing has changed.
+
+        A patient change (of what was said already) outlasts a full disk; any other gets StorageFull.
+        """
+        if self.closed:
+            raise NotFound(f"no session {self.id}")
+        return await self._turns.take(lambda: self._plan(decide(self.snapshot)), patient)
+
+    async def append(
+        self,
+        drafts: Sequence[Draft],
+        outbox: Sequence[OutboxLine] = (),
+        consumed: Consumed | None = None,
+        patient: bool = False,
+    ) -> Committed:
+        """A change that needs no decision."""
+        change = Change(drafts=drafts, outbox=outbox, consumed=consumed)
+        return await self.change(lambda _: change, patient)
+
+    def follow(self, after: int) -> Follower:
+        """Everything after a number, in order, for as long as the log is open."""
+        if not 0 <= after <= self.head:
+            raise Invalid(f"the log ends at {self.head}: subscribe again, from there or from 0")
+        follower = Follower(self, after, self.news)
+        self._followers.add(follower)
+        return follower
+
+    def behind(self, after: int) -> bool:
+        """Whether a reader that far back is better served with the snapshot first."""
+        return self.head - after > FAR_BEHIND
+
+    async def read(self, after: int, until: int) -> Batch:
+        """Some events from `after` on, not beyond `until`."""
+        until = min(until, after + PAGE)
+        if after < self._tail.start:
+            encoded = await self._store.wire(self.id, after, until + 1)
+            return Batch(after + 1, after + len(encoded), encoded)
+        shared = self._last_batch
+        if shared is None or (shared.first, shared.last) != (after + 1, until):
+            shared = self._last_batch = Batch(after + 1, until, self._tail.between(after, until))
+        return shared
+
+    def close(self) -> None:
+        """Ends all followers once they have read to the end; nothing can be changed any more."""
+        self.closed = True
+        self.news.ring(self.head)
+        self.paced_news.ring(self.head)
+
+    def _plan(self, change: Change) -> Append:
+        snapshot = self.snapshot
+        now = max(clock.now_ms(), snapshot.updated_at)
+        entries = []
+        for draft in change.drafts:
+            entry = _number(draft, snapshot.last_seq + 1, now)
+            snapshot = fold(snapshot, entry.event)
+            entries.append(entry)
+        return Append(
+            snapshot=snapshot,
+            entries=entries,
+            outbox=change.outbox,
+            consumed=change.consumed,
+            answer=_render(change.answer, snapshot),
+        )
+
+    def _accept(self, append: Append) -> None:
+        if not append.entries:
+            return
+        self.snapshot = append.snapshot
+        if self._followers:
+            self._tail.extend([entry.wire() for entry in append.entries])
+        else:
+            self._tail.skip_to(self.head)
+        self.news.ring(self.head)
+        self.paced_news.ring(self.head)
+        if self.on_commit:
+            self.on_commit(self.snapshot)
+
+
+def _opened(store: EventStore) -> "WeakValueDictionary[str, SessionLog]":
+    return _open.setdefault(store, WeakValueDictionary())
+
+
+def _number(draft: Draft, seq: int, timestamp: int) -> Entry:
+    said = draft.fact.to_data()
+    kept, data = storable(said)
+    role = draft.role if draft.role is None else clean_text(draft.role)
+    event = Event(seq, timestamp, draft.fact, draft.worker_id, role)
+    if kept is not said:
+        # What is folded now must be what a fold of the stored event gives later.
+        event = Event(seq, timestamp, read_fact(event.type, kept), draft.worker_id, role)
+    return Entry(event, data)
+
+
+def _render(answer: Answer | None, snapshot: Snapshot) -> StoredAnswer | None:
+    if answer is None:
+        return None
+    status, body = answer.render(snapshot)
+    return StoredAnswer(answer.key, answer.body_hash, status, body)

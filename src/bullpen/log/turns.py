@@ -1,0 +1,116 @@
+"""One change at a time: planned, stored, then true; the store's answer to one starts the next.
+
+There is no task here. A caller that is cancelled has only stopped waiting; its change goes on.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from ..domain.errors import StorageFull
+from ..store.append import Append
+from ..store.events import EventStore
+from ..store.outbox import Numbers
+from .change import Committed
+
+RETRY_SECONDS = 0.5
+
+Plan = Callable[[], Append]
+
+
+class Turn(Struct):
+    """A change somebody waits for. A patient one outlasts a full disk; any other is refused then."""
+
+    plan: Plan
+    patient: bool
+    future: asyncio.Future[Committed]
+
+    def succeed(self, committed: Committed) -> None:
+        if not self.future.done():
+            self.future.set_result(committed)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class Turns:
+    """`accept` is told of each append that has been stored, before its caller is."""
+
+    def __init__(self, store: EventStore, accept: Callable[[Append], None]) -> None:
+        self._store = store
+        self._accept = accept
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Turn] = deque()
+        self._busy = False
+        self._stuck = False  # a patient change waits for room on the disk
+
+    def take(self, plan: Plan, patient: bool) -> asyncio.Future[Committed]:
+        """Puts a change in line; `plan` is called when nothing before it is under way."""
+        turn = Turn(plan, patient, self._loop.create_future())
+        if self._stuck and not patient:
+            turn.fail(_no_room())
+        else:
+            self._waiting.append(turn)
+            self._go_on()
+        return turn.future
+
+    def _go_on(self) -> None:
+        while self._waiting and not self._busy:
+            turn = self._waiting.popleft()
+            try:
+                append = turn.plan()
+            except Exception as error:  # noqa: BLE001 (a refusal; it belongs to the caller)
+                turn.fail(error)
+                continue
+            if append.empty:
+                turn.succeed(Committed((), (), append.snapshot))
+            else:
+                self._busy = True
+                self._store_it(turn, append)
+
+    def _store_it(self, turn: Turn, append: Append) -> None:
+        try:
+            stored = self._store.commit(append, turn.patient)
+        except StorageFull as error:  # it is being closed
+            self._finish(turn, error)
+        else:
+            stored.add_done_callback(lambda future: self._settle(turn, append, future))
+
+    def _settle(self, turn: Turn, append: Append, stored: asyncio.Future[Numbers]) -> None:
+        error = stored.exception()
+        if error is None:
+            events = [entry.event for entry in append.entries]
+            committed = Committed(events, stored.result(), append.snapshot)
+            try:
+                self._accept(append)
+            finally:
+                self._finish(turn, committed)
+        elif isinstance(error, StorageFull) and turn.patient:
+            self._refuse_the_impatient()
+            self._loop.call_later(RETRY_SECONDS, self._store_it, turn, append)
+        else:
+            self._finish(turn, error)
+
+    def _finish(self, turn: Turn, outcome: Committed | BaseException) -> None:
+        self._busy = self._stuck = False
+        if isinstance(outcome, Committed):
+            turn.succeed(outcome)
+        else:
+            turn.fail(outcome)
+        self._go_on()
+
+    def _refuse_the_impatient(self) -> None:
+        self._stuck = True
+        waiting, self._waiting = self._waiting, deque()
+        for turn in waiting:
+            if turn.patient:
+                self._waiting.append(turn)
+            else:
+                turn.fail(_no_room())
+
+
+def _no_room() -> StorageFull:
+    return StorageFull("the disk is full; free some space and try again")

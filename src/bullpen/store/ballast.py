@@ -1,0 +1,42 @@
+"""A file that is there to be deleted: room to go on with when the disk is full."""
+
+import os
+from pathlib import Path
+
+SIZE = 4 * 1024 * 1024
+
+
+class Ballast:
+    """Space on the database's disk, given back in need and taken again when there is plenty."""
+
+    def __init__(self, path: Path, size: int = SIZE) -> None:
+        self.path = path
+        self.size = size
+
+    def drop(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+    def restore(self) -> bool:
+        """Takes the space again; False when that would leave less than as much free."""
+        try:
+            if self.path.stat().st_size == self.size:
+                return True
+        except FileNotFoundError:
+            pass
+        space = os.statvfs(self.path.parent)
+        if space.f_bavail * space.f_frsize < 2 * self.size:
+            return False
+        return self._take()
+
+    def _take(self) -> bool:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(self.path, flags, 0o600)
+            try:
+                os.posix_fallocate(descriptor, 0, self.size)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            self.drop()
+            return False
+        return True

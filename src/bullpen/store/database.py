@@ -1,0 +1,89 @@
+"""The database as the server holds it: one writer, a few readers, opened with the newest schema."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import Connection
+
+from . import schema
+from .ballast import SIZE, Ballast
+from .engine import READERS, file_of, parse_url, reading_engine, writing_engine
+from .statements import put
+from .tables import settings
+from .writer import Kind, Writer
+
+T = TypeVar("T")
+
+
+class Database:
+    """Reads run side by side; writes run one after another."""
+
+    def __init__(self, url: str, ballast_size: int = SIZE) -> None:
+        path = file_of(parse_url(url))
+        ballast = Ballast(path.with_name(f"{path.name}.ballast"), ballast_size) if path else None
+        if ballast:
+            ballast.restore()
+        self._reading = reading_engine(url)
+        self._writing = writing_engine(url)
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="bullpen-reader")
+        self.writer = Writer(self._writing, _Probe(), ballast)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, ballast_size: int = SIZE) -> AsyncIterator[Self]:
+        """Brings the schema up to date and keeps the database open for the block."""
+        await asyncio.to_thread(schema.prepare, url)
+        database = cls(url, ballast_size)
+        try:
+            yield database
+        finally:
+            await database._close()
+
+    @property
+    def full(self) -> bool:
+        """Whether new commands are refused because the disk has no room."""
+        return self.writer.full
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` beside others on a connection that sees one moment and cannot write."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, work)
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a transaction of its own, in turn with everything else that is written."""
+        result: T = await self.writer.submit(_CALL, work)
+        return result
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        with self._reading.connect() as connection, connection.begin():
+            return work(connection)
+
+    async def _close(self) -> None:
+        await self.writer.close()
+        self._threads.shutdown()
+        self._reading.dispose()
+        self._writing.dispose()
+
+
+class _Call:
+    """Jobs that are functions: each its own transaction."""
+
+    together = False
+
+    def write(self, connection: Connection, works: Sequence[Callable[[Connection], Any]]) -> Sequence[Any]:
+        return [work(connection) for work in works]
+
+
+class _Probe:
+    """The smallest write there is, to see whether the disk takes one."""
+
+    together = False
+
+    def write(self, connection: Connection, items: Sequence[None]) -> Sequence[None]:
+        put(connection, settings, [{"key": "storage.probe", "value": "null"}])
+        return items
+
+
+_CALL: Kind = _Call()

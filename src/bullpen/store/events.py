@@ -1,0 +1,136 @@
+"""The events of every session: stored in groups, read back in order, never changed."""
+
+import asyncio
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import Connection, Select, select
+
+from ..domain.errors import NotFound, StorageFull
+from ..domain.events import Event
+from ..domain.snapshot import Snapshot, fold
+from .answers import read_answers
+from .append import Append, StoredAnswer
+from .database import Database
+from .group import Group
+from .outbox import Delivered, Numbers, read_lines
+from .projections import read_entry, read_wire
+from .purge import purge
+from .saved import read_snapshot
+from .tables import consumed, events, messages, sessions, snapshots
+
+PAGE = 1000
+
+
+class EventStore:
+    """Where a SessionLog keeps what happened."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._group = Group()
+
+    @property
+    def full(self) -> bool:
+        return self.database.full
+
+    def commit(self, append: Append, patient: bool = False) -> asyncio.Future[Numbers]:
+        """Stores all of an append or nothing; what becomes of it does not depend on anybody awaiting it."""
+        return self.database.writer.submit(self._group, append, patient)
+
+    async def events(
+        self,
+        session_id: str,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = PAGE,
+        types: Collection[str] | None = None,
+    ) -> list[tuple[Event, bytes]]:
+        """Events with after < seq (< before), in order, each with its form on the wire."""
+        query = _range(session_id, after, before, limit, types)
+        entries = await self.database.read(lambda c: [read_entry(row) for row in c.execute(query)])
+        return [(entry.event, entry.wire()) for entry in entries]
+
+    async def wire(
+        self,
+        session_id: str,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = PAGE,
+        types: Collection[str] | None = None,
+    ) -> list[bytes]:
+        """The same events, only as they go over the wire: nothing is parsed."""
+        query = _range(session_id, after, before, limit, types)
+        return await self.database.read(lambda c: [read_wire(row) for row in c.execute(query)])
+
+    async def load(self, session_id: str) -> tuple[Snapshot, int]:
+        """The session as it is, and the number of its last event."""
+        snapshot = await self.database.read(lambda c: _load(c, session_id))
+        return snapshot, snapshot.last_seq
+
+    async def messages(
+        self, session_id: str, since: int | None = None, limit: int = PAGE
+    ) -> list[dict[str, Any]]:
+        """The conversation in order: rows of id, seq, role, content (JSON text) and timestamp."""
+        query = (
+            select(messages).where(messages.c.session_id == session_id).order_by(messages.c.seq).limit(limit)
+        )
+        if since is not None:
+            query = query.where(messages.c.timestamp > since)
+        return await self.database.read(lambda c: [dict(row) for row in c.execute(query).mappings()])
+
+    async def outbox(self, worker_id: str, run: int) -> list[tuple[int, bytes]]:
+        """The lines not known to be delivered, as (number, bytes), in order."""
+        return await self.database.read(lambda c: read_lines(c, worker_id, run))
+
+    async def outbox_done(self, worker_id: str, run: int, n: int) -> None:
+        """Removes the lines up to n. When the disk is full they stay, and the next call removes them."""
+        with suppress(StorageFull):
+            await self.database.writer.submit(self._group, Delivered(worker_id, run, n), patient=True)
+
+    async def consumed(self, worker_id: str, run: int) -> int:
+        """How far the output of a run has been read; 0 when none was."""
+        query = select(consumed.c.offset).where(consumed.c.worker_id == worker_id, consumed.c.run == run)
+        return await self.database.read(lambda c: c.execute(query).scalar()) or 0
+
+    async def answer(self, key: str) -> StoredAnswer | None:
+        """What a request with this key was answered in the last 24 hours."""
+        found = await self.database.read(lambda c: read_answers(c, [key]))
+        return found[0] if found else None
+
+    async def purge(self, session_id: str) -> None:
+        """Removes a session and everything of it, for good."""
+        await purge(self.database, session_id)
+
+
+def _range(
+    session_id: str, after: int, before: int | None, limit: int, types: Collection[str] | None
+) -> Select[Any]:
+    query = select(events).where(events.c.session_id == session_id, events.c.seq > after)
+    if before is not None:
+        query = query.where(events.c.seq < before)
+    if types is not None:
+        query = query.where(events.c.type.in_(types))
+    return query.order_by(events.c.seq).limit(limit)
+
+
+def _load(connection: Connection, session_id: str) -> Snapshot:
+    found = connection.execute(
+        select(sessions.c.purging, snapshots.c.schema, snapshots.c.body)
+        .outerjoin(snapshots, snapshots.c.session_id == sessions.c.id)
+        .where(sessions.c.id == session_id)
+    ).one_or_none()
+    if found is None or found.purging:
+        raise NotFound(f"no session {session_id}")
+    snapshot = read_snapshot(found.schema, found.body) if found.body is not None else None
+    return _fold_rest(connection, snapshot or Snapshot(id=session_id))
+
+
+def _fold_rest(connection: Connection, snapshot: Snapshot) -> Snapshot:
+    while True:
+        query = _range(snapshot.id, snapshot.last_seq, None, PAGE, None)
+        rows = connection.execute(query).all()
+        for row in rows:
+            snapshot = fold(snapshot, read_entry(row).event)
+        if len(rows) < PAGE:
+            return snapshot

@@ -1,0 +1,69 @@
+"""The list of sessions, newest first: from projections, so a page costs the same however many there are."""
+
+from collections import defaultdict
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
+
+from ..wire.browser import session_json
+from .projections import read_session
+from .tables import sessions, workers
+
+
+class Filters(Struct, frozen=True, kw_only=True):
+    """Which sessions; None leaves a question open. `q` is a part of the title, in any case."""
+
+    repo_id: str | None = None
+    statuses: tuple[str, ...] | None = None
+    type: str | None = None
+    q: str | None = None
+
+
+class Page(Struct, frozen=True):
+    """Some sessions in the contract's shape, and how many there are in all."""
+
+    sessions: list[dict[str, Any]]
+    total: int
+
+
+def read_page(connection: Connection, filters: Filters, limit: int, offset: int) -> Page:
+    conditions = _conditions(filters)
+    total = connection.execute(select(func.count()).select_from(sessions).where(*conditions)).scalar_one()
+    # Only the ids are sorted and skipped over: they stand in the index, the rows need not be touched.
+    ids = (
+        select(sessions.c.id)
+        .where(*conditions)
+        .order_by(sessions.c.created_at.desc(), sessions.c.id.desc())
+        .limit(limit)
+        .offset(offset)
+    )
+    rows = connection.execute(
+        select(sessions)
+        .where(sessions.c.id.in_(ids))
+        .order_by(sessions.c.created_at.desc(), sessions.c.id.desc())
+    ).mappings()
+    found = rows.all()
+    by_session = _workers_of(connection, [row["id"] for row in found])
+    return Page([session_json(read_session(row, by_session[row["id"]])) for row in found], total)
+
+
+def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [sessions.c.purging.is_(False)]
+    if filters.repo_id is not None:
+        conditions.append(sessions.c.repo_id == filters.repo_id)
+    if filters.statuses is not None:
+        conditions.append(sessions.c.status.in_(filters.statuses))
+    if filters.type is not None:
+        conditions.append(sessions.c.type == filters.type)
+    if filters.q:
+        conditions.append(sessions.c.title_folded.contains(filters.q.casefold(), autoescape=True))
+    return conditions
+
+
+def _workers_of(connection: Connection, session_ids: list[str]) -> dict[str, list[RowMapping]]:
+    by_session: dict[str, list[RowMapping]] = defaultdict(list)
+    query = select(workers).where(workers.c.session_id.in_(session_ids)).order_by(workers.c.position)
+    for row in connection.execute(query).mappings():
+        by_session[row["session_id"]].append(row)
+    return by_session

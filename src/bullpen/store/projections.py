@@ -1,0 +1,135 @@
+"""The rows that follow from events and snapshots, and the way back."""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from sqlalchemy import RowMapping
+
+from ..domain.events import Error, Event, SessionEnd, read_fact
+from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import Activity, State, Status
+from ..wire.browser import splice_event
+from ..wire.json import encode
+from .append import Append, Entry
+from .tables import workers
+
+Row = dict[str, Any]
+
+
+def session_row(snapshot: Snapshot) -> Row:
+    return {
+        "id": snapshot.id,
+        "type": snapshot.type,
+        "title": snapshot.title,
+        "title_folded": snapshot.title.casefold(),
+        "status": snapshot.status.value,
+        "end_reason": snapshot.end_reason,
+        "metadata": encode(snapshot.metadata).decode(),
+        "live": snapshot.live,
+        "repo_id": snapshot.repo_id,
+        "worktree_id": snapshot.worktree_id,
+        "location_path": snapshot.location_path,
+        "on_last_disconnect": snapshot.on_last_disconnect,
+        "created_at": snapshot.created_at,
+        "updated_at": snapshot.updated_at,
+        "last_seq": snapshot.last_seq,
+    }
+
+
+def worker_rows(append: Append) -> Iterator[Row]:
+    """The workers the events of an append are about."""
+    touched = {entry.event.worker_id for entry in append.entries}
+    for position, worker in enumerate(append.snapshot.workers.values()):
+        if worker.id in touched:
+            yield _worker_row(append.snapshot.id, position, worker)
+
+
+def event_row(session_id: str, entry: Entry) -> Row:
+    event = entry.event
+    return {
+        "session_id": session_id,
+        "seq": event.seq,
+        "type": event.type,
+        "worker_id": event.worker_id,
+        "role": event.role,
+        "timestamp": event.timestamp,
+        "data": entry.data.decode(),
+    }
+
+
+def message_rows(session_id: str, entries: Iterable[Entry]) -> Iterator[Row]:
+    """What the conversation shows of the events."""
+    for entry in entries:
+        if content := _message(entry.event):
+            yield {
+                # The same at every rebuild, because it is made from what never changes.
+                "id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{session_id}/{entry.event.seq}")),
+                "session_id": session_id,
+                "seq": entry.event.seq,
+                "role": "system",
+                "content": encode(content).decode(),
+                "timestamp": entry.event.timestamp,
+            }
+
+
+def read_entry(row: Any) -> Entry:
+    """The entry a row of `events` was made of."""
+    data = row.data.encode()
+    fact = read_fact(row.type, msgspec.json.decode(data))
+    return Entry(Event(row.seq, row.timestamp, fact, row.worker_id, row.role), data)
+
+
+def read_wire(row: Any) -> bytes:
+    """The same, as it goes to a client, without looking inside."""
+    return splice_event(row, row.data.encode())
+
+
+def read_session(row: RowMapping, worker_rows: Iterable[RowMapping]) -> Snapshot:
+    """As much of a snapshot as the rows hold: what lists show."""
+    return Snapshot(
+        id=row["id"],
+        type=row["type"],
+        title=row["title"],
+        status=Status(row["status"]),
+        end_reason=row["end_reason"],
+        metadata=msgspec.json.decode(row["metadata"]),
+        repo_id=row["repo_id"],
+        worktree_id=row["worktree_id"],
+        location_path=row["location_path"],
+        on_last_disconnect=row["on_last_disconnect"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        last_seq=row["last_seq"],
+        workers={worker["id"]: _read_worker(worker) for worker in worker_rows},
+    )
+
+
+def _message(event: Event) -> Row | None:
+    match event.fact:
+        case SessionEnd() as fact:
+            return {"type": "text", "text": fact.detail or f"{fact.status}: {fact.reason}"}
+        case Error() as fact:
+            return {"type": "text", "text": fact.message}
+        case _:
+            return None
+
+
+_WORKER_FIELDS = tuple(name for name in Worker.__struct_fields__ if name in workers.c)
+
+
+def _worker_row(session_id: str, position: int, worker: Worker) -> Row:
+    row = {name: getattr(worker, name) for name in _WORKER_FIELDS}
+    return row | {
+        "session_id": session_id,
+        "position": position,
+        "state": worker.state.value,
+        "activity": worker.activity.value,
+    }
+
+
+def _read_worker(row: RowMapping) -> Worker:
+    fields = {name: row[name] for name in _WORKER_FIELDS}
+    fields |= {"state": State(row["state"]), "activity": Activity(row["activity"])}
+    return Worker(**fields)

@@ -1,0 +1,52 @@
+"""Removing a session for good: the only place where events are deleted.
+
+In steps, so that a long session does not hold up the writer. The first step hides the session, and a
+purge that a crash cut short is finished at the next start.
+"""
+
+from sqlalchemy import Connection, delete, select, tuple_, update
+
+from ..domain.errors import NotFound
+from .database import Database
+from .tables import consumed, events, messages, outbox, outbox_heads, queue, sessions, snapshots, workers
+
+STEP = 5000
+
+
+async def purge(database: Database, session_id: str) -> None:
+    def hide(connection: Connection) -> int:
+        return connection.execute(
+            update(sessions).where(sessions.c.id == session_id).values(purging=True)
+        ).rowcount
+
+    if not await database.write(hide):
+        raise NotFound(f"no session {session_id}")
+    await _remove(database, session_id)
+
+
+async def finish_purges(database: Database) -> None:
+    """Goes on with the purges that were cut short."""
+    query = select(sessions.c.id).where(sessions.c.purging)
+    for session_id in await database.read(lambda c: c.execute(query).scalars().all()):
+        await _remove(database, session_id)
+
+
+async def _remove(database: Database, session_id: str) -> None:
+    while await database.write(lambda c: _remove_events(c, session_id)) == STEP:
+        pass
+    await database.write(lambda c: _remove_rest(c, session_id))
+
+
+def _remove_events(connection: Connection, session_id: str) -> int:
+    key = tuple_(events.c.session_id, events.c.seq)
+    some = select(events.c.session_id, events.c.seq).where(events.c.session_id == session_id).limit(STEP)
+    return connection.execute(delete(events).where(key.in_(some))).rowcount
+
+
+def _remove_rest(connection: Connection, session_id: str) -> None:
+    of_session = select(workers.c.id).where(workers.c.session_id == session_id)
+    for table in (outbox, outbox_heads, consumed):
+        connection.execute(delete(table).where(table.c.worker_id.in_(of_session)))
+    for table in (messages, snapshots, queue, workers):
+        connection.execute(delete(table).where(table.c.session_id == session_id))
+    connection.execute(delete(sessions).where(sessions.c.id == session_id))

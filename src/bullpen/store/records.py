@@ -1,0 +1,163 @@
+"""Rows that change: what a person set up, and the lists made from projections."""
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, delete, select, update
+
+from .. import clock
+from ..domain.errors import Conflict, NotFound
+from ..domain.records import Repository, Token
+from .database import Database
+from .listing import Filters, Page, read_page
+from .statements import add, put
+from .tables import agents, repositories, sessions, settings, tokens, workers
+
+
+class Records:
+    """Repositories, tokens, settings and agents by id; sessions by what is asked of them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def repositories(self) -> list[Repository]:
+        query = select(repositories).where(repositories.c.removed_at.is_(None)).order_by(repositories.c.name)
+        return await self._database.read(lambda c: [_repository(row) for row in c.execute(query)])
+
+    async def repository(self, repo_id: str, removed: bool = False) -> Repository | None:
+        """A registered repository; one that was removed only for the history of its sessions."""
+        query = select(repositories).where(repositories.c.id == repo_id)
+        if not removed:
+            query = query.where(repositories.c.removed_at.is_(None))
+        row = await self._database.read(lambda c: c.execute(query).one_or_none())
+        return _repository(row) if row else None
+
+    async def add_repository(self, repository: Repository) -> Repository:
+        """Registers a path. One that was removed comes back with its old id, and so with its sessions."""
+        return await self._database.write(lambda c: _add_repository(c, repository))
+
+    async def rename_repository(self, repo_id: str, name: str) -> Repository:
+        def rename(connection: Connection) -> None:
+            query = update(repositories).where(
+                repositories.c.id == repo_id, repositories.c.removed_at.is_(None)
+            )
+            if not connection.execute(query.values(name=name, updated_at=clock.now_ms())).rowcount:
+                raise NotFound(f"no repository {repo_id}")
+
+        await self._database.write(rename)
+        renamed = await self.repository(repo_id)
+        if renamed is None:
+            raise NotFound(f"no repository {repo_id}")
+        return renamed
+
+    async def remove_repository(self, repo_id: str) -> None:
+        """Forgets a repository; its sessions keep knowing where they ran."""
+        await self._database.write(lambda c: _remove_repository(c, repo_id))
+
+    async def tokens(self) -> list[Token]:
+        query = select(tokens).order_by(tokens.c.created_at)
+        return await self._database.read(lambda c: [Token(**row._mapping) for row in c.execute(query)])
+
+    async def add_token(self, token: Token) -> None:
+        await self._database.write(lambda c: add(c, tokens, [msgspec.structs.asdict(token)]))
+
+    async def touch_token(self, token_id: str, used_at: int) -> None:
+        query = update(tokens).where(tokens.c.id == token_id).values(last_used_at=used_at)
+        await self._database.write(lambda c: c.execute(query).rowcount)
+
+    async def remove_token(self, token_id: str) -> None:
+        query = delete(tokens).where(tokens.c.id == token_id)
+        if not await self._database.write(lambda c: c.execute(query).rowcount):
+            raise NotFound(f"no token {token_id}")
+
+    async def setting(self, key: str) -> Any:
+        """The value of a setting; None when it was never set."""
+        query = select(settings.c.value).where(settings.c.key == key)
+        text = await self._database.read(lambda c: c.execute(query).scalar())
+        return None if text is None else msgspec.json.decode(text)
+
+    async def set_setting(self, key: str, value: Any) -> None:
+        row = {"key": key, "value": msgspec.json.encode(value).decode()}
+        await self._database.write(lambda c: put(c, settings, [row]))
+
+    async def agents(self) -> dict[str, Any]:
+        """The definitions people added, by id."""
+        query = select(agents).order_by(agents.c.id)
+        rows = await self._database.read(lambda c: c.execute(query).all())
+        return {row.id: msgspec.json.decode(row.definition) for row in rows}
+
+    async def put_agent(self, agent_id: str, definition: Any) -> None:
+        text = msgspec.json.encode(definition).decode()
+        row = {"id": agent_id, "definition": text, "updated_at": clock.now_ms()}
+        await self._database.write(lambda c: put(c, agents, [row]))
+
+    async def remove_agent(self, agent_id: str) -> None:
+        query = delete(agents).where(agents.c.id == agent_id)
+        if not await self._database.write(lambda c: c.execute(query).rowcount):
+            raise NotFound(f"no agent {agent_id}")
+
+    async def list_sessions(
+        self,
+        *,
+        repo_id: str | None = None,
+        statuses: Collection[str] | None = None,
+        type: str | None = None,
+        q: str | None = None,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> Page:
+        """One page, newest first."""
+        filters = Filters(
+            repo_id=repo_id, statuses=None if statuses is None else tuple(statuses), type=type, q=q
+        )
+        return await self._database.read(lambda c: read_page(c, filters, limit, offset))
+
+    async def live_sessions(self) -> list[str]:
+        """The sessions with a living worker, oldest first."""
+        query = (
+            select(sessions.c.id).where(sessions.c.live, ~sessions.c.purging).order_by(sessions.c.created_at)
+        )
+        return await self._database.read(lambda c: list(c.execute(query).scalars()))
+
+    async def sessions_of_workers(self, worker_ids: Collection[str]) -> dict[str, str]:
+        """The session of each worker we know of."""
+        query = (
+            select(workers.c.id, workers.c.session_id)
+            .join(sessions, sessions.c.id == workers.c.session_id)
+            .where(workers.c.id.in_(worker_ids), ~sessions.c.purging)
+        )
+        return await self._database.read(lambda c: {row.id: row.session_id for row in c.execute(query)})
+
+
+def _repository(row: Row[Any]) -> Repository:
+    return Repository(
+        id=row.id, path=row.path, name=row.name, created_at=row.created_at, updated_at=row.updated_at
+    )
+
+
+def _add_repository(connection: Connection, new: Repository) -> Repository:
+    known = connection.execute(select(repositories).where(repositories.c.path == new.path)).one_or_none()
+    if known is None:
+        add(connection, repositories, [msgspec.structs.asdict(new)])
+        return new
+    if known.removed_at is None:
+        raise Conflict(f"the repository {new.path} is registered already, as {known.name}")
+    connection.execute(
+        update(repositories)
+        .where(repositories.c.id == known.id)
+        .values(name=new.name, updated_at=new.updated_at, removed_at=None)
+    )
+    return msgspec.structs.replace(new, id=known.id, created_at=known.created_at)
+
+
+def _remove_repository(connection: Connection, repo_id: str) -> None:
+    found = repositories.c.id == repo_id
+    if not connection.execute(
+        update(repositories)
+        .where(found, repositories.c.removed_at.is_(None))
+        .values(removed_at=clock.now_ms())
+    ).rowcount:
+        raise NotFound(f"no repository {repo_id}")
+    used = select(sessions.c.id).where(sessions.c.repo_id == repo_id).exists()
+    connection.execute(delete(repositories).where(found, ~used))

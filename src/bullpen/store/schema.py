@@ -1,0 +1,102 @@
+"""Which tables the database has, and the way from one revision to another.
+
+Every step is one transaction: a crash inside leaves the database before it or after it. Alembic is
+imported only for a real migration; it would cost each server some 10 MB for nothing.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from ..domain.errors import Conflict, Invalid
+from .engine import writing_engine
+from .tables import metadata
+
+REVISIONS = ("0001",)
+HEAD = REVISIONS[-1]
+SCRIPTS = Path(__file__).parent / "migrations"
+
+_VERSION_TABLE = """CREATE TABLE alembic_version (
+    version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)"""
+_LOCK = 0x62756C6C  # any number, as long as every Bullpen uses the same
+
+
+def prepare(url: str) -> None:
+    """Leaves the database at the newest revision: makes it, upgrades it, or finds it so."""
+    with _transaction(url) as connection:
+        match _revision(connection):
+            case None:
+                _create(connection)
+            case found if found != HEAD:
+                _migrate(connection, found, HEAD)
+
+
+def upgrade(url: str, to: str = "head") -> None:
+    """Goes up to a revision, step by step."""
+    with _transaction(url) as connection:
+        _migrate(connection, _revision(connection), HEAD if to == "head" else to)
+
+
+def downgrade(url: str, to: str) -> None:
+    """Goes back to a revision, or to `base`, an empty database."""
+    with _transaction(url) as connection:
+        _migrate(connection, _revision(connection), None if to == "base" else to)
+
+
+def current(url: str) -> str | None:
+    """The revision the database is at; None when it is empty."""
+    with _transaction(url) as connection:
+        return _revision(connection)
+
+
+@contextmanager
+def _transaction(url: str) -> Iterator[Connection]:
+    engine = writing_engine(url)
+    try:
+        with engine.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if found is not None and found not in REVISIONS:
+        raise Conflict(
+            f"the database is of a newer Bullpen (revision {found}, this one knows {HEAD}); upgrade Bullpen"
+        )
+    return found
+
+
+def _create(connection: Connection) -> None:
+    if inspect(connection).has_table("sessions"):
+        raise Conflict("the database has tables of something else; give Bullpen one of its own")
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(text(_VERSION_TABLE))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
+
+
+def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
+    from alembic import command  # noqa: PLC0415 (see above)
+    from alembic.config import Config  # noqa: PLC0415
+
+    if to is not None and to not in REVISIONS:
+        raise Invalid(f"there is no revision {to}; known are {', '.join(REVISIONS)}")
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    if _position(to) >= _position(start):
+        command.upgrade(config, to or "base")
+    else:
+        command.downgrade(config, to or "base")
+
+
+def _position(revision: str | None) -> int:
+    return 0 if revision is None else REVISIONS.index(revision) + 1

@@ -1,0 +1,215 @@
+"""Every table, as the newest migration leaves it. Times are milliseconds since the epoch.
+
+`events` is the truth; sessions, workers and messages are projections of it, written in the same
+transaction. outbox, consumed and answers make a crash between two steps harmless. The rest are records.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def _session_id(*, primary_key: bool = False, index: bool = False) -> Column[str]:
+    foreign = ForeignKey("sessions.id")
+    return Column("session_id", Text, foreign, nullable=False, primary_key=primary_key, index=index)
+
+
+def _worker_id() -> Column[str]:
+    return Column("worker_id", Text, ForeignKey("workers.id"), primary_key=True)
+
+
+repositories = Table(
+    "repositories",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("path", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("removed_at", BigInteger),  # kept while sessions refer to it, shown to nobody
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("title_folded", Text, nullable=False),  # what `q` is looked up in: databases differ in case rules
+    Column("status", Text, nullable=False),
+    Column("end_reason", Text),
+    Column("metadata", Text, nullable=False),
+    Column("live", Boolean, nullable=False),
+    Column("repo_id", Text, ForeignKey("repositories.id")),
+    Column("worktree_id", Text),
+    Column("location_path", Text, nullable=False),
+    Column("on_last_disconnect", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("purging", Boolean, nullable=False, server_default=false()),
+    Index(None, "created_at", "id"),
+    Index(None, "status", "created_at", "id"),
+    Index(None, "repo_id", "created_at", "id"),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _session_id(index=True),
+    Column("position", Integer, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("agent_id", Text),
+    Column("workspace", Text, nullable=False),
+    Column("file_path", Text),
+    Column("state", Text, nullable=False),
+    Column("activity", Text, nullable=False),
+    Column("activity_why", Text, nullable=False),
+    Column("activity_since", BigInteger, nullable=False),
+    Column("run", Integer, nullable=False),
+    Column("cols", Integer, nullable=False),
+    Column("rows", Integer, nullable=False),
+    Column("pid", BigInteger),
+    Column("exit_code", BigInteger),
+    Column("signal", Text),
+    Column("error", Text),
+    Column("created_at", BigInteger, nullable=False),
+    Column("last_active_at", BigInteger, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    _session_id(primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("type", Text, nullable=False),
+    Column("worker_id", Text),
+    Column("role", Text),
+    Column("timestamp", BigInteger, nullable=False),
+    Column("data", Text, nullable=False),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _session_id(),
+    Column("seq", BigInteger, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("timestamp", BigInteger, nullable=False),
+    UniqueConstraint("session_id", "seq"),
+    Index(None, "session_id", "timestamp"),
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    _session_id(primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("schema", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    _worker_id(),
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("n", BigInteger, primary_key=True, autoincrement=False),
+    Column("bytes", LargeBinary, nullable=False),
+)
+
+outbox_heads = Table(  # rows leave the outbox; the numbers go on from here
+    "outbox_heads",
+    metadata,
+    _worker_id(),
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("n", BigInteger, nullable=False),
+)
+
+consumed = Table(
+    "consumed",
+    metadata,
+    _worker_id(),
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("offset", BigInteger, nullable=False),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("body_hash", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("created_at", BigInteger, nullable=False, index=True),
+)
+
+queue = Table(
+    "queue",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _session_id(),
+    Column("worker_id", Text),
+    Column("position", BigInteger, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("image_ids", Text, nullable=False),
+    Column("queued_at", BigInteger, nullable=False),
+    Column("client_id", Text),
+    Column("title", Text),
+    Column("scheduled_time", BigInteger),
+    Column("state", Text, nullable=False),
+    Index(None, "session_id", "position"),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("hash", Text, nullable=False, unique=True),
+    Column("scope", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("last_used_at", BigInteger),
+    Column("expires_at", BigInteger),
+    Column("secret_hash", Text),
+)
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("definition", Text, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)

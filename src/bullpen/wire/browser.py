@@ -1,0 +1,101 @@
+"""What a client of the web sees: the contract's shapes of events, sessions and workers."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Protocol
+
+from ..domain.events import Event
+from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import panel_word
+from .json import encode
+
+
+def iso(ms: int) -> str:
+    """A time in milliseconds as ISO 8601 in UTC."""
+    return f"{_iso_second(ms // 1000)}.{ms % 1000:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _iso_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def encode_event(event: Event) -> bytes:
+    return splice_event(event, encode(event.fact.to_data()))
+
+
+class Head(Protocol):
+    """All of an event but its data; a row of the database has it too."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def worker_id(self) -> str | None: ...
+    @property
+    def role(self) -> str | None: ...
+    @property
+    def timestamp(self) -> int: ...
+
+
+def splice_event(head: Head, data: bytes) -> bytes:
+    """An event on the wire, round data that is JSON already: stored data is sent as it lies there."""
+    return b'{"seq":%d,"type":%b,"workerId":%b,"role":%b,"timestamp":"%b","data":%b}' % (
+        head.seq,
+        _encode_word(head.type),
+        _encode_word(head.worker_id),
+        _encode_word(head.role),
+        iso(head.timestamp).encode(),
+        data,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _encode_word(word: str | None) -> bytes:
+    return encode(word)
+
+
+def session_json(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "id": snapshot.id,
+        "type": snapshot.type,
+        "title": snapshot.title,
+        "status": snapshot.status.value,
+        "endReason": snapshot.end_reason,
+        "metadata": snapshot.metadata,
+        "live": snapshot.live,
+        "repoId": snapshot.repo_id,
+        "worktreeId": snapshot.worktree_id,
+        "locationPath": snapshot.location_path,
+        "onLastDisconnect": snapshot.on_last_disconnect,
+        "createdAt": iso(snapshot.created_at),
+        "updatedAt": iso(snapshot.updated_at),
+        "lastSeq": snapshot.last_seq,
+        "workers": [worker_json(worker, snapshot.id) for worker in snapshot.workers.values()],
+    }
+
+
+def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
+    return {
+        "id": worker.id,
+        "sessionId": session_id,
+        "type": worker.type,
+        "name": worker.name,
+        "role": worker.role,
+        "agentId": worker.agent_id,
+        "workspace": worker.workspace,
+        "filePath": worker.file_path,
+        "state": worker.state.value,
+        "activity": worker.activity.value,
+        "activityWhy": worker.activity_why,
+        "activitySince": iso(worker.activity_since),
+        "status": panel_word(worker.state, worker.activity),
+        "run": worker.run,
+        "pid": worker.pid,
+        "exitCode": worker.exit_code,
+        "signal": worker.signal,
+        "error": worker.error,
+        "createdAt": iso(worker.created_at),
+        "lastActiveAt": iso(worker.last_active_at),
+    }
