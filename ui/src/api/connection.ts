@@ -39,8 +39,12 @@ export class Connection {
     this.#timer = setTimeout(() => this.#lost(), CONNECT_TIMEOUT)
   }
 
+  get isOpen(): boolean {
+    return this.#status === 'open'
+  }
+
   send(message: object): void {
-    if (this.#status === 'open') this.#socket?.send(JSON.stringify(message))
+    if (this.isOpen) this.#socket?.send(JSON.stringify(message))
   }
 
   /** Something in the stream is wrong: drop this socket and come back after a pause. */

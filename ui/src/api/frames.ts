@@ -8,6 +8,7 @@ export interface Output {
 /** The screen as it was at `offset`, to be drawn on an empty one. */
 export interface History {
   type: 'history'
+  run: number
   offset: number
   cols: number
   rows: number
@@ -19,7 +20,6 @@ export type TerminalMessage =
   | { type: 'ack'; n: number }
   | { type: 'size'; cols: number; rows: number }
   | { type: 'exit'; exitCode: number | null; signal: number | null }
-  | { type: 'activity'; activity: string }
   | { type: 'error'; error: string; message: string }
 
 const HEAD = 8

@@ -10,4 +10,6 @@ export const rest = {
   cancelSession: (id: string) => call<Session>('DELETE', `/sessions/${encodeURIComponent(id)}`),
   createTerminal: (sessionId: string) =>
     call<Worker>('POST', `/sessions/${encodeURIComponent(sessionId)}/workers`, { type: 'terminal' }),
+  restartWorker: ({ id, sessionId }: Worker) =>
+    call<Worker>('POST', `/sessions/${encodeURIComponent(sessionId)}/workers/${encodeURIComponent(id)}/restart`),
 }

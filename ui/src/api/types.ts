@@ -20,7 +20,7 @@ export interface Worker {
 export interface Session {
   id: string
   type: string
-  title: string | null
+  title: string
   status: SessionStatus
   live: boolean
   locationPath: string

@@ -7,10 +7,6 @@ export interface Mark {
   label: string
 }
 
-export function titleOf(session: Session): string {
-  return session.title || session.locationPath.split('/').filter(Boolean).at(-1) || session.locationPath
-}
-
 /** What needs a person comes before what goes on by itself. */
 export function markOf(session: Session): Mark {
   if (session.status === 'error' || session.workers.some((worker) => worker.state === 'failed'))

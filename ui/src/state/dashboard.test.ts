@@ -7,7 +7,7 @@ function session(id: string, createdAt: string): Session {
   return {
     id,
     type: 'quick',
-    title: null,
+    title: id,
     status: 'active',
     live: true,
     locationPath: '/home/me',
@@ -35,10 +35,4 @@ test('a new session joins the list', () => {
 
 test('a removed session leaves it', () => {
   expect(fold([young, old], { type: 'removed', sessionId: 'old' })).toEqual([young])
-})
-
-test("a worker's activity changes that worker only", () => {
-  const [first, second] = fold([young, old], { type: 'activity', sessionId: 'old', workerId: 'w-old', activity: 'asking' })
-  expect(first).toBe(young)
-  expect(second?.workers[0]?.activity).toBe('asking')
 })

@@ -1,26 +1,16 @@
 /**
  * The line between one terminal worker and the screen that shows it: bytes in by offset, keys out by number,
- * both exactly once over any number of connections.
+ * both exactly once over any number of connections and over every run of the worker.
  */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
-import { decodeOutput, type History, type TerminalMessage } from '../api/frames.ts'
+import type { History, TerminalMessage } from '../api/frames.ts'
 import { randomId } from '../api/random.ts'
-import type { Size } from '../api/types.ts'
-import { Outbox } from './outbox.ts'
-import { Position } from './position.ts'
-
-/** What draws; `drawn` is called when the bytes are on the screen. */
-export interface Screen {
-  restore(history: Uint8Array<ArrayBuffer>, size: Size, drawn: () => void): void
-  write(bytes: Uint8Array<ArrayBuffer>, drawn: () => void): void
-  resize(size: Size): void
-  /** The size that would fill the room there is. */
-  room(): Size
-}
+import type { Worker } from '../api/types.ts'
+import { Drawing, type Screen } from './drawing.ts'
+import { Keyboard } from './keyboard.ts'
+import type { Outbox } from './outbox.ts'
 
 const CLIENT = randomId() // one writer per page load, as the keeper counts them
-const ACK_EVERY = 128 * 1024
-const ACK_TIMEOUT = 10_000
 
 export class TerminalLink {
   status: Status = $state('closed')
@@ -28,34 +18,35 @@ export class TerminalLink {
   ended: { exitCode: number | null; signal: number | null } | undefined = $state()
   fault: string | undefined = $state()
 
-  readonly #path: string
-  readonly #outbox: Outbox
-  readonly #position = new Position()
+  readonly #worker: Pick<Worker, 'id' | 'sessionId'>
+  readonly #outboxOf: (run: number) => Outbox
   readonly #connection: Connection
-  #screen: Screen | undefined
-  #size: Size | undefined // the terminal's, which may be another viewer's
-  #acknowledged = 0
-  #watchdog: ReturnType<typeof setTimeout> | undefined
+  #run: number
+  #keyboard: Keyboard
+  #drawing: Drawing | undefined
 
-  constructor(sessionId: string, workerId: string, outbox: Outbox) {
-    this.#path = `/session/${encodeURIComponent(sessionId)}/worker/${encodeURIComponent(workerId)}`
-    this.#outbox = outbox
+  /** `outboxOf` has the outbox of each run: a restarted worker is a new child, which has heard nothing yet. */
+  constructor(worker: Pick<Worker, 'id' | 'sessionId' | 'run'>, outboxOf: (run: number) => Outbox) {
+    this.#worker = worker
+    this.#outboxOf = outboxOf
     this.#connection = new Connection({
       address: () => this.#address(),
       opened: () => this.#opened(),
       message: (data) => (typeof data === 'string' ? this.#told(JSON.parse(data)) : this.#output(data)),
       status: (status, closeCode) => this.#became(status, closeCode),
     })
+    this.#run = worker.run
+    this.#keyboard = new Keyboard(outboxOf(worker.run), this.#connection)
   }
 
   open(screen: Screen): void {
-    this.#screen = screen
+    this.#drawing = new Drawing(screen, (offset) => this.#connection.send({ type: 'ack', offset }))
     this.#connection.open()
   }
 
   close(): void {
     this.#connection.close()
-    this.#screen = undefined
+    this.#drawing = undefined
   }
 
   nudge(): void {
@@ -63,53 +54,36 @@ export class TerminalLink {
   }
 
   type(data: string): void {
-    if (this.ended) return
-    this.#outbox.push(data)
-    this.#flush()
+    if (!this.ended) this.#keyboard.type(data)
   }
 
-  /** The screen has other room than before: say so (whose size counts is the server's to decide) and fill it. */
+  /** The screen has other room than before: say so, and draw what there is into it. */
   fit(): void {
-    if (!this.#screen) return
-    this.#send({ type: 'resize', ...this.#screen.room() })
-    if (this.#size) this.#screen.resize(this.#size)
-  }
-
-  #send(message: object): void {
-    this.#connection.send(message)
+    if (!this.#drawing) return
+    // Whose size counts is the server's to decide: the viewer's that was used last.
+    this.#connection.send({ type: 'resize', ...this.#drawing.room })
+    this.#drawing.refit()
   }
 
   #address(): string {
-    const { next } = this.#position
-    return socketAddress(this.#path, next > 0 ? { after: String(next), client: CLIENT } : { client: CLIENT })
+    const { id, sessionId } = this.#worker
+    const query: Record<string, string> = { client: CLIENT }
+    if (this.#drawing?.next) {
+      query.run = String(this.#run)
+      query.after = String(this.#drawing.next)
+    }
+    return socketAddress(`/session/${encodeURIComponent(sessionId)}/worker/${encodeURIComponent(id)}`, query)
   }
 
   #opened(): void {
     this.fit()
-    this.#outbox.rewind()
-    this.#flush()
+    this.#keyboard.resume()
   }
 
   #became(status: Status, closeCode?: number): void {
     this.status = status
     this.closeCode = closeCode
-    if (status !== 'open') this.#unwatch()
-  }
-
-  #flush(): void {
-    if (this.status !== 'open') return
-    for (const batch of this.#outbox.take()) this.#send({ type: 'input', ...batch })
-    this.#watch()
-  }
-
-  /** A line that takes keys and never acknowledges is dead, whatever the socket believes. */
-  #watch(): void {
-    if (!this.#outbox.empty) this.#watchdog ??= setTimeout(() => this.#connection.restart(), ACK_TIMEOUT)
-  }
-
-  #unwatch(): void {
-    clearTimeout(this.#watchdog)
-    this.#watchdog = undefined
+    if (status !== 'open') this.#keyboard.rest()
   }
 
   #told(message: TerminalMessage): void {
@@ -117,38 +91,34 @@ export class TerminalLink {
       case 'history':
         return this.#restore(message)
       case 'ack':
-        this.#outbox.acknowledge(message.n)
-        this.#unwatch()
-        return this.#watch()
+        this.fault = undefined
+        return this.#keyboard.taken(message.n)
       case 'size':
-        this.#size = message
-        return this.#screen?.resize(message)
+        return this.#drawing?.resize(message)
       case 'exit':
         this.ended = message
-        return
+        return this.#keyboard.discard()
       case 'error':
         this.fault = message.message
+        if (message.error === 'forbidden') this.#keyboard.discard() // we may look, not type
     }
   }
 
-  #restore({ offset, cols, rows, data }: History): void {
-    this.#position.next = offset
-    this.#acknowledged = 0
-    this.#size = { cols, rows }
-    this.#screen?.restore(new TextEncoder().encode(data), this.#size, () => this.#drawn(offset))
-  }
-
   #output(frame: ArrayBuffer): void {
-    const fresh = this.#position.take(decodeOutput(frame))
-    if (fresh === 'hole') return this.#connection.restart()
-    const end = this.#position.next
-    if (fresh.length > 0) this.#screen?.write(fresh, () => this.#drawn(end))
+    if (this.#drawing?.draw(frame) === false) this.#connection.restart()
   }
 
-  /** Acknowledge when the screen has caught up, and now and then while it has not. */
-  #drawn(offset: number): void {
-    if (offset < this.#position.next && offset - this.#acknowledged < ACK_EVERY) return
-    this.#acknowledged = offset
-    this.#send({ type: 'ack', offset })
+  #restore(history: History): void {
+    if (history.run !== this.#run) this.#begin(history.run)
+    this.#drawing?.restore(history)
+  }
+
+  /** The worker was restarted: another child, with numbers of its own, that has not heard of our room. */
+  #begin(run: number): void {
+    this.#run = run
+    this.#keyboard.rest()
+    this.#keyboard = new Keyboard(this.#outboxOf(run), this.#connection)
+    this.ended = undefined
+    this.fit()
   }
 }

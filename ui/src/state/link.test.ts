@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { interceptSockets, type TestSocket } from '../testing/sockets.ts'
-import { type Screen, TerminalLink } from './link.svelte.ts'
+import type { Screen } from './drawing.ts'
+import { TerminalLink } from './link.svelte.ts'
 import { Outbox } from './outbox.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
@@ -35,12 +36,14 @@ class Paper implements Screen {
 let sockets: TestSocket[]
 let paper: Paper
 let link: TerminalLink
+let outboxes: Outbox[]
 
 beforeEach(() => {
   vi.useFakeTimers()
   sockets = interceptSockets()
   paper = new Paper()
-  link = new TerminalLink('s1', 'w1', new Outbox())
+  outboxes = [new Outbox(), new Outbox(), new Outbox()]
+  link = new TerminalLink({ id: 'w1', sessionId: 's1', run: 1 }, (run) => outboxes[run] as Outbox)
   link.open(paper)
 })
 
@@ -55,7 +58,7 @@ const accepted = () => (sockets.at(-1) as TestSocket).accept()
 
 function greeted(data: string, offset: number): TestSocket {
   const socket = accepted()
-  socket.tell({ type: 'history', offset, cols: 80, rows: 24, data })
+  socket.tell({ type: 'history', run: 1, offset, cols: 80, rows: 24, data })
   return socket
 }
 
@@ -78,7 +81,7 @@ test('a second connection goes on behind the last byte, under the same id', () =
   const socket = greeted('$ ', 40)
   socket.output(40, encode('ls\n'))
   comeBack(socket)
-  expect(query()).toEqual({ after: '43', client })
+  expect(query()).toEqual({ after: '43', run: '1', client })
 })
 
 test('bytes sent twice over a reconnect are drawn once', () => {
@@ -100,7 +103,7 @@ test('a hole drops the line and asks again for what is missing', () => {
 
 test('a new history replaces the screen and the position', () => {
   const socket = greeted('old', 40)
-  socket.tell({ type: 'history', offset: 9000, cols: 120, rows: 40, data: 'new' })
+  socket.tell({ type: 'history', run: 1, offset: 9000, cols: 120, rows: 40, data: 'new' })
   socket.output(9000, encode('er'))
   expect(paper.text).toBe('newer')
 })
@@ -169,6 +172,27 @@ test('nothing is typed into a program that has ended', () => {
   expect(link.ended).toMatchObject({ exitCode: 3 })
 })
 
+test('a restarted worker is typed to from one again, and told our room', () => {
+  const socket = greeted('', 0)
+  link.type('a')
+  socket.tell({ type: 'ack', n: 1 })
+  socket.tell({ type: 'exit', exitCode: 0, signal: null })
+  socket.tell({ type: 'history', run: 2, offset: 0, cols: 80, rows: 24, data: '' })
+  link.type('b')
+  expect(socket.heard('input').at(-1)).toEqual({ type: 'input', n: 1, data: 'b' })
+  expect(socket.heard('resize').length).toBe(2)
+  expect(link.ended).toBeUndefined()
+})
+
+test('a viewer who may not type is told so and the line stays', () => {
+  const socket = greeted('', 0)
+  link.type('a')
+  socket.tell({ type: 'error', error: 'forbidden', message: 'looking is allowed, typing is not' })
+  vi.advanceTimersByTime(60_000)
+  expect(link.fault).toBe('looking is allowed, typing is not')
+  expect(socket.closed).toBe(false)
+})
+
 /** The far end of the line: remembers what was printed, and takes keys by number like the keeper does. */
 class Child {
   readonly printed = encode(Array.from({ length: 4000 }, (_, i) => `line ${i}\n`).join(''))
@@ -197,7 +221,7 @@ test('over two hundred cuts at any moment every byte is drawn once and every key
     const socket = accepted()
     const after = Number(query().after ?? 0)
     let sent = Math.max(0, after - Math.floor(random() * 20)) // an overlap, as after a crash
-    if (cut === 0) socket.tell({ type: 'history', offset: 0, cols: 80, rows: 24, data: '' })
+    if (cut === 0) socket.tell({ type: 'history', run: 1, offset: 0, cols: 80, rows: 24, data: '' })
     const rounds = cut === 200 ? 4000 : Math.floor(random() * 6)
     for (let round = 0; round < rounds; round++) {
       const end = Math.min(sent + 1 + Math.floor(random() * 200), child.printed.length)

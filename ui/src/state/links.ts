@@ -5,9 +5,12 @@ import { Outbox } from './outbox.ts'
 
 const outboxes = new Map<string, Outbox>()
 
-export function linkTo({ id, run, sessionId }: Worker): TerminalLink {
-  const key = `${id}/${run}` // a restarted worker is a new child, which has heard nothing yet
+export function linkTo(worker: Worker): TerminalLink {
+  return new TerminalLink(worker, (run) => outboxOf(`${worker.id}/${run}`))
+}
+
+function outboxOf(key: string): Outbox {
   const outbox = outboxes.get(key) ?? new Outbox()
   outboxes.set(key, outbox)
-  return new TerminalLink(sessionId, id, outbox)
+  return outbox
 }

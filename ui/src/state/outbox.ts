@@ -36,6 +36,11 @@ export class Outbox {
     this.#waiting = this.#waiting.filter((batch) => batch.n > n)
   }
 
+  /** Nobody is left to read it. */
+  clear(): void {
+    this.#waiting = []
+  }
+
   get empty(): boolean {
     return this.#waiting.length === 0
   }

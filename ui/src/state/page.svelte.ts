@@ -3,7 +3,7 @@ import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import { keepSecret } from '../api/secret.ts'
-import type { Session } from '../api/types.ts'
+import type { Session, Worker } from '../api/types.ts'
 import { fold } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
 
@@ -58,6 +58,10 @@ export class Page {
     return this.#attempt(async () => void (await rest.cancelSession(session.id)))
   }
 
+  restart(worker: Worker): Promise<void> {
+    return this.#attempt(async () => void (await rest.restartWorker(worker)))
+  }
+
   async #addTerminal(sessionId: string): Promise<void> {
     const worker = await rest.createTerminal(sessionId)
     this.show({ sessionId, workerId: worker.id })
@@ -101,11 +105,12 @@ export class Page {
 
   #refused(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
-    if (isRefusal(error) && this.entrance === 'inside') this.entrance = 'outside'
+    if (error.status === 401 && this.entrance === 'inside') this.entrance = 'outside'
     this.problem = error.message
   }
 }
 
+/** 401 without a login we know of, 403 when the cookie is there and the secret is not. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 401
+  return error instanceof ApiError && (error.status === 401 || error.status === 403)
 }

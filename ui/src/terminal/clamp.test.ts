@@ -1,27 +1,30 @@
 import { expect, test } from 'vitest'
 import { Clamp } from './clamp.ts'
 
+const LINES = 24
 const encode = (text: string) => new TextEncoder().encode(text)
 const decode = (chunks: Uint8Array[]) => new TextDecoder().decode(Buffer.concat(chunks))
 
-const clamp = (text: string) => decode([new Clamp().feed(encode(text))])
+const clamp = (text: string) => decode([new Clamp().feed(encode(text), LINES)])
 
 function clampByByte(text: string): string {
   const filter = new Clamp()
-  return decode(Array.from(encode(text), (byte) => filter.feed(new Uint8Array([byte])).slice()))
+  return decode(Array.from(encode(text), (byte) => filter.feed(new Uint8Array([byte]), LINES).slice()))
 }
 
 test.each([
   ['\x1b[2147483647b', '\x1b[9999b'],
-  ['\x1b[10000S', '\x1b[9999S'],
-  ['\x1b[9999S', '\x1b[9999S'],
+  ['\x1b[10000@', '\x1b[9999@'],
   ['\x1b[1;99999999999999999999H', '\x1b[1;9999H'],
   ['\x1b[?2147483647h', '\x1b[?9999h'],
   ['\x1b[4:99999m', '\x1b[4:9999m'],
-  ['\u009b2147483647L', '\u009b9999L'],
-  ['\x1b]0;half\x1b[2147483647T', '\x1b]0;half\x1b[9999T'],
-  ['\x1b[21474\n83647M', '\x1b[\n9999M'],
+  ['\x1b]0;half\x1b[2147483647I', '\x1b]0;half\x1b[9999I'],
+  ['\x1b[21474\n83647X', '\x1b[\n9999X'],
   ['\x1b\x00[2147483647Z', '\x1b\x00[9999Z'],
+  ['\x1b[2147483647S', '\x1b[24S'],
+  ['\u009b9999L', '\u009b24L'],
+  ['\x1b[25;1M', '\x1b[24;1M'],
+  [`\x1b[9999${';1'.repeat(500)}T`, `\x1b[24${';1'.repeat(126)}T`],
 ])('%j becomes %j however it is cut', (hostile, harmless) => {
   expect(clamp(hostile)).toBe(harmless)
   expect(clampByByte(hostile)).toBe(harmless)
@@ -35,18 +38,20 @@ test.each([
   '\x1bP$q123456m\x1b\\',
   '\x1b[1234\x18 cancelled 123456',
   '\x1b(0 987654',
+  '\x1b[24S\x1b[3L\x1b[M',
+  '\x1b[9999 q\x1b[9999;9999H',
 ])('%j passes untouched however it is cut', (text) => {
   expect(clamp(text)).toBe(text)
   expect(clampByByte(text)).toBe(text)
 })
 
-test('an unfinished number waits for its end', () => {
+test('parameters wait for the end of their sequence', () => {
   const filter = new Clamp()
-  expect(decode([filter.feed(encode('\x1b[99'))])).toBe('\x1b[')
-  expect(decode([filter.feed(encode('999X'))])).toBe('9999X')
+  expect(decode([filter.feed(encode('\x1b[99'), LINES)])).toBe('\x1b[')
+  expect(decode([filter.feed(encode('999X'), LINES)])).toBe('9999X')
 })
 
 test('text without sequences is not even copied', () => {
   const chunk = encode('just text')
-  expect(new Clamp().feed(chunk)).toBe(chunk)
+  expect(new Clamp().feed(chunk, LINES)).toBe(chunk)
 })

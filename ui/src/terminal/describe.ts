@@ -13,8 +13,9 @@ export interface End {
   signal: number | null
 }
 
-export function describeEnd(end: End | undefined): string | undefined {
+export function describeEnd(end: End | undefined, error: string | null): string | undefined {
   if (!end) return undefined
+  if (error) return `The program failed: ${error}.`
   if (end.signal) return `The program was ended by signal ${end.signal}.`
   return end.exitCode === null ? 'The program has ended.' : `The program has ended with code ${end.exitCode}.`
 }

@@ -4,7 +4,7 @@ import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
 import { type ILinkHandler, Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import type { Size } from '../api/types.ts'
-import type { Screen } from '../state/link.svelte.ts'
+import type { Screen } from '../state/drawing.ts'
 import { Clamp } from './clamp.ts'
 import { swallowQueries, watchFocusMode } from './queries.ts'
 import { defineSheet } from './sheet.ts'
@@ -12,6 +12,7 @@ import { themeFrom } from './theme.ts'
 
 const FONT_SIZE = 13
 const SMALLEST_FONT = 4
+const STEP = 4096 // xterm lets the page breathe only between writes
 const RESET = new TextEncoder().encode('\x1bc')
 
 export class XtermScreen implements Screen {
@@ -51,7 +52,10 @@ export class XtermScreen implements Screen {
   }
 
   write(bytes: Uint8Array<ArrayBuffer>, drawn: () => void): void {
-    this.#terminal.write(this.#clamp.feed(bytes), drawn)
+    const harmless = this.#clamp.feed(bytes, this.#terminal.rows)
+    let start = 0
+    while (harmless.length - start > STEP) this.#terminal.write(harmless.subarray(start, (start += STEP)))
+    this.#terminal.write(harmless.subarray(start), drawn)
   }
 
   /** Show this size whatever room there is: a smaller font where the box is too small for it. */
