@@ -133,6 +133,7 @@ class SessionLog:
             snapshot = fold(snapshot, entry.event)
             entries.append(entry)
         return Append(
+            before=self.snapshot,
             snapshot=snapshot,
             entries=entries,
             outbox=change.outbox,

@@ -57,7 +57,8 @@ class AlreadyAnswered(Conflict):
 class Append(Struct, frozen=True, kw_only=True):
     """Events of one session with everything that must be true when, and only when, they are stored."""
 
-    snapshot: Snapshot  # as it is after the entries
+    before: Snapshot
+    snapshot: Snapshot  # what the entries make of it
     entries: Sequence[Entry] = ()
     outbox: Sequence[OutboxLine] = ()
     consumed: Consumed | None = None

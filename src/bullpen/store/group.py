@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 from .answers import Answers
 from .append import Append
 from .outbox import Delivered, Lines, Numbers, remove_delivered
-from .projections import event_row, message_rows, session_row, worker_rows
+from .projections import event_row, message_rows, project_sessions, project_workers
 from .saved import snapshot_row
-from .statements import add, put
+from .statements import add, put, touch
 from .tables import consumed, events, messages, sessions, snapshots, workers
 
 
@@ -44,20 +44,13 @@ class Group:
 
 def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
     changed = [append for append in appends if append.entries]
-    last = {append.snapshot.id: append.snapshot for append in changed}
-    put(connection, sessions, [session_row(snapshot) for snapshot in last.values()])
-    last_rows = {row["id"]: row for row in chain.from_iterable(map(worker_rows, changed))}
-    put(connection, workers, list(last_rows.values()))
+    for table, rows in ((sessions, project_sessions(changed)), (workers, project_workers(changed))):
+        put(connection, table, list(rows.whole.values()))
+        touch(connection, table, list(rows.moved.values()))
     add(
-        connection,
-        events,
-        [event_row(append.snapshot.id, entry) for append in changed for entry in append.entries],
+        connection, events, [event_row(each.snapshot.id, entry) for each in changed for entry in each.entries]
     )
-    add(
-        connection,
-        messages,
-        [row for append in changed for row in message_rows(append.snapshot.id, append.entries)],
-    )
+    add(connection, messages, list(chain.from_iterable(map(message_rows, changed))))
     saved = {row["session_id"]: row for row in map(snapshot_row, changed) if row}
     put(connection, snapshots, list(saved.values()))
     _write_consumed(connection, appends)

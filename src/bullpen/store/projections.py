@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import RowMapping
 
 from ..domain.events import Error, Event, SessionEnd, read_fact
@@ -18,32 +20,47 @@ from .tables import workers
 Row = dict[str, Any]
 
 
-def session_row(snapshot: Snapshot) -> Row:
-    return {
-        "id": snapshot.id,
-        "type": snapshot.type,
-        "title": snapshot.title,
-        "title_folded": snapshot.title.casefold(),
-        "status": snapshot.status.value,
-        "end_reason": snapshot.end_reason,
-        "metadata": encode(snapshot.metadata).decode(),
-        "live": snapshot.live,
-        "repo_id": snapshot.repo_id,
-        "worktree_id": snapshot.worktree_id,
-        "location_path": snapshot.location_path,
-        "on_last_disconnect": snapshot.on_last_disconnect,
-        "created_at": snapshot.created_at,
-        "updated_at": snapshot.updated_at,
-        "last_seq": snapshot.last_seq,
-    }
+class Projected(Struct, frozen=True):
+    """Rows to write whole, and rows of which only the times and numbers moved on, by id."""
+
+    whole: dict[str, Row]
+    moved: dict[str, Row]
 
 
-def worker_rows(append: Append) -> Iterator[Row]:
-    """The workers the events of an append are about."""
-    touched = {entry.event.worker_id for entry in append.entries}
-    for position, worker in enumerate(append.snapshot.workers.values()):
-        if worker.id in touched:
-            yield _worker_row(append.snapshot.id, position, worker)
+def project_sessions(appends: Iterable[Append]) -> Projected:
+    """One row for each session: as most events say nothing about it, mostly a small one."""
+    rows = Projected({}, {})
+    for append in appends:
+        before, after = append.before, append.snapshot
+        still = replace(before, last_seq=after.last_seq, updated_at=after.updated_at, workers=after.workers)
+        if after.id in rows.whole or still != after or before.live != after.live or not before.last_seq:
+            rows.moved.pop(after.id, None)
+            rows.whole[after.id] = _session_row(after)
+        else:
+            rows.moved[after.id] = {
+                "id": after.id,
+                "updated_at": after.updated_at,
+                "last_seq": after.last_seq,
+            }
+    return rows
+
+
+def project_workers(appends: Iterable[Append]) -> Projected:
+    """One row for each worker some event is about."""
+    rows = Projected({}, {})
+    for append in appends:
+        touched = {entry.event.worker_id for entry in append.entries}
+        for position, worker in enumerate(append.snapshot.workers.values()):
+            if worker.id not in touched:
+                continue
+            before = append.before.workers.get(worker.id)
+            still = before and replace(before, last_active_at=worker.last_active_at)
+            if worker.id in rows.whole or still != worker:
+                rows.moved.pop(worker.id, None)
+                rows.whole[worker.id] = _worker_row(append.snapshot.id, position, worker)
+            else:
+                rows.moved[worker.id] = {"id": worker.id, "last_active_at": worker.last_active_at}
+    return rows
 
 
 def event_row(session_id: str, entry: Entry) -> Row:
@@ -59,9 +76,10 @@ def event_row(session_id: str, entry: Entry) -> Row:
     }
 
 
-def message_rows(session_id: str, entries: Iterable[Entry]) -> Iterator[Row]:
+def message_rows(append: Append) -> Iterator[Row]:
     """What the conversation shows of the events."""
-    for entry in entries:
+    session_id = append.snapshot.id
+    for entry in append.entries:
         if content := _message(entry.event):
             yield {
                 # The same at every rebuild, because it is made from what never changes.
@@ -114,6 +132,26 @@ def _message(event: Event) -> Row | None:
             return {"type": "text", "text": fact.message}
         case _:
             return None
+
+
+def _session_row(snapshot: Snapshot) -> Row:
+    return {
+        "id": snapshot.id,
+        "type": snapshot.type,
+        "title": snapshot.title,
+        "title_folded": snapshot.title.casefold(),
+        "status": snapshot.status.value,
+        "end_reason": snapshot.end_reason,
+        "metadata": encode(snapshot.metadata).decode(),
+        "live": snapshot.live,
+        "repo_id": snapshot.repo_id,
+        "worktree_id": snapshot.worktree_id,
+        "location_path": snapshot.location_path,
+        "on_last_disconnect": snapshot.on_last_disconnect,
+        "created_at": snapshot.created_at,
+        "updated_at": snapshot.updated_at,
+        "last_seq": snapshot.last_seq,
+    }
 
 
 _WORKER_FIELDS = tuple(name for name in Worker.__struct_fields__ if name in workers.c)

@@ -18,7 +18,7 @@ REVISIONS = ("0001",)
 HEAD = REVISIONS[-1]
 SCRIPTS = Path(__file__).parent / "migrations"
 
-_VERSION_TABLE = """CREATE TABLE alembic_version (
+_VERSION_TABLE = """CREATE TABLE IF NOT EXISTS alembic_version (
     version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )"""
 _LOCK = 0x62756C6C  # any number, as long as every Bullpen uses the same

@@ -1,33 +1,71 @@
-"""The few statements the tables share, built once for each dialect."""
+"""The statements every table is written with, compiled once for each dialect.
 
-from collections.abc import Mapping, Sequence
+Binding the columns of a row anew each time costs more than the insert itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Insert, Table
+from msgspec import Struct
+from sqlalchemy import Connection, Dialect, Insert, Table, Update, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
 
+Rows = Sequence[Mapping[str, Any]]
 
-def add(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+
+def add(connection: Connection, table: Table, rows: Rows) -> None:
     """Inserts rows that must be new."""
-    if rows:
-        connection.execute(_insert(table), rows)
+    _run(connection, table, rows, _insert)
 
 
-def put(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Inserts rows or replaces the columns given, by primary key."""
-    if rows:
-        connection.execute(_upsert(connection.dialect.name, table, frozenset(rows[0])), rows)
+def put(connection: Connection, table: Table, rows: Rows) -> None:
+    """Inserts rows or, by primary key, replaces the columns given."""
+    _run(connection, table, rows, _upsert)
 
 
-@lru_cache
-def _insert(table: Table) -> Insert:
+def touch(connection: Connection, table: Table, rows: Rows) -> None:
+    """Replaces, by primary key, the columns given of rows that exist."""
+    _run(connection, table, rows, _update)
+
+
+class _Statement(Struct, frozen=True):
+    sql: str
+    positions: tuple[str, ...] | None  # where the driver wants a tuple; else it takes the row
+
+
+_Build = Callable[[str, Table, tuple[str, ...]], Insert | Update]
+
+
+def _run(connection: Connection, table: Table, rows: Rows, build: _Build) -> None:
+    if not rows:
+        return
+    statement = _compile(connection.dialect, table, tuple(rows[0]), build)
+    bound: Any = rows
+    if names := statement.positions:
+        bound = [tuple([row[name] for name in names]) for row in rows]
+    connection.exec_driver_sql(statement.sql, bound)
+
+
+@lru_cache(maxsize=64)
+def _compile(dialect: Dialect, table: Table, names: tuple[str, ...], build: _Build) -> _Statement:
+    statement = build(dialect.name, table, names)
+    # Keys of an update stand in its WHERE; they must not be taken for columns to set.
+    columns = [name for name in names if statement.is_insert or not table.c[name].primary_key]
+    compiled = statement.compile(dialect=dialect, column_keys=columns)
+    positions = tuple(compiled.positiontup or ()) if compiled.positional else None
+    return _Statement(compiled.string, positions)
+
+
+def _insert(_dialect: str, table: Table, _names: tuple[str, ...]) -> Insert:
     return table.insert()
 
 
-@lru_cache
-def _upsert(dialect: str, table: Table, names: frozenset[str]) -> Insert:
+def _update(_dialect: str, table: Table, _names: tuple[str, ...]) -> Update:
+    return table.update().where(*(column == bindparam(column.name) for column in table.primary_key.columns))
+
+
+def _upsert(dialect: str, table: Table, names: tuple[str, ...]) -> Insert:
     insert = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
-    keys = list(table.primary_key.columns)
-    changed = {name: insert.excluded[name] for name in sorted(names) if not table.c[name].primary_key}
-    return insert.on_conflict_do_update(index_elements=keys, set_=changed)
+    changed = {name: insert.excluded[name] for name in names if not table.c[name].primary_key}
+    return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=changed)
