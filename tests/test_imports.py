@@ -18,7 +18,7 @@ ROWS = [
     ["log", "sandbox"],
     ["store", "git", "keeper"],
     ["wire"],
-    ["config"],  # settings are refused with the errors of the domain; the domain knows no settings
+    ["config", "home", "logs"],  # settings are refused with the errors of the domain; it knows no settings
     ["domain", "clock"],
 ]
 HEIGHT = {part: -row for row, parts in enumerate(ROWS) for part in parts}

@@ -1,0 +1,136 @@
+"""A terminal in the page: it draws, types, comes back, and takes no harm from what programs print."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, expect
+
+from support.pages import TerminalPage, login_url, new_profile
+from support.server import Server
+
+HOSTILE_COUNTS = [f"\\e[2147483647{final}" for final in "bSTLMIZ@PX"]
+
+# Every question xterm would answer by typing: attributes, status, modes, settings, window, colours, focus.
+QUERIES = (
+    r"\e[c\e[>c\e[=c\e[5n\e[6n\e[?6n\e[?2026$p\e[4$p\eP$qm\e\\\eP+q544e\e\\\e[14t\e[16t\e[18t\e[21t\e[>q\e[?u"
+    r"\e]4;1;?\a\e]10;?\a\e]11;?\a\e]12;?\a\e[?996n\e[?1004h\e[?1004l"
+)
+
+
+@pytest.fixture
+async def terminal(device: BrowserContext, server: Server) -> TerminalPage:
+    return await TerminalPage.new(device, server)
+
+
+async def test_a_new_terminal_runs_a_shell_in_the_workspace(terminal: TerminalPage, workspace: Path) -> None:
+    await terminal.run("echo here-$PWD-$((6 * 7))")
+    await terminal.sees(f"here-{workspace}-42")
+    await expect(terminal.page.get_by_role("navigation").get_by_text(str(workspace))).to_be_visible()
+
+
+async def test_the_terminal_draws_in_every_colour_without_breaking_the_policy(terminal: TerminalPage) -> None:
+    await terminal.run(r"printf '\e[38;2;255;100;0mORANGE\e[0m \e[1mBOLD\e[0m \e[31mRED\e[0m\n'")
+    orange = terminal.rows.get_by_text("ORANGE", exact=True)
+    await expect(orange).to_have_css("color", "rgb(255, 100, 0)")
+    await expect(terminal.rows.get_by_text("BOLD", exact=True)).to_have_css("font-weight", "700")
+    await expect(terminal.rows.get_by_text("RED", exact=True)).not_to_have_css("color", "rgb(0, 0, 0)")
+    assert await terminal.page.evaluate("window.violations") == []
+
+
+async def test_a_reload_shows_the_same_screen(terminal: TerminalPage) -> None:
+    await terminal.run("seq -f 'line-%g' 200")
+    await terminal.sees("line-200")
+    before = await terminal.lines()
+    await terminal.page.reload()
+    await terminal.sees("line-200")
+    assert await terminal.lines() == before
+
+
+async def test_a_killed_server_costs_the_page_no_byte_and_no_key(
+    terminal: TerminalPage, server: Server
+) -> None:
+    await terminal.run("for i in $(seq 40); do echo n-$i; sleep 0.05; done; read -r word; echo got-$word-")
+    await terminal.sees("n-5")
+    await server.kill()
+    await expect(terminal.page.locator("footer")).to_contain_text("reconnecting")
+    await terminal.run("typed-meanwhile")
+    await server.start()
+    await terminal.sees("got-typed-meanwhile-")
+    await expect(terminal.page.locator("footer")).to_contain_text("connected")
+    text = "\n".join(await terminal.lines())
+    printed = [int(n) for n in re.findall(r"^n-(\d+)$", text, re.MULTILINE)]
+    assert printed == list(range(printed[0], 41))
+    assert text.count("got-") == 1
+
+
+async def test_questions_of_programs_are_never_answered_by_the_page(
+    terminal: TerminalPage, device: BrowserContext
+) -> None:
+    await terminal.run(f"printf '{QUERIES}'; echo asked-$((40 + 2))")
+    await terminal.sees("asked-42")
+    typed = terminal.typed
+    viewers = [await TerminalPage.at(device, terminal.page.url) for _ in range(2)]
+    for viewer in viewers:
+        await viewer.sees("asked-42")
+    assert [viewer.typed for viewer in viewers] == ["", ""]
+    assert terminal.typed == typed
+
+
+@pytest.mark.parametrize("sequence", HOSTILE_COUNTS)
+async def test_an_absurd_count_does_not_freeze_the_page(terminal: TerminalPage, sequence: str) -> None:
+    await terminal.run(rf"printf 'x{sequence}\e[H\e[2J'; echo alive-$((40 + 2))")
+    await expect(terminal.rows).to_contain_text("alive-42", timeout=5000)
+
+
+async def test_a_program_cannot_reach_the_clipboard(terminal: TerminalPage, device: BrowserContext) -> None:
+    await device.grant_permissions(["clipboard-read", "clipboard-write"])
+    await terminal.page.evaluate("navigator.clipboard.writeText('mine')")
+    await terminal.run(r"printf '\e]52;c;c3RvbGVu\a'; echo done-$((40 + 2))")
+    await terminal.sees("done-42")
+    assert await terminal.page.evaluate("navigator.clipboard.readText()") == "mine"
+
+
+async def test_the_window_has_the_size_of_the_viewer_used_last(
+    terminal: TerminalPage, browser: Browser, server: Server
+) -> None:
+    phone_profile = await new_profile(browser, 500, 700)
+    page = await phone_profile.new_page()
+    await page.goto(await login_url(server))
+    await page.get_by_role("button", name="New terminal").wait_for()
+    phone = await TerminalPage.at(phone_profile, terminal.page.url)
+
+    await terminal.run("clear; echo laptop-$(tput cols)-")
+    await phone.sees("laptop-")
+    wide = await cols_said(terminal, "laptop")
+    await phone.run("clear; echo phone-$(tput cols)-")
+    await terminal.sees("phone-")
+    narrow = await cols_said(terminal, "phone")
+    await terminal.run("clear; echo back-$(tput cols)-")
+    await phone.sees("back-")
+
+    assert narrow < wide
+    assert await cols_said(phone, "back") == wide
+
+
+async def cols_said(terminal: TerminalPage, who: str) -> int:
+    said = re.compile(rf"^{who}-(\d+)-$", re.MULTILINE)
+    await expect(terminal.rows).to_contain_text(re.compile(rf"{who}-\d+-"))
+    return int(said.findall("\n".join(await terminal.lines()))[-1])
+
+
+async def test_a_program_that_ended_can_be_started_again(terminal: TerminalPage) -> None:
+    await terminal.run("exit 3")
+    await expect(terminal.page.locator("footer")).to_contain_text("ended with code 3")
+    await terminal.page.get_by_role("button", name="Start again").click()
+    await expect(terminal.page.locator("footer")).not_to_contain_text("ended")
+    await terminal.run("echo again-$((40 + 2))")
+    await terminal.sees("again-42")
+
+
+async def test_an_ended_session_says_so_in_every_page(terminal: TerminalPage, device: BrowserContext) -> None:
+    other = await TerminalPage.at(device, terminal.page.url)
+    await terminal.page.get_by_role("button", name="End…").click()
+    await terminal.page.get_by_role("button", name="End session").click()
+    for page in (terminal.page, other.page):
+        await expect(page.locator("main header")).to_contain_text("cancelled")
