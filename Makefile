@@ -25,7 +25,7 @@ $(VENV):
 	$(PYTHON) -m venv .venv
 	@touch $@
 
-$(PACKAGES): requirements-dev.txt $(VENV)
+$(PACKAGES): requirements-dev.txt | $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
@@ -33,7 +33,7 @@ $(EDITABLE): pyproject.toml $(PACKAGES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(MODULES): ui/package.json ui/package-lock.json ui/.npmrc $(PACKAGES)
+$(MODULES): ui/package.json ui/package-lock.json ui/.npmrc | $(PACKAGES)
 	$(NPM) ci --loglevel=error
 	@touch $@
 
@@ -68,7 +68,7 @@ wheel: setup
 	$(BIN)/python -m build --wheel --no-isolation
 
 # After an edit of the dependencies in pyproject.toml; `make lock ARGS=--upgrade` also takes newer versions.
-lock: $(PACKAGES)
+lock: | $(PACKAGES)
 	scripts/lock $(ARGS)
 
 clean:
