@@ -1,0 +1,246 @@
+"""The typed client: one method for each thing the server can be asked or told.
+
+Every request survives a restart of the server; `follow` and `terminal` survive any number of them.
+What needs sockets is imported when it is used: that takes longer than a request.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from .discovery import Discovery
+from .frames import Output
+from .rest import Request, Rest
+from .shapes import (
+    Event,
+    EventPage,
+    Health,
+    LoginCode,
+    Repositories,
+    Repository,
+    Session,
+    SessionPage,
+    Worker,
+    Workers,
+)
+
+if TYPE_CHECKING:
+    from .terminal import Terminal
+
+_PAGE = 100
+_EVENTS = 1000
+
+
+class Client:
+    """Reaches the server the settings say, or the one at a given url."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        discovery: Discovery | None = None,
+        patience: float = 30.0,
+    ) -> None:
+        if discovery is None:
+            discovery = Discovery.at(url, token or "") if url else Discovery.from_settings()
+        self._discovery = discovery
+        self._rest = Rest(discovery, patience)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._rest.close()
+
+    async def health(self) -> Health:
+        """Whether the server is ready; one try."""
+        return await self._rest.call(Health, Request("GET", "/api/health", any_status=True), patience=0)
+
+    async def login_code(self) -> LoginCode:
+        return await self._rest.call(LoginCode, Request("POST", "/api/login-codes"))
+
+    # Sessions
+
+    async def sessions(
+        self, *, status: Iterable[str] = (), repo_id: str | None = None, q: str | None = None
+    ) -> list[Session]:
+        """All of them, newest first."""
+        found: list[Session] = []
+        query = _given(status=",".join(status), repoId=repo_id, q=q, limit=str(_PAGE))
+        while True:
+            query["offset"] = str(len(found))
+            page = await self._rest.call(SessionPage, Request("GET", "/api/sessions", query=query))
+            found += page.sessions
+            if not page.sessions or len(found) >= page.total:
+                return found
+
+    async def session(self, session_id: str) -> Session:
+        return await self._rest.call(Session, Request("GET", _session(session_id)))
+
+    async def create_session(
+        self,
+        *,
+        location_path: str | None = None,
+        repo_id: str | None = None,
+        worktree_id: str | None = None,
+        branch: str | None = None,
+        agent_id: str | None = None,
+        title: str | None = None,
+        on_last_disconnect: str | None = None,
+        key: str | None = None,
+    ) -> Session:
+        body = _given(
+            locationPath=location_path,
+            repoId=repo_id,
+            worktreeId=worktree_id,
+            branch=branch,
+            agentId=agent_id,
+            title=title,
+            onLastDisconnect=on_last_disconnect,
+        )
+        return await self._rest.call(Session, Request("POST", "/api/sessions", body, key=key))
+
+    async def change_session(
+        self, session_id: str, *, title: str | None = None, on_last_disconnect: str | None = None
+    ) -> Session:
+        body = _given(title=title, onLastDisconnect=on_last_disconnect)
+        return await self._rest.call(Session, Request("PATCH", _session(session_id), body))
+
+    async def complete_session(self, session_id: str, *, key: str | None = None) -> None:
+        """Ends a session gracefully."""
+        await self._rest.order(Request("POST", f"{_session(session_id)}/complete", {}, key=key))
+
+    async def restart_session(
+        self, session_id: str, *, continue_conversation: bool | None = None, key: str | None = None
+    ) -> None:
+        body = _given(continueConversation=continue_conversation)
+        await self._rest.order(Request("POST", f"{_session(session_id)}/restart", body, key=key))
+
+    async def delete_session(self, session_id: str, *, purge: bool = False) -> None:
+        """Cancels a session; its history stays unless it is purged."""
+        query = {"purge": "true"} if purge else {}
+        await self._rest.order(Request("DELETE", _session(session_id), query=query))
+
+    # Workers
+
+    async def workers(self, session_id: str) -> list[Worker]:
+        found = await self._rest.call(Workers, Request("GET", f"{_session(session_id)}/workers"))
+        return found.workers
+
+    async def worker(self, session_id: str, worker_id: str) -> Worker:
+        return await self._rest.call(Worker, Request("GET", _worker(session_id, worker_id)))
+
+    async def add_worker(
+        self,
+        session_id: str,
+        type: str = "terminal",
+        *,
+        name: str | None = None,
+        role: str | None = None,
+        agent_id: str | None = None,
+        workspace: str | None = None,
+        file_path: str | None = None,
+        cols: int | None = None,
+        rows: int | None = None,
+        key: str | None = None,
+    ) -> Worker:
+        body = _given(
+            type=type,
+            name=name,
+            role=role,
+            agentId=agent_id,
+            workspace=workspace,
+            filePath=file_path,
+            cols=cols,
+            rows=rows,
+        )
+        return await self._rest.call(
+            Worker, Request("POST", f"{_session(session_id)}/workers", body, key=key)
+        )
+
+    async def end_worker(self, session_id: str, worker_id: str) -> None:
+        await self._rest.order(Request("DELETE", _worker(session_id, worker_id)))
+
+    async def restart_worker(self, session_id: str, worker_id: str, *, key: str | None = None) -> Worker:
+        request = Request("POST", f"{_worker(session_id, worker_id)}/restart", {}, key=key)
+        return await self._rest.call(Worker, request)
+
+    async def output(self, session_id: str, worker_id: str, after: int = 0) -> AsyncIterator[Output]:
+        """What a terminal has printed so far, from an offset on, as far as it is kept."""
+        request = Request("GET", f"{_worker(session_id, worker_id)}/output", query={"after": str(after)})
+        async with self._rest.stream(request) as response:
+            offset = int(response.headers["X-Bullpen-Offset"])
+            async for data in response.aiter_raw():
+                yield Output(offset, data)
+                offset += len(data)
+
+    def terminal(
+        self, session_id: str, worker_id: str, after: int | None = None, *, may_skip: bool = False
+    ) -> AbstractAsyncContextManager["Terminal"]:
+        """A worker's terminal: its history and live output, or its output from an offset on.
+
+        One who only shows it may skip: far behind, it gets the screen as it is then instead of every byte.
+        """
+        from .terminal import open_terminal  # noqa: PLC0415
+
+        return open_terminal(self._discovery, session_id, worker_id, after, may_skip)
+
+    # Events
+
+    async def events(
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = _EVENTS,
+        types: Iterable[str] = (),
+    ) -> EventPage:
+        query = _given(
+            after=str(after),
+            before=None if before is None else str(before),
+            limit=str(limit),
+            types=",".join(types),
+        )
+        return await self._rest.call(EventPage, Request("GET", f"{_session(session_id)}/events", query=query))
+
+    async def follow(self, session_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
+        """Every event above `after`, each once and in order, for as long as one listens."""
+        from .following import Following  # noqa: PLC0415
+        from .link import Link  # noqa: PLC0415
+
+        link = Link(self._discovery, lambda: f"/ws/session/{quote(session_id, safe='')}")
+        following = Following(link, lambda seq: self.events(session_id, after=seq), after)
+        async for event in following.events():
+            yield event
+
+    # Repositories
+
+    async def repositories(self) -> list[Repository]:
+        found = await self._rest.call(Repositories, Request("GET", "/api/repositories"))
+        return found.repositories
+
+    async def add_repository(
+        self, path: str, *, name: str | None = None, key: str | None = None
+    ) -> Repository:
+        body = _given(path=path, name=name)
+        return await self._rest.call(Repository, Request("POST", "/api/repositories", body, key=key))
+
+    async def delete_repository(self, repo_id: str) -> None:
+        """Forgets a repository; its files stay."""
+        await self._rest.order(Request("DELETE", f"/api/repositories/{quote(repo_id, safe='')}"))
+
+
+def _session(session_id: str) -> str:
+    return f"/api/sessions/{quote(session_id, safe='')}"
+
+
+def _worker(session_id: str, worker_id: str) -> str:
+    return f"{_session(session_id)}/workers/{quote(worker_id, safe='')}"
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """Only what was said; the server has the defaults."""
+    return {name: value for name, value in fields.items() if value not in (None, "")}

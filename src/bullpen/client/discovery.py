@@ -1,0 +1,119 @@
+"""Where the server is and what opens it: environment first, then the files a local server leaves.
+
+`server.json` outlives a killed server. Its pid is checked before the token goes anywhere, because by
+then somebody else may listen on that port.
+"""
+
+import ipaddress
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from .. import config
+from ..domain.errors import Invalid, Unauthorized
+from .errors import ServerNotRunning
+
+NOT_RUNNING = "Bullpen is not running here; start it with: bullpen serve"
+
+
+class Server(NamedTuple):
+    """Everything needed to reach a server."""
+
+    url: str
+    token: str
+    certificate: Path | None = None  # trusted in addition to the system's authorities
+
+
+class Discovery:
+    """Finds the server anew for every connection: a restart may have moved it to another port."""
+
+    def __init__(self, home: Path, env: Mapping[str, str], certificate: Path | None = None) -> None:
+        self._file = home / "server.json"
+        self._token_file = home / "token"
+        self._certificate = certificate
+        self._url = env.get("BULLPEN_URL", "").rstrip("/")
+        self._token = env.get("BULLPEN_TOKEN", "")
+
+    @classmethod
+    def from_settings(cls, env: Mapping[str, str] | None = None) -> "Discovery":
+        """As the settings in force say."""
+        env = os.environ if env is None else env
+        settings = config.load(env=env)
+        return cls(settings.home, env, settings.tls_certificate)
+
+    @classmethod
+    def at(cls, url: str, token: str) -> "Discovery":
+        """A server whose place is known."""
+        return cls(Path(os.devnull), {"BULLPEN_URL": url, "BULLPEN_TOKEN": token})
+
+    def find(self) -> Server:
+        url = self._url or self._read_url()
+        _check(url)
+        return Server(url, self._token or self._read_token(url), self._certificate)
+
+    def stamp(self) -> object:
+        """Changes when a local server has started anew."""
+        if self._url:
+            return None
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return (status.st_ino, status.st_mtime_ns)
+
+    def absence(self) -> ServerNotRunning:
+        """What to say when nobody answers."""
+        if self._url:
+            return ServerNotRunning(f"nothing answers at {self._url}; is Bullpen running there?")
+        return ServerNotRunning(NOT_RUNNING)
+
+    def _read_url(self) -> str:
+        try:
+            left = json.loads(self._file.read_text())
+            url, pid = str(left["url"]), int(left["pid"])
+        except (OSError, ValueError, TypeError, KeyError):
+            raise ServerNotRunning(NOT_RUNNING) from None
+        if not _is_alive(pid):
+            raise ServerNotRunning(NOT_RUNNING)
+        return url.rstrip("/")
+
+    def _read_token(self, url: str) -> str:
+        if self._url and not _is_loopback(url):
+            raise Unauthorized(f"set BULLPEN_TOKEN to a token of the server at {url}")
+        try:
+            token = self._token_file.read_text().strip()
+        except OSError:
+            token = ""
+        if not token:
+            raise Unauthorized(
+                f"there is no token in {self._token_file}; set BULLPEN_TOKEN to one of the server's"
+            )
+        return token
+
+
+def _check(url: str) -> None:
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise Invalid(f"BULLPEN_URL must look like http://127.0.0.1:7420, not {url}")
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,77 @@
+"""What can go wrong on the way to the server, and the server's refusals as the exceptions they were."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..domain.errors import (
+    BullpenError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RemoteFault,
+    StorageFull,
+    TooMany,
+    Unauthorized,
+)
+
+_BY_CODE: dict[str, type[BullpenError]] = {
+    kind.code: kind
+    for kind in (Conflict, Forbidden, Invalid, NotFound, RemoteFault, StorageFull, TooMany, Unauthorized)
+}
+_BY_STATUS: dict[int, type[BullpenError]] = {
+    400: Invalid,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    413: Invalid,
+    415: Invalid,
+    422: Invalid,
+    429: TooMany,
+    502: RemoteFault,
+    507: StorageFull,
+}
+_BY_CLOSE_CODE: dict[int, tuple[type[BullpenError], str]] = {
+    4401: (Unauthorized, "the server does not take this token any more"),
+    4403: (Forbidden, "this token may not do that"),
+    4404: (NotFound, "it is gone"),
+    4409: (Conflict, "another connection took this one's place"),
+}
+
+
+class ServerNotRunning(BullpenError):
+    """Nobody answers where the server should be."""
+
+    code = "server_not_running"
+
+
+class ConnectionLost(BullpenError):
+    """The server went away in the middle of a request and did not come back in time."""
+
+    code = "connection_lost"
+
+
+def refusal(status: int, body: Any, headers: Mapping[str, str] | None = None) -> BullpenError:
+    """The exception behind an error answer; a code newer than this client keeps its name."""
+    fields = body if isinstance(body, dict) else {}
+    code = str(fields.get("error") or "")
+    kind = _BY_CODE.get(code) or _BY_STATUS.get(status, BullpenError)
+    error = kind(str(fields.get("message") or f"the server answered with status {status}"))
+    if code:
+        error.code = code
+    if isinstance(error, TooMany):
+        error.retry_after = _seconds((headers or {}).get("retry-after"), error.retry_after)
+    return error
+
+
+def closing(code: int | None, reason: str = "") -> BullpenError | None:
+    """The exception behind a close code; None when it is worth connecting again."""
+    if code not in _BY_CLOSE_CODE:
+        return None
+    kind, sentence = _BY_CLOSE_CODE[code]
+    return kind(reason or sentence)
+
+
+def _seconds(text: str | None, otherwise: int) -> int:
+    return int(text) if text and text.isdecimal() else otherwise

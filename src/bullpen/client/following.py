@@ -1,0 +1,71 @@
+"""The events of a session from a number on, each once and in order, over any number of connections."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any
+
+import msgspec
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+
+from .link import Link
+from .shapes import Event, EventPage
+
+Pages = Callable[[int], Coroutine[Any, Any, EventPage]]
+
+
+class _Hole(Exception):
+    """A number was left out: this connection cannot be trusted to bring the rest."""
+
+
+class Following:
+    """Where a follower stands. `pages` fetches by REST what a snapshot skips."""
+
+    def __init__(self, link: Link, pages: Pages, after: int) -> None:
+        self._link = link
+        self._pages = pages
+        self.seq = after
+
+    async def events(self) -> AsyncIterator[Event]:
+        while True:
+            socket = await self._link.connect()
+            try:
+                async for event in self._listen(socket):
+                    yield event
+            except ConnectionClosed as closed:
+                self._link.lost(closed)
+            except _Hole:
+                pass
+            finally:
+                await socket.close()
+
+    async def _listen(self, socket: ClientConnection) -> AsyncIterator[Event]:
+        await socket.send(msgspec.json.encode({"type": "subscribe", "after": self.seq}).decode())
+        while True:
+            message = msgspec.json.decode(await socket.recv())
+            self._link.progress()
+            match message:
+                case {"type": "events", "events": list(items)}:
+                    for event in self._admit(msgspec.convert(items, list[Event])):
+                        yield event
+                case {"type": "snapshot", "seq": int(seq)}:
+                    async for event in self._catch_up(seq):
+                        yield event
+
+    def _admit(self, events: list[Event]) -> Iterator[Event]:
+        """The new ones of these; known ones come again after a reconnection."""
+        for event in events:
+            if event.seq <= self.seq:
+                continue
+            if event.seq != self.seq + 1:
+                raise _Hole
+            self.seq = event.seq
+            yield event
+
+    async def _catch_up(self, seq: int) -> AsyncIterator[Event]:
+        """What a snapshot stands for. A follower wants every event, not their sum."""
+        while self.seq < seq:
+            page = await self._pages(self.seq)
+            if not page.events:
+                raise _Hole
+            for event in self._admit(page.events):
+                yield event

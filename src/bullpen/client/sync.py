@@ -1,0 +1,108 @@
+"""The same client for code that does not await."""
+
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from .client import Client
+from .discovery import Discovery
+from .frames import Frame, Output
+from .loop_thread import LoopThread
+from .shapes import Event
+
+if TYPE_CHECKING:
+    from .terminal import Terminal
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+def _waiting(
+    method: Callable[Concatenate[Client, Params], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate["SyncClient", Params], Result]:
+    """A method of Client whose result is waited for."""
+
+    @wraps(method)
+    def call(self: "SyncClient", /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        return self._thread.run(method(self._client, *args, **kwargs))
+
+    return call
+
+
+class SyncTerminal:
+    """Iterate over it for frames; write to it from any thread."""
+
+    def __init__(self, thread: LoopThread, terminal: "Terminal") -> None:
+        self._thread = thread
+        self._terminal = terminal
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self._thread.iterate(aiter(self._terminal))
+
+    def write(self, data: bytes) -> None:
+        self._thread.run(self._terminal.write(data))
+
+    def flush(self) -> None:
+        self._thread.run(self._terminal.flush())
+
+    def resize(self, cols: int, rows: int) -> None:
+        async def resize() -> None:
+            self._terminal.resize(cols, rows)
+
+        self._thread.run(resize())
+
+
+class SyncClient:
+    """Use it as a context: leaving it ends its thread."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        discovery: Discovery | None = None,
+        patience: float = 30.0,
+    ) -> None:
+        self._client = Client(url, token, discovery=discovery, patience=patience)
+        self._thread = LoopThread()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.run(self._client.__aexit__())
+        self._thread.close()
+
+    health = _waiting(Client.health)
+    login_code = _waiting(Client.login_code)
+    sessions = _waiting(Client.sessions)
+    session = _waiting(Client.session)
+    create_session = _waiting(Client.create_session)
+    change_session = _waiting(Client.change_session)
+    complete_session = _waiting(Client.complete_session)
+    restart_session = _waiting(Client.restart_session)
+    delete_session = _waiting(Client.delete_session)
+    workers = _waiting(Client.workers)
+    worker = _waiting(Client.worker)
+    add_worker = _waiting(Client.add_worker)
+    end_worker = _waiting(Client.end_worker)
+    restart_worker = _waiting(Client.restart_worker)
+    events = _waiting(Client.events)
+    repositories = _waiting(Client.repositories)
+    add_repository = _waiting(Client.add_repository)
+    delete_repository = _waiting(Client.delete_repository)
+
+    def follow(self, session_id: str, after: int = 0) -> Iterator[Event]:
+        return self._thread.iterate(self._client.follow(session_id, after))
+
+    def output(self, session_id: str, worker_id: str, after: int = 0) -> Iterator[Output]:
+        return self._thread.iterate(self._client.output(session_id, worker_id, after))
+
+    @contextmanager
+    def terminal(
+        self, session_id: str, worker_id: str, after: int | None = None, *, may_skip: bool = False
+    ) -> Iterator[SyncTerminal]:
+        context = self._client.terminal(session_id, worker_id, after, may_skip=may_skip)
+        with self._thread.hold(context) as terminal:
+            yield SyncTerminal(self._thread, terminal)

@@ -1,0 +1,80 @@
+"""Where the client looks for a server and its token."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bullpen.client import Discovery, ServerNotRunning
+from bullpen.domain.errors import Invalid, Unauthorized
+
+
+def leave_files(home: Path, pid: int, token: str | None = "secret") -> None:
+    """What a local server leaves in its home."""
+    home.mkdir(exist_ok=True)
+    (home / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:4321", "pid": pid}))
+    if token is not None:
+        (home / "token").write_text(f"{token}\n")
+
+
+def test_a_local_server_is_found_by_its_files(tmp_path: Path) -> None:
+    leave_files(tmp_path, os.getpid())
+    assert Discovery(tmp_path, {}).find() == ("http://127.0.0.1:4321", "secret", None)
+
+
+def test_the_environment_comes_first(tmp_path: Path) -> None:
+    leave_files(tmp_path, os.getpid())
+    env = {"BULLPEN_URL": "https://far.example/", "BULLPEN_TOKEN": "other"}
+    assert Discovery(tmp_path, env).find()[:2] == ("https://far.example", "other")
+
+
+def test_a_token_from_the_environment_opens_the_local_server(tmp_path: Path) -> None:
+    leave_files(tmp_path, os.getpid(), token=None)
+    found = Discovery(tmp_path, {"BULLPEN_TOKEN": "other"}).find()
+    assert found[:2] == ("http://127.0.0.1:4321", "other")
+
+
+def test_the_local_token_never_goes_to_another_machine(tmp_path: Path) -> None:
+    leave_files(tmp_path, os.getpid())
+    with pytest.raises(Unauthorized, match="BULLPEN_TOKEN"):
+        Discovery(tmp_path, {"BULLPEN_URL": "https://far.example"}).find()
+    assert Discovery(tmp_path, {"BULLPEN_URL": "http://localhost:1"}).find().token == "secret"
+
+
+@pytest.mark.parametrize("left", [None, "", "{", "[]", '{"url": "http://127.0.0.1:1"}'])
+def test_without_an_address_the_server_is_not_running(tmp_path: Path, left: str | None) -> None:
+    if left is not None:
+        (tmp_path / "server.json").write_text(left)
+    with pytest.raises(ServerNotRunning, match="bullpen serve"):
+        Discovery(tmp_path, {}).find()
+
+
+def test_the_address_of_a_dead_server_is_not_trusted(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as dead:
+        dead.wait()
+    leave_files(tmp_path, dead.pid)
+    with pytest.raises(ServerNotRunning):
+        Discovery(tmp_path, {}).find()
+
+
+def test_a_missing_token_is_said_with_its_place(tmp_path: Path) -> None:
+    leave_files(tmp_path, os.getpid(), token=None)
+    with pytest.raises(Unauthorized, match="token"):
+        Discovery(tmp_path, {}).find()
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="BULLPEN_URL"):
+        Discovery(tmp_path, {"BULLPEN_URL": "127.0.0.1:7420", "BULLPEN_TOKEN": "x"}).find()
+
+
+def test_a_server_that_starts_anew_is_noticed(tmp_path: Path) -> None:
+    discovery = Discovery(tmp_path, {})
+    before = discovery.stamp()
+    leave_files(tmp_path, os.getpid())
+    first = discovery.stamp()
+    (tmp_path / "server.json").unlink()
+    leave_files(tmp_path, os.getpid())
+    assert len({before, first, discovery.stamp()}) == 3

@@ -1,0 +1,46 @@
+"""The server's refusals come out as the exceptions they were."""
+
+import pytest
+
+from bullpen.client.errors import closing, refusal
+from bullpen.domain.errors import (
+    BullpenError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TooMany,
+    Unauthorized,
+)
+
+
+@pytest.mark.parametrize("kind", [Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthorized])
+def test_a_code_becomes_its_exception(kind: type[BullpenError]) -> None:
+    error = refusal(500, {"error": kind.code, "message": "because"})
+    assert type(error) is kind
+    assert str(error) == "because"
+
+
+def test_a_code_newer_than_this_client_keeps_its_name_and_goes_by_its_status() -> None:
+    error = refusal(409, {"error": "queue_full", "message": "no room"})
+    assert isinstance(error, Conflict)
+    assert error.code == "queue_full"
+
+
+@pytest.mark.parametrize("body", [None, [], "text", {"unexpected": 1}])
+def test_an_answer_that_explains_nothing_is_still_an_error(body: object) -> None:
+    assert "502" in str(refusal(502, body))
+
+
+def test_how_long_to_wait_is_kept() -> None:
+    error = refusal(429, {"error": "too_many", "message": "later"}, {"retry-after": "7"})
+    assert isinstance(error, TooMany)
+    assert error.retry_after == 7
+
+
+def test_a_close_code_is_final_or_worth_another_try() -> None:
+    assert isinstance(closing(4401), Unauthorized)
+    assert isinstance(closing(4404, "no session x"), NotFound)
+    assert closing(4408) is None
+    assert closing(1006) is None
+    assert closing(None) is None

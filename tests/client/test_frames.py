@@ -1,0 +1,39 @@
+"""Messages of a terminal's socket become values."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bullpen.client import Activity, Exit, History, Output, Refused, Size
+from bullpen.client.frames import Taken, read
+
+
+def test_a_binary_frame_is_an_offset_and_bytes() -> None:
+    frame = read((258).to_bytes(8, "big") + b"\xffdata")
+    assert frame == Output(258, b"\xffdata")
+    assert isinstance(frame, Output)
+    assert frame.end == 263
+
+
+@pytest.mark.parametrize(
+    ("message", "frame"),
+    [
+        ({"type": "ack", "n": 3}, Taken(3)),
+        ({"type": "exit", "exitCode": 2, "signal": None, "offset": 9}, Exit(2, None)),
+        ({"type": "size", "cols": 80, "rows": 24, "owner": True}, Size(80, 24, True)),
+        ({"type": "activity", "activity": "asking", "why": "a question"}, Activity("asking", "a question")),
+        ({"type": "error", "error": "forbidden", "message": "no"}, Refused("forbidden", "no")),
+        (
+            {"type": "history", "run": 2, "offset": 5, "cols": 80, "rows": 24, "data": "ä"},
+            History(5, 80, 24, "ä".encode(), 2),
+        ),
+    ],
+)
+def test_a_text_frame_is_known_by_its_type(message: dict[str, Any], frame: object) -> None:
+    assert read(json.dumps(message)) == frame
+
+
+@pytest.mark.parametrize("message", [{"type": "something new"}, {}, [], {"type": "ack", "n": "3"}])
+def test_a_message_newer_than_this_client_is_passed_over(message: object) -> None:
+    assert read(json.dumps(message)) is None

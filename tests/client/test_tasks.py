@@ -1,0 +1,46 @@
+"""A task beside a body of code."""
+
+import asyncio
+
+import pytest
+
+from bullpen.client.tasks import beside
+
+
+async def test_the_task_ends_with_the_body() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with asyncio.timeout(5), beside(work()):
+        await asyncio.sleep(0)
+    assert ended.is_set()
+
+
+async def test_an_error_of_the_body_comes_out_as_it_is() -> None:
+    with pytest.raises(ValueError, match="mine"):
+        async with beside(asyncio.sleep(60)):
+            raise ValueError("mine")
+
+
+async def test_an_error_of_the_task_ends_the_body_and_comes_out_as_it_is() -> None:
+    async def work() -> None:
+        raise KeyError("its")
+
+    with pytest.raises(KeyError, match="its"):
+        async with asyncio.timeout(5), beside(work()):
+            await asyncio.Event().wait()
+
+
+async def test_being_cancelled_is_passed_on() -> None:
+    async def waiting() -> None:
+        async with beside(asyncio.sleep(60)):
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await waiting()
