@@ -85,10 +85,10 @@ class Follower:
         return self
 
     async def __anext__(self) -> Batch:
-        while self.after >= self._bell.head:
-            if self.source.closed:
-                raise StopAsyncIteration
+        while self.after >= self._bell.head and not self.source.closed:
             await self._bell.wait()
+        if self.source.closed:
+            raise StopAsyncIteration
         batch = await self.source.read(self.after, self._bell.head)
         self.after = batch.last
         return batch

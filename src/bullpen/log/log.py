@@ -22,6 +22,7 @@ from .turns import Turns
 __all__ = ["AlreadyAnswered", "Answer", "Change", "Committed", "Consumed", "OutboxLine", "SessionLog"]
 
 PAGE = 1000
+PAGE_BYTES = 4 * 1024 * 1024
 FAR_BEHIND = 10_000
 
 Decide = Callable[[Snapshot], Change]
@@ -111,7 +112,9 @@ class SessionLog:
         """Some events from `after` on, not beyond `until`."""
         until = min(until, after + PAGE)
         if after < self._tail.start:
-            encoded = await self._store.wire(self.id, after, until + 1)
+            encoded = await self._store.wire(self.id, after, until + 1, most_bytes=PAGE_BYTES)
+            if not encoded:
+                raise NotFound(f"the events of session {self.id} after {after} are gone")
             return Batch(after + 1, after + len(encoded), encoded)
         shared = self._last_batch
         if shared is None or (shared.first, shared.last) != (after + 1, until):
@@ -119,7 +122,7 @@ class SessionLog:
         return shared
 
     def close(self) -> None:
-        """Ends all followers once they have read to the end; nothing can be changed any more."""
+        """Ends all followers; nothing can be changed any more."""
         self.closed = True
         self.news.ring(self.head)
         self.paced_news.ring(self.head)

@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
+from ..domain.errors import RemoteFault
 from . import schema
 from .ballast import SIZE, Ballast
 from .engine import READERS, file_of, parse_url, reading_engine, writing_engine
@@ -35,8 +37,11 @@ class Database:
     @asynccontextmanager
     async def open(cls, url: str, ballast_size: int = SIZE) -> AsyncIterator[Self]:
         """Brings the schema up to date and keeps the database open for the block."""
-        await asyncio.to_thread(schema.prepare, url)
-        database = cls(url, ballast_size)
+        try:
+            await asyncio.to_thread(schema.prepare, url)
+            database = cls(url, ballast_size)
+        except DBAPIError as error:
+            raise RemoteFault(f"cannot open the database: {error.orig}") from error
         try:
             yield database
         finally:

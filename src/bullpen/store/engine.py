@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from ..domain.errors import Forbidden, Invalid
+from ..domain.errors import Invalid
 
 DRIVERS = ("sqlite", "postgresql+psycopg")
 READERS = 2
@@ -65,7 +65,7 @@ def writing_engine(url: str) -> Engine:
     if path := file_of(parts):
         make_private(path)
         return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE")
-    return create_engine(parts, pool_size=1, max_overflow=0)
+    return _postgresql_engine(parts, 1)
 
 
 def reading_engine(url: str) -> Engine:
@@ -73,7 +73,7 @@ def reading_engine(url: str) -> Engine:
     parts = parse_url(url)
     if file_of(parts):
         return _sqlite_engine(parts, READERS, "BEGIN", "PRAGMA query_only=ON")
-    engine = create_engine(parts, pool_size=READERS, max_overflow=0, pool_pre_ping=True)
+    engine = _postgresql_engine(parts, READERS)
     return engine.execution_options(postgresql_readonly=True, isolation_level="REPEATABLE READ")
 
 
@@ -85,7 +85,7 @@ def make_private(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise Forbidden(f"cannot open the database {path}: {error.strerror}") from error
+        raise Invalid(f"cannot open the database {path}: {error.strerror}") from error
     try:
         if stat.S_IMODE(os.fstat(descriptor).st_mode) != 0o600:
             os.fchmod(descriptor, 0o600)
@@ -100,6 +100,13 @@ def passes(error: DBAPIError) -> bool:
         return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _PASSING_SQLITE
     state = getattr(error.orig, "sqlstate", None)
     return error.connection_invalidated or (state or "").startswith(_PASSING_POSTGRESQL)
+
+
+def _postgresql_engine(parts: URL, connections: int) -> Engine:
+    try:
+        return create_engine(parts, pool_size=connections, max_overflow=0, pool_pre_ping=True)
+    except ModuleNotFoundError:
+        raise Invalid("PostgreSQL needs a driver: install bullpen[postgresql]") from None
 
 
 def _sqlite_engine(parts: URL, connections: int, begin: str, *more: str) -> Engine:

@@ -16,9 +16,9 @@ from .database import Database
 from .group import Group
 from .outbox import Delivered, Numbers, read_lines
 from .projections import read_entry, read_wire
-from .purge import purge
+from .purge import finish_purges, purge
 from .saved import read_snapshot
-from .tables import consumed, events, messages, sessions, snapshots
+from .tables import consumed, events, messages, purges, sessions, snapshots
 
 PAGE = 1000
 
@@ -58,10 +58,12 @@ class EventStore:
         before: int | None = None,
         limit: int = PAGE,
         types: Collection[str] | None = None,
+        *,
+        most_bytes: int | None = None,
     ) -> list[bytes]:
-        """The same events, only as they go over the wire: nothing is parsed."""
+        """The same events, only as they go over the wire: nothing is parsed. Stops beyond `most_bytes`."""
         query = _range(session_id, after, before, limit, types)
-        return await self.database.read(lambda c: [read_wire(row) for row in c.execute(query)])
+        return await self.database.read(lambda c: _read_wires(c, query, most_bytes))
 
     async def load(self, session_id: str) -> tuple[Snapshot, int]:
         """The session as it is, and the number of its last event."""
@@ -102,6 +104,10 @@ class EventStore:
         """Removes a session and everything of it, for good."""
         await purge(self.database, session_id)
 
+    async def finish_purges(self) -> None:
+        """Goes on with what a crash cut short; to be called once at start."""
+        await finish_purges(self.database)
+
 
 def _range(
     session_id: str, after: int, before: int | None, limit: int, types: Collection[str] | None
@@ -114,13 +120,25 @@ def _range(
     return query.order_by(events.c.seq).limit(limit)
 
 
+def _read_wires(connection: Connection, query: Select[Any], most_bytes: int | None) -> list[bytes]:
+    wires: list[bytes] = []
+    size = 0
+    # In small portions: a thousand events may be a few kilobytes or all the memory there is.
+    for row in connection.execute(query.execution_options(yield_per=100)):
+        wires.append(read_wire(row))
+        size += len(wires[-1])
+        if most_bytes is not None and size > most_bytes:
+            break
+    return wires
+
+
 def _load(connection: Connection, session_id: str) -> Snapshot:
     found = connection.execute(
-        select(sessions.c.purging, snapshots.c.schema, snapshots.c.body)
+        select(sessions.c.id, snapshots.c.schema, snapshots.c.body)
         .outerjoin(snapshots, snapshots.c.session_id == sessions.c.id)
-        .where(sessions.c.id == session_id)
+        .where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
     ).one_or_none()
-    if found is None or found.purging:
+    if found is None:
         raise NotFound(f"no session {session_id}")
     snapshot = read_snapshot(found.schema, found.body) if found.body is not None else None
     return _fold_rest(connection, snapshot or Snapshot(id=session_id))

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from ..wire.browser import session_json
 from .projections import read_session
-from .tables import sessions, workers
+from .tables import purges, sessions, workers
 
 
 class Filters(Struct, frozen=True, kw_only=True):
@@ -29,6 +29,8 @@ class Page(Struct, frozen=True):
 
 def read_page(connection: Connection, filters: Filters, limit: int, offset: int) -> Page:
     conditions = _conditions(filters)
+    if hidden := connection.execute(select(purges)).scalars().all():
+        conditions.append(sessions.c.id.notin_(hidden))
     total = connection.execute(select(func.count()).select_from(sessions).where(*conditions)).scalar_one()
     # Only the ids are sorted and skipped over: they stand in the index, the rows need not be touched.
     ids = (
@@ -49,7 +51,7 @@ def read_page(connection: Connection, filters: Filters, limit: int, offset: int)
 
 
 def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = [sessions.c.purging.is_(False)]
+    conditions: list[ColumnElement[bool]] = []
     if filters.repo_id is not None:
         conditions.append(sessions.c.repo_id == filters.repo_id)
     if filters.statuses is not None:

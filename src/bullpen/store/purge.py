@@ -4,30 +4,40 @@ In steps, so that a long session does not hold up the writer. The first step hid
 purge that a crash cut short is finished at the next start.
 """
 
-from sqlalchemy import Connection, delete, select, tuple_, update
+from sqlalchemy import Connection, delete, select, tuple_
 
 from ..domain.errors import NotFound
 from .database import Database
-from .tables import consumed, events, messages, outbox, outbox_heads, queue, sessions, snapshots, workers
+from .statements import put
+from .tables import (
+    consumed,
+    events,
+    messages,
+    outbox,
+    outbox_heads,
+    purges,
+    queue,
+    sessions,
+    snapshots,
+    workers,
+)
 
 STEP = 5000
 
 
 async def purge(database: Database, session_id: str) -> None:
-    def hide(connection: Connection) -> int:
-        return connection.execute(
-            update(sessions).where(sessions.c.id == session_id).values(purging=True)
-        ).rowcount
+    def hide(connection: Connection) -> None:
+        if connection.execute(select(sessions.c.id).where(sessions.c.id == session_id)).first() is None:
+            raise NotFound(f"no session {session_id}")
+        put(connection, purges, [{"session_id": session_id}])
 
-    if not await database.write(hide):
-        raise NotFound(f"no session {session_id}")
+    await database.write(hide)
     await _remove(database, session_id)
 
 
 async def finish_purges(database: Database) -> None:
     """Goes on with the purges that were cut short."""
-    query = select(sessions.c.id).where(sessions.c.purging)
-    for session_id in await database.read(lambda c: c.execute(query).scalars().all()):
+    for session_id in await database.read(lambda c: c.execute(select(purges)).scalars().all()):
         await _remove(database, session_id)
 
 
@@ -47,6 +57,6 @@ def _remove_rest(connection: Connection, session_id: str) -> None:
     of_session = select(workers.c.id).where(workers.c.session_id == session_id)
     for table in (outbox, outbox_heads, consumed):
         connection.execute(delete(table).where(table.c.worker_id.in_(of_session)))
-    for table in (messages, snapshots, queue, workers):
+    for table in (messages, snapshots, queue, workers, purges):
         connection.execute(delete(table).where(table.c.session_id == session_id))
     connection.execute(delete(sessions).where(sessions.c.id == session_id))

@@ -12,7 +12,7 @@ from ..domain.records import Repository, Token
 from .database import Database
 from .listing import Filters, Page, read_page
 from .statements import add, put
-from .tables import agents, repositories, sessions, settings, tokens, workers
+from .tables import agents, purges, repositories, sessions, settings, tokens, workers
 
 
 class Records:
@@ -116,17 +116,16 @@ class Records:
     async def live_sessions(self) -> list[str]:
         """The sessions with a living worker, oldest first."""
         query = (
-            select(sessions.c.id).where(sessions.c.live, ~sessions.c.purging).order_by(sessions.c.created_at)
+            select(sessions.c.id)
+            .where(sessions.c.live.is_(True), sessions.c.id.notin_(select(purges)))
+            .order_by(sessions.c.created_at)
         )
         return await self._database.read(lambda c: list(c.execute(query).scalars()))
 
     async def sessions_of_workers(self, worker_ids: Collection[str]) -> dict[str, str]:
         """The session of each worker we know of."""
-        query = (
-            select(workers.c.id, workers.c.session_id)
-            .join(sessions, sessions.c.id == workers.c.session_id)
-            .where(workers.c.id.in_(worker_ids), ~sessions.c.purging)
-        )
+        of_workers = select(workers.c.id, workers.c.session_id).where(workers.c.id.in_(worker_ids))
+        query = of_workers.where(workers.c.session_id.notin_(select(purges)))
         return await self._database.read(lambda c: {row.id: row.session_id for row in c.execute(query)})
 
 

@@ -68,4 +68,7 @@ def _update(_dialect: str, table: Table, _names: tuple[str, ...]) -> Update:
 def _upsert(dialect: str, table: Table, names: tuple[str, ...]) -> Insert:
     insert = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
     changed = {name: insert.excluded[name] for name in names if not table.c[name].primary_key}
-    return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=changed)
+    keys = list(table.primary_key.columns)
+    if not changed:
+        return insert.on_conflict_do_nothing(index_elements=keys)
+    return insert.on_conflict_do_update(index_elements=keys, set_=changed)

@@ -16,7 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    false,
+    column,
 )
 
 metadata = MetaData(
@@ -49,6 +49,8 @@ repositories = Table(
     Column("removed_at", BigInteger),  # kept while sessions refer to it, shown to nobody
 )
 
+_LIVE = column("live", Boolean).is_(True)
+
 sessions = Table(
     "sessions",
     metadata,
@@ -67,10 +69,19 @@ sessions = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
-    Column("purging", Boolean, nullable=False, server_default=false()),
-    Index(None, "created_at", "id"),
-    Index(None, "status", "created_at", "id"),
-    Index(None, "repo_id", "created_at", "id"),
+    # Each ends with all a list is filtered and sorted by, so that no row is touched to count or to skip.
+    Index(None, "created_at", "id", "type"),
+    Index(None, "status", "created_at", "id", "type"),
+    Index(None, "repo_id", "created_at", "id", "type"),
+    Index(None, "repo_id", "status", "created_at", "id", "type"),
+    # The few a start has to look at, among all there ever were.
+    Index("ix_sessions_live", "id", sqlite_where=_LIVE, postgresql_where=_LIVE),
+)
+
+purges = Table(  # sessions that are being removed: hidden, and gone soon
+    "purges",
+    metadata,
+    _session_id(primary_key=True),
 )
 
 workers = Table(

@@ -18,6 +18,7 @@ from .. import clock
 from ..domain.errors import StorageFull
 from .ballast import Ballast
 from .engine import passes
+from .receipts import take_receipt, was_committed
 
 MAX_GROUP = 1000
 PROBE_SECONDS = 0.5
@@ -122,15 +123,35 @@ class Writer:
             return [error]
 
     def _transact(self, kind: Kind, items: Sequence[Any]) -> Sequence[Any]:
+        receipt = None
         try:
             with self._connection.begin():
                 results = kind.write(self._connection, items)
+                receipt = take_receipt(self._connection)
         except DBAPIError as error:
-            if passes(error):
+            if not passes(error):
+                raise
+            if receipt is None or not self._redeem(receipt):
                 raise StorageFull(f"the database cannot be written now: {error.orig}") from error
-            raise
         self.transactions += 1
         return results
+
+    def _redeem(self, receipt: str) -> bool:
+        """Learns what became of a commit; nothing else may be written before that is known."""
+        self.full = True
+        while True:
+            try:
+                with self._connection.begin():
+                    outcome = was_committed(self._connection, receipt)
+            except DBAPIError as error:
+                if not passes(error):
+                    raise
+                outcome = None
+            if outcome is not None:
+                return outcome
+            with self._changed:
+                if self._changed.wait_for(lambda: self._closing, PROBE_SECONDS):
+                    return False
 
     def _make_room(self) -> bool:
         """From now on the disk counts as full; True when the reserve has just been given back."""

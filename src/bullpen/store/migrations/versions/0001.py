@@ -9,6 +9,7 @@ down_revision = None
 TABLES = (  # each after those it refers to
     "repositories",
     "sessions",
+    "purges",
     "workers",
     "events",
     "messages",
@@ -53,13 +54,24 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.Column("last_seq", sa.BigInteger(), nullable=False),
-        sa.Column("purging", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.ForeignKeyConstraint(["repo_id"], ["repositories.id"], name="fk_sessions_repo_id"),
         sa.PrimaryKeyConstraint("id", name="pk_sessions"),
     )
-    op.create_index("ix_sessions_created_at_id", "sessions", ["created_at", "id"])
-    op.create_index("ix_sessions_repo_id_created_at_id", "sessions", ["repo_id", "created_at", "id"])
-    op.create_index("ix_sessions_status_created_at_id", "sessions", ["status", "created_at", "id"])
+    for columns in (
+        ["created_at", "id", "type"],
+        ["status", "created_at", "id", "type"],
+        ["repo_id", "created_at", "id", "type"],
+        ["repo_id", "status", "created_at", "id", "type"],
+    ):
+        op.create_index("_".join(["ix_sessions", *columns]), "sessions", columns)
+    live = sa.column("live", sa.Boolean).is_(True)
+    op.create_index("ix_sessions_live", "sessions", ["id"], sqlite_where=live, postgresql_where=live)
+    op.create_table(
+        "purges",
+        sa.Column("session_id", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_purges_session_id"),
+        sa.PrimaryKeyConstraint("session_id", name="pk_purges"),
+    )
     op.create_table(
         "workers",
         sa.Column("id", sa.Text(), nullable=False),

