@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 
@@ -33,7 +34,9 @@ class Cluster:
         self._user = "nobody" if os.geteuid() == 0 else None
         self._binaries = self._place_binaries()
         self._data = self._home / "data"
-        made = self._run("initdb", "--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "-U", "bullpen")
+        made = self._run(
+            "initdb", "--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "-U", "bullpen"
+        )
         assert made == 0, (self._home / "output").read_text()
 
     def start(self) -> None:
@@ -52,8 +55,10 @@ class Cluster:
     def new_database(self) -> str:
         """The URL of an empty database."""
         name = f"test_{uuid.uuid4().hex}"
-        with psycopg.connect(host=str(self._home), user="bullpen", dbname="postgres", autocommit=True) as admin:
-            admin.execute(f'CREATE DATABASE "{name}"')  # type: ignore[call-overload] # the name is ours
+        with psycopg.connect(
+            host=str(self._home), user="bullpen", dbname="postgres", autocommit=True
+        ) as admin:
+            admin.execute(f'CREATE DATABASE "{name}"')
         return f"postgresql+psycopg:///{name}?host={self._home}&user=bullpen"
 
     def _run(self, program: str, *arguments: str) -> int:

@@ -1,0 +1,71 @@
+"""The fold, by stories it shares with the page: events in, the session of the contract out."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.domain.errors import Conflict, NotFound
+from bullpen.domain.events import Error, Event, SessionStart, WorkerReady, WorkerSpawning, read_fact
+from bullpen.domain.snapshot import Snapshot, fold, fold_all
+from bullpen.wire.browser import encode_event, session_json
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.json"))
+START = SessionStart(session_type="quick", location_path="/", title="x")
+
+
+def read_event(wire: dict[str, Any]) -> Event:
+    timestamp = round(datetime.fromisoformat(wire["timestamp"]).timestamp() * 1000)
+    return Event(
+        wire["seq"], timestamp, read_fact(wire["type"], wire["data"]), wire["workerId"], wire["role"]
+    )
+
+
+def test_there_are_stories() -> None:
+    assert len(GOLDEN) >= 10
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_a_story_adds_up_to_its_snapshot(path: Path) -> None:
+    story = json.loads(path.read_text())
+    events = [read_event(wire) for wire in story["events"]]
+    assert session_json(fold_all(Snapshot(id=story["id"]), events)) == story["snapshot"]
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_the_events_of_a_story_are_said_the_same_way_again(path: Path) -> None:
+    for wire in json.loads(path.read_text())["events"]:
+        assert json.loads(encode_event(read_event(wire))) == wire
+
+
+def test_an_event_out_of_order_is_refused() -> None:
+    snapshot = fold(Snapshot(id="s"), Event(1, 0, START))
+    for seq in (0, 1, 3):
+        with pytest.raises(Conflict, match=f"event {seq} cannot follow 1"):
+            fold(snapshot, Event(seq, 0, Error(message="x")))
+
+
+def test_a_fact_about_a_worker_nobody_made_is_refused() -> None:
+    snapshot = fold(Snapshot(id="s"), Event(1, 0, START))
+    with pytest.raises(NotFound, match="no worker ghost"):
+        fold(snapshot, Event(2, 0, WorkerReady(), "ghost", "shell"))
+
+
+def test_a_snapshot_is_never_changed_only_followed() -> None:
+    first = fold(Snapshot(id="s"), Event(1, 10, START))
+    spawning = WorkerSpawning(worker_type="terminal", name="Shell", run=1, workspace="/")
+    second = fold(first, Event(2, 20, spawning, "w", "shell"))
+    third = fold(second, Event(3, 30, WorkerReady(pid=1), "w", "shell"))
+    assert (first.workers, first.last_seq, first.live) == ({}, 1, False)
+    assert (second.worker("w").pid, third.worker("w").pid) == (None, 1)
+
+
+def test_a_role_belongs_to_the_worker_that_is_not_terminated() -> None:
+    story = json.loads(next(path for path in GOLDEN if path.stem == "role_reused").read_text())
+    snapshot = fold_all(Snapshot(id=story["id"]), map(read_event, story["events"]))
+    holder = snapshot.in_role("shell")
+    assert holder is not None
+    assert holder.id == "w-2"
+    assert snapshot.in_role("nobody") is None

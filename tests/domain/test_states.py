@@ -1,0 +1,180 @@
+"""Every pair of a state and an event: either the step the tables name, or a refusal that changes nothing."""
+
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from bullpen.domain.errors import Conflict
+from bullpen.domain.events import (
+    FACTS,
+    Error,
+    Event,
+    Fact,
+    SessionChanged,
+    SessionEnd,
+    SessionStart,
+    Unknown,
+    WorkerActivity,
+    WorkerExited,
+    WorkerFailed,
+    WorkerReady,
+    WorkerSpawning,
+    WorkerTerminated,
+)
+from bullpen.domain.snapshot import Snapshot, fold, fold_all
+from bullpen.domain.states import (
+    ALIVE,
+    Activity,
+    State,
+    Status,
+    next_state,
+    next_status,
+    panel_word,
+    relay_agent_word,
+    relay_session_word,
+)
+
+ROOT = Path(__file__).parents[2]
+
+EXAMPLES: dict[str, Fact] = {
+    fact.type: fact
+    for fact in (
+        SessionStart(session_type="quick", location_path="/", title="x"),
+        SessionChanged(title="y"),
+        SessionEnd(status="completed", reason="user_request"),
+        WorkerSpawning(worker_type="terminal", name="Shell", run=2, workspace="/"),
+        WorkerReady(pid=7),
+        WorkerExited(exit_code=0),
+        WorkerFailed(error="broken"),
+        WorkerTerminated(reason="user_request"),
+        WorkerActivity(activity="idle", why="quiet"),
+        Error(message="oh"),
+    )
+}
+
+# What REQUIREMENTS says of a worker's life, written down a second time on purpose.
+STEPS = {
+    ("spawning", "worker_ready"): "active",
+    ("spawning", "worker_failed"): "failed",
+    ("spawning", "worker_terminated"): "terminated",
+    ("active", "worker_exited"): "exited",
+    ("active", "worker_failed"): "failed",
+    ("active", "worker_terminated"): "terminated",
+    ("exited", "worker_spawning"): "spawning",
+    ("exited", "worker_terminated"): "terminated",
+    ("failed", "worker_spawning"): "spawning",
+    ("failed", "worker_terminated"): "terminated",
+}
+LIFE = ("worker_spawning", "worker_ready", "worker_exited", "worker_failed", "worker_terminated")
+ROADS = {  # from the first spawning to each state
+    State.SPAWNING: [],
+    State.ACTIVE: ["worker_ready"],
+    State.EXITED: ["worker_ready", "worker_exited"],
+    State.FAILED: ["worker_failed"],
+    State.TERMINATED: ["worker_terminated"],
+}
+
+
+def session_with_worker(state: State) -> Snapshot:
+    names = ["session_start", "worker_spawning", *ROADS[state]]
+    facts = [EXAMPLES[name] for name in names]
+    events = [
+        Event(seq, seq, fact, *(("w", "shell") if fact.type in LIFE else ()))
+        for seq, fact in enumerate(facts, 1)
+    ]
+    return fold_all(Snapshot(id="s"), events)
+
+
+def test_every_fact_has_an_example_here() -> None:
+    ours = {name for name, fact in FACTS.items() if fact.__module__ == "bullpen.domain.events"}
+    assert ours - {Unknown.type} <= set(EXAMPLES)
+
+
+@pytest.mark.parametrize(("state", "name"), list(product(State, sorted(EXAMPLES))))
+def test_a_worker_takes_the_steps_of_the_table_and_no_other(state: State, name: str) -> None:
+    fact = EXAMPLES[name]
+    expected = STEPS.get((state, name))
+    if expected is None:
+        with pytest.raises(Conflict, match=f"{state} cannot take {name}"):
+            next_state(state, fact)
+    else:
+        assert next_state(state, fact) == expected
+
+
+@pytest.mark.parametrize(("state", "name"), list(product(State, LIFE)))
+def test_the_fold_refuses_what_the_table_refuses(state: State, name: str) -> None:
+    snapshot = session_with_worker(state)
+    before = snapshot.worker("w")
+    event = Event(snapshot.last_seq + 1, 99, EXAMPLES[name], "w", "shell")
+    if (state, name) in STEPS:
+        assert fold(snapshot, event).worker("w").state == STEPS[state, name]
+    else:
+        with pytest.raises(Conflict):
+            fold(snapshot, event)
+    assert snapshot.worker("w") == before
+    assert before.state is state
+
+
+@pytest.mark.parametrize(("status", "end"), list(product(Status, Status)))
+def test_only_an_active_session_ends_and_only_once(status: Status, end: Status) -> None:
+    fact = SessionEnd(status=end, reason="user_request")
+    if status is Status.ACTIVE and end is not Status.ACTIVE:
+        assert next_status(status, fact) is end
+    else:
+        with pytest.raises(Conflict, match=f"{status} cannot become {end}"):
+            next_status(status, fact)
+
+
+def test_a_session_cannot_end_in_a_word_of_its_own() -> None:
+    with pytest.raises(Conflict):
+        next_status(Status.ACTIVE, SessionEnd(status="vanished", reason="magic"))
+
+
+def test_spawning_and_active_workers_are_alive() -> None:
+    assert {State.SPAWNING, State.ACTIVE} == ALIVE
+
+
+@pytest.mark.parametrize(
+    ("state", "activity", "word"),
+    [
+        (None, Activity.UNKNOWN, "idle"),
+        (State.SPAWNING, Activity.UNKNOWN, "starting"),
+        (State.ACTIVE, Activity.UNKNOWN, "connected"),
+        (State.ACTIVE, Activity.IDLE, "connected"),
+        (State.ACTIVE, Activity.ACTIVE, "running"),
+        (State.ACTIVE, Activity.ASKING, "running"),
+        (State.EXITED, Activity.ACTIVE, "exited"),
+        (State.TERMINATED, Activity.UNKNOWN, "exited"),
+        (State.FAILED, Activity.UNKNOWN, "error"),
+    ],
+)
+def test_the_agent_panel_has_its_six_words(state: State | None, activity: Activity, word: str) -> None:
+    assert panel_word(state, activity) == word
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        (State.SPAWNING, "SPAWNING"),
+        (State.ACTIVE, "ACTIVE"),
+        (State.FAILED, "FAILED"),
+        (State.EXITED, "TERMINATED"),
+        (State.TERMINATED, "TERMINATED"),
+    ],
+)
+def test_the_relay_has_its_four_words_for_an_agent(state: State, word: str) -> None:
+    assert relay_agent_word(state) == word
+
+
+@pytest.mark.parametrize("status", Status)
+def test_the_relay_has_two_words_for_a_session(status: Status) -> None:
+    assert relay_session_word(status) == ("ACTIVE" if status is Status.ACTIVE else "TERMINATED")
+
+
+def test_the_page_about_states_is_made_from_the_tables() -> None:
+    script = ROOT / "scripts" / "states_page.py"
+    printed = subprocess.run([sys.executable, script], capture_output=True, check=True).stdout
+    assert printed.decode() == (ROOT / "docs" / "states.md").read_text()
