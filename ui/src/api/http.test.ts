@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { ApiError, call } from './http.ts'
+
+let answers: (Response | Error)[]
+let requests: { path: string; init: RequestInit }[]
+
+beforeEach(() => {
+  vi.useFakeTimers({ shouldAdvanceTime: true, advanceTimeDelta: 1000 })
+  answers = []
+  requests = []
+  vi.stubGlobal('localStorage', { getItem: () => 'the-secret' })
+  vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
+    requests.push({ path, init })
+    const answer = answers.shift()
+    if (answer instanceof Response) return answer
+    throw answer ?? new TypeError('network')
+  })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+const header = (request: number, name: string) => new Headers(requests[request]?.init.headers).get(name)
+
+test('a call carries the secret of this origin', async () => {
+  answers = [Response.json({ sessions: [] })]
+  expect(await call('GET', '/sessions')).toEqual({ sessions: [] })
+  expect(requests[0]?.path).toBe('/api/sessions')
+  expect(header(0, 'X-Bullpen-Secret')).toBe('the-secret')
+})
+
+test('a POST that got no answer is sent again under the same key', async () => {
+  answers = [new TypeError('network'), Response.json({ id: 's1' }, { status: 201 })]
+  expect(await call('POST', '/sessions', { type: 'quick' })).toEqual({ id: 's1' })
+  expect(header(0, 'Idempotency-Key')).toMatch(/^[0-9a-f]{32}$/)
+  expect(header(1, 'Idempotency-Key')).toBe(header(0, 'Idempotency-Key'))
+  expect(requests[1]?.init.body).toBe('{"type":"quick"}')
+})
+
+test('two calls have two keys', async () => {
+  answers = [Response.json({}), Response.json({})]
+  await call('POST', '/sessions', {})
+  await call('POST', '/sessions', {})
+  expect(header(1, 'Idempotency-Key')).not.toBe(header(0, 'Idempotency-Key'))
+})
+
+test('a server that stays away is said to be away', async () => {
+  await expect(call('GET', '/sessions')).rejects.toThrow('The server does not answer.')
+  expect(requests.length).toBe(3)
+})
+
+test("a refusal is the server's own sentence and is not repeated", async () => {
+  answers = [Response.json({ error: 'forbidden', message: 'That directory is outside the root.' }, { status: 403 })]
+  const refusal = await call('POST', '/sessions', {}).catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(ApiError)
+  expect(refusal).toMatchObject({ status: 403, code: 'forbidden', message: 'That directory is outside the root.' })
+  expect(requests.length).toBe(1)
+})
+
+test('an answer that is no JSON still says what happened', async () => {
+  answers = [new Response('<h1>Bad gateway</h1>', { status: 502 })]
+  await expect(call('GET', '/sessions')).rejects.toThrow('The server answered 502.')
+})
