@@ -1,0 +1,256 @@
+"""Ghostty's terminal emulator with types: feed bytes, read the screen, encode and decode its whole state.
+
+One thread at a time may use a Terminal; different terminals are independent.
+"""
+
+import weakref
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+from .ghostty_grid import Grid
+from .ghostty_library import CELL_HEIGHT, CELL_WIDTH, GhosttyError, Library, check, load
+
+__all__ = ["Cursor", "GhosttyError", "Terminal"]
+
+SCROLLBACK_MAX_BYTES = 2 << 20
+CONTINUATION_MAX_BYTES = 4 << 20  # a longer unfinished sequence makes the terminal impossible to encode
+TERMINFO_NAME = b"xterm-256color"
+# The emulator alone answers, whatever the themes of those who watch; it says it is dark.
+FOREGROUND, BACKGROUND = (0xD8, 0xD8, 0xD8), (0x14, 0x14, 0x18)
+
+SCREEN_EXTRAS = {"cursor", "style", "hyperlink", "protection", "kitty_keyboard", "charsets"}
+EXTRAS_BEFORE_CONTENT = {"modes", "tabstops"}
+
+Color = tuple[int, int, int]
+
+
+class Cursor(NamedTuple):
+    x: int
+    y: int
+    pending_wrap: bool  # the last column is written, the next character begins a new row
+    visible: bool
+
+
+class Terminal:
+    """One emulated terminal."""
+
+    def __init__(self, cols: int, rows: int) -> None:
+        library = load()
+        handle = library.ffi.new("GhosttyTerminal*")
+        check(library.lib.ghostty_terminal_new(library.ffi.NULL, handle, cols, rows), f"{cols}x{rows}")
+        self._adopt(library, handle[0])
+        self._set("SCROLLBACK_MAX_BYTES", "size_t", SCROLLBACK_MAX_BYTES)
+        self._set("SCROLLBACK_MAX_LINES", "size_t", SCROLLBACK_MAX_BYTES)  # so that the bytes are the limit
+        self._set("CONTINUATION_MAX_BYTES", "size_t", CONTINUATION_MAX_BYTES)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """The terminal that `encode` wrote down."""
+        library = load()
+        ffi, lib = library.ffi, library.lib
+        decoder, handle = ffi.new("GhosttySnapshotDecoder*"), ffi.new("GhosttyTerminal*")
+        encoded = ffi.from_buffer("uint8_t[]", data)
+        check(lib.ghostty_snapshot_decoder_new_buf(ffi.NULL, decoder, encoded, len(data)), "decoder")
+        try:
+            limit, retain = ffi.new("size_t*", CONTINUATION_MAX_BYTES), ffi.new("bool*", True)
+            option = lib.GHOSTTY_SNAPSHOT_DECODER_OPT_MAX_CONTINUATION_BYTES
+            check(lib.ghostty_snapshot_decoder_set(decoder[0], option, limit), "continuation limit")
+            option = lib.GHOSTTY_SNAPSHOT_DECODER_OPT_RETAIN_CONTINUATION
+            check(lib.ghostty_snapshot_decoder_set(decoder[0], option, retain), "continuation")
+            check(lib.ghostty_snapshot_decoder_decode(decoder[0], handle), "decode")
+        finally:
+            lib.ghostty_snapshot_decoder_free(decoder[0])
+        terminal = cls.__new__(cls)
+        terminal._adopt(library, handle[0])
+        return terminal
+
+    def _adopt(self, library: Library, handle: Any) -> None:
+        """Takes a native terminal over and sets what a decoded one lacks as well as a new one."""
+        self._library, self._ffi, self._lib = library, library.ffi, library.lib
+        self._handle = handle
+        self._free = weakref.finalize(self, library.lib.ghostty_terminal_free, handle)
+        self._free.atexit = False  # at the end of the process a thread may still be feeding it
+        self._replies: list[bytes] = []
+        self._userdata = self._ffi.new_handle(self._replies)
+        self._set_pointer("USERDATA", self._userdata)
+        for option, callback in library.callbacks.items():
+            self._set_pointer(option, callback)
+        # No viewer shows images, so no program may be told that they work.
+        self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t", 0)
+        name = self._ffi.from_buffer("uint8_t[]", TERMINFO_NAME)
+        self._set("TERMINFO_NAME", "GhosttyString", {"ptr": name, "len": len(TERMINFO_NAME)})
+        self._set("COLOR_FOREGROUND", "GhosttyColorRgb", FOREGROUND)
+        self._set("COLOR_BACKGROUND", "GhosttyColorRgb", BACKGROUND)
+
+    def close(self) -> None:
+        """Frees the memory now rather than with the object; the terminal is unusable from then on."""
+        self._free()
+
+    # What changes it
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Emulates what a program printed; returns the answers to what it asked, one by one."""
+        self._lib.ghostty_terminal_vt_write(self._handle, data, len(data))
+        return self._take_replies()
+
+    def resize(self, cols: int, rows: int) -> list[bytes]:
+        """Returns the report of the new size when a program wants one (mode 2048)."""
+        result = self._lib.ghostty_terminal_resize(self._handle, cols, rows, CELL_WIDTH, CELL_HEIGHT)
+        check(result, f"resize to {cols}x{rows}")
+        return self._take_replies()
+
+    def _take_replies(self) -> list[bytes]:
+        taken = self._replies[:]
+        self._replies.clear()
+        return taken
+
+    # All of it
+
+    def encode(self) -> bytes:
+        """The whole state, a half sequence included; refused beyond CONTINUATION_MAX_BYTES of that."""
+        return self._allocated(self._lib.ghostty_snapshot_encode_alloc, "encode")
+
+    def clone(self) -> "Terminal":
+        return Terminal.decode(self.encode())
+
+    def continuation(self) -> bytes | None:
+        """The bytes of a sequence that has begun and not ended; None when they are too many to be kept."""
+        try:
+            return self._allocated(self._lib.ghostty_terminal_continuation_alloc, "continuation")
+        except GhosttyError:
+            return None
+
+    # Parts of it
+
+    @property
+    def cols(self) -> int:
+        return int(self._get("COLS", "uint16_t"))
+
+    @property
+    def rows(self) -> int:
+        return int(self._get("ROWS", "uint16_t"))
+
+    @property
+    def scrollback_rows(self) -> int:
+        return int(self._get("SCROLLBACK_ROWS", "size_t"))
+
+    @property
+    def cursor(self) -> Cursor:
+        x, y = (int(self._get(name, "uint16_t")) for name in ("CURSOR_X", "CURSOR_Y"))
+        wrap, visible = (bool(self._get(name, "bool")) for name in ("CURSOR_PENDING_WRAP", "CURSOR_VISIBLE"))
+        return Cursor(x, y, wrap, visible)
+
+    @property
+    def is_alternate(self) -> bool:
+        """Whether the alternate screen is shown."""
+        shown = self._get("ACTIVE_SCREEN", "GhosttyTerminalScreen")
+        return bool(shown == self._lib.GHOSTTY_TERMINAL_SCREEN_ALTERNATE)
+
+    @property
+    def is_ground(self) -> bool:
+        """Whether the next byte begins something new."""
+        return bool(self._get("VT_GROUND", "bool"))
+
+    @property
+    def kitty_keyboard_flags(self) -> int:
+        return int(self._get("KITTY_KEYBOARD_FLAGS", "uint8_t"))
+
+    @property
+    def title(self) -> bytes:
+        text = self._get("TITLE", "GhosttyString")
+        return bytes(self._ffi.buffer(text.ptr, text.len)) if text.len else b""
+
+    def mode(self, number: int, *, ansi: bool = False) -> bool:
+        config = self._ffi.new("GhosttyTerminalModeConfig*")
+        config.mode = number & 0x7FFF | ansi << 15
+        data = self._lib.GHOSTTY_TERMINAL_DATA_MODE
+        check(self._lib.ghostty_terminal_get(self._handle, data, config), f"mode {number}")
+        return bool(config.value)
+
+    def color(self, which: str) -> Color | None:
+        """FOREGROUND, BACKGROUND or CURSOR, if it has been set; with _DEFAULT: before a program set it."""
+        rgb = self._ffi.new("GhosttyColorRgb*")
+        data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_COLOR_{which}")
+        if self._lib.ghostty_terminal_get(self._handle, data, rgb):
+            return None
+        return int(rgb.r), int(rgb.g), int(rgb.b)
+
+    def palette_changes(self) -> Iterator[tuple[int, Color]]:
+        """The colours of the palette that a program has set."""
+        now, before = self._palette("COLOR_PALETTE"), self._palette("COLOR_PALETTE_DEFAULT")
+        return ((i, now[i]) for i in range(256) if now[i] != before[i])
+
+    def _palette(self, which: str) -> list[Color]:
+        colors = self._ffi.new("GhosttyColorRgb[256]")
+        data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_{which}")
+        check(self._lib.ghostty_terminal_get(self._handle, data, colors), which)
+        return [(color.r, color.g, color.b) for color in colors]
+
+    # As text
+
+    @property
+    def grid(self) -> Grid:
+        return Grid(self._library, self._handle, self.cols)
+
+    def text(self) -> str:
+        """What is shown, row by row."""
+        shown = self.grid.selection((0, 0), (self.cols - 1, self.rows - 1), "ACTIVE")
+        return self._format(shown, plain=True).decode()
+
+    def contents(self) -> str:
+        """The scrollback and what is shown, row by row."""
+        return self._format(self._ffi.NULL, plain=True).decode()
+
+    def styled_rows(self) -> list[bytes]:
+        """Scrollback and screen with colours, an item a row; rows without text are empty."""
+        rows = self._format(self._ffi.NULL).split(b"\r\n")
+        return rows + [b""] * (self.scrollback_rows + self.rows - len(rows))
+
+    def styled_cells(self, y: int, start: int, end: int) -> bytes:
+        """Some cells of a row with their colours; `y` counts from the top of the scrollback."""
+        return self._format(self.grid.selection((start, y), (end - 1, y)))
+
+    def extras(self, *names: str) -> bytes:
+        """The sequences that set the named state: modes, tabstops, scrolling_region, style, charsets, …"""
+        # The formatter always prints contents too, so it gets a single cell, and that is cut away.
+        cell = self.grid.selection((0, 0), (0, 0), "ACTIVE")
+        content, formatted = self._format(cell), self._format(cell, extras=names)
+        if EXTRAS_BEFORE_CONTENT.issuperset(names):
+            return formatted.removesuffix(content)
+        return formatted.removeprefix(content)
+
+    def _format(self, selection: Any, *, plain: bool = False, extras: tuple[str, ...] = ()) -> bytes:
+        ffi, lib = self._ffi, self._lib
+        options = self._library.new_sized("GhosttyFormatterTerminalOptions")
+        options.emit = lib.GHOSTTY_FORMATTER_FORMAT_PLAIN if plain else lib.GHOSTTY_FORMATTER_FORMAT_VT
+        options.trim, options.selection = plain, selection
+        for name in extras:
+            setattr(options.extra.screen if name in SCREEN_EXTRAS else options.extra, name, True)
+        formatter = ffi.new("GhosttyFormatter*")
+        check(lib.ghostty_formatter_terminal_new(ffi.NULL, formatter, self._handle, options[0]), "formatter")
+        try:
+            pointer, length = ffi.new("uint8_t**"), ffi.new("size_t*")
+            check(lib.ghostty_formatter_format_alloc(formatter[0], ffi.NULL, pointer, length), "format")
+            return self._library.take_bytes(pointer, length)
+        finally:
+            lib.ghostty_formatter_free(formatter[0])
+
+    # The ways of the library
+
+    def _get(self, name: str, ctype: str) -> Any:
+        out = self._ffi.new(f"{ctype}*")
+        data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_{name}")
+        check(self._lib.ghostty_terminal_get(self._handle, data, out), name)
+        return out[0]
+
+    def _set(self, name: str, ctype: str, value: Any) -> None:
+        self._set_pointer(name, self._ffi.new(f"{ctype}*", value))
+
+    def _set_pointer(self, name: str, pointer: Any) -> None:
+        option = getattr(self._lib, f"GHOSTTY_TERMINAL_OPT_{name}")
+        check(self._lib.ghostty_terminal_set(self._handle, option, pointer), name)
+
+    def _allocated(self, call: Any, what: str) -> bytes:
+        pointer, length = self._ffi.new("uint8_t**"), self._ffi.new("size_t*")
+        check(call(self._handle, self._ffi.NULL, pointer, length), what)
+        return self._library.take_bytes(pointer, length)

@@ -1,0 +1,67 @@
+"""The loaded Ghostty library: raw calls through `pyghostty`, and how it calls us back.
+
+Loading takes 10 MB and a third of a second, so it waits for the first terminal.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+CELL_WIDTH, CELL_HEIGHT = 8, 16  # pixels, only for programs that ask
+
+
+class GhosttyError(Exception):
+    """The library refused."""
+
+
+def check(result: int, what: str) -> None:
+    if result:
+        raise GhosttyError(f"{what}: error {result} of the Ghostty library")
+
+
+class Library:
+    """`ffi`, `lib` and what must live as long as they do."""
+
+    def __init__(self) -> None:
+        from pyghostty._ffi import ffi, lib, union_fn  # noqa: PLC0415 (see the head of this file)
+        from pyghostty.core import init_sized  # noqa: PLC0415
+
+        self.ffi: Any = ffi
+        self.lib: Any = lib
+        self.new_sized: Callable[[str], Any] = init_sized
+        self.grid_ref: Callable[[Any, Any, Any], int] = union_fn(
+            "ghostty_terminal_grid_ref", "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyGridRef*)"
+        )
+        self.callbacks = {
+            "WRITE_PTY": ffi.callback("GhosttyTerminalWritePtyFn", self._on_reply),
+            "SIZE": ffi.callback("GhosttyTerminalSizeFn", self._on_size),
+            "COLOR_SCHEME": ffi.callback("GhosttyTerminalColorSchemeFn", self._on_color_scheme),
+        }
+
+    def take_bytes(self, pointer: Any, length: Any) -> bytes:
+        """Copies what the library allocated for us, and frees it."""
+        taken = bytes(self.ffi.buffer(pointer[0], length[0])) if length[0] else b""
+        self.lib.ghostty_free(self.ffi.NULL, pointer[0], length[0])
+        return taken
+
+    def _on_reply(self, _terminal: Any, userdata: Any, data: Any, length: int) -> None:
+        replies: list[bytes] = self.ffi.from_handle(userdata)
+        replies.append(bytes(self.ffi.buffer(data, length)))
+
+    def _on_size(self, terminal: Any, _userdata: Any, out: Any) -> bool:
+        for name in ("COLS", "ROWS"):
+            value = self.ffi.new("uint16_t*")
+            data = getattr(self.lib, f"GHOSTTY_TERMINAL_DATA_{name}")
+            check(self.lib.ghostty_terminal_get(terminal, data, value), name)
+            setattr(out, "columns" if name == "COLS" else "rows", value[0])
+        out.cell_width, out.cell_height = CELL_WIDTH, CELL_HEIGHT
+        return True
+
+    def _on_color_scheme(self, _terminal: Any, _userdata: Any, out: Any) -> bool:
+        out[0] = self.lib.GHOSTTY_COLOR_SCHEME_DARK
+        return True
+
+
+@cache
+def load() -> Library:
+    return Library()

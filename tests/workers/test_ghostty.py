@@ -1,0 +1,136 @@
+"""The emulator itself: what it answers, what survives encoding, what it says about rows and cells."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, GhosttyError, Terminal
+from bullpen.workers.ghostty_grid import Row, Span
+
+
+def terminal(data: bytes = b"", cols: int = 20, rows: int = 5) -> Terminal:
+    made = Terminal(cols, rows)
+    made.feed(data)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (b"\x1b[5n", b"\x1b[0n"),
+        (b"ab\x1b[6n", b"\x1b[1;3R"),
+        (b"\x1b[?2004$p", b"\x1b[?2004;2$y"),
+        (b"\x1b[18t", b"\x1b[8;5;20t"),
+        (b"\x1b]11;?\x07", b"\x1b]11;rgb:1414/1414/1818\x07"),
+        (b"\x1b[?996n", b"\x1b[?997;1n"),
+        (b"\x1bP$qr\x1b\\", b"\x1bP1$r1;5r\x1b\\"),
+        (b"\x1b[?u", b"\x1b[?0u"),
+    ],
+)
+def test_a_question_has_one_answer(question: bytes, answer: bytes) -> None:
+    assert Terminal(20, 5).feed(question) == [answer]
+    assert Terminal(20, 5).clone().feed(question) == [answer]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # images
+        b"\x1b]2;evil\rcommand\x07\x1b[21t",  # the title, typed back
+        b"\x1b]52;c;?\x07",  # the clipboard
+    ],
+)
+def test_what_no_viewer_can_do_or_nobody_may_know_has_no_answer(question: bytes) -> None:
+    assert Terminal(20, 5).feed(question) == []
+    assert Terminal(20, 5).clone().feed(question) == []
+
+
+def test_answers_do_not_depend_on_how_the_bytes_are_cut() -> None:
+    data = b"\x1b[6nab\x1b[c\x1b]4;1;?;2;?\x07\r\n\x1b[6n"
+    whole = Terminal(20, 5).feed(data)
+    one_by_one = Terminal(20, 5)
+    assert [reply for i in range(len(data)) for reply in one_by_one.feed(data[i : i + 1])] == whole
+
+
+def test_a_program_that_wants_to_hear_of_resizes_does() -> None:
+    screen = terminal(b"\x1b[?2048h")
+    assert screen.resize(30, 6) == [b"\x1b[48;6;30;96;240t"]
+    assert (screen.cols, screen.rows) == (30, 6)
+
+
+@pytest.mark.parametrize(
+    "half", [b"\x1b[3", b"\x1b]2;tit", b"\x1bP$q", "é".encode()[:1], b"\x1b_Gx", b"\x1b"]
+)
+def test_a_clone_goes_on_in_the_middle_of_a_sequence(half: bytes) -> None:
+    original = terminal(b"text" + half)
+    clone = original.clone()
+    assert clone.continuation() == half
+    for rest in (b"1mred\x07", b"\x1b\\", b"\xa9 end"):
+        assert clone.feed(rest) == original.feed(rest)
+    assert clone.encode() == original.encode()
+
+
+def test_an_endless_sequence_cannot_be_encoded_until_it_ends() -> None:
+    screen = terminal(b"kept\x1b]2;")
+    screen.feed(b"x" * (CONTINUATION_MAX_BYTES + 1))
+    assert screen.continuation() is None
+    with pytest.raises(GhosttyError):
+        screen.encode()
+    screen.feed(b"\x07")
+    assert screen.clone().text() == "kept"
+
+
+def test_nonsense_is_not_decoded() -> None:
+    encoded = terminal(b"hello").encode()
+    for nonsense in (b"", b"junk" * 100, encoded[:-10], encoded[: len(encoded) // 2]):
+        with pytest.raises(GhosttyError):
+            Terminal.decode(nonsense)
+
+
+def test_text_is_what_is_shown_and_contents_have_the_scrollback_too() -> None:
+    screen = terminal(b"\r\n".join(b"line %d" % i for i in range(8)))
+    assert screen.text().split("\n") == [f"line {i}" for i in range(3, 8)]
+    assert screen.contents().split("\n") == [f"line {i}" for i in range(8)]
+    assert screen.scrollback_rows == 3
+
+
+def test_two_mebibytes_of_scrollback_are_some_two_thousand_rows() -> None:
+    screen = Terminal(80, 24)
+    screen.feed(b"a line\r\n" * 10_000)
+    assert 2000 < screen.scrollback_rows < 4000
+
+
+def test_rows_know_their_wraps_links_and_colours() -> None:
+    link = b"\x1b]8;;http://a/b\x1b\\link\x1b]8;;\x1b\\"
+    screen = terminal(b"x" * 25 + b"\r\nsome " + link + b"\r\n\x1b[44m\x1b[K\x1b[0m")
+    grid = screen.grid
+    assert [grid.row(y) for y in range(3)] == [Row(True, False), Row(False, False), Row(False, True)]
+    assert grid.links(2) == [Span(5, 9, b"http://a/b")]
+    assert grid.backgrounds(3) == [Span(0, 20, b"48;5;4")]
+    assert grid.backgrounds(4) == []
+    assert grid.is_coloured_at_an_end(3)
+    assert not grid.is_coloured_at_an_end(4)
+
+
+def test_extras_are_only_what_was_asked_for() -> None:
+    screen = terminal(b"\x1b[Hx\x1b[?2004h\x1b[2;4r\x1b[3;2H")
+    assert screen.extras("modes") == b"\x1b[?2004h"
+    assert screen.extras("scrolling_region") == b"\x1b[2;4r"
+    assert screen.extras("cursor") == b"\x1b[3;2H"
+    assert screen.extras("tabstops") == b"\x1b[3g\x1b[9G\x1bH\x1b[17G\x1bH\x1b[H"
+
+
+def test_the_library_is_loaded_with_the_first_terminal() -> None:
+    code = """
+import sys
+from pathlib import Path
+from bullpen.workers.screen import Screen, may_ask
+from bullpen.workers.screen_guard import ScreenGuard
+assert may_ask(b"", b"\\x1b[6n")
+assert "pyghostty" not in sys.modules and "cffi" not in sys.modules
+from bullpen.workers.ghostty import Terminal
+Terminal(80, 24)
+assert "pyghostty" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
