@@ -1,0 +1,271 @@
+"""Bytes of an agent become messages: whole, once, at their place, whatever the agent sends."""
+
+import json
+import random
+import tracemalloc
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bullpen.wire import jsonrpc
+from bullpen.wire.jsonrpc import (
+    KEPT_NOISE,
+    ErrorResponse,
+    Line,
+    Noise,
+    Notification,
+    Peer,
+    Request,
+    Response,
+    Skipped,
+    Skipping,
+    answered,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=4,
+)
+MESSAGE = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0"),
+        "id": st.integers() | st.text(max_size=5) | st.none() | JSON,
+        "method": st.sampled_from(["session/update", "initialize", ""]) | JSON,
+        "params": JSON,
+        "result": JSON,
+        "error": JSON,
+    },
+)
+# A busy machine draws slowly; that says nothing about the code.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LINE = MESSAGE.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40)
+
+
+def read_all(data: bytes, cuts: list[int], limit: int = jsonrpc.MAX_LINE) -> list[Line]:
+    peer = Peer(limit=limit)
+    edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    found: list[Line] = []
+    for start, end in pairwise(edges):
+        found += peer.feed(data[start:end])
+    return found + peer.finish()
+
+
+def only(line: bytes) -> Line:
+    (found,) = Peer().feed(line + b"\n")
+    return found
+
+
+@unhurried
+@given(lines=st.lists(LINE, max_size=5), cuts=st.lists(st.integers(0, 10_000), max_size=12))
+def test_any_cutting_of_the_bytes_gives_the_same_values(lines: list[bytes], cuts: list[int]) -> None:
+    data = b"\n".join(lines)
+    assert read_all(data, cuts) == read_all(data, [])
+    assert read_all(data, cuts, limit=30) == read_all(data, [], limit=30)
+
+
+@unhurried
+@given(lines=st.lists(LINE, max_size=5), offset=st.integers(0, 1 << 40))
+def test_lines_lie_side_by_side_and_leave_out_only_blank_ones(lines: list[bytes], offset: int) -> None:
+    data = b"".join(line + b"\n" for line in lines)
+    peer = Peer(offset)
+    at = offset
+    for line in peer.feed(data):
+        between = data[at - offset : line.start - offset]
+        assert not between.strip()
+        assert data[line.end - offset - 1 : line.end - offset] == b"\n"
+        at = line.end
+    assert not data[at - offset :].strip()
+    assert peer.offset == peer.passed == offset + len(data)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            {"id": 7, "method": "m", "params": {"a": 1}},
+            Request(id=7, method="m", params={"a": 1}, start=0, end=0),
+        ),
+        ({"id": "a-b", "method": "m"}, Request(id="a-b", method="m", start=0, end=0)),
+        ({"method": "m", "params": [1]}, Notification(method="m", params=[1], start=0, end=0)),
+        ({"method": "m", "id": None}, Notification(method="m", start=0, end=0)),
+        ({"id": 3, "result": {"x": 1}}, Response(id=3, result={"x": 1}, start=0, end=0)),
+        ({"id": 3, "result": None, "error": None}, Response(id=3, start=0, end=0)),
+        ({"id": 3}, Response(id=3, start=0, end=0)),
+        ({"result": {}}, Response(id=None, result={}, start=0, end=0)),
+        (
+            {"id": 3, "error": {"code": 400, "message": "bad", "data": {"d": 1}}},
+            ErrorResponse(id=3, code=400, message="bad", data={"d": 1}, start=0, end=0),
+        ),
+        ({"id": 3, "error": "plain"}, ErrorResponse(id=3, code=-32603, message="plain", start=0, end=0)),
+        (
+            {"id": 3, "error": {"message": "m", "more": 1}},
+            ErrorResponse(id=3, code=-32603, message="m", data={"message": "m", "more": 1}, start=0, end=0),
+        ),
+        (
+            {"id": 3, "error": 5},
+            ErrorResponse(id=3, code=-32603, message="an error without a message", data=5, start=0, end=0),
+        ),
+    ],
+)
+def test_a_message_is_what_its_keys_say(line: dict[str, Any], expected: Line) -> None:
+    data = json.dumps(line).encode()
+    found = only(data)
+    expected_fields = {name: getattr(expected, name) for name in expected.__struct_fields__}
+    assert type(found) is type(expected)
+    assert {name: getattr(found, name) for name in found.__struct_fields__} == expected_fields | {
+        "start": 0,
+        "end": len(data) + 1,
+    }
+
+
+@pytest.mark.parametrize("line", [b"npm warn deprecated", b"[1, 2]", b"3", b'{"method": 5}', b"{", b'"text"'])
+def test_what_is_no_message_is_kept_as_noise(line: bytes) -> None:
+    found = only(line)
+    assert isinstance(found, Noise)
+    assert found.text == line.decode()
+    assert found.why
+
+
+def test_of_a_long_noise_only_the_beginning_is_kept() -> None:
+    found = only(b"x" * 100_000)
+    assert isinstance(found, Noise)
+    assert len(found.text) == KEPT_NOISE
+
+
+@pytest.mark.parametrize(
+    ("text", "params"),
+    [
+        (b'{"method":"m","params":[NaN, Infinity]}', [None, None]),
+        (b'{"method":"m","params":"\\ud800"}', "\ufffd"),
+        (b'{"method":"m","params":"\xff"}', "\ufffd"),
+        (b'{"method":"m","params":1e400}', None),
+    ],
+)
+def test_odd_json_is_a_message_all_the_same(text: bytes, params: Any) -> None:
+    found = only(text)
+    assert isinstance(found, Notification)
+    assert found.params == params
+
+
+def test_nesting_without_end_is_noise_and_the_next_line_is_read() -> None:
+    deep = b'{"method":"m","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
+    noise, after = Peer().feed(deep + b'{"method":"n"}\n')
+    assert isinstance(noise, Noise)
+    assert isinstance(after, Notification)
+
+
+def test_ten_thousand_malformed_lines_never_raise() -> None:
+    chance = random.Random(7)
+    good = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"text": "äöü" * 5, "n": [1, 2]}})
+    peer = Peer()
+    count = 0
+    for _ in range(10_000):
+        line = bytearray(good.encode())
+        for _ in range(chance.randrange(1, 6)):
+            match chance.randrange(3):
+                case 0:
+                    line[chance.randrange(len(line))] = chance.randrange(256)
+                case 1:
+                    del line[chance.randrange(len(line)) :]
+                    line += bytes([chance.randrange(256)])
+                case _:
+                    line[chance.randrange(len(line)) :] = bytes(chance.randrange(256) for _ in range(9))
+        count += len(peer.feed(bytes(line).replace(b"\n", b"") + b"\n"))
+    assert count >= 9_900  # the rest are blank
+    assert peer.feed(good.encode() + b"\n")[0].__class__ is Request
+
+
+def test_a_line_too_long_is_left_out_whole_and_said_twice_that_it_is() -> None:
+    before, long, after = b'{"method":"a"}\n', b"x" * 1000 + b"\n", b'{"method":"b"}\n'
+    first, skipping, skipped, last = Peer(limit=100).feed(before + long + after)
+    assert isinstance(first, Notification)
+    assert skipping == Skipping(start=15, end=115)
+    assert skipped == Skipped(start=15, end=15 + 1001, size=1001)
+    assert isinstance(last, Notification)
+
+
+def test_a_line_as_long_as_allowed_is_read() -> None:
+    line = json.dumps({"method": "x" * 80}).encode()
+    assert isinstance(Peer(limit=len(line)).feed(line + b"\n")[0], Notification)
+    assert isinstance(Peer(limit=len(line) - 1).feed(line + b"\n")[0], Skipping)
+
+
+def test_what_is_left_out_needs_no_memory_and_is_passed_while_it_streams() -> None:
+    peer = Peer(limit=1 << 20)
+    piece = b"y" * (1 << 18)
+    tracemalloc.start()
+    for _ in range(200):
+        peer.feed(piece)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peer.passed == 200 * len(piece)
+    assert peak < 4 << 20
+
+
+def test_half_a_line_is_not_passed() -> None:
+    peer = Peer(100)
+    peer.feed(b'{"method":"a"}\n{"meth')
+    assert (peer.passed, peer.offset) == (115, 121)
+
+
+def test_a_new_peer_goes_on_in_the_middle_of_a_line_that_is_left_out() -> None:
+    skipped, after = Peer(5000, skipping=15).feed(b'still the long one\n{"method":"b"}\n')
+    assert skipped == Skipped(start=15, end=5019, size=5004)
+    assert isinstance(after, Notification)
+
+
+def test_the_last_line_needs_no_newline() -> None:
+    peer = Peer()
+    assert peer.feed(b'{"id":1,"result":{}}') == []
+    (last,) = peer.finish()
+    assert last == Response(id=1, result={}, start=0, end=20)
+    assert peer.finish() == []
+
+
+@pytest.mark.parametrize(
+    ("id", "waiting", "expected"),
+    [
+        (4, {4, 5}, 4),
+        ("4", {4, 5}, 4),
+        (4.0, {4, 5}, 4),
+        (None, {4}, 4),
+        (None, {4, 5}, None),
+        (None, set(), None),
+        (6, {4, 5}, None),
+        ("x", {4}, None),
+        ("9" * 5000, {4}, None),
+        ("४", {4}, None),
+        (True, {1}, None),
+        ([4], {4}, None),
+        (4.5, {4}, None),
+    ],
+)
+def test_an_answer_finds_its_request_by_number_text_or_being_the_only_one(
+    id: Any, waiting: set[int], expected: int | None
+) -> None:
+    assert answered(id, waiting) == expected
+
+
+@unhurried
+@given(params=JSON, n=st.integers(1, 1 << 53), text=st.text(max_size=30))
+def test_what_we_say_is_one_line_the_other_side_reads(params: Any, n: int, text: str) -> None:
+    said = [
+        jsonrpc.request(n, "a/b", params),
+        jsonrpc.notification("a/c", params),
+        jsonrpc.response("their-id", params),
+        jsonrpc.error_response(n, -32601, text, params),
+    ]
+    assert all(line.count(b"\n") == 1 and line.endswith(b"\n") for line in said)
+    first, second, third, fourth = Peer().feed(b"".join(said))
+    assert isinstance(first, Request)
+    assert (first.id, first.method) == (n, "a/b")
+    assert isinstance(second, Notification)
+    assert isinstance(third, Response)
+    assert third.id == "their-id"
+    assert isinstance(fourth, ErrorResponse)
+    assert (fourth.id, fourth.code) == (n, -32601)
