@@ -1,0 +1,45 @@
+"""Directories and files by descriptor, so that no planted symlink is ever followed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_directory(parent: int, name: str, fresh: bool = False) -> int:
+    """A descriptor of the directory, which is made when missing, or must be when `fresh`."""
+    try:
+        os.mkdir(name, 0o700, dir_fd=parent)
+    except FileExistsError:
+        if fresh:
+            raise
+    return os.open(name, _DIRECTORY, dir_fd=parent)
+
+
+def remove_tree(name: str, parent: int) -> None:
+    """Remove a directory, if it is there, with all that is in it."""
+    try:
+        fd = os.open(name, _DIRECTORY, dir_fd=parent)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        remove_file(name, parent)
+        return
+    try:
+        with os.scandir(fd) as entries:
+            inside = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for inner, is_directory in inside:
+            if is_directory:
+                remove_tree(inner, fd)
+            else:
+                remove_file(inner, fd)
+    finally:
+        os.close(fd)
+    os.rmdir(name, dir_fd=parent)
+
+
+def remove_file(name: str, parent: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=parent)

@@ -1,0 +1,93 @@
+"""Frames between a server and its keepers: how one message is laid out in bytes.
+
+Running keepers are older than this file. Never change a shape or a number; add a tag or an optional field.
+
+    u32 length of the rest | u8 tag | u32 length of the header | header, a JSON object | body, raw bytes
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from enum import IntEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = (
+    1  # of the keeper as a whole: raised when new children should no longer go to keepers already running
+)
+MAX_FRAME = 80 << 20
+PREFIX = struct.Struct("!IBI")
+_AFTER_LENGTH = PREFIX.size - 4
+
+
+class Tag(IntEnum):
+    HELLO = 1
+    SPAWN = 2
+    WRITE = 3
+    RESIZE = 4
+    SIGNAL = 5
+    CLOSE_INPUT = 6
+    STATUS = 7
+    CONSUMED = 8
+    ACK_EXIT = 9
+    FORGET = 10
+    SEEN = 11
+
+    REPLY = 128
+    FAULT = 129
+    NOTICE = 130
+    EXIT = 131
+
+
+class BadFrame(Exception):
+    """The peer does not speak this protocol."""
+
+
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+_from_json = json.JSONDecoder().decode
+
+
+def encode(tag: int, header: dict[str, Any], body: bytes = b"") -> bytes:
+    text = _to_json(header).encode()
+    length = _AFTER_LENGTH + len(text) + len(body)
+    if length > MAX_FRAME:
+        raise ValueError(f"a frame of {length} bytes is longer than {MAX_FRAME}")
+    return PREFIX.pack(length, tag, len(text)) + text + body
+
+
+class Decoder:
+    """Takes bytes as they come, gives whole frames; what is incomplete waits inside."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[tuple[int, dict[str, Any], bytes]]:
+        self._buffer += data
+        frames = []
+        position = 0
+        with memoryview(self._buffer) as view:
+            while len(view) - position >= PREFIX.size:
+                length, tag, header_length = PREFIX.unpack_from(view, position)
+                if length > MAX_FRAME or header_length > length - _AFTER_LENGTH:
+                    raise BadFrame(f"length {length}, header {header_length}")
+                end = position + 4 + length
+                if end > len(view):
+                    break
+                body = position + PREFIX.size + header_length
+                frames.append((tag, _header(view[position + PREFIX.size : body]), bytes(view[body:end])))
+                position = end
+        del self._buffer[:position]
+        return frames
+
+
+def _header(view: memoryview) -> dict[str, Any]:
+    try:
+        header = _from_json(str(view, "utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadFrame(str(error)) from error
+    if not isinstance(header, dict):
+        raise BadFrame("the header is not an object")
+    return header

@@ -1,0 +1,253 @@
+"""The spool: what a child said, as segment files named by absolute offset, with an index of times and sizes.
+
+Written by the keeper, read by the server, at the same time and without a lock: a segment only grows, the next
+one starts where it ended, and its index exists before it does.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import time
+from _thread import allocate_lock  # `threading` would cost the keeper memory
+from bisect import bisect_right
+from contextlib import suppress
+
+from .directories import remove_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ENTRY = struct.Struct("!QqHH")  # offset, unix time in ns, cols, rows (0, 0: the size is as before)
+SEGMENT = 4 << 20
+ENTRY_GAP = 10_000_000  # ns between entries while output comes
+
+_AS_BEFORE = (0, 0)
+_clock, _BOOTTIME = time.clock_gettime_ns, time.CLOCK_BOOTTIME
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class SpoolGone(LookupError):
+    """These bytes have been dropped."""
+
+
+class SpoolWriter:
+    """One stream's segments; `retention` bytes are kept (None: until `drop_before`)."""
+
+    def __init__(
+        self,
+        directory: int,
+        segment: int = SEGMENT,
+        retention: int | None = None,
+        size: tuple[int, int] = (0, 0),
+    ) -> None:
+        self._directory = directory  # ours from now on
+        self._segment = segment
+        self._retention = retention
+        self._size = self._size_due = size
+        self.consumed = 0
+        self._epoch = time.time_ns() - _clock(_BOOTTIME)  # a clock set back never sets the index back
+        self._next_entry = 0
+        self._starts: list[int] = []
+        self._segment_end = 0
+        self._fd = self._index = -1
+        self.end = 0
+        self.waiting = b""  # read from the child, not yet on disk
+        try:
+            self._open_segment()
+        except OSError:
+            self.close()
+            raise
+
+    @property
+    def start(self) -> int:
+        return self._starts[0]
+
+    def append(self, data: bytes) -> int:
+        """Write `data`; when the disk refuses (OSError) the rest is kept in `waiting` for `flush`."""
+        self.waiting = data
+        if self.end >= self._segment_end:
+            self._roll()
+        elif _clock(_BOOTTIME) >= self._next_entry:
+            self._write_entry(self._index)
+        written = os.write(self._fd, data)
+        self.end += written
+        self.waiting = b""
+        return self.end if written == len(data) else self.append(data[written:])
+
+    def flush(self) -> int:
+        """Try again what the disk refused."""
+        return self.append(self.waiting)
+
+    def resize(self, cols: int, rows: int) -> None:
+        self._size = self._size_due = (cols, rows)
+        self._next_entry = 0
+        with suppress(OSError):  # then it goes with the next output
+            self._write_entry(self._index)
+
+    def drop_before(self, offset: int) -> None:
+        """Free the whole segments below `offset`."""
+        self.consumed = max(self.consumed, min(offset, self.end))
+        self._trim()
+
+    def close(self) -> None:
+        for fd in (self._fd, self._index, self._directory):
+            if fd >= 0:
+                os.close(fd)
+        self._fd = self._index = self._directory = -1
+
+    def _roll(self) -> None:
+        old = self._fd, self._index
+        self._open_segment()
+        for fd in old:
+            os.close(fd)
+        self._trim()
+
+    def _open_segment(self) -> None:
+        name = _name(self.end)
+        index = os.open(name + ".idx", _CREATE, 0o600, dir_fd=self._directory)
+        try:
+            self._size_due = self._size
+            self._write_entry(index)
+            self._fd = os.open(name + ".bin", _CREATE, 0o600, dir_fd=self._directory)
+        except OSError:
+            os.close(index)
+            os.unlink(name + ".idx", dir_fd=self._directory)
+            raise
+        self._index = index
+        self._starts.append(self.end)
+        self._segment_end = self.end + self._segment
+
+    def _write_entry(self, index: int) -> None:
+        now = _clock(_BOOTTIME)
+        written = os.write(index, ENTRY.pack(self.end, self._epoch + now, *self._size_due))
+        if written < ENTRY.size:
+            os.ftruncate(index, os.lseek(index, -written, os.SEEK_CUR))
+            raise OSError(errno.ENOSPC, "no room for an index entry")
+        self._size_due = _AS_BEFORE
+        self._next_entry = now + ENTRY_GAP
+
+    def _trim(self) -> None:
+        floor = self.consumed
+        if self._retention is not None:
+            floor = max(floor, self.end - self._retention)
+        while len(self._starts) > 1 and self._starts[1] <= floor:
+            for suffix in (".bin", ".idx"):
+                remove_file(_name(self._starts[0]) + suffix, self._directory)
+            del self._starts[0]
+
+
+class SpoolReader:
+    """Reads a stream's spool by absolute offset, from any thread, while it is being written."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
+        self._lock = allocate_lock()
+        self._fd = -1
+        self._segment_start = 0
+
+    @property
+    def start(self) -> int:
+        """The oldest offset kept."""
+        return self._segments()[0]
+
+    @property
+    def end(self) -> int:
+        last = self._segments()[-1]
+        try:
+            return last + os.stat(self._file(last, ".bin")).st_size
+        except FileNotFoundError:
+            raise SpoolGone(f"{self._path} is gone") from None
+
+    def read(self, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes from `offset` on, b"" at the end; SpoolGone when they have been dropped."""
+        with self._lock:
+            if self._fd < 0 or offset < self._segment_start:
+                self._seek(offset)
+            while True:
+                if data := os.pread(self._fd, limit, offset - self._segment_start):
+                    return data
+                if not self._next(offset):
+                    return b""
+
+    def index(self, after: int = 0) -> Iterator[tuple[int, int, int, int]]:
+        """Entries (offset, time in ns, cols, rows): first what holds at `after`, then each one behind it."""
+        segments = self._segments()
+        current: tuple[int, int, int, int] | None = None
+        for start in segments[max(0, bisect_right(segments, after) - 1) :]:
+            for entry in self._entries(start):
+                if entry[0] > after and current is not None:
+                    yield current
+                    current = entry
+                elif current is None or entry[2]:
+                    current = entry
+                else:
+                    current = (*entry[:2], *current[2:])
+        if current is not None:
+            yield current
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def _seek(self, offset: int) -> None:
+        """Open the segment that holds `offset`."""
+        while True:
+            segments = self._segments()
+            if offset < segments[0]:
+                raise SpoolGone(f"offset {offset} of {self._path} is gone, the oldest is {segments[0]}")
+            if self._open(segments[bisect_right(segments, offset) - 1]):
+                return
+
+    def _next(self, offset: int) -> bool:
+        """Whether there is more to read at `offset` than the last try found, in this segment or another."""
+        here = os.fstat(self._fd)
+        position = offset - self._segment_start
+        if position < here.st_size:
+            return True
+        if position == here.st_size and here.st_nlink:
+            return position > 0 and self._open(offset)
+        before = self._segment_start
+        self._seek(offset)
+        return self._segment_start != before
+
+    def _open(self, start: int) -> bool:
+        try:
+            fd = os.open(self._file(start, ".bin"), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        self._close()
+        self._fd, self._segment_start = fd, start
+        return True
+
+    def _segments(self) -> list[int]:
+        try:
+            names = os.listdir(self._path)
+        except FileNotFoundError:
+            names = []
+        starts = sorted(int(name[:-4]) for name in names if name.endswith(".bin"))
+        if not starts:
+            raise SpoolGone(f"{self._path} is gone")
+        return starts
+
+    def _entries(self, start: int) -> Iterator[tuple[int, int, int, int]]:
+        try:
+            with open(self._file(start, ".idx"), "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            return
+        yield from ENTRY.iter_unpack(data[: len(data) - len(data) % ENTRY.size])
+
+    def _file(self, start: int, suffix: str) -> str:
+        return f"{self._path}/{_name(start)}{suffix}"
+
+
+def _name(start: int) -> str:
+    return f"{start:020d}"

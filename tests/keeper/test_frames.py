@@ -1,0 +1,98 @@
+"""Frames: any values come back, however the bytes are cut."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bullpen.keeper.frames import MAX_FRAME, PREFIX, BadFrame, Decoder, Tag, encode
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+frames = st.tuples(
+    st.integers(0, 255), st.dictionaries(st.text(), values, max_size=4), st.binary(max_size=300)
+)
+
+
+@given(sent=st.lists(frames, max_size=6), cuts=st.lists(st.integers(1, 40), min_size=1, max_size=40))
+def test_frames_come_back_however_the_bytes_are_cut(
+    sent: list[tuple[int, dict[str, object], bytes]], cuts: list[int]
+) -> None:
+    data = b"".join(encode(*frame) for frame in sent)
+    decoder, received, position, turn = Decoder(), [], 0, 0
+    while position < len(data):
+        step = cuts[turn % len(cuts)]
+        received += decoder.feed(data[position : position + step])
+        position, turn = position + step, turn + 1
+    assert received == sent
+
+
+def test_an_incomplete_frame_gives_nothing() -> None:
+    decoder = Decoder()
+    whole = encode(Tag.WRITE, {"n": 1}, b"body")
+    assert decoder.feed(whole[:-1]) == []
+    assert decoder.feed(whole[-1:]) == [(Tag.WRITE, {"n": 1}, b"body")]
+
+
+def test_text_that_is_no_utf8_travels_in_a_header() -> None:
+    name = b"caf\xe9".decode(errors="surrogateescape")
+    assert Decoder().feed(encode(Tag.SPAWN, {"argv": [name]})) == [(Tag.SPAWN, {"argv": [name]}, b"")]
+
+
+def test_a_frame_longer_than_allowed_is_not_sent() -> None:
+    with pytest.raises(ValueError, match="longer than"):
+        encode(Tag.WRITE, {}, bytes(MAX_FRAME))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PREFIX.pack(MAX_FRAME + 1, 1, 2),
+        PREFIX.pack(7, 1, 3) + b"{}",
+        PREFIX.pack(7, 1, 2) + b"[]",
+        PREFIX.pack(7, 1, 2) + b"{]",
+        PREFIX.pack(7, 1, 2) + b"\xff\xff",
+        PREFIX.pack(2, 1, 2) + b"{}",
+        PREFIX.pack(5 + 200_000, 1, 200_000) + b"[" * 200_000,
+    ],
+    ids=["too long", "header beyond the frame", "no object", "no JSON", "no UTF-8", "too short", "too deep"],
+)
+def test_nonsense_is_refused(data: bytes) -> None:
+    with pytest.raises(BadFrame):
+        Decoder().feed(data)
+
+
+def test_the_layout_is_as_documented() -> None:
+    """Keepers that run are older than this file: if this fails, the change is wrong, not the test."""
+    frame = encode(3, {"worker": "w", "n": 7}, b"hi")
+    header = b'{"worker":"w","n":7}'
+    assert (
+        frame
+        == (5 + len(header) + 2).to_bytes(4, "big")
+        + b"\x03"
+        + len(header).to_bytes(4, "big")
+        + header
+        + b"hi"
+    )
+    assert json.loads(header) == {"worker": "w", "n": 7}
+    assert {tag.name: tag.value for tag in Tag} == {
+        "HELLO": 1,
+        "SPAWN": 2,
+        "WRITE": 3,
+        "RESIZE": 4,
+        "SIGNAL": 5,
+        "CLOSE_INPUT": 6,
+        "STATUS": 7,
+        "CONSUMED": 8,
+        "ACK_EXIT": 9,
+        "FORGET": 10,
+        "SEEN": 11,
+        "REPLY": 128,
+        "FAULT": 129,
+        "NOTICE": 130,
+        "EXIT": 131,
+    }

@@ -1,0 +1,275 @@
+"""The spool: absolute offsets, whole segments dropped, nothing lost or doubled when the disk refuses."""
+
+import os
+import resource
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from bullpen.keeper.directories import open_directory, remove_tree
+from bullpen.keeper.spool import ENTRY, SpoolGone, SpoolReader, SpoolWriter
+
+
+def opened(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def writer_in(
+    path: Path, segment: int = 100, retention: int | None = None, size: tuple[int, int] = (0, 0)
+) -> SpoolWriter:
+    return SpoolWriter(opened(path), segment=segment, retention=retention, size=size)
+
+
+def numbered(start: int, count: int) -> bytes:
+    """Bytes that tell where they belong."""
+    return b"".join(b"%08d" % i for i in range(start // 8, start // 8 + count // 8 + 2))[start % 8 :][:count]
+
+
+def read_all(reader: SpoolReader, offset: int, limit: int = 37) -> bytes:
+    data = b""
+    while piece := reader.read(offset + len(data), limit):
+        data += piece
+    return data
+
+
+def test_what_is_written_is_read_back_by_absolute_offset(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+    for start in range(0, 1000, 40):
+        assert writer.append(numbered(start, 40)) == start + 40
+    assert (writer.start, writer.end) == (0, 1000)
+    assert (reader.start, reader.end) == (0, 1000)
+    assert read_all(reader, 0) == numbered(0, 1000)
+    assert read_all(reader, 777) == numbered(777, 223)
+    assert reader.read(3, 5) == numbered(3, 5)
+    assert reader.read(1000, 10) == b""
+    assert reader.read(5000, 10) == b""
+
+
+def test_segments_are_named_by_their_first_offset(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path)
+    for _ in range(5):
+        writer.append(bytes(60))
+    assert sorted(path.name for path in tmp_path.glob("*.bin")) == [
+        f"{start:020d}.bin" for start in (0, 120, 240)
+    ]
+    assert sorted(path.stem for path in tmp_path.glob("*.idx")) == [
+        f"{start:020d}" for start in (0, 120, 240)
+    ]
+
+
+def test_a_reader_at_the_end_sees_what_comes_in_this_segment_and_the_next(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+    assert reader.read(0, 10) == b""
+    writer.append(bytes(100))
+    assert len(read_all(reader, 0)) == 100
+    assert reader.read(100, 10) == b""
+    writer.append(b"next")
+    assert reader.read(100, 10) == b"next"
+    writer.append(b"more")
+    assert reader.read(104, 10) == b"more"
+
+
+def test_the_oldest_segments_go_beyond_the_retention(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path, retention=300), SpoolReader(tmp_path)
+    for start in range(0, 2000, 50):
+        writer.append(numbered(start, 50))
+    assert 300 <= writer.end - writer.start <= 400
+    assert reader.start == writer.start
+    assert read_all(reader, writer.start) == numbered(writer.start, 2000 - writer.start)
+    with pytest.raises(SpoolGone):
+        reader.read(writer.start - 1, 10)
+
+
+def test_a_reader_overtaken_by_the_retention_is_told(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path, retention=100), SpoolReader(tmp_path)
+    writer.append(numbered(0, 100))
+    assert reader.read(0, 50) == numbered(0, 50)
+    for start in range(100, 1000, 100):
+        writer.append(numbered(start, 100))
+    assert reader.read(50, 50) == numbered(50, 50), "the open segment can still be read"
+    with pytest.raises(SpoolGone):
+        reader.read(100, 50)
+
+
+def test_what_was_consumed_goes_in_whole_segments(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+    for start in range(0, 350, 50):
+        writer.append(numbered(start, 50))
+    writer.drop_before(199)
+    assert reader.start == 100
+    writer.drop_before(10)
+    assert reader.start == 100
+    writer.drop_before(350)
+    assert reader.start == 300, "the segment being written stays"
+    for start in range(350, 450, 50):
+        writer.append(numbered(start, 50))
+    assert reader.start == 300
+    assert read_all(reader, 300) == numbered(300, 150)
+
+
+def test_a_consumed_segment_that_was_being_written_goes_with_the_next(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path)
+    writer.append(bytes(100))
+    writer.drop_before(10**9)
+    assert writer.consumed == 100, "what is not yet there is not consumed"
+    writer.append(bytes(1))
+    assert SpoolReader(tmp_path).start == 100
+
+
+def test_a_spool_that_was_removed_is_gone(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    writer_in(spool).append(b"x")
+    reader = SpoolReader(spool)
+    remove_tree("spool", opened(tmp_path))
+    for look in (
+        lambda: reader.read(0, 1),
+        lambda: reader.start,
+        lambda: reader.end,
+        lambda: list(reader.index()),
+    ):
+        with pytest.raises(SpoolGone):
+            look()
+
+
+def test_the_index_tells_when_bytes_came_and_at_what_size(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
+    writer.append(bytes(10))
+    writer.resize(100, 30)
+    writer.append(bytes(95))
+    writer.resize(120, 40)
+    writer.append(bytes(1))
+    sizes = [(offset, cols, rows) for offset, _, cols, rows in reader.index() if cols]
+    assert sizes == [(0, 80, 24), (10, 100, 30), (105, 120, 40), (105, 120, 40)], (
+        "each segment begins with its size"
+    )
+    times = [time for _, time, _, _ in reader.index()]
+    assert times == sorted(times)
+
+
+def test_the_index_begins_with_what_holds_at_an_offset(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path, segment=1000, size=(80, 24)), SpoolReader(tmp_path)
+    writer.append(bytes(10))
+    writer.resize(100, 30)
+    writer.append(bytes(10))
+    writer.resize(120, 40)
+    writer.append(bytes(10))
+    assert [entry[2:] for entry in reader.index(5)] == [(80, 24), (100, 30), (120, 40)]
+    assert [(entry[0], *entry[2:]) for entry in reader.index(15)] == [(10, 100, 30), (20, 120, 40)]
+    assert [(entry[0], *entry[2:]) for entry in reader.index(25)] == [(20, 120, 40)]
+
+
+def test_half_an_entry_at_the_end_of_the_index_is_not_read(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
+    writer.append(b"x")
+    whole = list(reader.index())
+    with next(tmp_path.glob("*.idx")).open("ab") as index:
+        index.write(ENTRY.pack(1, 2, 3, 4)[:-1])
+    assert list(reader.index()) == whole
+
+
+def test_time_entries_come_at_most_every_ten_milliseconds(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path, segment=1 << 20), SpoolReader(tmp_path)
+    for _ in range(20_000):
+        writer.append(b"x")
+    times = [time for _, time, _, _ in reader.index()]
+    assert all(later - earlier >= 10_000_000 for earlier, later in pairwise(times))
+
+
+def test_threads_may_read_while_it_is_written(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path, segment=1000), SpoolReader(tmp_path)
+    total, wrong = 200_000, []
+
+    def follow(first: int) -> None:
+        offset = first
+        while offset < total:
+            piece = reader.read(offset, 333)
+            if piece != numbered(offset, len(piece)):
+                wrong.append(offset)
+            offset += len(piece)
+
+    threads = [threading.Thread(target=follow, args=(first,)) for first in (0, 0, 5000)]
+    writer.append(numbered(0, 6000))
+    for thread in threads:
+        thread.start()
+    for start in range(6000, total, 100):
+        writer.append(numbered(start, 100))
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    before = len(os.listdir("/proc/self/fd"))
+    reader.close()
+    assert len(os.listdir("/proc/self/fd")) == before - 1, "a reader has one descriptor"
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("room", [0, 1, 19, 20, 21, 39, 50, 99])
+def test_a_refused_write_goes_on_where_it_stopped(tmp_path: Path, room: int) -> None:
+    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+    writer.append(numbered(0, 30))
+    with largest_file(room):
+        with pytest.raises(OSError, match=r"large|room"):
+            for start in range(30, 1000, 30):
+                writer.append(numbered(start, 30))
+        stopped = writer.end
+        for _ in range(3):
+            with pytest.raises(OSError, match=r"large|room"):
+                writer.flush()
+        assert writer.end == stopped
+        assert read_all(reader, 0) == numbered(0, stopped)
+    end = writer.end + len(writer.waiting)
+    assert writer.flush() == end
+    assert writer.waiting == b""
+    writer.append(numbered(end, 500))
+    assert read_all(reader, 0) == numbered(0, end + 500)
+    for index in tmp_path.glob("*.idx"):
+        assert index.stat().st_size % ENTRY.size == 0
+
+
+def test_a_size_that_could_not_be_noted_goes_with_the_next_output(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
+    with largest_file(ENTRY.size + 3):
+        writer.resize(100, 30)
+    writer.append(b"x")
+    assert [(offset, *size) for offset, _, *size in reader.index() if any(size)] == [(0, 100, 30)]
+    assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * ENTRY.size
+
+
+def test_a_spool_that_cannot_be_begun_leaves_nothing(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with largest_file(3), pytest.raises(OSError, match="room"):
+        writer_in(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_planted_symlinks_are_not_followed(tmp_path: Path) -> None:
+    target, home = tmp_path / "target", tmp_path / "home"
+    target.mkdir()
+    home.mkdir()
+    (target / "precious").write_text("keep")
+    (home / "directory").symlink_to(target)
+    with pytest.raises(NotADirectoryError):
+        open_directory(opened(home), "directory")
+    (home / f"{0:020d}.idx").symlink_to(target / "precious")
+    with pytest.raises(FileExistsError):
+        writer_in(home)
+    (home / "tree").mkdir()
+    (home / "tree" / "link").symlink_to(target)
+    remove_tree("tree", opened(home))
+    remove_tree("directory", opened(home))
+    assert sorted(path.name for path in home.iterdir()) == [f"{0:020d}.idx"]
+    assert (target / "precious").read_text() == "keep"
