@@ -8,6 +8,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def now_ns() -> int:
+    """The same in nanoseconds, as recordings are dated."""
+    return time.time_ns()
+
+
 def monotonic() -> float:
     """Seconds that never go back: for durations and deadlines."""
     return time.monotonic()

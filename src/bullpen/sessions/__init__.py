@@ -1,0 +1,1 @@
+"""The running house: open sessions, their workers, who is looking."""

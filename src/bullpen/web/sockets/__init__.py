@@ -1,0 +1,1 @@
+"""The WebSockets: events out, orders in."""

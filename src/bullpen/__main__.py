@@ -1,0 +1,5 @@
+"""`python -m bullpen` is `bullpen`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,26 @@
+"""Rows that change: what a person set up, as opposed to what happened."""
+
+from msgspec import Struct
+
+
+class Repository(Struct, frozen=True, kw_only=True):
+    """A git repository a person registered."""
+
+    id: str
+    path: str
+    name: str
+    created_at: int
+    updated_at: int
+
+
+class Token(Struct, frozen=True, kw_only=True):
+    """A key to the house. A device's key has a second secret; a program's has none."""
+
+    id: str
+    name: str
+    hash: str
+    scope: str
+    created_at: int
+    last_used_at: int | None = None
+    expires_at: int | None = None
+    secret_hash: str | None = None

@@ -1,0 +1,66 @@
+"""The bytes one run of a worker said, by absolute offset.
+
+The spool on disk is the recording and the page cache is its buffer: nothing a worker says is held in our
+own memory (R8). The offsets never move.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..keeper.spool import SpoolGone, SpoolReader
+
+
+class Recording:
+    """Reads one spool. `end` follows what the keeper says; `start` what it still has."""
+
+    def __init__(self, path: Path) -> None:
+        self._spool = SpoolReader(path)
+        self._watchers: set[Callable[[], None]] = set()
+        self.end = self._bound("end")
+
+    @property
+    def start(self) -> int:
+        return self._bound("start")
+
+    def _bound(self, which: str) -> int:
+        """A worker that has not begun, or whose recording was removed, said nothing."""
+        try:
+            bound: int = getattr(self._spool, which)
+        except SpoolGone:
+            return 0
+        return bound
+
+    def grow(self, end: int) -> None:
+        """The keeper has written up to here."""
+        if end > self.end:
+            self.end = end
+            for watcher in tuple(self._watchers):
+                watcher()
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Calls `watcher` whenever there is more; it must not block."""
+        self._watchers.add(watcher)
+
+    def unwatch(self, watcher: Callable[[], None]) -> None:
+        self._watchers.discard(watcher)
+
+    def read(self, offset: int, limit: int) -> bytes:
+        """Up to `limit` bytes from an offset on; raises SpoolGone when they are no longer kept."""
+        return self._spool.read(offset, min(limit, self.end - offset)) if offset < self.end else b""
+
+    def sizes(self, after: int = 0) -> Iterator[tuple[int, int, int]]:
+        """Every window size as (offset, cols, rows), in order; it counts from that byte on."""
+        return (
+            (offset, cols, rows) for offset, _, cols, rows in self._spool.index(0) if cols and offset >= after
+        )
+
+    def offset_at(self, time_ns: int) -> int:
+        """Where the output of a moment begins: everything before it was said earlier."""
+        return next((offset for offset, time, _, _ in self._spool.index(0) if time >= time_ns), self.end)
+
+    def index(self) -> Iterator[tuple[int, int, int, int]]:
+        """The index as the keeper wrote it: (offset, time in ns, cols, rows)."""
+        return self._spool.index(0)
+
+    def close(self) -> None:
+        self._spool.close()

@@ -1,0 +1,69 @@
+"""Makes a session: checks where it may live, then stores its first event."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from ..domain import commands
+from ..domain.errors import Invalid, NotFound
+from ..domain.events import Draft, SessionStart
+from ..domain.ids import new_id
+from ..log.log import Answer, SessionLog
+from ..sandbox.paths import directory_inside
+from ..store.records import Records
+from .session import Session
+from .sessions import Sessions
+
+
+class NewSession(Struct, frozen=True, kw_only=True):
+    """What a person asks for: a repository's worktree, or any allowed directory."""
+
+    type: str | None = None
+    repo_id: str | None = None
+    worktree_id: str | None = None
+    location_path: str | None = None
+    title: str | None = None
+    on_last_disconnect: str = "keep"
+
+
+async def create_session(
+    sessions: Sessions, records: Records, order: NewSession, answer: Answer | None = None
+) -> Session:
+    """A new session, open and without workers."""
+    start = await _plan(sessions.workshop.config.workspace_root, records, order)
+    session_log = await SessionLog.create(sessions.store, new_id(), [Draft(start)], answer)
+    return sessions.add(session_log)
+
+
+async def _plan(root: Path, records: Records, order: NewSession) -> SessionStart:
+    kind = order.type or ("worktree" if order.repo_id else "quick")
+    commands.check_last_disconnect(order.on_last_disconnect)
+    match kind:
+        case "worktree":
+            repo_path = await _repository_path(records, order)
+            location = order.location_path or repo_path
+        case "quick":
+            if order.repo_id:
+                raise Invalid("a quick session has no repository; leave out repoId or the type")
+            location = order.location_path or str(root)
+        case _:
+            raise Invalid(f"a session's type is worktree or quick, not {kind}")
+    directory = directory_inside(root, location)
+    title = commands.check_text("title", order.title or directory.name or str(directory), commands.MAX_TITLE)
+    return SessionStart(
+        session_type=kind,
+        location_path=str(directory),
+        title=title,
+        repo_id=order.repo_id,
+        worktree_id=order.worktree_id,
+        on_last_disconnect=order.on_last_disconnect,
+    )
+
+
+async def _repository_path(records: Records, order: NewSession) -> str:
+    if not order.repo_id:
+        raise Invalid("a worktree session needs a repoId")
+    repository = await records.repository(order.repo_id)
+    if repository is None:
+        raise NotFound(f"no repository {order.repo_id}")
+    return repository.path

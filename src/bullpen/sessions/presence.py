@@ -1,0 +1,79 @@
+"""Who is looking at which session, and what is due when the last one leaves (`onLastDisconnect`)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+
+from .. import clock
+from ..domain.errors import Conflict
+from ..domain.states import Status
+from .session import Session
+
+log = structlog.get_logger()
+
+GRACE = 10.0  # a reload must not end a session
+GRACE_AFTER_START = 60.0  # nor a restart of the server
+GRACE_AFTER_LEAVE = 5.0  # but a page that said goodbye means it
+
+
+class Presence:
+    """Counts viewers. A `terminate` session ends a grace after its last one left."""
+
+    def __init__(self, tasks: asyncio.TaskGroup) -> None:
+        self._tasks = tasks
+        self._viewers: Counter[str] = Counter()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._started = clock.monotonic()
+
+    @contextmanager
+    def viewing(self, session: Session) -> Iterator[None]:
+        """Somebody looks at the session while the block runs."""
+        self._viewers[session.id] += 1
+        self._cancel(session.id)
+        try:
+            yield
+        finally:
+            self._viewers[session.id] -= 1
+            if not self._viewers[session.id]:
+                del self._viewers[session.id]
+                self.check(session)
+
+    def count(self, session_id: str) -> int:
+        return self._viewers[session_id]
+
+    def check(self, session: Session) -> None:
+        """Starts the grace of a `terminate` session nobody looks at."""
+        if session.snapshot.on_last_disconnect != "terminate" or self._viewers[session.id]:
+            return
+        if session.id not in self._timers:
+            since_start = clock.monotonic() - self._started
+            self._expire_in(session, max(GRACE, GRACE_AFTER_START - since_start))
+
+    def leave(self, session: Session) -> None:
+        """A page said it is going (R12): its socket may take a while to notice."""
+        self._cancel(session.id)
+        self._expire_in(session, GRACE_AFTER_LEAVE)
+
+    def _expire_in(self, session: Session, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers[session.id] = loop.call_later(seconds, self._expire, session)
+
+    def _expire(self, session: Session) -> None:
+        self._timers.pop(session.id, None)
+        if self._viewers[session.id] or session.snapshot.on_last_disconnect != "terminate":
+            return
+        self._tasks.create_task(self._end(session), name=f"last disconnect {session.id}")
+
+    async def _end(self, session: Session) -> None:
+        log.info("the last viewer left", session=session.id)
+        try:
+            await session.end(Status.COMPLETED, "last_disconnect")
+        except Conflict:
+            return  # somebody ended it a moment ago
+
+    def _cancel(self, session_id: str) -> None:
+        if timer := self._timers.pop(session_id, None):
+            timer.cancel()

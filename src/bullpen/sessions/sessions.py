@@ -1,0 +1,98 @@
+"""The open sessions of this server, by id, and everyone who wants to know when one changes."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
+
+from ..domain.errors import Conflict, NotFound
+from ..domain.ids import is_safe_id
+from ..domain.snapshot import Snapshot
+from ..domain.states import Status
+from ..log.log import SessionLog
+from ..store.events import EventStore
+from ..workers.children import Child
+from ..workers.workshop import Workshop
+from .session import Session
+
+KEPT_OPEN = 64  # sessions nobody runs or looks at that stay in memory
+
+
+class Sessions:
+    """Opens a session on first need; it stays while something runs in it or somebody holds it."""
+
+    def __init__(self, store: EventStore, workshop: Workshop, tasks: asyncio.TaskGroup) -> None:
+        self.store = store
+        self.workshop = workshop
+        self.taken_up = asyncio.Event()
+        self._tasks = tasks
+        self._open: WeakValueDictionary[str, Session] = WeakValueDictionary()
+        self._recent: deque[Session] = deque(maxlen=KEPT_OPEN)
+        self._opening: dict[str, asyncio.Lock] = {}
+        self._watchers: set[Callable[[Snapshot], None]] = set()
+
+    async def get(self, session_id: str) -> Session:
+        """The session, opened when it was not; NotFound when there is none.
+
+        Waits until the workers of the last server have been taken up: before that nobody may touch one.
+        """
+        await self.taken_up.wait()
+        return await self.open(session_id)
+
+    async def open(self, session_id: str) -> Session:
+        if session := self._open.get(session_id):
+            return session
+        if not is_safe_id(session_id):
+            raise NotFound("no such session")
+        lock = self._opening.setdefault(session_id, asyncio.Lock())
+        try:
+            async with lock:
+                if session := self._open.get(session_id):
+                    return session
+                return self.add(await SessionLog.open(self.store, session_id))
+        finally:
+            if not lock.locked():
+                self._opening.pop(session_id, None)
+
+    def add(self, session_log: SessionLog) -> Session:
+        """Takes a log that was just made or opened into the house."""
+        session = Session(session_log, self.workshop, self._tasks)
+        session_log.on_commit = self._changed
+        self._open[session.id] = session
+        self._recent.append(session)
+        return session
+
+    async def purge(self, session_id: str) -> None:
+        """Removes everything of a session that has ended; its worktree stays."""
+        session = await self.get(session_id)
+        if session.snapshot.status is Status.ACTIVE:
+            raise Conflict("only a session that has ended can be purged")
+        await self.store.purge(session_id)
+        session.log.close()
+        self._open.pop(session_id, None)
+        for worker_id in session.snapshot.workers:
+            await self.workshop.forget(worker_id)
+
+    def end_stray(self, child: Child) -> None:
+        """Ends a process whose session is gone."""
+        self._tasks.create_task(self._end_stray(child), name=f"stray {child.worker_id}")
+
+    async def _end_stray(self, child: Child) -> None:
+        await child.stop()
+        await child.acknowledge()
+        self.workshop.children.forget(child)
+        await self.workshop.forget(child.worker_id)
+
+    @asynccontextmanager
+    async def watching(self, changed: Callable[[Snapshot], None]) -> AsyncIterator[None]:
+        """Calls `changed` with every snapshot that becomes true while the block runs."""
+        self._watchers.add(changed)
+        try:
+            yield
+        finally:
+            self._watchers.discard(changed)
+
+    def _changed(self, snapshot: Snapshot) -> None:
+        for changed in tuple(self._watchers):
+            changed(snapshot)

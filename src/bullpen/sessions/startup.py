@@ -1,0 +1,22 @@
+"""Takes up everything where the last server left it: the same idempotent path however often it runs."""
+
+import structlog
+
+from ..store.records import Records
+from .sessions import Sessions
+
+log = structlog.get_logger()
+
+
+async def take_up(sessions: Sessions, records: Records) -> None:
+    """Adopts what the keepers run, marks what is lost, ends what nobody owns any more."""
+    children = sessions.workshop.children
+    owners = await records.sessions_of_workers([child.worker_id for child in children.all()])
+    for child in children.all():
+        if child.worker_id not in owners:
+            log.warning("ending a process of no session", worker=child.worker_id, pid=child.pid)
+            sessions.end_stray(child)
+    for session_id in {*owners.values(), *await records.live_sessions()}:
+        session = await sessions.open(session_id)
+        session.resume()
+    sessions.taken_up.set()

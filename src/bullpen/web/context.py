@@ -1,0 +1,33 @@
+"""What the routes work with, made once by main and carried by the application."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from ..config import Config
+from ..sessions.presence import Presence
+from ..sessions.sessions import Sessions
+from ..store.records import Records
+from .auth import Credentials
+
+
+@dataclass
+class Context:
+    """The house as the doors see it."""
+
+    config: Config
+    sessions: Sessions
+    records: Records
+    credentials: Credentials
+    presence: Presence
+    url: str
+
+
+def context_of(connection: HTTPConnection) -> Context:
+    context: Context = connection.app.state.context
+    return context
+
+
+ContextDep = Annotated[Context, Depends(context_of)]

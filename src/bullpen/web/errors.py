@@ -1,0 +1,74 @@
+"""Turns what went wrong into an answer, once: code into status, anything else into `internal`."""
+
+from http import HTTPStatus
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from ..domain.errors import BullpenError, TooMany
+from ..wire.json import encode
+
+log = structlog.get_logger()
+
+STATUS = {
+    "invalid": 400,
+    "empty_message": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "conflict": 409,
+    "queue_full": 409,
+    "too_many": 429,
+    "remote_fault": 502,
+    "storage_full": 507,
+}
+
+
+def error_body(code: str, message: str) -> bytes:
+    return encode({"error": code, "message": message})
+
+
+def error_response(code: str, message: str, headers: dict[str, str] | None = None) -> Response:
+    return Response(error_body(code, message), STATUS.get(code, 500), headers, media_type="application/json")
+
+
+def install(app: FastAPI) -> None:
+    """Every error of ours, of the framework and of nobody leaves in the contract's shape."""
+    app.add_exception_handler(BullpenError, _ours)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(HTTPException, _framework)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, BullpenError)
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+    if error.code not in STATUS:
+        log.error("internal error", exc_info=error)
+        return error_response("internal", "internal error")
+    return error_response(error.code, str(error), headers)
+
+
+async def _unreadable(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")
+    return error_response("invalid", f"{place or 'the body'}: {first['msg']}")
+
+
+async def _framework(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    codes = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+    code = codes.get(error.status_code, "invalid")
+    message = error.detail or HTTPStatus(error.status_code).phrase
+    return Response(
+        error_body(code, message), error.status_code, error.headers, media_type="application/json"
+    )
+
+
+async def _unexpected(_: Request, error: Exception) -> Response:
+    log.error("internal error", exc_info=error)
+    return error_response("internal", "internal error")

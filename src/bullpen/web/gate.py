@@ -1,0 +1,148 @@
+"""The gate every request passes before any route: Host, Origin, credential, security headers.
+
+It is plain ASGI because middleware for HTTP alone never sees WebSockets. What it lets through without
+a credential is a literal list.
+"""
+
+from typing import NamedTuple
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .auth import COOKIE, SECRET_HEADER, Credentials
+from .errors import error_response
+from .hosts import Names
+
+log = structlog.get_logger()
+
+PUBLIC = frozenset({("GET", "/api/health"), ("HEAD", "/api/health"), ("POST", "/api/login")})
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "worker-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Refusal(NamedTuple):
+    code: str
+    message: str
+
+
+class Gate:
+    """Wraps the application; nothing reaches a route that has not passed here."""
+
+    def __init__(self, app: ASGIApp, names: Names, credentials: Credentials) -> None:
+        self._app = app
+        self._names = names
+        self._credentials = credentials
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refusal = self._refuse_names(scope, headers) or self._identify(scope, headers)
+        send = _with_headers(send, scope)
+        if refusal is None:
+            await self._app(scope, receive, send)
+            return
+        log.warning("refused", code=refusal.code, path=scope["path"], peer=_peer(scope))
+        await _refuse(refusal, scope, receive, send)
+
+    def _refuse_names(self, scope: Scope, headers: Headers) -> Refusal | None:
+        if not self._names.knows_host(headers.getlist("host")):
+            return Refusal("forbidden", "this server does not answer to that Host")
+        origins = headers.getlist("origin")
+        if origins and not self._names.knows_origin(origins):
+            return Refusal("forbidden", "this server does not take requests from that Origin")
+        return None
+
+    def _identify(self, scope: Scope, headers: Headers) -> Refusal | None:
+        """Puts the principal into the scope, or says why there is none."""
+        if bearer := headers.get("authorization"):
+            scope["principal"] = self._credentials.by_authorization(bearer)
+            return None if scope["principal"] else Refusal("unauthorized", "that token is not known here")
+        if _is_public(scope):
+            return None
+        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE)
+        if cookie is None:
+            return Refusal("unauthorized", "this needs a token or a login")
+        return self._identify_cookie(scope, headers, cookie)
+
+    def _identify_cookie(self, scope: Scope, headers: Headers, cookie: str) -> Refusal | None:
+        device = self._credentials.by_cookie(cookie)
+        if device is None:
+            return Refusal("unauthorized", "that login is not known here any more")
+        if scope["type"] == "websocket":
+            if not headers.getlist("origin"):
+                return Refusal("forbidden", "a login needs an Origin")
+            scope["device"] = device  # its second secret comes as the first message
+        elif not device.has_secret(headers.get(SECRET_HEADER, "")):
+            return Refusal("forbidden", "a cookie alone is not enough")
+        scope["principal"] = device.principal
+        return None
+
+
+def _is_public(scope: Scope) -> bool:
+    if scope["type"] != "http":
+        return False
+    method, path = scope["method"], scope["path"]
+    if (method, path) in PUBLIC:
+        return True
+    return method in ("GET", "HEAD") and not path.startswith(("/api", "/ws", "/metrics"))
+
+
+def _with_headers(send: Send, scope: Scope) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            if scope["path"].startswith("/api"):
+                headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sending
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    response = error_response(refusal.code, refusal.message)
+    if scope["type"] == "http":
+        await response(scope, receive, send)
+        return
+    await send(
+        {
+            "type": "websocket.http.response.start",
+            "status": response.status_code,
+            "headers": response.raw_headers,
+        }
+    )
+    await send({"type": "websocket.http.response.body", "body": response.body})
+
+
+def _peer(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return client[0] if client else None

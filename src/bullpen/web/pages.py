@@ -1,0 +1,32 @@
+"""The built UI: `/` and its files, read from the package."""
+
+from pathlib import Path
+
+from fastapi import APIRouter, Depends
+from starlette.responses import FileResponse, Response
+
+from ..domain.errors import NotFound
+from .scopes import public
+
+BUILT = Path(__file__).parent / "ui"
+FOR_EVER = "public, max-age=31536000, immutable"  # names under assets/ carry a hash of their content
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(public())])
+
+
+@router.get("/")
+async def index() -> Response:
+    if not (BUILT / "index.html").is_file():
+        raise NotFound("the web UI is not built; run `make setup`")
+    return FileResponse(BUILT / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+@router.get("/{path:path}")
+async def file(path: str) -> Response:
+    """A file of the UI, by a name that is in the build; anything else is not there."""
+    built = BUILT.resolve()
+    found = (built / path).resolve()
+    if "\0" in path or not found.is_relative_to(built) or not found.is_file():
+        raise NotFound(f"there is nothing at /{path}")
+    caching = FOR_EVER if path.startswith("assets/") else "no-cache"
+    return FileResponse(found, headers={"Cache-Control": caching})

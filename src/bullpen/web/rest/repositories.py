@@ -1,0 +1,74 @@
+"""/api/repositories: the git repositories a person registered."""
+
+from typing import Any
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from ... import clock
+from ...domain.commands import MAX_TITLE, check_text
+from ...domain.errors import Invalid, NotFound
+from ...domain.ids import new_id
+from ...domain.records import Repository
+from ...sandbox.paths import directory_inside
+from ...wire.browser import iso
+from ..context import ContextDep
+from ..scopes import Scope, allow
+from .answers import json_answer
+from .shapes import NewRepositoryShape, RepositoriesShape, RepositoryEditShape, RepositoryShape
+
+router = APIRouter(prefix="/api/repositories", tags=["repositories"])
+VIEW = [Depends(allow(Scope.VIEW))]
+OPERATE = [Depends(allow(Scope.OPERATE))]
+
+
+@router.get("", response_model=RepositoriesShape, dependencies=VIEW)
+async def list_repositories(context: ContextDep) -> Response:
+    repositories = await context.records.repositories()
+    return json_answer({"repositories": [repository_json(each) for each in repositories]})
+
+
+@router.post("", status_code=201, response_model=RepositoryShape, dependencies=OPERATE)
+async def add(body: NewRepositoryShape, context: ContextDep) -> Response:
+    directory = directory_inside(context.config.workspace_root, body.path)
+    if not (directory / ".git").exists():
+        raise Invalid(f"{directory} is not a git repository; run `git init` there first")
+    now = clock.now_ms()
+    name = check_text("name", body.name or directory.name, MAX_TITLE)
+    repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
+    return json_answer(repository_json(await context.records.add_repository(repository)), 201)
+
+
+@router.get("/{repo_id}", response_model=RepositoryShape, dependencies=VIEW)
+async def show(repo_id: str, context: ContextDep) -> Response:
+    return json_answer(repository_json(await _get(context, repo_id)))
+
+
+@router.patch("/{repo_id}", response_model=RepositoryShape, dependencies=OPERATE)
+async def edit(repo_id: str, body: RepositoryEditShape, context: ContextDep) -> Response:
+    await context.records.rename_repository(repo_id, check_text("name", body.name, MAX_TITLE))
+    return json_answer(repository_json(await _get(context, repo_id)))
+
+
+@router.delete("/{repo_id}", status_code=204, dependencies=OPERATE)
+async def remove(repo_id: str, context: ContextDep) -> Response:
+    """Forgets the repository; its files and its sessions stay."""
+    await context.records.remove_repository(repo_id)
+    return Response(status_code=204)
+
+
+def repository_json(repository: Repository) -> dict[str, Any]:
+    return {
+        "id": repository.id,
+        "path": repository.path,
+        "name": repository.name,
+        "createdAt": iso(repository.created_at),
+        "updatedAt": iso(repository.updated_at),
+    }
+
+
+async def _get(context: ContextDep, repo_id: str) -> Repository:
+    repository = await context.records.repository(repo_id)
+    if repository is None:
+        raise NotFound(f"no repository {repo_id}")
+    return repository

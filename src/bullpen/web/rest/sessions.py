@@ -1,0 +1,108 @@
+"""/api/sessions: make, list, look at, edit, end."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from ...domain.errors import Invalid
+from ...domain.snapshot import Snapshot
+from ...domain.states import Status
+from ...sessions.create import NewSession, create_session
+from ...wire.browser import session_json
+from ..context import Context, ContextDep
+from ..scopes import Scope, allow
+from .answers import OnceDep, json_answer
+from .repositories import repository_json
+from .shapes import NewSessionShape, SessionDetailShape, SessionEditShape, SessionShape, SessionsShape
+
+router = APIRouter(prefix="/api/sessions", tags=["sessions"])
+VIEW = [Depends(allow(Scope.VIEW))]
+OPERATE = [Depends(allow(Scope.OPERATE))]
+
+
+@router.post("", status_code=201, response_model=SessionShape, dependencies=OPERATE)
+async def create(body: NewSessionShape, context: ContextDep, once: OnceDep) -> Response:
+    order = NewSession(
+        type=body.type,
+        repo_id=body.repo_id,
+        worktree_id=body.worktree_id,
+        location_path=body.location_path,
+        title=body.title,
+        on_last_disconnect=body.on_last_disconnect,
+    )
+    if body.agent_id is not None:
+        raise Invalid(f"there is no agent {body.agent_id} here; leave agentId out for a session without one")
+    session = await create_session(context.sessions, context.records, order, once.answer(201, session_json))
+    return json_answer(session_json(session.snapshot), 201)
+
+
+@router.get("", response_model=SessionsShape, dependencies=VIEW)
+async def list_sessions(
+    context: ContextDep,
+    repo_id: Annotated[str | None, Query(alias="repoId")] = None,
+    status: Annotated[str | None, Query(description="one or more, with commas")] = None,
+    type_: Annotated[str | None, Query(alias="type")] = None,
+    q: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+    offset: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    statuses = [_status(word) for word in status.split(",")] if status else None
+    page = await context.records.list_sessions(
+        repo_id=repo_id, statuses=statuses, type=type_, q=q, limit=limit, offset=offset
+    )
+    return json_answer({"sessions": page.sessions, "total": page.total, "limit": limit, "offset": offset})
+
+
+@router.get("/{session_id}", response_model=SessionDetailShape, dependencies=VIEW)
+async def show(session_id: str, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    return json_answer(await _detail(context, session.snapshot))
+
+
+@router.patch("/{session_id}", response_model=SessionShape, dependencies=OPERATE)
+async def edit(session_id: str, body: SessionEditShape, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    await session.edit(body.title, body.on_last_disconnect)
+    return json_answer(session_json(session.snapshot))
+
+
+@router.delete("/{session_id}", response_model=SessionShape, dependencies=OPERATE)
+async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> Response:
+    """Cancels the session; its history stays unless `purge` is asked for."""
+    session = await context.sessions.get(session_id)
+    if session.snapshot.status is Status.ACTIVE:
+        await session.end(Status.CANCELLED, "cancelled")
+    if purge:
+        await context.sessions.purge(session_id)
+    return json_answer(session_json(session.snapshot))
+
+
+@router.post("/{session_id}/complete", response_model=SessionShape, dependencies=OPERATE)
+async def complete(session_id: str, context: ContextDep, once: OnceDep) -> Response:
+    """Ends the session gracefully."""
+    session = await context.sessions.get(session_id)
+    await session.end(Status.COMPLETED, "user_request", once.answer(200, session_json))
+    return json_answer(session_json(session.snapshot))
+
+
+@router.post("/{session_id}/leave", status_code=204, dependencies=VIEW)
+async def leave(session_id: str, context: ContextDep) -> Response:
+    """A page is going (R12): a `terminate` session ends soon, if nobody else looks at it."""
+    context.presence.leave(await context.sessions.get(session_id))
+    return Response(status_code=204)
+
+
+async def _detail(context: Context, snapshot: Snapshot) -> dict[str, Any]:
+    repository = await context.records.repository(snapshot.repo_id) if snapshot.repo_id else None
+    return session_json(snapshot) | {
+        "repo": repository_json(repository) if repository else None,
+        "messages": [],
+    }
+
+
+def _status(word: str) -> Status:
+    try:
+        return Status(word.strip())
+    except ValueError:
+        raise Invalid(f"a status is one of {', '.join(Status)}, not {word}") from None

@@ -1,0 +1,182 @@
+"""The JSON shapes of requests and answers, as the OpenAPI document shows them."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class Shape(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
+
+
+class ErrorShape(Shape):
+    error: str
+    message: str
+
+
+class NewSessionShape(Shape):
+    type: Literal["worktree", "quick"] | None = None
+    repo_id: Annotated[
+        str | None,
+        Field(validation_alias=AliasChoices("repoId", "repositoryId"), serialization_alias="repoId"),
+    ] = None
+    worktree_id: str | None = None
+    branch: str | None = None
+    location_path: str | None = None
+    agent_id: str | None = None
+    title: str | None = None
+    on_last_disconnect: Literal["keep", "terminate"] = "keep"
+    continue_conversation: bool = False
+
+
+class SessionEditShape(Shape):
+    title: str | None = None
+    on_last_disconnect: Literal["keep", "terminate"] | None = None
+
+
+class NewWorkerShape(Shape):
+    type: Literal["agent", "terminal", "diff", "markdown"]
+    name: str | None = None
+    role: str | None = None
+    agent_id: str | None = None
+    workspace: str | None = None
+    file_path: str | None = None
+    cols: Annotated[int, Field(ge=1, le=1000)] = 80
+    rows: Annotated[int, Field(ge=1, le=1000)] = 24
+
+
+class WorkerShape(Shape):
+    id: str
+    session_id: str
+    type: str
+    name: str
+    role: str
+    agent_id: str | None
+    workspace: str
+    file_path: str | None
+    state: Literal["spawning", "active", "exited", "failed", "terminated"]
+    activity: Literal["unknown", "active", "idle", "asking"]
+    activity_why: str
+    activity_since: str
+    status: Literal["idle", "starting", "connected", "running", "exited", "error"]
+    run: int
+    pid: int | None
+    exit_code: int | None
+    signal: str | None
+    error: str | None
+    created_at: str
+    last_active_at: str
+
+
+class WorkersShape(Shape):
+    workers: list[WorkerShape]
+
+
+class SessionShape(Shape):
+    id: str
+    type: Literal["worktree", "quick"]
+    title: str
+    status: Literal["active", "completed", "cancelled", "error"]
+    end_reason: str | None
+    metadata: dict[str, Any]
+    live: bool
+    repo_id: str | None
+    worktree_id: str | None
+    location_path: str
+    on_last_disconnect: Literal["keep", "terminate"]
+    created_at: str
+    updated_at: str
+    last_seq: int
+    workers: list[WorkerShape]
+
+
+class SessionsShape(Shape):
+    sessions: list[SessionShape]
+    total: int
+    limit: int
+    offset: int
+
+
+class RepositoryShape(Shape):
+    id: str
+    path: str
+    name: str
+    created_at: str
+    updated_at: str
+
+
+class RepositoriesShape(Shape):
+    repositories: list[RepositoryShape]
+
+
+class NewRepositoryShape(Shape):
+    path: str
+    name: str | None = None
+
+
+class RepositoryEditShape(Shape):
+    name: str
+
+
+class SessionDetailShape(SessionShape):
+    repo: RepositoryShape | None
+    messages: list[dict[str, Any]]
+
+
+class EventShape(Shape):
+    seq: int
+    type: str
+    worker_id: str | None
+    role: str | None
+    timestamp: str
+    data: Any
+
+
+class EventsShape(Shape):
+    events: list[EventShape]
+    head: int
+
+
+class HealthShape(Shape):
+    status: Literal["ok", "starting", "full"]
+    version: str
+
+
+class LoginShape(Shape):
+    code: str
+    device: str = ""
+
+
+class LoggedInShape(Shape):
+    secret: str
+    name: str
+    scope: str
+
+
+class LoginCodeShape(Shape):
+    code: str
+    url: str
+
+
+class NewTokenShape(Shape):
+    name: str
+    scope: Literal["view", "operate", "admin"] = "operate"
+    expires_in: Annotated[int | None, Field(gt=0, description="seconds")] = None
+
+
+class TokenShape(Shape):
+    id: str
+    name: str
+    scope: str
+    kind: Literal["token", "device"]
+    created_at: str
+    expires_at: str | None
+
+
+class NewTokenAnswerShape(TokenShape):
+    token: str
+
+
+class TokensShape(Shape):
+    tokens: list[TokenShape]

@@ -1,0 +1,98 @@
+"""/api/sessions/{id}/workers: start, list, end, start again, and read what they said."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response, StreamingResponse
+
+from ...domain.commands import AddWorker
+from ...domain.ids import new_id
+from ...domain.snapshot import Snapshot
+from ...sandbox.paths import directory_inside
+from ...wire.browser import worker_json
+from ..context import ContextDep
+from ..scopes import Scope, allow
+from .answers import OnceDep, json_answer
+from .recordings import cast_lines, output_chunks
+from .shapes import NewWorkerShape, WorkerShape, WorkersShape
+
+router = APIRouter(prefix="/api/sessions/{session_id}/workers", tags=["workers"])
+VIEW = [Depends(allow(Scope.VIEW))]
+OPERATE = [Depends(allow(Scope.OPERATE))]
+
+
+@router.get("", response_model=WorkersShape, dependencies=VIEW)
+async def list_workers(session_id: str, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    workers = [worker_json(worker, session_id) for worker in session.snapshot.workers.values()]
+    return json_answer({"workers": workers})
+
+
+@router.post("", status_code=201, response_model=WorkerShape, dependencies=OPERATE)
+async def add(session_id: str, body: NewWorkerShape, context: ContextDep, once: OnceDep) -> Response:
+    session = await context.sessions.get(session_id)
+    where = body.workspace or session.snapshot.location_path
+    order = AddWorker(
+        worker_id=new_id(),
+        type=body.type,
+        name=body.name,
+        role=body.role,
+        agent_id=body.agent_id,
+        file_path=body.file_path,
+        workspace=str(directory_inside(context.config.workspace_root, where)),
+        cols=body.cols,
+        rows=body.rows,
+    )
+
+    def render(snapshot: Snapshot) -> object:
+        holder = snapshot.workers.get(order.worker_id) or snapshot.in_role(order.role or "")
+        return worker_json(holder, session_id) if holder else {}
+
+    worker = await session.add_worker(order, once.answer(201, render))
+    return json_answer(worker_json(worker, session_id), 201)
+
+
+@router.get("/{worker_id}", response_model=WorkerShape, dependencies=VIEW)
+async def show(session_id: str, worker_id: str, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    return json_answer(worker_json(session.snapshot.worker(worker_id), session_id))
+
+
+@router.delete("/{worker_id}", response_model=WorkerShape, dependencies=OPERATE)
+async def end(session_id: str, worker_id: str, context: ContextDep) -> Response:
+    """Ends the worker and waits until its process is gone."""
+    session = await context.sessions.get(session_id)
+    worker = await session.end_worker(worker_id, "user requested")
+    return json_answer(worker_json(worker, session_id))
+
+
+@router.post("/{worker_id}/restart", response_model=WorkerShape, dependencies=OPERATE)
+async def restart(session_id: str, worker_id: str, context: ContextDep, once: OnceDep) -> Response:
+    session = await context.sessions.get(session_id)
+    answer = once.answer(200, lambda snapshot: worker_json(snapshot.worker(worker_id), session_id))
+    worker = await session.restart_worker(worker_id, answer)
+    return json_answer(worker_json(worker, session_id))
+
+
+@router.get("/{worker_id}/output", response_class=Response, dependencies=VIEW)
+async def output(
+    session_id: str, worker_id: str, context: ContextDep, after: Annotated[int, Query(ge=0)] = 0
+) -> Response:
+    """The raw bytes from an offset on, as far as they are kept; `X-Bullpen-Offset` is that of the first."""
+    session = await context.sessions.get(session_id)
+    recording = session.terminal(worker_id).recording
+    first = min(max(after, recording.start), recording.end)
+    headers = {"X-Bullpen-Offset": str(first), "X-Bullpen-End": str(recording.end)}
+    chunks = output_chunks(recording, first, recording.end)
+    return StreamingResponse(chunks, headers=headers, media_type="application/octet-stream")
+
+
+@router.get("/{worker_id}/recording.cast", response_class=Response, dependencies=VIEW)
+async def recording_cast(session_id: str, worker_id: str, context: ContextDep) -> Response:
+    """The terminal as asciicast v2, with the times the keeper noted."""
+    session = await context.sessions.get(session_id)
+    terminal = session.terminal(worker_id)
+    title = f"{session.snapshot.title} · {terminal.worker.name}"
+    lines = cast_lines(terminal.recording, title)
+    headers = {"Content-Disposition": f'attachment; filename="{terminal.worker.id}.cast"'}
+    return StreamingResponse(lines, headers=headers, media_type="application/x-asciicast")

@@ -1,0 +1,67 @@
+"""Who may call what: every route states it, and a start-up audit finds the one that does not."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import NamedTuple
+
+from fastapi.routing import APIRoute, APIWebSocketRoute
+from starlette.requests import HTTPConnection
+from starlette.routing import BaseRoute
+
+from ..domain.errors import Forbidden, Unauthorized
+
+
+class Scope(IntEnum):
+    """Each scope may do what the ones below it may."""
+
+    VIEW = 1
+    OPERATE = 2
+    ADMIN = 3
+
+
+class Principal(NamedTuple):
+    """Somebody who got past the gate."""
+
+    id: str
+    name: str
+    scope: Scope
+
+
+class allow:
+    """A route's dependency: only who has at least this scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def __call__(self, connection: HTTPConnection) -> None:
+        principal = connection.scope.get("principal")
+        if principal is None:
+            raise Unauthorized("this needs a token or a login")
+        if principal.scope < self.scope:
+            raise Forbidden(f"this needs the scope {self.scope.name.lower()}")
+
+
+class public:
+    """A route's dependency that says: anybody. The gate has the same list, literally."""
+
+    def __call__(self) -> None:
+        return None
+
+
+def principal_of(connection: HTTPConnection) -> Principal:
+    principal: Principal = connection.scope["principal"]
+    return principal
+
+
+def audit(routes: Iterable[BaseRoute]) -> None:
+    """Refuses to start when a route does not state who may call it."""
+    silent = [str(getattr(route, "path", route)) for route in routes if not _stated(route)]
+    if silent:
+        raise RuntimeError(f"routes that do not state who may call them: {', '.join(silent)}")
+
+
+def _stated(route: BaseRoute) -> bool:
+    if not isinstance(route, (APIRoute, APIWebSocketRoute)):
+        return False
+    calls = [dependency.call for dependency in route.dependant.dependencies]
+    return sum(isinstance(call, (allow, public)) for call in calls) == 1

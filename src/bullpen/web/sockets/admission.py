@@ -1,0 +1,112 @@
+"""Letting a socket in: accepted, its second secret heard, closed again when its token dies."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from ...domain.errors import BullpenError, Forbidden, Invalid, NotFound, Unauthorized
+from ...wire.json import decode, encode
+from ..auth import Credentials
+from ..scopes import Principal
+
+SECRET_SECONDS = 5.0
+LARGEST = 4 << 20
+UNAUTHORIZED, FORBIDDEN, GONE, TOO_SLOW, REPLACED = 4401, 4403, 4404, 4408, 4409
+
+
+class Socket:
+    """A socket that has been let in; text frames are JSON objects with a `type`."""
+
+    def __init__(self, websocket: WebSocket, principal: Principal) -> None:
+        self._websocket = websocket
+        self.principal = principal
+
+    async def send(self, message: dict[str, Any]) -> None:
+        await self.send_text(encode(message))
+
+    async def send_text(self, encoded: bytes) -> None:
+        """Sends what is JSON already."""
+        await self._websocket.send({"type": "websocket.send", "text": encoded.decode()})
+
+    async def send_bytes(self, data: bytes) -> None:
+        await self._websocket.send({"type": "websocket.send", "bytes": data})
+
+    async def messages(self) -> AsyncIterator[dict[str, Any]]:
+        """Every message of the client until it leaves; nonsense is answered, not fatal."""
+        while True:
+            try:
+                yield _read(await self._websocket.receive())
+            except Invalid as error:
+                await self.send_error(error)
+            except WebSocketDisconnect:
+                return
+
+    async def send_error(self, error: BullpenError, message: dict[str, Any] | None = None) -> None:
+        about = {"id": message["id"]} if message and "id" in message else {}
+        await self.send({"type": "error", **about, "error": error.code, "message": str(error)})
+
+    async def close(self, code: int, reason: str) -> None:
+        if self._websocket.application_state is not WebSocketState.DISCONNECTED:
+            await self._websocket.close(code, reason)
+
+
+@asynccontextmanager
+async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncIterator[Socket]:
+    """Accepts a socket the gate let through and keeps it while the block runs."""
+    await websocket.accept()
+    socket = Socket(websocket, websocket.scope["principal"])
+    this = asyncio.current_task()
+    assert this is not None
+    revoked = False
+
+    def revoke() -> None:
+        nonlocal revoked
+        revoked = True
+        this.cancel()
+
+    try:
+        await _hear_secret(websocket)
+        with credentials.socket_of(socket.principal, revoke):
+            yield socket
+    except asyncio.CancelledError:
+        if not revoked:
+            raise
+        this.uncancel()
+        await socket.close(UNAUTHORIZED, "the token was revoked")
+    except Unauthorized as error:
+        await socket.close(UNAUTHORIZED, str(error))
+    except Forbidden as error:
+        await socket.close(FORBIDDEN, str(error))
+    except NotFound as error:
+        await socket.close(GONE, str(error))
+    except WebSocketDisconnect:
+        pass
+
+
+async def _hear_secret(websocket: WebSocket) -> None:
+    """A cookie opens a socket only together with the secret of its origin, as the first message."""
+    device = websocket.scope.get("device")
+    if device is None:
+        return
+    try:
+        async with asyncio.timeout(SECRET_SECONDS):
+            message = _read(await websocket.receive())
+    except (TimeoutError, Invalid):
+        raise Unauthorized("the first message must be the secret") from None
+    if message.get("type") != "auth" or not device.has_secret(str(message.get("secret", ""))):
+        raise Unauthorized("the first message must be the secret")
+
+
+def _read(received: Any) -> dict[str, Any]:
+    if received["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(received.get("code", 1005))
+    text = received.get("text")
+    if text is None:
+        raise Invalid("messages to the server are JSON text")
+    message = decode(text)
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise Invalid("a message is a JSON object with a type")
+    return message

@@ -1,0 +1,88 @@
+"""WS /ws/session/{sid}: the event stream of a session, from any seq on."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Depends, WebSocket
+
+from ...domain.errors import BullpenError, Invalid
+from ...log.follow import paced
+from ...log.log import SessionLog
+from ...wire.browser import session_json
+from ..context import context_of
+from ..scopes import Scope, allow
+from .admission import Socket, admitted
+
+router = APIRouter()
+
+HEARTBEAT = 15.0
+
+
+@router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow(Scope.VIEW))])
+async def session_socket(websocket: WebSocket, session_id: str) -> None:
+    context = context_of(websocket)
+    async with admitted(websocket, context.credentials) as socket:
+        session = await context.sessions.get(session_id)
+        with context.presence.viewing(session):
+            await Stream(session.log, socket).run()
+
+
+class Stream:
+    """One follower of a log: subscribes, and subscribes again, as often as it likes."""
+
+    def __init__(self, log: SessionLog, socket: Socket) -> None:
+        self._log = log
+        self._socket = socket
+        self._following: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            beating = tasks.create_task(self._beat())
+            async for message in self._socket.messages():
+                try:
+                    self._take(message, tasks)
+                except BullpenError as error:
+                    await self._socket.send_error(error, message)
+            beating.cancel()
+            self._unsubscribe()
+
+    def _take(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
+        match message["type"]:
+            case "subscribe":
+                after = _after(message, self._log.head)
+                self._unsubscribe()
+                self._following = tasks.create_task(self._follow(after))
+            case unknown:
+                raise Invalid(f"a session's socket does not take {unknown}")
+
+    def _unsubscribe(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+
+    async def _follow(self, after: int | None) -> None:
+        """A newcomer, or one too far behind, gets the sum first; then every event, in order."""
+        if after is None or self._log.behind(after):
+            snapshot = self._log.snapshot
+            after = snapshot.last_seq
+            await self._socket.send({"type": "snapshot", "seq": after, "session": session_json(snapshot)})
+        async for batch in paced(self._log.follow(after)):
+            joined = b",".join(batch.encoded)
+            await self._socket.send_text(
+                b'{"type":"events","events":[%b],"head":%d}' % (joined, self._log.head)
+            )
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            await self._socket.send({"type": "heartbeat", "head": self._log.head})
+
+
+def _after(message: dict[str, Any], head: int) -> int | None:
+    """The last seq the client has; None when it has nothing, or a number this log never gave out."""
+    match message.get("after"):
+        case None:
+            return None
+        case int(after) if after >= 0:
+            return after if after <= head else None
+        case _:
+            raise Invalid("after must be a seq: a whole number from 0 on")

@@ -1,0 +1,133 @@
+"""WS /ws/session/{sid}/worker/{wid}: a terminal, as in R76 and R77."""
+
+import asyncio
+import base64
+import binascii
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, WebSocket
+
+from ...domain.commands import check_size
+from ...domain.errors import BullpenError, Forbidden, Invalid
+from ...domain.ids import is_safe_id, new_id
+from ...sessions.session import Session
+from ...workers.window import Size
+from ..context import Context, context_of
+from ..scopes import Scope, allow
+from .admission import Socket, admitted
+from .viewer import BinaryForm, JsonForm, Viewer
+
+router = APIRouter()
+
+
+@router.websocket("/ws/session/{session_id}/worker/{worker_id}", dependencies=[Depends(allow(Scope.VIEW))])
+async def worker_socket(
+    websocket: WebSocket,
+    session_id: str,
+    worker_id: str,
+    after: Annotated[int | None, Query(ge=0)] = None,
+    client: str | None = None,
+    format: str = "binary",
+) -> None:
+    context = context_of(websocket)
+    async with admitted(websocket, context.credentials) as socket:
+        session = await context.sessions.get(session_id)
+        with context.presence.viewing(session):
+            await View(context, session, worker_id, socket, client, format).run(after)
+
+
+class View:
+    """A socket on a terminal worker, over all its runs: one loop reads, one sends."""
+
+    def __init__(
+        self,
+        context: Context,
+        session: Session,
+        worker_id: str,
+        socket: Socket,
+        client: str | None,
+        form: str,
+    ) -> None:
+        if client is not None and not is_safe_id(client):
+            raise Invalid("client must be a short plain id")
+        self._session = session
+        self._worker_id = worker_id
+        self._socket = socket
+        self._json = form == "json"
+        self._writer = client or new_id()
+        self._n = 0
+        self._viewer = self._new_viewer()
+
+    async def run(self, after: int | None) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            showing = tasks.create_task(self._show(after))
+            async for message in self._socket.messages():
+                try:
+                    await self._take(message)
+                except BullpenError as error:
+                    await self._socket.send_error(error, message)
+            showing.cancel()
+
+    async def _show(self, after: int | None) -> None:
+        """One run after the other: a restarted worker begins with a new history."""
+        while True:
+            await self._viewer.show(after)
+            self._viewer, after = self._new_viewer(), None
+
+    def _new_viewer(self) -> Viewer:
+        terminal = self._session.terminal(self._worker_id)
+        return Viewer(new_id(), self._socket, terminal, JsonForm() if self._json else BinaryForm())
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        match message["type"]:
+            case "input":
+                await self._type(message)
+            case "resize":
+                self._require_operate()
+                await self._viewer.resize(_size(message))
+            case "ack":
+                self._viewer.drew(_whole(message, "offset"))
+            case unknown:
+                raise Invalid(f"a terminal takes input, resize and ack, not {unknown}")
+
+    async def _type(self, message: dict[str, Any]) -> None:
+        """Input under the client's own numbers is taken once however often it comes."""
+        self._require_operate()
+        data = _bytes(message)
+        if "n" not in message:
+            self._n += 1
+            await self._viewer.write(self._writer, self._n, data)
+            return
+        n = _whole(message, "n")
+        await self._viewer.write(self._writer, n, data)
+        await self._socket.send({"type": "ack", "n": n})
+
+    def _require_operate(self) -> None:
+        if self._socket.principal.scope < Scope.OPERATE:
+            raise Forbidden("looking is allowed, typing is not")
+
+
+def _bytes(message: dict[str, Any]) -> bytes:
+    match message:
+        case {"data": str(text)}:
+            return text.encode("utf-8", "replace")
+        case {"base64": str(text)}:
+            try:
+                return base64.b64decode(text, validate=True)
+            except binascii.Error:
+                raise Invalid("base64 is not base64") from None
+        case _:
+            raise Invalid("input needs data (text) or base64")
+
+
+def _whole(message: dict[str, Any], name: str) -> int:
+    value = message.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Invalid(f"{name} must be a whole number")
+    return value
+
+
+def _size(message: dict[str, Any]) -> Size:
+    size = Size(_whole(message, "cols"), _whole(message, "rows"))
+    check_size(*size)
+    return size

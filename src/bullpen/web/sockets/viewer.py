@@ -1,0 +1,157 @@
+"""One viewer of a terminal: where it stands, what it may be sent, when it gets a fresh screen instead.
+
+A viewer that draws says how far it has drawn; beyond a window it gets nothing, and when it comes back far
+behind it gets the screen as it is now. So a slow viewer slows only itself.
+"""
+
+import asyncio
+import codecs
+from typing import Protocol
+
+from ...keeper.spool import SpoolGone
+from ...workers.terminal import Terminal
+from ...workers.window import Size
+from .admission import Socket
+
+FRAME = 512 << 10  # bytes in one frame at most
+WINDOW = 2 << 20  # bytes sent and not yet drawn
+BEHIND = 4 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
+PACE = 0.004  # seconds between two frames of a flood
+
+
+class Form(Protocol):
+    """How output travels: binary frames with offsets, or R77's JSON."""
+
+    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None: ...
+
+
+class BinaryForm:
+    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
+        await socket.send_bytes(offset.to_bytes(8, "big") + data)
+
+
+class JsonForm:
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
+        if text := self._decoder.decode(data):
+            await socket.send({"type": "output", "offset": offset, "data": text})
+
+
+class Viewer:
+    """Sends one run of a terminal to one socket, from where the viewer stands."""
+
+    def __init__(self, name: str, socket: Socket, terminal: Terminal, form: Form) -> None:
+        self.name = name
+        self._socket = socket
+        self._terminal = terminal
+        self._form = form
+        self._wake = asyncio.Event()
+        self._sent = 0
+        self._drawn: int | None = None  # None until the viewer says it draws
+        self._size_told = False
+        self._end_told = False
+
+    def drew(self, offset: int) -> None:
+        """The viewer has drawn everything before this offset."""
+        self._drawn = max(self._drawn or 0, min(offset, self._sent))
+        self._wake.set()
+
+    async def write(self, writer: str, n: int, data: bytes) -> None:
+        await self._terminal.write(self.name, writer, n, data)
+
+    async def resize(self, size: Size) -> None:
+        await self._terminal.resize(self.name, size)
+
+    async def show(self, after: int | None) -> None:
+        """Sends until a later run takes this one's place; the caller cancels it when the viewer leaves."""
+        terminal, recording = self._terminal, self._terminal.recording
+        terminal.window.enter(self.name, self._size_changed)
+        recording.watch(self._wake.set)
+        terminal.on_change(self._wake.set)
+        try:
+            await self._begin(after)
+            while not terminal.replaced:
+                self._wake.clear()
+                if not await self._step():
+                    await self._wake.wait()
+        finally:
+            terminal.off_change(self._wake.set)
+            recording.unwatch(self._wake.set)
+            terminal.window.leave(self.name)
+
+    async def _begin(self, after: int | None) -> None:
+        recording = self._terminal.recording
+        if after is None or not recording.start <= after <= recording.end:
+            await self._send_history()
+        else:
+            self._sent = after
+
+    async def _step(self) -> bool:
+        """One thing that is due; False when nothing is."""
+        if not self._size_told:
+            await self._send_size()
+            return True
+        recording = self._terminal.recording
+        if self._sent < recording.end:
+            return await self._send_output()
+        if self._terminal.ended is not None and not self._end_told:
+            await self._send_end()
+            return True
+        return False
+
+    async def _send_output(self) -> bool:
+        recording = self._terminal.recording
+        if self._drawn is not None:
+            if self._sent - self._drawn >= WINDOW:
+                return False
+            if recording.end - self._drawn > BEHIND:
+                await self._send_history()
+                return True
+        try:
+            data = recording.read(self._sent, FRAME)
+        except SpoolGone:
+            await self._send_history()
+            return True
+        await self._form.send_output(self._socket, self._sent, data)
+        self._sent += len(data)
+        if self._sent < recording.end:
+            await asyncio.sleep(PACE)
+        return True
+
+    async def _send_history(self) -> None:
+        history = await self._terminal.history()
+        self._sent = history.offset
+        if self._drawn is not None:
+            self._drawn = history.offset
+        await self._socket.send(
+            {
+                "type": "history",
+                "run": self._terminal.worker.run,
+                "offset": history.offset,
+                "cols": history.cols,
+                "rows": history.rows,
+                "data": history.data.decode("utf-8", "replace"),
+            }
+        )
+
+    async def _send_size(self) -> None:
+        self._size_told = True
+        window = self._terminal.window
+        cols, rows = window.size
+        await self._socket.send(
+            {"type": "size", "cols": cols, "rows": rows, "owner": window.owner == self.name}
+        )
+
+    async def _send_end(self) -> None:
+        self._end_told = True
+        ended = self._terminal.ended
+        assert ended is not None
+        await self._socket.send(
+            {"type": "exit", "exitCode": ended.code, "signal": ended.signal, "offset": self._sent}
+        )
+
+    def _size_changed(self) -> None:
+        self._size_told = False
+        self._wake.set()

@@ -1,0 +1,203 @@
+"""The children a keeper runs for us, as objects one can wait on.
+
+The keeper speaks of (worker, run); this file turns its notices into growing recordings and its exits
+into futures, and knows how a child is ended for good.
+"""
+
+import asyncio
+import hashlib
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import structlog
+
+from ..domain.errors import BullpenError, Conflict, RemoteFault
+from ..keeper.client import Exit, Keeper, KeeperFault, KeeperLost, Keepers, Key
+from ..keeper.marker import find_marked, marker
+from ..log.recording import Recording
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+SCREEN_WRITER = "screen"  # the emulator's name as a writer
+PATIENCE = 5.0  # seconds between asking a child to end and ending it
+
+
+class Ended(NamedTuple):
+    """How a child ended; `lost` when its keeper died with it."""
+
+    code: int | None
+    signal: str | None
+    lost: bool = False
+
+
+class Start(NamedTuple):
+    """Everything a keeper needs to start a child."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str
+    cols: int = 80
+    rows: int = 24
+    tty: bool = True
+
+
+class Child:
+    """A process with a recording: told by number, read by offset, ended by a ladder."""
+
+    def __init__(self, key: Key, marked: str, keeper: Keeper, recording: Recording) -> None:
+        self.worker_id, self.run = key
+        self.pid = 0
+        self.answered = 0  # replies of the screen that the program was given before we adopted it
+        self.recording = recording
+        self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self._marker = marked
+        self._keeper = keeper
+
+    async def write(self, writer: str, n: int, data: bytes) -> int:
+        """Hands numbered bytes to the child; by the number the keeper knows what it has had before."""
+        return await _ask(self._keeper.write(self.worker_id, self.run, writer, n, data))
+
+    async def resize(self, cols: int, rows: int) -> None:
+        await _ask(self._keeper.resize(self.worker_id, self.run, cols, rows))
+
+    async def acknowledge(self) -> None:
+        """The end is in the log: the keeper may forget the child."""
+        await _ask(self._keeper.ack_exit(self.worker_id, self.run))
+
+    async def stop(self) -> Ended:
+        """Hang up and TERM, five seconds, KILL, then whatever still carries our marker."""
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
+            await self._signal(number)
+        try:
+            ended = await asyncio.wait_for(asyncio.shield(self.ended), PATIENCE)
+        except TimeoutError:
+            await self._signal(signal.SIGKILL)
+            ended = await asyncio.shield(self.ended)
+        end_marked(self._marker)
+        return ended
+
+    async def _signal(self, number: signal.Signals) -> None:
+        if not self.ended.done():
+            with suppress(Conflict, RemoteFault):
+                await _ask(self._keeper.signal(self.worker_id, self.run, number))
+
+
+class Children:
+    """Every child of every keeper of this data directory."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._prefix = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
+        self._children: dict[Key, Child] = {}
+        self._keepers: Keepers
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, home: Path) -> AsyncIterator["Children"]:
+        """Connects to the keepers and adopts what they run."""
+        self = cls(home)
+        async with Keepers.open(home, self._on_output, self._on_exit, self._on_lost) as keepers:
+            self._keepers = keepers
+            for key, status in keepers.children.items():
+                child = self._add(key, keepers.of(*key))
+                child.pid, child.answered = status.pid, status.writers.get(SCREEN_WRITER, 0)
+                if status.exit is not None:
+                    self._on_exit(status.exit)
+            yield self
+
+    def get(self, worker_id: str, run: int) -> Child | None:
+        return self._children.get((worker_id, run))
+
+    def all(self) -> list[Child]:
+        return list(self._children.values())
+
+    def marker(self, worker_id: str, run: int) -> str:
+        """What a child carries in its environment, so that it can be found without its keeper."""
+        return marker(self._prefix, worker_id, run)
+
+    async def spawn(self, worker_id: str, run: int, start: Start) -> Child:
+        """Starts a child, or finds the one that was started under the same name before."""
+        keeper = await _ask(self._keepers.accepting())
+        # Known before it runs: its first words and its end may come together with its pid.
+        child = self._add((worker_id, run), keeper)
+        try:
+            spawned = await _ask(
+                keeper.spawn(
+                    worker_id,
+                    run,
+                    nonce=f"{worker_id}.{run}",
+                    argv=start.argv,
+                    env=dict(start.env),
+                    cwd=start.cwd,
+                    tty=start.tty,
+                    cols=start.cols,
+                    rows=start.rows,
+                )
+            )
+        except BullpenError:
+            self.forget(child)
+            raise
+        child.pid = spawned.pid
+        return child
+
+    async def forget_spool(self, worker_id: str) -> None:
+        """Removes the recordings of a worker that runs no more."""
+        keeper = await _ask(self._keepers.accepting())
+        await _ask(keeper.forget(worker_id))
+
+    def forget(self, child: Child) -> None:
+        self._children.pop((child.worker_id, child.run), None)
+
+    def _add(self, key: Key, keeper: Keeper) -> Child:
+        recording = Recording(self._home / "spool" / key[0] / str(key[1]) / "out")
+        child = Child(key, self.marker(*key), keeper, recording)
+        self._children[key] = child
+        return child
+
+    def _on_output(self, worker: str, run: int, stream: str, end: int) -> None:
+        child = self._children.get((worker, run))
+        if child is not None and stream == "out":
+            child.recording.grow(end)
+
+    def _on_exit(self, exited: Exit) -> None:
+        key = (exited.worker, exited.run)
+        child = self._children.get(key)
+        if child is not None:
+            child.recording.grow(exited.ends.get("out", 0))
+        self._settle(key, Ended(exited.code, _signal_name(exited.signal)))
+
+    def _on_lost(self, keys: list[Key]) -> None:
+        for key in keys:
+            log.error("keeper lost", worker=key[0], run=key[1])
+            end_marked(self.marker(*key))
+            self._settle(key, Ended(None, None, lost=True))
+
+    def _settle(self, key: Key, ended: Ended) -> None:
+        child = self._children.get(key)
+        if child is not None and not child.ended.done():
+            child.ended.set_result(ended)
+
+
+def end_marked(marked: str) -> None:
+    """Kills what a child left behind in process groups of its own."""
+    for pid, _, _ in find_marked(marked):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+async def _ask(request: Awaitable[T]) -> T:
+    try:
+        return await request
+    except KeeperFault as fault:
+        raise Conflict(fault.message) from fault
+    except KeeperLost as lost:
+        raise RemoteFault("the keeper of this worker is gone") from lost
+
+
+def _signal_name(number: int | None) -> str | None:
+    return signal.Signals(number).name if number else None

@@ -1,0 +1,116 @@
+"""The screens in memory: made on first need, each used by one thread at a time, saved when they go.
+
+Feeding and formatting one Ghostty terminal at once crashes it, so every screen has a lane of its own; the
+lanes share a few threads. A screen is only a cache of the recording: it can always be made again.
+"""
+
+import asyncio
+import shutil
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from ..domain.snapshot import Worker
+from ..log.recording import Recording
+from .screen import History, Reply, Screen
+from .screen_guard import ScreenGuard
+
+T = TypeVar("T")
+Key = tuple[str, int]
+
+THREADS = 2
+REPLAYED = 64 << 10
+KEPT = 32  # screens in memory; one takes up to some MiB
+
+
+class Lane:
+    """One screen and the right to use it."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self.lock = asyncio.Lock()
+
+
+class Screens:
+    """Every screen somebody needed lately."""
+
+    def __init__(self, directory: Path, guard: ScreenGuard) -> None:
+        self._directory = directory
+        self._guard = guard
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="bullpen-screen")
+        self._lanes: OrderedDict[Key, Lane] = OrderedDict()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, directory: Path) -> AsyncIterator["Screens"]:
+        """Screens that are saved when the block is left."""
+        with ScreenGuard.open(directory) as guard:
+            screens = cls(directory, guard)
+            try:
+                yield screens
+            finally:
+                await asyncio.gather(*(screens._use(lane, Screen.rest) for lane in screens._lanes.values()))
+                screens._threads.shutdown()
+
+    def begin(self, worker: Worker, recording: Recording, answered: int) -> int:
+        """Knows a run whose program was given `answered` replies; where to look for questions from."""
+        return min(self._lane(worker, recording, answered).screen.place.offset, recording.end)
+
+    async def advance(self, worker: Worker, recording: Recording, to: int, answer_from: int) -> list[Reply]:
+        """Feeds the screen up to an offset and returns what it has to say to the program."""
+        if not self._guard.allows(worker.id):
+            return []
+        lane = self._lane(worker, recording)
+        return await self._use(lane, lambda screen: screen.advance(to, answer_from))
+
+    async def history(self, worker: Worker, recording: Recording) -> History:
+        """The screen as it is now, as bytes for a newcomer's terminal."""
+
+        if not self._guard.allows(worker.id):
+            return _plain_replay(worker, recording)
+
+        def draw(screen: Screen) -> History:
+            screen.advance(recording.end)
+            return screen.history()
+
+        return await self._use(self._lane(worker, recording), draw)
+
+    async def forget(self, worker_id: str) -> None:
+        """Removes the saved screens of a purged worker."""
+        for key in [key for key in self._lanes if key[0] == worker_id]:
+            del self._lanes[key]
+        await asyncio.to_thread(shutil.rmtree, self._directory / worker_id, ignore_errors=True)
+
+    def _lane(self, worker: Worker, recording: Recording, answered: int = 0) -> Lane:
+        key = (worker.id, worker.run)
+        if key not in self._lanes:
+            place = self._directory / worker.id / str(worker.run)
+            watch = self._guard.watching(worker.id)
+            screen = Screen(recording, place, worker.cols, worker.rows, answered=answered, watch=watch)
+            self._lanes[key] = Lane(screen)
+        self._lanes.move_to_end(key)
+        return self._lanes[key]
+
+    async def _use(self, lane: Lane, work: Callable[[Screen], T]) -> T:
+        async with lane.lock:
+            result = await asyncio.get_running_loop().run_in_executor(self._threads, work, lane.screen)
+        await self._rest_some()
+        return result
+
+    async def _rest_some(self) -> None:
+        """Gives back the memory of the screens that were not needed for longest."""
+        loaded = [lane for lane in self._lanes.values() if lane.screen.loaded]
+        for lane in loaded[: max(0, len(loaded) - KEPT)]:
+            if not lane.lock.locked():
+                async with lane.lock:
+                    await asyncio.get_running_loop().run_in_executor(self._threads, lane.screen.rest)
+
+
+def _plain_replay(worker: Worker, recording: Recording) -> History:
+    """The last bytes as they were said, for a run whose bytes the emulator does not survive."""
+    start = max(recording.start, recording.end - REPLAYED)
+    data = recording.read(start, REPLAYED)
+    return History(start + len(data), worker.cols, worker.rows, data)

@@ -1,0 +1,178 @@
+"""A program on a pty, as a worker: its life in the log, its bytes in a recording.
+
+One pump reads what the program says, only to answer what programs ask of a terminal; viewers read the
+recording by themselves.
+"""
+
+import asyncio
+import os
+import pwd
+from collections.abc import Callable
+
+from .. import clock
+from ..domain.errors import BullpenError, Conflict
+from ..domain.events import Draft, Fact, WorkerExited, WorkerFailed, WorkerReady
+from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import State
+from ..keeper.spool import SpoolGone
+from ..log.log import Change, SessionLog
+from ..log.recording import Recording
+from .children import SCREEN_WRITER, Child, Ended, Start
+from .screen import LOOK_BACK, History, may_ask
+from .window import Size, Window
+from .workshop import Workshop
+
+PIECE = 1 << 20
+PACE = 0.004  # seconds between two looks at a flood
+FLOOD = 4096  # bytes at once that are more than somebody's echo
+TOO_LATE_NS = 2_000_000_000  # an older question is counted, not answered
+
+
+class Terminal:
+    """One run of a terminal worker."""
+
+    def __init__(self, worker: Worker, log: SessionLog, workshop: Workshop) -> None:
+        self.worker = worker
+        self.window = Window(Size(worker.cols, worker.rows))
+        self.child: Child | None = None
+        self.recording: Recording = workshop.recording(worker.id, worker.run)
+        self.ended = _known_end(worker)
+        self.replaced = False  # by a later run
+        self._watchers: set[Callable[[], None]] = set()
+        self._log = log
+        self._workshop = workshop
+
+    async def live(self) -> None:
+        """The whole run: started or adopted, watched, its end recorded after its last byte."""
+        child = await self._begin()
+        if child is None:
+            return
+        pump = asyncio.ensure_future(self._answer_questions(child))
+        try:
+            ended = await asyncio.shield(child.ended)
+        finally:
+            pump.cancel()
+        await self._record(self._last_fact(ended), State.ACTIVE)
+        self.ended = ended
+        self._tell()
+        await child.acknowledge()
+        self._workshop.children.forget(child)
+
+    async def stop(self) -> None:
+        """Ends the program and what it left behind; the log has been told before."""
+        if self.child is not None:
+            await self.child.stop()
+
+    async def write(self, viewer: str, writer: str, n: int, data: bytes) -> None:
+        """Types for a viewer. The keeper takes each number of a writer once, in order."""
+        child = self._living()
+        if size := self.window.use(viewer):
+            await child.resize(*size)
+        await child.write(writer, n, data)
+
+    async def resize(self, viewer: str, size: Size) -> None:
+        if (wanted := self.window.wish(viewer, size)) and self.child is not None:
+            await self._living().resize(*wanted)
+
+    def replace(self) -> None:
+        """A later run takes this one's place: its viewers move on."""
+        self.replaced = True
+        self._tell()
+
+    def on_change(self, watcher: Callable[[], None]) -> None:
+        """Calls `watcher` when this run has ended or was replaced."""
+        self._watchers.add(watcher)
+
+    def off_change(self, watcher: Callable[[], None]) -> None:
+        self._watchers.discard(watcher)
+
+    async def history(self) -> History:
+        """What a newcomer's terminal must be fed to show this screen."""
+        return await self._workshop.screens.history(self.worker, self.recording)
+
+    def _tell(self) -> None:
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    def _living(self) -> Child:
+        if self.child is None or self.child.ended.done():
+            raise Conflict(f"the terminal in role {self.worker.role} has ended")
+        return self.child
+
+    async def _begin(self) -> Child | None:
+        children = self._workshop.children
+        child = children.get(self.worker.id, self.worker.run)
+        if child is None and self.worker.state is State.ACTIVE:
+            await self._record(WorkerFailed(error="keeper lost"), State.ACTIVE)
+            return None
+        if child is None:
+            try:
+                child = await children.spawn(self.worker.id, self.worker.run, self._start())
+            except BullpenError as error:
+                await self._record(WorkerFailed(error=str(error)), State.SPAWNING)
+                return None
+        self.child, self.recording = child, child.recording
+        await self._record(WorkerReady(pid=child.pid), State.SPAWNING)
+        if self._log.snapshot.worker(self.worker.id).state is State.TERMINATED:
+            await child.stop()  # it was ended while it began
+        return child
+
+    def _start(self) -> Start:
+        shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
+        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        environment = self._workshop.environment(self.worker.id, self.worker.run, more)
+        return Start([shell], environment, self.worker.workspace, self.worker.cols, self.worker.rows)
+
+    def _last_fact(self, ended: Ended) -> Fact:
+        if ended.lost:
+            return WorkerFailed(error="keeper lost")
+        return WorkerExited(exit_code=ended.code, signal=ended.signal)
+
+    async def _record(self, fact: Fact, expected: State) -> None:
+        """Appends a fact of this run, unless the worker has meanwhile been ended or restarted."""
+
+        def decide(snapshot: Snapshot) -> Change:
+            now = snapshot.worker(self.worker.id)
+            if now.run != self.worker.run or now.state is not expected:
+                return Change()
+            return Change(drafts=[Draft(fact, now.id, now.role)])
+
+        await self._log.change(decide, patient=True)
+
+    async def _answer_questions(self, child: Child) -> None:
+        """Looks at every byte once; only bytes that may ask something reach the screen at once."""
+        screens, recording = self._workshop.screens, child.recording
+        more = asyncio.Event()
+        recording.watch(more.set)
+        seen, tail = screens.begin(self.worker, recording, child.answered), b""
+        fresh = recording.offset_at(clock.now_ns() - TOO_LATE_NS) if seen < recording.end else seen
+        try:
+            while True:
+                more.clear()
+                piece = _read_or_skip(recording, seen)
+                if piece is None:
+                    seen = recording.start
+                elif not piece:
+                    await more.wait()
+                else:
+                    seen += len(piece)
+                    if may_ask(tail, piece):
+                        for reply in await screens.advance(self.worker, recording, seen, fresh):
+                            await child.write(SCREEN_WRITER, reply.n, reply.data)
+                    tail = piece[-LOOK_BACK:]
+                    if len(piece) > FLOOD:
+                        await asyncio.sleep(PACE)
+        finally:
+            recording.unwatch(more.set)
+
+
+def _read_or_skip(recording: Recording, offset: int) -> bytes | None:
+    """The next piece; None when it is no longer kept."""
+    try:
+        return recording.read(offset, PIECE)
+    except SpoolGone:
+        return None
+
+
+def _known_end(worker: Worker) -> Ended | None:
+    return None if worker.alive else Ended(worker.exit_code, worker.signal)

@@ -1,0 +1,30 @@
+"""Fixtures of every test that needs the running house."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.server import Server
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    directory = tmp_path / "workspace"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+    """A server that runs; the test may kill it, start it again, and look into its home."""
+    this = Server(tmp_path / "home", workspace)
+    await this.start()
+    yield this
+    await this.close()
+
+
+@pytest.fixture(scope="session")
+def faults() -> int:
+    """How many kills a fault test does: 20, or what HARDENING asks for with BULLPEN_FAULTS=full."""
+    return 200 if os.environ.get("BULLPEN_FAULTS") == "full" else 20

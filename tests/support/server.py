@@ -1,0 +1,177 @@
+"""A real server in a process of its own, which a test may kill and start again."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import websockets
+from websockets.asyncio.client import ClientConnection, connect
+
+TOKEN = "test-token-0123456789"
+READY_SECONDS = 20.0
+
+
+class Server:
+    """`bullpen serve` on a port and a home that stay the same over restarts."""
+
+    def __init__(self, home: Path, workspace: Path, env: dict[str, str] | None = None) -> None:
+        self.home = home
+        self.workspace = workspace
+        self.port = _free_port()
+        self.token = TOKEN
+        self.process: subprocess.Popen[bytes] | None = None
+        self._env = env or {}
+        self.http = httpx.AsyncClient(
+            base_url=self.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30, trust_env=False
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def environment(self) -> dict[str, str]:
+        return os.environ | {
+            "BULLPEN_HOME": str(self.home),
+            "BULLPEN_PORT": str(self.port),
+            "BULLPEN_TOKEN": TOKEN,
+            "AGENT_WORKSPACE_ROOT": str(self.workspace),
+            "SHELL": "/bin/bash",
+            "HOME": str(self.workspace),
+            **self._env,
+        }
+
+    async def start(self, *, wait: bool = True, prefix: tuple[str, ...] = ()) -> None:
+        command = [*prefix, sys.executable, "-m", "bullpen", "serve", "--no-open"]
+        with open(self.home.with_suffix(".out"), "ab") as output:
+            self.process = subprocess.Popen(
+                command, env=self.environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+        if wait:
+            await self.ready()
+
+    async def ready(self) -> None:
+        """Waits until every worker has been adopted."""
+        async with asyncio.timeout(READY_SECONDS):
+            while True:
+                assert self.process is not None
+                if self.process.poll() is not None:
+                    raise AssertionError(f"the server ended: {self.output()[-2000:]}")
+                try:
+                    if (await self.http.get("/api/health")).status_code == 200:
+                        return
+                except httpx.TransportError:
+                    pass
+                await asyncio.sleep(0.02)
+
+    def output(self) -> str:
+        return self.home.with_suffix(".out").read_text(errors="replace")
+
+    async def kill(self) -> None:
+        """kill -9: nothing is said, nothing is flushed."""
+        if self.process is not None:
+            self.process.kill()
+            await asyncio.to_thread(self.process.wait)
+
+    async def stop(self) -> int:
+        """SIGTERM, as a service manager would."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return await asyncio.to_thread(self.process.wait, 15)
+
+    async def restart(self) -> None:
+        await self.kill()
+        await self.start()
+
+    async def close(self) -> None:
+        await self.kill()
+        await self.http.aclose()
+        await asyncio.to_thread(end_processes_of, self.home)
+
+    # -- what tests say to it -----------------------------------------------------------------------
+
+    async def call(self, method: str, path: str, expect: int | None = None, **kwargs: Any) -> Any:
+        answer = await self.http.request(method, path, **kwargs)
+        if expect is not None:
+            assert answer.status_code == expect, f"{answer.status_code}: {answer.text}"
+        else:
+            assert answer.is_success, f"{answer.status_code}: {answer.text}"
+        return answer.json() if answer.content else None
+
+    async def new_session(self, **body: Any) -> dict[str, Any]:
+        body.setdefault("locationPath", str(self.workspace))
+        session: dict[str, Any] = await self.call("POST", "/api/sessions", 201, json=body)
+        return session
+
+    async def new_terminal(self, session_id: str, **body: Any) -> dict[str, Any]:
+        """A terminal that is running."""
+        body.setdefault("type", "terminal")
+        worker = await self.call("POST", f"/api/sessions/{session_id}/workers", 201, json=body)
+        return await self.worker_in(session_id, worker["id"], "active")
+
+    async def worker_in(self, session_id: str, worker_id: str, *states: str) -> dict[str, Any]:
+        """Waits until the worker is in one of the states."""
+        async with asyncio.timeout(15):
+            while True:
+                worker: dict[str, Any] = await self.call(
+                    "GET", f"/api/sessions/{session_id}/workers/{worker_id}"
+                )
+                if worker["state"] in states:
+                    return worker
+                await asyncio.sleep(0.01)
+
+    @asynccontextmanager
+    async def socket(self, path: str, **kwargs: Any) -> AsyncIterator[ClientConnection]:
+        headers = {"Authorization": f"Bearer {self.token}"} | kwargs.pop("headers", {})
+        kwargs.setdefault("max_size", None)
+        async with connect(
+            f"ws://127.0.0.1:{self.port}{path}", additional_headers=headers, proxy=None, **kwargs
+        ) as ws:
+            yield ws
+
+
+def end_processes_of(home: Path) -> None:
+    """Ends the keeper of a test's home and what it still runs, by pid."""
+    marked = []
+    for process in psutil.process_iter():
+        try:
+            words = process.cmdline()
+            ours = str(home) in words or process.environ().get("BULLPEN_HOME") == str(home)
+            child = "BULLPEN_CHILD" in process.environ() and _is_child_of(process, home)
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+        if (ours or child) and process.pid != os.getpid():
+            marked.append(process)
+    for process in marked:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(marked, timeout=5)
+
+
+def _is_child_of(process: psutil.Process, home: Path) -> bool:
+    return any(str(home) in parent.cmdline() for parent in process.parents())
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+ConnectionClosed = websockets.ConnectionClosed

@@ -1,0 +1,60 @@
+"""The data directory: private whatever the umask, owned by one server (S-31, R-20)."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from support.server import Server
+
+
+def modes(home: Path) -> dict[str, int]:
+    return {
+        str(path.relative_to(home)): stat.S_IMODE(path.lstat().st_mode)
+        for path in [home, *home.rglob("*")]
+        if not path.is_symlink()
+    }
+
+
+async def test_files_are_private_under_umask_000(tmp_path: Path, workspace: Path) -> None:
+    old = os.umask(0)
+    try:
+        server = Server(tmp_path / "home", workspace)
+        await server.start()
+        try:
+            session = await server.new_session()
+            await server.new_terminal(session["id"])
+            found = modes(server.home)
+        finally:
+            await server.close()
+    finally:
+        os.umask(old)
+    assert "token" in found and "bullpen.db" in found
+    assert not {name: oct(mode) for name, mode in found.items() if mode & 0o077}
+
+
+async def test_a_planted_link_is_not_followed(tmp_path: Path, workspace: Path) -> None:
+    home, victim = tmp_path / "home", tmp_path / "victim"
+    home.mkdir(mode=0o700)
+    victim.write_text("precious")
+    for name in ("token", "server.json"):
+        (home / name).symlink_to(victim)
+    server = Server(home, workspace)
+    await server.start()
+    await server.close()
+    assert victim.read_text() == "precious"
+
+
+async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_not_in_the_way(
+    server: Server,
+) -> None:
+    env = server.environment() | {"BULLPEN_PORT": "0"}
+    command = [sys.executable, "-m", "bullpen", "serve", "--no-open"]
+    second = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode != 0
+    assert "another server runs on" in second.stderr
+    assert "Traceback" not in second.stderr
+    await server.kill()
+    assert (server.home / "server.lock").exists()
+    await server.start()
