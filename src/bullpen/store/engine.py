@@ -59,12 +59,15 @@ def file_of(parts: URL) -> Path | None:
     return Path(parts.database or "") if parts.drivername == "sqlite" else None
 
 
-def writing_engine(url: str) -> Engine:
-    """An engine of one connection whose transactions take the write lock when they begin."""
+def writing_engine(url: str, *more: str) -> Engine:
+    """An engine of one connection whose transactions take the write lock when they begin.
+
+    `more` are further PRAGMAs for SQLite.
+    """
     parts = parse_url(url)
     if path := file_of(parts):
         make_private(path)
-        return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE")
+        return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE", *more)
     return _postgresql_engine(parts, 1)
 
 

@@ -8,7 +8,7 @@ from .projections import Row
 
 EVERY = 1000
 
-# Raise it whenever the fold or the snapshot changes: what an older one saved is then folded anew.
+# Raise it whenever the fold or the snapshot changes: what was saved before is then folded anew.
 SCHEMA = 1
 
 _decoder = msgspec.json.Decoder(Snapshot)

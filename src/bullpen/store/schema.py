@@ -54,7 +54,8 @@ def current(url: str) -> str | None:
 
 @contextmanager
 def _transaction(url: str) -> Iterator[Connection]:
-    engine = writing_engine(url)
+    # SQLite changes a table by making it anew; with foreign keys on it would not let the old one go.
+    engine = writing_engine(url, "PRAGMA foreign_keys=OFF")
     try:
         with engine.begin() as connection:
             if connection.dialect.name == "postgresql":
@@ -96,6 +97,10 @@ def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
         command.upgrade(config, to or "base")
     else:
         command.downgrade(config, to or "base")
+    if connection.dialect.name == "sqlite" and (
+        broken := connection.execute(text("PRAGMA foreign_key_check")).first()
+    ):
+        raise Conflict(f"the migration would leave rows of {broken[0]} that refer to nothing")
 
 
 def _position(revision: str | None) -> int:

@@ -46,7 +46,7 @@ class Writer:
     def __init__(self, engine: Engine, probe: Kind, ballast: Ballast | None) -> None:
         self.full = False
         self.transactions = 0  # that were committed
-        self._connection = engine.connect()
+        self.connection = engine.connect()
         self._probe = probe
         self._ballast = ballast
         self._next_probe = 0.0
@@ -77,7 +77,7 @@ class Writer:
     def _run(self) -> None:
         while jobs := self._take():
             self._settle(jobs)
-        self._connection.close()
+        self.connection.close()
 
     def _take(self) -> list[Job]:
         """The next jobs that belong together; none only when closing."""
@@ -125,9 +125,9 @@ class Writer:
     def _transact(self, kind: Kind, items: Sequence[Any]) -> Sequence[Any]:
         receipt = None
         try:
-            with self._connection.begin():
-                results = kind.write(self._connection, items)
-                receipt = take_receipt(self._connection)
+            with self.connection.begin():
+                results = kind.write(self.connection, items)
+                receipt = take_receipt(self.connection)
         except DBAPIError as error:
             if not passes(error):
                 raise
@@ -141,8 +141,8 @@ class Writer:
         self.full = True
         while True:
             try:
-                with self._connection.begin():
-                    outcome = was_committed(self._connection, receipt)
+                with self.connection.begin():
+                    outcome = was_committed(self.connection, receipt)
             except DBAPIError as error:
                 if not passes(error):
                     raise

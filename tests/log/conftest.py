@@ -1,0 +1,5 @@
+"""Every test of the log that asks for a database runs on SQLite and on PostgreSQL."""
+
+from support.databases import cluster, database, store, url
+
+__all__ = ["cluster", "database", "store", "url"]

@@ -1,0 +1,288 @@
+"""What a log hands to the store comes back as it was, with everything that belongs to it."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from sqlalchemy import text, update
+from sqlalchemy.exc import IntegrityError
+
+from bullpen.domain.errors import NotFound
+from bullpen.domain.events import Draft, Event, SessionChanged, SessionEnd, WorkerReady
+from bullpen.domain.snapshot import Snapshot, fold_all
+from bullpen.store import saved
+from bullpen.store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
+from bullpen.store.events import EventStore
+from bullpen.store.records import Records
+from bullpen.store.tables import answers, snapshots
+from bullpen.wire.browser import encode_event, session_json
+from support.stories import START, append_to, new_session, new_session_with_worker, said, spawning, texts
+
+SHAPE = (1, "260c7e8bc387afbd")
+
+
+def line(
+    worker_id: str = "w", run: int = 1, make: Callable[[int], bytes] = lambda n: b"line %d" % n
+) -> OutboxLine:
+    return OutboxLine(worker_id, run, make)
+
+
+def answer(key: str, body_hash: str = "h", body: bytes = b"{}") -> StoredAnswer:
+    return StoredAnswer(key, body_hash, 201, body)
+
+
+async def long_session(store: EventStore, length: int) -> Append:
+    append = append_to(Snapshot(id="s"), Draft(START), *(said(str(n)) for n in range(2, length + 1)))
+    await store.commit(append)
+    return append
+
+
+async def test_events_come_back_as_they_were(store: EventStore) -> None:
+    append = append_to(Snapshot(id="s"), Draft(START), said("☃ \\u0000 😀"))
+    await store.commit(append)
+    stored = await store.events("s")
+    assert [event for event, _ in stored] == [entry.event for entry in append.entries]
+    assert [wire for _, wire in stored] == [encode_event(event) for event, _ in stored]
+    assert await store.wire("s") == [wire for _, wire in stored]
+
+
+async def test_a_range_of_events_is_read_in_order(store: EventStore) -> None:
+    await long_session(store, 50)
+
+    async def seqs(after: int, before: int | None, limit: int) -> list[int]:
+        return [event.seq for event, _ in await store.events("s", after, before, limit)]
+
+    assert await seqs(0, None, 1000) == list(range(1, 51))
+    assert await seqs(10, None, 5) == [11, 12, 13, 14, 15]
+    assert await seqs(10, 13, 1000) == [11, 12]
+    assert await seqs(50, None, 1000) == []
+    assert [event.seq for event, _ in await store.events("s", types=["session_start"])] == [1]
+    assert await store.events("nobody") == []
+
+
+async def test_a_page_of_wire_ends_when_it_is_heavy(store: EventStore) -> None:
+    heavy = append_to(Snapshot(id="s"), Draft(START), *(said("x" * 1000) for _ in range(500)))
+    await store.commit(heavy)
+    some = await store.wire("s", most_bytes=100_000)
+    assert 90 <= len(some) <= 110
+    assert some == (await store.wire("s"))[: len(some)]
+
+
+async def test_a_session_loads_as_the_fold_of_its_events(store: EventStore) -> None:
+    first = new_session_with_worker()
+    await store.commit(first)
+    second = append_to(
+        first.snapshot, Draft(WorkerReady(pid=5), "w", "shell"), Draft(SessionChanged(title="Z"))
+    )
+    await store.commit(second)
+    snapshot, head = await store.load("s")
+    assert snapshot == second.snapshot == fold_all(Snapshot(id="s"), [e for e, _ in await store.events("s")])
+    assert head == 4
+
+
+async def test_a_session_nobody_made_is_not_found(store: EventStore) -> None:
+    with pytest.raises(NotFound, match="no session ghost"):
+        await store.load("ghost")
+
+
+async def test_a_snapshot_is_saved_each_time_a_thousand_is_crossed(store: EventStore) -> None:
+    async def saved_seq() -> int | None:
+        return await store.database.read(lambda c: c.execute(text("SELECT seq FROM snapshots")).scalar())
+
+    append = await long_session(store, 999)
+    assert await saved_seq() is None
+    append = append_to(append.snapshot, said("a"), said("b"))
+    await store.commit(append)
+    assert await saved_seq() == 1001
+    append = append_to(append.snapshot, *(said(str(n)) for n in range(998)))
+    await store.commit(append)
+    assert await saved_seq() == 1001
+    append = append_to(append.snapshot, *(said(str(n)) for n in range(2500)))
+    await store.commit(append)
+    assert await saved_seq() == append.snapshot.last_seq == 4499
+    assert (await store.load("s"))[0] == append.snapshot
+
+
+async def test_a_load_starts_from_the_saved_snapshot(store: EventStore) -> None:
+    append = await long_session(store, 1000)
+    marked = saved.snapshot_row(append)
+    assert marked is not None
+    body = bytes(marked["body"]).replace(b'"A session"', b'"From the saved one"')
+    await store.database.write(lambda c: c.execute(update(snapshots).values(body=body)).rowcount)
+    assert (await store.load("s"))[0].title == "From the saved one"
+
+
+@pytest.mark.parametrize(
+    "damage", [{"schema": 0}, {"body": b"{"}, {"body": b'{"id": 7}'}, {"body": b"\xff\x00"}]
+)
+async def test_a_saved_snapshot_that_cannot_be_read_is_folded_anew(
+    store: EventStore, damage: dict[str, int | bytes]
+) -> None:
+    append = await long_session(store, 1500)
+    await store.database.write(lambda c: c.execute(update(snapshots).values(**damage)).rowcount)
+    assert (await store.load("s"))[0] == append.snapshot
+
+
+def shape_of_snapshots() -> str:
+    def without_descriptions(schema: Any) -> Any:
+        match schema:
+            case dict():
+                return {
+                    key: without_descriptions(each) for key, each in schema.items() if key != "description"
+                }
+            case list():
+                return [without_descriptions(each) for each in schema]
+        return schema
+
+    bare = without_descriptions(msgspec.json.schema(Snapshot))
+    return hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def test_the_number_of_saved_snapshots_is_raised_when_their_shape_changes() -> None:
+    assert (saved.SCHEMA, shape_of_snapshots()) == SHAPE, (
+        "the snapshot has changed: raise SCHEMA in store/saved.py and note the new pair in SHAPE here"
+    )
+
+
+async def test_rows_of_sessions_and_workers_follow_the_events(store: EventStore) -> None:
+    records = Records(store.database)
+    append = new_session_with_worker()
+    await store.commit(append)
+    for drafts in (
+        [Draft(WorkerReady(pid=7), "w", "shell")],
+        [said("only the times move on", "w")],
+        [Draft(spawning(), "v", "other"), said("hello", "w")],
+        [Draft(SessionChanged(title="New"))],
+        [Draft(SessionEnd(status="cancelled", reason="user_request"))],
+    ):
+        append = append_to(append.snapshot, *drafts)
+        await store.commit(append)
+        page = await records.list_sessions()
+        assert page.sessions == [session_json(append.snapshot)]
+
+
+async def test_the_end_of_a_session_is_a_system_message(store: EventStore) -> None:
+    append = new_session()
+    await store.commit(append)
+    end = SessionEnd(status="error", reason="error", detail="the agent would not start")
+    await store.commit(append_to(append.snapshot, said("a word before"), Draft(end)))
+    first, second = await store.messages("s")
+    assert (second["role"], json.loads(second["content"])) == (
+        "system",
+        {"type": "text", "text": "the agent would not start"},
+    )
+    assert [each["id"] for each in await store.messages("s", since=first["timestamp"])] == [second["id"]]
+    assert len(await store.messages("s", limit=1)) == 1
+
+
+async def test_outbox_lines_are_numbered_without_a_gap(store: EventStore) -> None:
+    append = new_session_with_worker()
+    await store.commit(append)
+    assert await store.commit(append_to(append.snapshot, outbox=[line(), line()])) == (1, 2)
+    assert await store.commit(append_to(append.snapshot, outbox=[line()])) == (3,)
+    assert await store.outbox("w", 1) == [(1, b"line 1"), (2, b"line 2"), (3, b"line 3")]
+
+
+async def test_outbox_numbers_never_restart(store: EventStore) -> None:
+    append = new_session_with_worker()
+    await store.commit(append)
+    await store.commit(append_to(append.snapshot, outbox=[line(), line()]))
+    await store.outbox_done("w", 1, 2)
+    assert await store.outbox("w", 1) == []
+    assert await store.commit(append_to(append.snapshot, outbox=[line()])) == (3,)
+
+
+async def test_each_run_has_an_outbox_of_its_own(store: EventStore) -> None:
+    append = new_session_with_worker()
+    await store.commit(append)
+    both = [line(run=1), line(run=2), line(run=1)]
+    assert await store.commit(append_to(append.snapshot, outbox=both)) == (1, 1, 2)
+    await store.outbox_done("w", 1, 1)
+    assert await store.outbox("w", 1) == [(2, b"line 2")]
+    assert await store.outbox("w", 2) == [(1, b"line 1")]
+
+
+async def test_a_line_that_cannot_be_made_takes_its_append_with_it_and_no_number(store: EventStore) -> None:
+    def explode(_: int) -> bytes:
+        raise ValueError("no such line")
+
+    append = new_session_with_worker()
+    await store.commit(append)
+    good = append_to(append.snapshot, outbox=[line()])
+    bad = append_to(append.snapshot, said("with it"), outbox=[line(), line(make=explode)])
+    results = await asyncio.gather(*map(store.commit, (good, bad, good)), return_exceptions=True)
+    assert results[0] == (1,)
+    assert isinstance(results[1], ValueError)
+    assert results[2] == (2,)
+    assert len(await store.events("s")) == 2
+
+
+async def test_how_far_output_was_read_is_kept_with_the_events(store: EventStore) -> None:
+    append = new_session_with_worker()
+    await store.commit(append)
+    assert await store.consumed("w", 1) == 0
+    await store.commit(append_to(append.snapshot, said("line"), consumed=Consumed("w", 1, 512)))
+    await store.commit(append_to(append.snapshot, consumed=Consumed("w", 1, 700)))
+    assert await store.consumed("w", 1) == 700
+    assert await store.consumed("w", 2) == 0
+
+
+async def test_an_answer_is_kept_with_its_events(store: EventStore) -> None:
+    append = append_to(Snapshot(id="s"), Draft(START), answer=answer("key", "hash", b'{"id":"s"}'))
+    await store.commit(append)
+    assert await store.answer("key") == StoredAnswer("key", "hash", 201, b'{"id":"s"}')
+    assert await store.answer("other") is None
+
+
+async def test_the_same_key_takes_effect_once_even_in_one_group(store: EventStore) -> None:
+    twins = [
+        append_to(Snapshot(id=name), Draft(START), answer=answer("key", name)) for name in ("a", "b", "c")
+    ]
+    results = await asyncio.gather(*map(store.commit, twins), return_exceptions=True)
+    assert results[0] == ()
+    for late in results[1:]:
+        assert isinstance(late, AlreadyAnswered)
+        assert late.answer == answer("key", "a")
+    assert (await Records(store.database).list_sessions()).total == 1
+
+
+async def test_a_key_is_free_again_after_a_day(store: EventStore) -> None:
+    await store.commit(append_to(Snapshot(id="a"), Draft(START), answer=answer("key", "old")))
+    await store.commit(append_to(Snapshot(id="b"), Draft(START), answer=answer("young")))
+    day = 24 * 60 * 60 * 1000
+    aged = update(answers).where(answers.c.key == "key").values(created_at=answers.c.created_at - day)
+    await store.database.write(lambda c: c.execute(aged).rowcount)
+    assert await store.answer("key") is None
+    await store.commit(append_to(Snapshot(id="c"), Draft(START), answer=answer("key", "new")))
+    assert await store.answer("key") == answer("key", "new")
+    assert await store.answer("young") is not None
+
+
+async def test_a_number_given_twice_is_a_bug_that_shows(store: EventStore) -> None:
+    append = new_session()
+    await store.commit(append)
+    await store.commit(append_to(append.snapshot, said("first")))
+    with pytest.raises(IntegrityError):
+        await store.commit(append_to(append.snapshot, said("second")))
+    assert texts([event for event, _ in await store.events("s")]) == ["first"]
+
+
+async def test_an_event_of_no_session_is_refused(store: EventStore) -> None:
+    orphan = append_to(new_session("ghost").snapshot, said("boo"))
+    with pytest.raises(IntegrityError):
+        await store.commit(orphan)
+
+
+async def test_numbers_in_the_database_have_no_gap(store: EventStore) -> None:
+    append = new_session()
+    await store.commit(append)
+    for size in (1, 7, 30):
+        append = append_to(append.snapshot, *(said(str(n)) for n in range(size)))
+        await store.commit(append)
+    seqs: list[Event] = [event for event, _ in await store.events("s")]
+    assert all(after.seq == before.seq + 1 for before, after in pairwise(seqs))

@@ -1,0 +1,119 @@
+"""What a person set up: kept, changed, removed, and never in the way of history."""
+
+import pytest
+from msgspec.structs import replace
+
+from bullpen.domain.errors import Conflict, NotFound
+from bullpen.domain.events import Draft, SessionStart
+from bullpen.domain.records import Repository, Token
+from bullpen.domain.snapshot import Snapshot
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+from bullpen.store.records import Records
+from support.stories import append_to, new_session_with_worker
+
+ENGINE = Repository(id="r1", path="/srv/engine", name="engine", created_at=1, updated_at=1)
+LAPTOP = Token(id="t1", name="laptop", hash="abc", scope="admin", created_at=1)
+
+
+@pytest.fixture
+def records(database: Database) -> Records:
+    return Records(database)
+
+
+async def session_in(store: EventStore, repository: Repository) -> None:
+    start = SessionStart(
+        session_type="worktree", location_path=repository.path, title="x", repo_id=repository.id
+    )
+    await store.commit(append_to(Snapshot(id="s"), Draft(start)))
+
+
+async def test_a_repository_is_registered_and_found(records: Records) -> None:
+    assert await records.add_repository(ENGINE) == ENGINE
+    assert await records.repository("r1") == ENGINE
+    assert await records.repositories() == [ENGINE]
+    assert await records.repository("r2") is None
+
+
+async def test_a_path_is_registered_once(records: Records) -> None:
+    await records.add_repository(ENGINE)
+    with pytest.raises(Conflict, match="registered already, as engine"):
+        await records.add_repository(replace(ENGINE, id="r2", name="other"))
+
+
+async def test_a_repository_is_renamed(records: Records) -> None:
+    await records.add_repository(ENGINE)
+    renamed = await records.rename_repository("r1", "The Engine")
+    assert renamed.name == "The Engine"
+    assert renamed.updated_at > ENGINE.updated_at
+    assert await records.repository("r1") == renamed
+    with pytest.raises(NotFound):
+        await records.rename_repository("r2", "x")
+
+
+async def test_a_repository_nobody_used_is_removed_for_good(records: Records) -> None:
+    await records.add_repository(ENGINE)
+    await records.remove_repository("r1")
+    assert await records.repositories() == []
+    assert await records.repository("r1", removed=True) is None
+    with pytest.raises(NotFound):
+        await records.remove_repository("r1")
+
+
+async def test_a_removed_repository_is_still_known_to_its_sessions(
+    records: Records, store: EventStore
+) -> None:
+    await records.add_repository(ENGINE)
+    await session_in(store, ENGINE)
+    await records.remove_repository("r1")
+    assert await records.repository("r1") is None
+    assert await records.repository("r1", removed=True) == ENGINE
+    assert (await records.list_sessions(repo_id="r1")).total == 1
+    with pytest.raises(NotFound):
+        await records.rename_repository("r1", "ghost")
+
+
+async def test_a_path_that_comes_back_brings_its_sessions(records: Records, store: EventStore) -> None:
+    await records.add_repository(ENGINE)
+    await session_in(store, ENGINE)
+    await records.remove_repository("r1")
+    again = await records.add_repository(replace(ENGINE, id="r9", name="engine again", updated_at=5))
+    assert (again.id, again.name, again.created_at) == ("r1", "engine again", 1)
+    assert await records.repositories() == [again]
+
+
+async def test_tokens_are_kept_used_and_revoked(records: Records) -> None:
+    phone = replace(LAPTOP, id="t2", name="phone", hash="def", created_at=2, secret_hash="s", expires_at=9)
+    await records.add_token(LAPTOP)
+    await records.add_token(phone)
+    await records.touch_token("t1", 77)
+    assert await records.tokens() == [replace(LAPTOP, last_used_at=77), phone]
+    await records.remove_token("t1")
+    assert await records.tokens() == [phone]
+    with pytest.raises(NotFound):
+        await records.remove_token("t1")
+
+
+async def test_a_setting_is_any_json(records: Records) -> None:
+    assert await records.setting("queue") is None
+    await records.set_setting("queue", {"enabled": True, "delay_seconds": 0})
+    await records.set_setting("queue", {"enabled": False})
+    assert await records.setting("queue") == {"enabled": False}
+
+
+async def test_agents_are_added_changed_and_removed(records: Records) -> None:
+    await records.put_agent("claude", {"name": "Claude", "command": ["claude"]})
+    await records.put_agent("claude", {"name": "Claude", "command": ["claude", "--acp"]})
+    assert await records.agents() == {"claude": {"name": "Claude", "command": ["claude", "--acp"]}}
+    await records.remove_agent("claude")
+    assert await records.agents() == {}
+    with pytest.raises(NotFound):
+        await records.remove_agent("claude")
+
+
+async def test_startup_finds_what_lives_and_whose_it_is(records: Records, store: EventStore) -> None:
+    for n in range(3):
+        await store.commit(new_session_with_worker(f"s{n}", f"w{n}"))
+    assert await records.live_sessions() == ["s0", "s1", "s2"]
+    assert await records.sessions_of_workers(["w0", "w2", "ghost"]) == {"w0": "s0", "w2": "s2"}
+    assert await records.sessions_of_workers([]) == {}

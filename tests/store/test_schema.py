@@ -1,0 +1,204 @@
+"""R-12: migrations go up, down and up with equal data, and a crash inside leaves one side or the other."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect, text
+
+from bullpen.domain.errors import Conflict, Invalid
+from bullpen.domain.events import Draft, WorkerReady
+from bullpen.store import schema
+from bullpen.store.database import Database
+from bullpen.store.engine import writing_engine
+from bullpen.store.events import EventStore
+from bullpen.store.records import Records
+from bullpen.store.tables import metadata
+from support.stories import append_to, new_session_with_worker, said
+
+# A second revision as a later version may bring it: a column, a table and an index, with data moved along.
+SECOND = """
+import os, signal
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade():
+    op.add_column("sessions", sa.Column("colour", sa.Text(), server_default="grey", nullable=False))
+    op.create_table("flags", sa.Column("session_id", sa.Text(), primary_key=True))
+    op.execute("INSERT INTO flags SELECT id FROM sessions")
+    op.create_index("ix_flags_session_id", "flags", ["session_id"])
+    if os.environ.get("DIE") == "up":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def downgrade():
+    op.drop_index("ix_flags_session_id", "flags")
+    op.drop_table("flags")
+    with op.batch_alter_table("sessions") as table:
+        table.drop_column("colour")
+    if os.environ.get("DIE") == "down":
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+MOVE = """
+import sys
+from bullpen.store import schema
+from pathlib import Path
+schema.SCRIPTS, schema.REVISIONS, schema.HEAD = Path(sys.argv[1]), ("0001", "0002"), "0002"
+getattr(schema, sys.argv[2])(*sys.argv[3:])
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """Our migrations and one more."""
+    folder = tmp_path / "migrations"
+    (folder / "versions").mkdir(parents=True)
+    for source in ("env.py", "versions/0001.py"):
+        (folder / source).write_bytes((schema.SCRIPTS / source).read_bytes())
+    (folder / "versions" / "0002.py").write_text(SECOND)
+    return folder
+
+
+def move(scripts: Path, *arguments: str, die: str = "") -> int:
+    """Runs a migration in a process of its own, which may be told to die inside it."""
+    command = [sys.executable, "-c", MOVE, str(scripts), *arguments]
+    return subprocess.run(command, env=os.environ | {"DIE": die}, check=False).returncode
+
+
+def dump(url: str) -> dict[str, object]:
+    """Everything in the database: columns, keys and indexes, and the data."""
+    engine = writing_engine(url)
+    try:
+        with engine.begin() as connection:
+            look = inspect(connection)
+            tables = sorted(look.get_table_names())
+            return {
+                "columns": {
+                    table: [(c["name"], str(c["type"]), c["nullable"]) for c in look.get_columns(table)]
+                    for table in tables
+                },
+                "keys": {
+                    table: sorted(
+                        (tuple(k["constrained_columns"]), k["referred_table"])
+                        for k in look.get_foreign_keys(table)
+                    )
+                    for table in tables
+                },
+                "indexes": {
+                    table: sorted((str(i["name"]), tuple(i["column_names"])) for i in look.get_indexes(table))
+                    for table in tables
+                },
+                "data": {
+                    table: sorted(map(repr, connection.execute(text(f'SELECT * FROM "{table}"')).all()))
+                    for table in tables
+                },
+            }
+    finally:
+        engine.dispose()
+
+
+async def fill(url: str) -> None:
+    async with Database.open(url) as database:
+        store = EventStore(database)
+        append = new_session_with_worker()
+        await store.commit(append)
+        ready = Draft(WorkerReady(pid=1), "w", "shell")
+        await store.commit(append_to(append.snapshot, ready, *(said(f"{n} ☃", "w") for n in range(1200))))
+        await Records(database).set_setting("colour", "blue")
+
+
+def test_a_new_database_is_what_the_migrations_make(url: str, tmp_path: Path) -> None:
+    schema.prepare(url)
+    made = dump(url)
+    schema.downgrade(url, "base")
+    assert schema.current(url) is None
+    schema.upgrade(url)
+    assert dump(url) == made
+    assert set(metadata.tables) == set(made["columns"]) - {"alembic_version"}  # type: ignore[call-overload]
+
+
+def test_the_newest_revision_is_the_last_script() -> None:
+    names = sorted(path.stem for path in (schema.SCRIPTS / "versions").glob("*.py"))
+    assert tuple(names) == schema.REVISIONS
+
+
+async def test_down_and_up_again_keeps_the_data(url: str, scripts: Path) -> None:
+    await fill(url)
+    first = dump(url)
+    assert move(scripts, "upgrade", url) == 0
+    second = dump(url)
+    assert second != first
+    assert move(scripts, "downgrade", url, "0001") == 0
+    assert dump(url) == first
+    assert move(scripts, "upgrade", url) == 0
+    assert dump(url) == second
+
+
+@pytest.mark.parametrize(("verb", "to", "die"), [("upgrade", "head", "up"), ("downgrade", "0001", "down")])
+async def test_a_crash_inside_a_migration_leaves_what_was_there(
+    url: str, scripts: Path, verb: str, to: str, die: str
+) -> None:
+    await fill(url)
+    if verb == "downgrade":
+        assert move(scripts, "upgrade", url) == 0
+    before = dump(url)
+    assert move(scripts, verb, url, to, die=die) == -signal.SIGKILL
+    assert dump(url) == before
+    assert move(scripts, verb, url, to) == 0
+    assert dump(url) != before
+
+
+async def test_a_server_upgrades_an_older_database_by_itself(url: str, scripts: Path) -> None:
+    await fill(url)
+    assert move(scripts, "prepare", url) == 0
+    columns = dump(url)["columns"]
+    assert "colour" in str(columns)
+
+
+async def test_a_newer_database_is_refused_in_one_sentence(url: str, scripts: Path) -> None:
+    schema.prepare(url)
+    assert move(scripts, "upgrade", url) == 0
+    with pytest.raises(Conflict, match=r"newer Bullpen \(revision 0002, this one knows 0001\)"):
+        async with Database.open(url):
+            pass
+
+
+def test_a_revision_nobody_knows_is_refused(url: str) -> None:
+    schema.prepare(url)
+    with pytest.raises(Invalid, match="no revision 7777"):
+        schema.upgrade(url, "7777")
+
+
+def test_an_up_to_date_database_is_left_alone(url: str) -> None:
+    assert schema.current(url) is None
+    schema.prepare(url)
+    before = dump(url)
+    schema.prepare(url)
+    schema.upgrade(url)
+    assert (schema.current(url), dump(url)) == ("0001", before)
+
+
+def test_tables_of_something_else_are_not_touched(url: str) -> None:
+    engine = writing_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE sessions (mine INTEGER)"))
+    engine.dispose()
+    with pytest.raises(Conflict, match="tables of something else"):
+        schema.prepare(url)
+
+
+def test_an_ordinary_start_does_not_load_the_migration_library(tmp_path: Path) -> None:
+    program = (
+        "import sys; from bullpen.store import schema; import bullpen.store.database;"
+        "schema.prepare(sys.argv[1]); schema.prepare(sys.argv[1]); sys.exit('alembic' in sys.modules)"
+    )
+    url = f"sqlite:///{tmp_path}/bullpen.db"
+    assert subprocess.run([sys.executable, "-c", program, url], check=False).returncode == 0

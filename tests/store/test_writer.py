@@ -1,0 +1,134 @@
+"""Group commit, counted in transactions and statements, not in time; and nobody spoils another's work."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import Connection, event
+from sqlalchemy.exc import IntegrityError
+
+from bullpen.domain.errors import StorageFull
+from bullpen.domain.events import Draft
+from bullpen.domain.snapshot import Snapshot
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+from bullpen.store.records import Records
+from bullpen.store.writer import MAX_GROUP
+from support.stories import START, append_to, new_session, new_session_with_worker, said
+
+
+@contextmanager
+def held(database: Database) -> Iterator[None]:
+    """Keeps the writer busy for the block, so that what is given meanwhile gathers."""
+    go_on = threading.Event()
+    holding = asyncio.ensure_future(database.write(lambda _: go_on.wait(30)))
+    try:
+        yield
+    finally:
+        go_on.set()
+        assert not holding.cancelled()
+
+
+async def test_what_waits_is_committed_together(store: EventStore) -> None:
+    writer = store.database.writer
+    with held(store.database):
+        await asyncio.sleep(0)
+        before = writer.transactions
+        waiting = [store.commit(new_session(f"s{n}")) for n in range(200)]
+    await asyncio.gather(*waiting)
+    assert writer.transactions - before == 2  # the held one, and all 200 others
+    assert (await Records(store.database).list_sessions()).total == 200
+
+
+async def test_a_group_is_one_statement_for_each_table(store: EventStore) -> None:
+    statements: list[str] = []
+
+    @event.listens_for(store.database.writer.connection, "before_cursor_execute")
+    def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
+        statements.append(statement.split("(", maxsplit=1)[0].strip())
+
+    with held(store.database):
+        await asyncio.sleep(0)
+        appends = [new_session_with_worker(f"s{n}", f"w{n}") for n in range(50)]
+        waiting = [store.commit(append) for append in appends]
+    await asyncio.gather(*waiting)
+    inserted = [statement for statement in statements if statement.startswith("INSERT")]
+    assert sorted(inserted) == ["INSERT INTO events", "INSERT INTO sessions", "INSERT INTO workers"]
+
+
+async def test_a_lone_append_is_committed_at_once(store: EventStore) -> None:
+    before = store.database.writer.transactions
+    await store.commit(new_session())
+    assert store.database.writer.transactions == before + 1
+
+
+async def test_a_group_does_not_grow_without_limit(store: EventStore) -> None:
+    with held(store.database):
+        await asyncio.sleep(0)
+        before = store.database.writer.transactions
+        waiting = [store.commit(new_session(f"s{n}")) for n in range(MAX_GROUP + 1)]
+    await asyncio.gather(*waiting)
+    assert store.database.writer.transactions - before == 3
+
+
+async def test_a_group_keeps_its_turn_among_other_writes(store: EventStore) -> None:
+    seen: list[int] = []
+
+    def count(connection: Connection) -> None:
+        seen.append(connection.exec_driver_sql("SELECT count(*) FROM sessions").scalar_one())
+
+    with held(store.database):
+        await asyncio.sleep(0)
+        waiting: list[asyncio.Future[object]] = []
+        for n in range(3):
+            waiting.append(store.commit(new_session(f"s{n}")))  # type: ignore[arg-type]
+            waiting.append(asyncio.ensure_future(store.database.write(count)))
+            await asyncio.sleep(0)
+    await asyncio.gather(*waiting)
+    assert seen == [1, 2, 3]
+
+
+async def test_one_bad_append_does_not_spoil_its_group(store: EventStore) -> None:
+    first = new_session("a")
+    await store.commit(first)
+    await store.commit(append_to(first.snapshot, said("number two")))
+    with held(store.database):
+        await asyncio.sleep(0)
+        doubled = store.commit(append_to(first.snapshot, said("number two again")))
+        others = [store.commit(new_session(f"s{n}")) for n in range(10)]
+    results = await asyncio.gather(doubled, *others, return_exceptions=True)
+    assert isinstance(results[0], IntegrityError)
+    assert results[1:] == [()] * 10
+
+
+async def test_several_appends_of_one_session_in_a_group_leave_its_last_row(store: EventStore) -> None:
+    with held(store.database):
+        await asyncio.sleep(0)
+        append = new_session_with_worker()
+        waiting = [store.commit(append)]
+        for n in range(5):
+            append = append_to(append.snapshot, said(str(n), "w"))
+            waiting.append(store.commit(append))
+    await asyncio.gather(*waiting)
+    page = await Records(store.database).list_sessions()
+    assert page.sessions[0]["lastSeq"] == append.snapshot.last_seq == 7
+    assert (await store.load("s"))[0] == append.snapshot
+
+
+async def test_nothing_is_taken_after_closing(url: str) -> None:
+    async with Database.open(url) as database:
+        store = EventStore(database)
+        await store.commit(new_session())
+    with pytest.raises(StorageFull, match="being closed"):
+        await store.commit(append_to(Snapshot(id="t"), Draft(START)))
+
+
+async def test_no_thread_is_left_after_closing(url: str) -> None:
+    before = {thread.ident for thread in threading.enumerate()}
+    async with Database.open(url) as database:
+        await EventStore(database).commit(new_session())
+        await Records(database).list_sessions()
+    after = [thread.name for thread in threading.enumerate() if thread.ident not in before]
+    assert not [name for name in after if name.startswith("bullpen")]
