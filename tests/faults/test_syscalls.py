@@ -1,0 +1,123 @@
+"""The server is killed at its persistence and send syscalls, in a command and in its recovery (R-02)."""
+
+import asyncio
+import os
+import random
+import sys
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from support.server import Server
+from support.strace import killed_at
+from support.viewer import LOST, Typist, Viewer
+
+T = TypeVar("T")
+
+POINTS = range(1, 121) if os.environ.get("BULLPEN_FAULTS") == "full" else random.sample(range(1, 81), 20)
+
+READER = """
+import os, sys, tty
+tty.setraw(0)
+os.write(1, b"ready")
+journal = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+while data := os.read(0, 65536):
+    os.write(journal, data)
+    os.write(1, b"<" + data + b">")
+"""
+
+
+class Stubborn:
+    """Starts the server again whenever it was killed, sometimes to be killed in its recovery, and repeats."""
+
+    def __init__(self, server: Server, stack: AsyncExitStack) -> None:
+        self._server = server
+        self._stack = stack
+        self._watching = asyncio.create_task(self._watch())
+        self.deaths = 0
+
+    async def insist(self, call: Callable[[], Awaitable[T]]) -> T:
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    return await call()
+                except (httpx.TransportError, *LOST):
+                    await asyncio.sleep(0.02)
+
+    async def _watch(self) -> None:
+        while True:
+            process = self._server.process
+            assert process is not None
+            if process.poll() is not None:
+                self.deaths += 1
+                await self._server.start(wait=False)
+                if self.deaths % 2:
+                    await self._stack.enter_async_context(
+                        killed_at(self._server.pid, random.randrange(1, 30))
+                    )
+            await asyncio.sleep(0.02)
+
+    async def close(self) -> None:
+        self._watching.cancel()
+        await asyncio.wait([self._watching])
+
+
+async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
+    server: Server, workspace: Path
+) -> None:
+    program = workspace / "reader.py"
+    program.write_text(READER)
+    session = await server.new_session()
+    deaths = 0
+    for number in POINTS:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(killed_at(server.pid, number))
+            stubborn = Stubborn(server, stack)
+            await _one_round(server, stubborn, session["id"], program, workspace / f"journal-{number}")
+            await stubborn.close()
+            deaths += stubborn.deaths
+        await server.ready()
+    assert deaths, "no kill hit: the test shows nothing"
+    await _check_log(server, session["id"], rounds=len(POINTS))
+
+
+async def _one_round(
+    server: Server, stubborn: Stubborn, session_id: str, program: Path, journal: Path
+) -> None:
+    """A terminal is made, typed into and ended, every order repeated until it is answered."""
+    path = f"/api/sessions/{session_id}/workers"
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+
+    async def make() -> dict[str, Any]:
+        made: dict[str, Any] = await server.call("POST", path, 201, json={"type": "terminal"}, headers=key)
+        return made
+
+    worker = await stubborn.insist(make)
+    running = await stubborn.insist(lambda: server.worker_in(session_id, worker["id"], "active"))
+    typist = Typist(server, session_id, worker["id"], "typist")
+    viewer = Viewer(server, session_id, worker["id"])
+    async with viewer.watching(), asyncio.timeout(60):
+        await typist.type(f"stty -echo; PS1=; exec {sys.executable} {program} {journal}\n")
+        await viewer.until_seen(b"ready")
+        for batch in ("one ", "two ", "three "):
+            await typist.type(batch)
+        await viewer.until_seen(b"three ")
+        after = await stubborn.insist(lambda: server.worker_in(session_id, worker["id"], "active"))
+        assert after["pid"] == running["pid"]
+    assert journal.read_text() == "one two three "
+    heard = bytes(viewer.data).split(b"ready")[-1]
+    assert heard.replace(b"><", b"") == b"<one two three >"
+    ended = await stubborn.insist(lambda: server.call("DELETE", f"{path}/{worker['id']}"))
+    assert ended["state"] == "terminated"
+    assert not Path(f"/proc/{running['pid']}").exists()
+
+
+async def _check_log(server: Server, session_id: str, rounds: int) -> None:
+    log = (await server.call("GET", f"/api/sessions/{session_id}/events", params={"limit": 10_000}))["events"]
+    assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
+    for kind in ("worker_spawning", "worker_ready", "worker_terminated"):
+        assert sum(event["type"] == kind for event in log) == rounds, kind

@@ -1,0 +1,85 @@
+"""Disks that can be filled: a file size limit anywhere, and a tiny file system where one may be mounted."""
+
+import os
+import resource
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+SIZE = 8 * 1024 * 1024
+
+
+class Disk(Protocol):
+    path: Path
+
+    def fill(self) -> None: ...
+
+    def free(self) -> None: ...
+
+
+class LimitedDisk:
+    """Files that may not grow: writing beyond the limit fails as on a broken disk (for SQLite an IOERR)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(self) -> None:
+        largest = max(file.stat().st_size for file in self.path.glob("*-wal"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, self._before[1]))
+
+    def free(self) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, self._before)
+
+
+class TinyDisk:
+    """A file system of a few megabytes: a write beyond them fails with ENOSPC."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._filler = path / "filler"
+
+    def fill(self) -> None:
+        with self._filler.open("ab", buffering=0) as file:
+            for size in (1 << 16, 1 << 12, 1):
+                try:
+                    while True:
+                        file.write(bytes(size))
+                except OSError:
+                    continue
+
+    def free(self) -> None:
+        self._filler.unlink(missing_ok=True)
+
+
+@contextmanager
+def tiny_disk(path: Path) -> Iterator[TinyDisk]:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", path], check=True)
+    try:
+        yield TinyDisk(path)
+    finally:
+        subprocess.run(["umount", "--lazy", path], check=True)
+
+
+@contextmanager
+def limited_disk(path: Path) -> Iterator[LimitedDisk]:
+    disk = LimitedDisk(path)
+    try:
+        yield disk
+    finally:
+        disk.free()
+
+
+KINDS = {"limited": limited_disk} | ({"tiny": tiny_disk} if os.geteuid() == 0 else {})  # mounting needs root
+
+
+@pytest.fixture(params=KINDS)
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+    path = tmp_path / "disk"
+    path.mkdir()
+    with KINDS[request.param](path) as made:
+        yield made
