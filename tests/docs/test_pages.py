@@ -1,0 +1,66 @@
+"""What the pages point at is there: links, settings, tests, verbs."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bullpen.cli.verbs import VERBS
+from bullpen.config import OPTIONS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as the places a link can name."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    for link in LINK.findall(FENCED.sub("", page.read_text())):
+        path, _, anchor = link.partition("#")
+        if ":" in path:
+            continue  # elsewhere
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            yield link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert list(broken_links(page)) == []
+
+
+def test_every_decision_is_in_the_list_of_decisions() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"\]\((\d{4}-.+?\.md)\)", (folder / "README.md").read_text())
+    assert listed == sorted(path.name for path in folder.glob("0*.md"))
+
+
+def test_every_setting_is_explained_under_its_names() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| `([A-Z_]+)` \|", page, re.MULTILINE)
+    assert rows == [(option.name, option.env) for option in OPTIONS]
+
+
+def test_every_test_the_security_page_names_is_there() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text()))
+    source = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    written = set(re.findall(r"^(?:async )?def (test_\w+)", source, re.MULTILINE))
+    assert named
+    assert named - written == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_command_a_page_names_is_one_of_ours(page: Path) -> None:
+    written = re.findall(r"(?:^|`|/|\$\(| && )bullpen ([a-z]+)\b", page.read_text(), re.MULTILINE)
+    assert set(written) - set(VERBS) == set()

@@ -1,0 +1,188 @@
+"""Every command of the README is typed by a stranger here: in order, in a real terminal, at a real server."""
+
+import asyncio
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from support.server import Server
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROMPT = "stranger> "
+CLOCK = r"\d\d:\d\d:\d\d"
+DETACH = "\x1d"
+
+
+def commands() -> list[str]:
+    """What a reader types, line by line."""
+    blocks = BLOCK.findall((ROOT / "README.md").read_text())
+    return [line.split("  # ")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+class Window:
+    """A terminal with a shell in it, as a person has one."""
+
+    def __init__(self, master: int) -> None:
+        self._master = master
+        self._unread = ""
+        self._more = asyncio.Event()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, directory: Path, env: dict[str, str]) -> AsyncIterator["Window"]:
+        master, slave = pty.openpty()
+        shell = ["/bin/bash", "--norc", "--noprofile", "-i"]
+        process = subprocess.Popen(
+            shell, cwd=directory, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+        os.close(slave)
+        window = cls(master)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(master, window._read)
+        try:
+            yield window
+        finally:
+            loop.remove_reader(master)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            os.close(master)
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    async def until(self, pattern: str) -> str:
+        """What was shown up to the pattern; it is not shown again."""
+        try:
+            async with asyncio.timeout(30):
+                while not (found := re.search(pattern, self._unread)):
+                    self._more.clear()
+                    await self._more.wait()
+        except TimeoutError:
+            raise AssertionError(f"{pattern} was not shown but: {self._unread!r}") from None
+        shown, self._unread = self._unread[: found.end()], self._unread[found.end() :]
+        return shown
+
+    async def run(self, command: str) -> str:
+        """Types a command and waits for the prompt behind it."""
+        self.type(f"{command}\r")
+        return await self.until(PROMPT)
+
+    def _read(self) -> None:
+        try:
+            self._unread += os.read(self._master, 65536).decode(errors="replace")
+        except OSError:  # the shell is gone
+            asyncio.get_running_loop().remove_reader(self._master)
+        self._more.set()
+
+
+class Stranger:
+    """Follows the README; `steps` has what must come of each command."""
+
+    def __init__(self, server: Server, window: Window) -> None:
+        self._server = server
+        self._window = window
+        self._pid = 0  # of the shell the server keeps
+        self.steps: dict[str, Callable[[str], Awaitable[None]]] = {
+            "make serve": self._serve,
+            "make test": self._find_target,
+            "export PATH=": self._run,
+            "bullpen new --name first": self._attach,
+            "while sleep 1; do date; done": self._watch_and_leave,
+            "bullpen ls": self._expect(r"first"),
+            "kill -9 $(": self._kill,
+            "bullpen attach first": self._come_back,
+            "bullpen url": self._expect(r"http://127\.0\.0\.1:\d+/#code=\S+"),
+            "bullpen logs first/terminal": self._expect(CLOCK),
+            "bullpen show first": self._expect(r"terminal\s+\w+\s+terminal"),
+            "bullpen stop first": self._expect(r"stopped first"),
+            "bullpen --help": self._expect(r"attach"),
+        }
+
+    async def follow(self, command: str) -> None:
+        step = next((step for head, step in self.steps.items() if command.startswith(head)), None)
+        assert step, f"nobody tries this command of the README: {command}"
+        await step(command)
+
+    async def _run(self, command: str) -> None:
+        await self._window.run(command)
+
+    def _expect(self, pattern: str) -> Callable[[str], Awaitable[None]]:
+        async def expect(command: str) -> None:
+            shown = await self._window.run(command)
+            assert re.search(pattern, shown.removeprefix(command)), shown
+
+        return expect
+
+    async def _find_target(self, command: str) -> None:
+        """A test cannot run all tests; that there is such a target it can say."""
+        target = command.split()[1]
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+    async def _serve(self, command: str) -> None:
+        await self._find_target(command)
+        if self._server.process is None or self._server.process.poll() is not None:
+            await self._server.start()
+
+    async def _attach(self, command: str) -> None:
+        self._window.type(f"{command}\r")
+        await self._window.until(r"attached to first")
+        await self._window.until(r"[$#] ")
+
+    async def _watch_and_leave(self, command: str) -> None:
+        self._window.type(f"{command}\r")
+        await self._see_it_count()
+        await self._leave()
+
+    async def _come_back(self, command: str) -> None:
+        self._window.type(f"{command}\r")
+        await self._window.until(r"attached to first")
+        await self._see_it_count()
+        assert await self._shell_pid() == self._pid
+        await self._leave()
+
+    async def _shell_pid(self) -> int:
+        (session,) = (await self._server.call("GET", "/api/sessions"))["sessions"]
+        (worker,) = session["workers"]
+        assert worker["state"] == "active"
+        os.kill(worker["pid"], 0)  # it lives
+        pid: int = worker["pid"]
+        return pid
+
+    async def _see_it_count(self) -> None:
+        for _ in range(2):
+            await self._window.until(CLOCK)
+
+    async def _leave(self) -> None:
+        self._window.type(DETACH)
+        await self._window.until(r"detached from")
+        await self._window.until(PROMPT)
+
+    async def _kill(self, command: str) -> None:
+        assert self._server.process is not None
+        self._pid = await self._shell_pid()
+        await self._window.run(command)
+        assert await asyncio.to_thread(self._server.process.wait, 10) == -signal.SIGKILL
+
+
+async def test_every_command_of_the_readme_does_what_it_says(tmp_path: Path) -> None:
+    data, checkout = tmp_path / ".local" / "share" / "bullpen", tmp_path / "bullpen"
+    data.parent.mkdir(parents=True)
+    checkout.mkdir()
+    (checkout / ".venv").symlink_to(Path(sys.prefix))
+    server = Server(data, tmp_path)
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TERM": "xterm-256color", "PS1": PROMPT}
+    try:
+        async with Window.open(checkout, env) as window:
+            await window.until(PROMPT)
+            stranger = Stranger(server, window)
+            for command in commands():
+                await stranger.follow(command)
+    finally:
+        await server.close()
