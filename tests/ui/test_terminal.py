@@ -77,10 +77,10 @@ async def test_questions_of_programs_are_never_answered_by_the_page(
     assert terminal.typed == typed
 
 
-@pytest.mark.parametrize("sequence", HOSTILE_COUNTS)
-async def test_an_absurd_count_does_not_freeze_the_page(terminal: TerminalPage, sequence: str) -> None:
-    await terminal.run(rf"printf 'x{sequence}\e[H\e[2J'; echo alive-$((40 + 2))")
-    await expect(terminal.rows).to_contain_text("alive-42", timeout=5000)
+async def test_an_absurd_count_does_not_freeze_the_page(terminal: TerminalPage) -> None:
+    for n, sequence in enumerate(HOSTILE_COUNTS):
+        await terminal.run(rf"printf 'x{sequence}\e[H\e[2J'; echo alive-$((100 + {n}))")
+        await terminal.sees(f"alive-{100 + n}")
 
 
 async def test_a_program_cannot_reach_the_clipboard(terminal: TerminalPage, device: BrowserContext) -> None:

@@ -8,6 +8,7 @@ export interface Line {
 }
 
 const PATIENCE = 10_000
+const SECOND_TRY = 500
 
 export class Keyboard {
   readonly #outbox: Outbox
@@ -34,6 +35,16 @@ export class Keyboard {
     this.#outbox.acknowledge(n)
     this.rest()
     this.#watch()
+  }
+
+  /** Something was refused, as by a child that is still being started: what is open goes out again soon. */
+  refused(): void {
+    if (this.#outbox.empty) return
+    this.rest()
+    this.#watchdog = setTimeout(() => {
+      this.rest()
+      this.resume()
+    }, SECOND_TRY)
   }
 
   /** Nobody is left to read it. */

@@ -61,7 +61,7 @@ export class TerminalLink {
   fit(): void {
     if (!this.#drawing) return
     // Whose size counts is the server's to decide: the viewer's that was used last.
-    this.#connection.send({ type: 'resize', ...this.#drawing.room })
+    if (!this.ended) this.#connection.send({ type: 'resize', ...this.#drawing.room })
     this.#drawing.refit()
   }
 
@@ -101,6 +101,7 @@ export class TerminalLink {
       case 'error':
         this.fault = message.message
         if (message.error === 'forbidden') this.#keyboard.discard() // we may look, not type
+        else this.#keyboard.refused()
     }
   }
 
@@ -118,7 +119,7 @@ export class TerminalLink {
     this.#run = run
     this.#keyboard.rest()
     this.#keyboard = new Keyboard(this.#outboxOf(run), this.#connection)
-    this.ended = undefined
+    this.ended = this.fault = undefined
     this.fit()
   }
 }

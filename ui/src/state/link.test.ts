@@ -64,7 +64,7 @@ function greeted(data: string, offset: number): TestSocket {
 
 function comeBack(socket: TestSocket): void {
   socket.die()
-  vi.advanceTimersByTime(30_000)
+  vi.advanceTimersToNextTimer() // the pause
 }
 
 const query = () => Object.fromEntries(new URL((sockets.at(-1) as TestSocket).address).searchParams)
@@ -97,7 +97,7 @@ test('a hole drops the line and asks again for what is missing', () => {
   socket.output(50, encode('later'))
   expect(socket.closed).toBe(true)
   expect(paper.text).toBe('')
-  vi.advanceTimersByTime(30_000)
+  vi.advanceTimersToNextTimer() // the pause
   expect(query().after).toBe('40')
 })
 
@@ -184,6 +184,26 @@ test('a restarted worker is typed to from one again, and told our room', () => {
   expect(link.ended).toBeUndefined()
 })
 
+test('keys refused by a child that is still being started are sent again', () => {
+  const socket = greeted('', 0)
+  link.type('a')
+  socket.tell({ type: 'error', error: 'conflict', message: 'the terminal is being started' })
+  vi.advanceTimersByTime(500)
+  expect(socket.heard('input')).toEqual([
+    { type: 'input', n: 1, data: 'a' },
+    { type: 'input', n: 1, data: 'a' },
+  ])
+  socket.tell({ type: 'ack', n: 1 })
+  expect(link.fault).toBeUndefined()
+})
+
+test('a program that has ended is not told of our room', () => {
+  const socket = greeted('', 0)
+  socket.tell({ type: 'exit', exitCode: 0, signal: null })
+  link.fit()
+  expect(socket.heard('resize').length).toBe(1)
+})
+
 test('a viewer who may not type is told so and the line stays', () => {
   const socket = greeted('', 0)
   link.type('a')
@@ -237,7 +257,7 @@ test('over two hundred cuts at any moment every byte is drawn once and every key
     if (cut === 200) break
     socket.die()
     if (random() < 0.5) type(`key ${cut}.offline;`)
-    vi.advanceTimersByTime(30_000)
+    vi.advanceTimersToNextTimer() // the pause
   }
   expect(paper.text).toBe(decode(child.printed))
   expect(child.read).toBe(keys)
