@@ -1,0 +1,79 @@
+"""Tool calls that are not finished, each as the agent last described it."""
+
+from typing import Any
+
+from msgspec import Struct
+
+FINISHED = frozenset({"completed", "failed", "cancelled"})
+MAX_OPEN = 256
+LONGEST = 64 << 10  # of the free-form parts; the event keeps them whole
+
+Tools = dict[str, dict[str, Any]]
+
+
+class TerminalNews(Struct, frozen=True, kw_only=True):
+    """More output of a terminal, and its end: `{exit_code, signal}` as the agent says it."""
+
+    id: str
+    output: str
+    exit: dict[str, Any] | None = None
+
+
+def with_tool_call(tools: Tools, news: dict[str, Any]) -> Tools:
+    """The open calls after one was announced, described further, or finished. Unknown ones are added."""
+    id = news.get("toolCallId")
+    if not isinstance(id, str):
+        return tools
+    call = merged(tools.get(id), news)
+    rest = {name: each for name, each in tools.items() if name != id}
+    if call["status"] in FINISHED:
+        return rest
+    if id in tools:
+        return {**tools, id: _shortened(call)}
+    while len(rest) >= MAX_OPEN:
+        del rest[next(iter(rest))]
+    return {**rest, id: _shortened(call)}
+
+
+def merged(call: dict[str, Any] | None, news: dict[str, Any]) -> dict[str, Any]:
+    """The call with what is new: values and lists replace, what is not said stays."""
+    said = {key: value for key, value in news.items() if value is not None and key != "sessionUpdate"}
+    whole = {"status": "pending", **(call or {}), **said}
+    if call and isinstance(call.get("_meta"), dict) and isinstance(said.get("_meta"), dict):
+        whole["_meta"] = {**call["_meta"], **said["_meta"]}
+    if not isinstance(whole["status"], str):
+        whole["status"] = "pending"
+    return whole
+
+
+def terminal_news(update: dict[str, Any]) -> TerminalNews | None:
+    """What an update tells of a terminal we never made; some agents run their own and say so in `_meta`."""
+    meta = update.get("_meta")
+    if not isinstance(meta, dict):
+        return None
+    said: Any = meta.get("terminal_output_delta") or meta.get("terminal_output")
+    exit: Any = meta.get("terminal_exit")
+    said = said if isinstance(said, dict) and isinstance(said.get("data"), str) else {}
+    exit = exit if isinstance(exit, dict) else None
+    if not said and exit is None:
+        return None
+    id = said.get("terminal_id") or (exit or {}).get("terminal_id") or ""
+    return TerminalNews(id=str(id), output=said.get("data", ""), exit=exit)
+
+
+def _shortened(call: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in call.items() if _length(value, LONGEST) <= LONGEST}
+
+
+def _length(value: Any, enough: int) -> int:
+    """About how long a value is as text; stops counting beyond `enough`."""
+    if isinstance(value, str):
+        return len(value)
+    if not isinstance(value, (dict, list)):
+        return 8
+    total = sum(map(len, value)) if isinstance(value, dict) else 0
+    for each in value.values() if isinstance(value, dict) else value:
+        total += 8 + _length(each, enough - total)
+        if total > enough:
+            break
+    return total

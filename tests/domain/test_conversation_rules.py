@@ -1,0 +1,120 @@
+"""How a conversation is gone back to, what is closed when it stops, and what is chosen."""
+
+from typing import Any
+
+import pytest
+
+from bullpen.domain.agents import AgentDefinition, Quirks
+from bullpen.domain.conversation import AgentInitialized, AgentSession, Permission, Question, ToolCall
+from bullpen.domain.conversation_rules import (
+    auth_method,
+    login_command,
+    loose_ends,
+    option_of_kind,
+    ways_back,
+)
+from bullpen.domain.conversation_state import Conversation, fold_conversation
+from bullpen.domain.events import Event, Fact
+
+BOTH = {"loadSession": True, "sessionCapabilities": {"resume": {}}}
+
+
+def after(*facts: Fact) -> Conversation:
+    state = Conversation()
+    for fact in facts:
+        state = fold_conversation(state, Event(1, 1000, fact, "w", "w"))
+    return state
+
+
+def capable_of(capabilities: dict[str, Any]) -> Conversation:
+    return after(
+        AgentSession(acp_session_id="s", how="new"),
+        AgentInitialized(result={"agentCapabilities": capabilities}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        (BOTH, ["session/resume", "session/load", "session/new"]),
+        ({"loadSession": True}, ["session/load", "session/new"]),
+        ({"sessionCapabilities": {"resume": {}}}, ["session/resume", "session/new"]),
+        ({}, ["session/new"]),
+    ],
+)
+def test_the_ladder_back_has_the_rungs_the_agent_offers(
+    capabilities: dict[str, Any], expected: list[str]
+) -> None:
+    assert ways_back(capable_of(capabilities), Quirks(), now=1000) == expected
+
+
+def test_who_never_had_a_session_gets_a_new_one() -> None:
+    assert ways_back(after(AgentInitialized(result={"agentCapabilities": BOTH})), Quirks(), now=10**6) == [
+        "session/new"
+    ]
+
+
+def test_a_session_that_loading_would_destroy_is_not_loaded() -> None:
+    state = capable_of({"loadSession": True})
+    assert ways_back(state, Quirks(load_after=60), now=60_999) == ["session/new"]
+    assert ways_back(state, Quirks(load_after=60), now=61_000) == ["session/load", "session/new"]
+
+
+def test_everything_open_is_cancelled_when_nothing_more_will_come() -> None:
+    state = after(
+        Permission(id="p", tool_call={"toolCallId": "t"}, options=[1], status="pending"),
+        Question(id="q", message="?", status="pending"),
+        ToolCall(call={"toolCallId": "u"}),
+    )
+    told = [fact.to_data() for fact in loose_ends(state, by="ann")]
+    assert [each["status"] for each in told] == ["cancelled"] * 4
+    assert told[0] == {
+        "id": "p",
+        "toolCall": {"toolCallId": "t"},
+        "options": [1],
+        "status": "cancelled",
+        "by": "ann",
+    }
+    assert [each["toolCallId"] for each in told[2:]] == ["t", "u"]
+
+
+def test_an_option_is_chosen_by_its_kind_and_answered_with_its_id() -> None:
+    options = [
+        {"optionId": "Ja!", "kind": "allow_always"},
+        {"optionId": "no", "kind": "reject_once"},
+        {"optionId": "never", "kind": "reject_once"},
+        "nonsense",
+    ]
+    assert option_of_kind(options, "reject_always", "reject_once") == "no"
+    assert option_of_kind(options, "allow_always") == "Ja!"
+    assert option_of_kind(options, "allow_once") is None
+
+
+def agent(**changes: Any) -> AgentDefinition:
+    return AgentDefinition(id="a", name="A", kind="acp", command=("agent", "--acp"), **changes)
+
+
+def can_log_in(*methods: Any) -> Conversation:
+    return after(AgentInitialized(result={"authMethods": list(methods)}))
+
+
+def test_an_agent_whose_key_is_set_logs_in_by_itself() -> None:
+    state = can_log_in(
+        {"id": "web", "name": "Web"}, {"type": "env_var", "id": "key", "vars": [{"name": "A_KEY"}]}
+    )
+    assert auth_method(state, agent(), {"A_KEY"}) == "key"
+    assert auth_method(state, agent(), {"OTHER"}) is None
+
+
+def test_a_definition_knows_which_key_is_for_which_method() -> None:
+    definition = agent(auth={"A_KEY": "key", "B_KEY": "other"})
+    state = can_log_in({"id": "key", "name": "Key"})
+    assert auth_method(state, definition, {"A_KEY", "B_KEY"}) == "key"
+    assert auth_method(state, definition, {"B_KEY"}) is None
+
+
+def test_logging_in_by_hand_is_the_agents_own_command_or_the_definitions() -> None:
+    definition = agent(login_command=("agent", "login"))
+    assert login_command(can_log_in({"id": "web"}), definition) == ("agent", "login")
+    terminal = {"type": "terminal", "id": "t", "name": "Login", "args": ["--login"]}
+    assert login_command(can_log_in(terminal), definition) == ("agent", "--acp", "--login")

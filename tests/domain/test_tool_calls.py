@@ -1,0 +1,91 @@
+"""Open tool calls: updates add to them, lists replace, finished ones leave, and there are never too many."""
+
+from typing import Any
+
+import pytest
+
+from bullpen.domain.tool_calls import LONGEST, MAX_OPEN, TerminalNews, Tools, terminal_news, with_tool_call
+
+
+def after(*calls: dict[str, Any]) -> Tools:
+    tools: Tools = {}
+    for call in calls:
+        tools = with_tool_call(tools, call)
+    return tools
+
+
+def test_an_update_adds_what_is_new_and_replaces_lists() -> None:
+    first = {
+        "sessionUpdate": "tool_call",
+        "toolCallId": "t",
+        "title": "a",
+        "locations": [1, 2],
+        "kind": "edit",
+    }
+    second = {"toolCallId": "t", "locations": [3], "title": None, "status": "in_progress"}
+    assert after(first, second) == {
+        "t": {"status": "in_progress", "toolCallId": "t", "title": "a", "locations": [3], "kind": "edit"}
+    }
+
+
+def test_what_stands_in_meta_is_added_to() -> None:
+    first = {"toolCallId": "t", "_meta": {"terminal_info": {"terminal_id": "x"}}}
+    second = {"toolCallId": "t", "_meta": {"terminal_output": {"data": "hi"}}}
+    assert after(first, second)["t"]["_meta"].keys() == {"terminal_info", "terminal_output"}
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
+def test_a_finished_call_leaves(status: str) -> None:
+    assert after({"toolCallId": "t"}, {"toolCallId": "t", "status": status}) == {}
+    assert after({"toolCallId": "never announced", "status": status}) == {}
+
+
+@pytest.mark.parametrize("call", [{"toolCallId": "t"}, {"toolCallId": "t", "status": 5}])
+def test_a_call_without_a_status_is_pending(call: dict[str, Any]) -> None:
+    assert after(call)["t"]["status"] == "pending"
+
+
+def test_a_status_nobody_knows_is_kept() -> None:
+    assert after({"toolCallId": "t", "status": "dreaming"})["t"]["status"] == "dreaming"
+
+
+@pytest.mark.parametrize("call", [{}, {"toolCallId": 5}, {"toolCallId": None, "title": "x"}])
+def test_a_call_without_a_name_cannot_be_followed(call: dict[str, Any]) -> None:
+    assert after(call) == {}
+
+
+def test_the_oldest_leaves_when_there_are_too_many() -> None:
+    tools = after(*({"toolCallId": str(n)} for n in range(MAX_OPEN + 3)))
+    assert len(tools) == MAX_OPEN
+    assert next(iter(tools)) == "3"
+
+
+@pytest.mark.parametrize(
+    "huge",
+    ["x" * (LONGEST + 1), ["x" * 1000] * 100, {"k": {"k": "x" * (LONGEST + 1)}}, {"x" * (LONGEST + 1): 1}],
+)
+def test_what_is_huge_is_left_to_the_event(huge: Any) -> None:
+    call = after({"toolCallId": "t", "title": "a", "rawOutput": huge, "content": ["small"]})["t"]
+    assert call == {"status": "pending", "toolCallId": "t", "title": "a", "content": ["small"]}
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        ({"terminal_output": {"terminal_id": "x", "data": "hi"}}, TerminalNews(id="x", output="hi")),
+        ({"terminal_output_delta": {"terminal_id": "x", "data": "hi"}}, TerminalNews(id="x", output="hi")),
+        (
+            {"terminal_exit": {"terminal_id": "x", "exit_code": 1}},
+            TerminalNews(id="x", output="", exit={"terminal_id": "x", "exit_code": 1}),
+        ),
+        (
+            {"terminal_output": {"data": "hi"}, "terminal_exit": {"exit_code": 0}},
+            TerminalNews(id="", output="hi", exit={"exit_code": 0}),
+        ),
+        ({"terminal_output": "x"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_terminal_we_never_made_tells_its_news_in_meta(meta: Any, expected: TerminalNews | None) -> None:
+    assert terminal_news({"toolCallId": "t", "_meta": meta}) == expected
