@@ -1,0 +1,72 @@
+"""Which agents are there: where their programs are, and which of them to start when nobody says."""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+
+from ..domain.agents import AgentDefinition
+from ..domain.errors import NotFound
+
+# The one a person most likely wants comes first; the demo is for who has none of them.
+PREFERRED = ("claude", "codex", "gemini", "opencode", "copilot", "qwen")
+DEMO = "demo"
+
+PATIENCE = 10.0  # seconds to say a version; some take long to start
+VERSION_LENGTH = 100
+
+
+def find_program(definition: AgentDefinition, env: Mapping[str, str]) -> str | None:
+    """The absolute path of an agent's program, or None when it is not installed."""
+    name = definition.command[0]
+    found = shutil.which(name, path=env.get("PATH", os.defpath))
+    if found is None and definition.id == DEMO:
+        # Ours lies beside our own Python, which need not be on the path.
+        found = shutil.which(name, path=os.path.dirname(sys.executable))
+    return os.path.abspath(found) if found else None
+
+
+def start_command(definition: AgentDefinition, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The command with the whole path of its program; NotFound says how to install it."""
+    program = find_program(definition, env)
+    if program is not None:
+        return (program, *definition.command[1:])
+    if definition.id == DEMO:
+        return (sys.executable, "-m", "bullpen.agents.demo")
+    hint = f"; to install it, run: {definition.install}" if definition.install else ""
+    raise NotFound(f"{definition.name} is not installed ({definition.command[0]} is not on the path){hint}")
+
+
+def default_agent(definitions: Mapping[str, AgentDefinition], env: Mapping[str, str]) -> str:
+    """The id of the agent to start when nobody says which."""
+    for id in PREFERRED:
+        if id in definitions and find_program(definitions[id], env):
+            return id
+    return DEMO
+
+
+async def probe_version(command: Iterable[str], env: Mapping[str, str]) -> str | None:
+    """What a program says its version is; None when it does not say so soon."""
+    program = next(iter(command))
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            "--version",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=dict(env),
+            start_new_session=True,
+        )
+    except OSError:
+        return None
+    try:
+        async with asyncio.timeout(PATIENCE):
+            said, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return None
+    lines = said.decode("utf-8", "replace").split("\n")
+    return lines[0].strip()[:VERSION_LENGTH] or None

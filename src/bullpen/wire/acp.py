@@ -1,0 +1,277 @@
+"""The Agent Client Protocol as agents really speak it: every message and what it comes to.
+
+A message is never dropped because it does not validate: what we have no word for is kept as it was said.
+"""
+
+import re
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..domain.agents import AgentDefinition
+from ..domain.conversation import (
+    AgentContent,
+    AgentMessage,
+    AgentThought,
+    CommandsAvailable,
+    ConfigChanged,
+    Diagnostic,
+    ModeChanged,
+    Permission,
+    Plan,
+    Question,
+    RequestReceived,
+    SessionInfo,
+    ToolCall,
+    ToolCallUpdate,
+    TurnEnd,
+    UnknownUpdate,
+    Usage,
+    UserEcho,
+    request_id,
+)
+from ..domain.conversation_state import Conversation
+from ..domain.events import Fact
+from ..domain.tool_calls import merged
+from .acp_answers import facts_of_error, facts_of_result
+from .acp_calls import REQUEST_CANCELLED, Fault, Reply, permission_result, question_result, withdrawn
+from .acp_joiner import Chunk
+from .jsonrpc import (
+    METHOD_NOT_FOUND,
+    ErrorResponse,
+    Line,
+    Noise,
+    Notification,
+    Request,
+    Response,
+    Skipped,
+    Skipping,
+    answered,
+)
+
+HISTORY = frozenset(
+    {
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+    }
+)
+# After these, text belongs to another block; what else comes between pieces of text leaves it open.
+CLOSING = (ToolCall, Plan, Permission, Question, AgentContent, UserEcho, TurnEnd)
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """Something the agent wants done: with a file, or with a terminal."""
+
+    id: str
+    rpc_id: Any
+    method: str
+    params: dict[str, Any]
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """What one message comes to: something always, or the reason why nothing."""
+
+    facts: list[Fact] = []
+    chunk: Chunk | None = None
+    task: Task | None = None
+    replies: list[Reply] = []
+    ignored: str | None = None
+
+    @property
+    def closes_text(self) -> bool:
+        return any(isinstance(fact, CLOSING) for fact in self.facts)
+
+
+class Reader:
+    """Reads one run of one agent."""
+
+    def __init__(self, worker_id: str, run: int, definition: AgentDefinition) -> None:
+        self._worker_id = worker_id
+        self._run = run
+        self._offer = definition.offer
+        pattern = definition.quirks.mode_text
+        self._mode_text = re.compile(pattern) if pattern else None
+
+    def read(self, line: Line, state: Conversation) -> Reading:  # noqa: PLR0911 (a table)
+        """What a line comes to, given the conversation it is part of."""
+        match line:
+            case Notification(method="session/update", params={"update": dict(update)}):
+                return self._read_update(update, line.params.get("sessionId"), state)
+            case Notification(method="$/cancel_request", params={"requestId": rpc_id}):
+                return _cancelled(rpc_id, state)
+            case Notification():
+                return Reading(facts=[UnknownUpdate(update=_said(line))])
+            case Request():
+                return self._read_request(line, state)
+            case Response() | ErrorResponse():
+                return _read_answer(line, state)
+            case Noise():
+                return Reading(facts=[Diagnostic(text=line.text, data={"why": line.why})])
+            case Skipping():
+                text = "a line that is too long is being left out"
+                return Reading(facts=[Diagnostic(text=text, skipping=line.start)])
+            case Skipped():
+                text = f"a line of {line.size} bytes was left out"
+                return Reading(facts=[Diagnostic(text=text, skipped=line.size)])
+            case _:
+                return Reading(ignored="not a message")
+
+    def _read_update(self, update: dict[str, Any], acp_session_id: Any, state: Conversation) -> Reading:
+        if _is_foreign(acp_session_id, state):
+            return Reading(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
+        if state.replaying and update.get("sessionUpdate") in HISTORY:
+            return Reading(ignored="history that is known already")
+        told = fact_of(update)
+        if not isinstance(told, Chunk):
+            return Reading(facts=[told])
+        if self._mode_text and (found := self._mode_text.fullmatch(told.text)):
+            return Reading(facts=[ModeChanged(mode_id=found[1])])
+        return Reading(chunk=told) if told.text else Reading(ignored="no text in it")
+
+    def _read_request(self, line: Request, state: Conversation) -> Reading:
+        id = request_id(self._worker_id, self._run, line.start)
+        params = line.params if isinstance(line.params, dict) else {}
+        received = RequestReceived(id=id, rpc_id=line.id, method=line.method)
+        task = Task(id=id, rpc_id=line.id, method=line.method, params=params)
+        match line.method:
+            case "session/request_permission":
+                return _asked(received, _permission(id, params, state), state)
+            case "elicitation/create":
+                return _asked(received, _question(id, params), state)
+            case "fs/read_text_file" | "fs/write_text_file" if self._offer.fs:
+                return Reading(task=task)
+            case "terminal/wait_for_exit" if self._offer.terminal:
+                return Reading(facts=[replace(received, params=params)], task=task)
+            case "terminal/create" | "terminal/output" | "terminal/kill" | "terminal/release" if (
+                self._offer.terminal
+            ):
+                return Reading(task=task)
+            case _:
+                fault = Fault(METHOD_NOT_FOUND, f"there is no method {line.method}")
+                reply = Reply(rpc_id=line.id, method=line.method, fault=fault)
+                return Reading(facts=[UnknownUpdate(update=_said(line))], replies=[reply])
+
+
+def fact_of(update: dict[str, Any]) -> Fact | Chunk:  # noqa: PLR0911, PLR0912 (a table: every update and its fact)
+    """What an update tells."""
+    message_id = update.get("messageId")
+    message_id = message_id if isinstance(message_id, str) else None
+    match update:
+        case {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": str(text)}}:
+            return Chunk(AgentMessage.type, text, message_id)
+        case {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": str(text)}}:
+            return Chunk(AgentThought.type, text, message_id)
+        case {"sessionUpdate": "agent_message_chunk", "content": dict(content)}:
+            return AgentContent(content=content, message_id=message_id)
+        case {"sessionUpdate": "agent_thought_chunk", "content": dict(content)}:
+            return AgentContent(content=content, message_id=message_id, thought=True)
+        case {"sessionUpdate": "user_message_chunk", "content": content}:
+            return UserEcho(content=content, message_id=message_id)
+        case {"sessionUpdate": "tool_call"}:
+            return ToolCall(call=update)
+        case {"sessionUpdate": "tool_call_update"}:
+            return ToolCallUpdate(call=update)
+        case {"sessionUpdate": "plan", "entries": list(entries)}:
+            return Plan(entries=entries)
+        case {"sessionUpdate": "available_commands_update", "availableCommands": list(commands)}:
+            return CommandsAvailable(commands=commands)
+        case {"sessionUpdate": "current_mode_update", "currentModeId": str(mode)}:
+            return ModeChanged(mode_id=mode)
+        case {"sessionUpdate": "config_option_update", "configOptions": list(options)}:
+            return ConfigChanged(config_options=options)
+        case {"sessionUpdate": "session_info_update", **info}:
+            return SessionInfo(info=info)
+        case {
+            "sessionUpdate": "usage_update",
+            "used": int(used) | float(used),
+            "size": int(size) | float(size),
+        }:
+            return Usage(used=used, size=size, cost=update.get("cost"))
+        case _:
+            return UnknownUpdate(update=update)
+
+
+def _asked(received: RequestReceived, question: Permission | Question, state: Conversation) -> Reading:
+    if state.turn is None or not state.turn.cancelling:
+        return Reading(facts=[received, question])
+    # Asked after we said stop: nobody is going to look at it.
+    result = permission_result(None) if isinstance(question, Permission) else question_result("cancelled")
+    reply = Reply(rpc_id=received.rpc_id, method=received.method, result=result, id=received.id)
+    withdrawn_question = replace(question, status="cancelled", by="cancel")
+    return Reading(facts=[received, withdrawn_question], replies=[reply])
+
+
+def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permission:
+    call, options = params.get("toolCall"), params.get("options")
+    call = call if isinstance(call, dict) else {}
+    if (known := state.tools.get(str(call.get("toolCallId")))) is not None:
+        call = merged(known, call)  # some name only the id: what is allowed has to be seen
+    return Permission(
+        id=id, tool_call=call, options=options if isinstance(options, list) else [], status="pending"
+    )
+
+
+def _question(id: str, params: dict[str, Any]) -> Question:
+    message, url = params.get("message"), params.get("url")
+    return Question(
+        id=id,
+        message=message if isinstance(message, str) else "",
+        status="pending",
+        schema=params.get("requestedSchema"),
+        url=url if isinstance(url, str) else None,
+    )
+
+
+def _read_answer(line: Response | ErrorResponse, state: Conversation) -> Reading:
+    calls = state.traffic.calls
+    n = answered(line.id, calls)
+    if n is None:
+        return Reading(facts=[Diagnostic(text="an answer to no request of ours", data=_said(line))])
+    if isinstance(line, ErrorResponse):
+        facts = facts_of_error(n, calls[n], line, state)
+    else:
+        facts = facts_of_result(n, calls[n], line.result, state)
+    ends = any(isinstance(fact, TurnEnd) for fact in facts)
+    return Reading(facts=facts, replies=withdrawn(state) if ends else [])
+
+
+def _cancelled(rpc_id: Any, state: Conversation) -> Reading:
+    """The agent takes a question back."""
+    for id, ask in state.traffic.asks.items():
+        if ask.rpc_id != rpc_id:
+            continue
+        open = state.permissions.get(id) or state.questions.get(id)
+        facts: list[Fact] = [replace(open.fact, status="cancelled", by="agent")] if open else []
+        fault = Fault(REQUEST_CANCELLED, "cancelled")
+        return Reading(facts=facts, replies=[Reply(rpc_id=rpc_id, method=ask.method, fault=fault, id=id)])
+    return Reading(ignored="takes back a question that is not open")
+
+
+def _is_foreign(acp_session_id: Any, state: Conversation) -> bool:
+    """Whether an update is of a session that is not ours; some speak before we know the name of ours."""
+    ours = state.acp_session_id
+    return (
+        isinstance(acp_session_id, str)
+        and ours not in (None, acp_session_id)
+        and not state.traffic.waits_for("session/new")
+    )
+
+
+def _said(line: Line) -> dict[str, Any]:
+    """A message in the words it was said in."""
+    match line:
+        case Notification():
+            return {"method": line.method, "params": line.params}
+        case Request():
+            return {"id": line.id, "method": line.method, "params": line.params}
+        case Response():
+            return {"id": line.id, "result": line.result}
+        case ErrorResponse():
+            return {"id": line.id, "error": {"code": line.code, "message": line.message, "data": line.data}}
+        case _:
+            return {}
