@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = 10 * 1024 * 1024
 
+pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per process
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:

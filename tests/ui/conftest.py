@@ -4,10 +4,12 @@ import shutil
 from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, async_playwright
+from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 
 from support.pages import login_url, new_profile
 from support.server import Server
+
+expect.set_options(timeout=20_000)  # a deadline, not a measurement: the machine may be busy
 
 
 @pytest.fixture
