@@ -1,0 +1,80 @@
+"""A real server with real things in the place of those in the examples of docs/protocol.md."""
+
+import json
+import subprocess
+from typing import Any
+
+import httpx
+
+from docs.protocol_page import CODE, HOME, REPOSITORY, SESSION, TOKEN, WORKER, Section
+from support.server import Server
+
+
+def same_shape(shown: Any, real: Any, where: str = "$") -> None:
+    """The same fields with the same kinds of values; null and an empty list stand for any."""
+    match shown, real:
+        case (None, _) | (_, None) | ([], list()) | (list(), []):
+            return
+        case dict(), dict() if where.endswith(".metadata"):
+            return
+        case dict(), dict():
+            assert set(shown) == set(real), f"{where} has other fields"
+            for name in shown:
+                same_shape(shown[name], real[name], f"{where}.{name}")
+        case list(), list():
+            same_shape(shown[0], real[0], f"{where}[0]")
+        case _:
+            assert type(shown) is type(real), f"{where} is {real!r}, not like {shown!r}"
+
+
+class Stage:
+    """A session with a terminal, a repository, a token and a code, in the place of those in the examples."""
+
+    def __init__(self, server: Server, real: dict[str, str]) -> None:
+        self.server = server
+        self._real = real
+
+    @classmethod
+    async def set_up(cls, server: Server, name: str = "stage") -> "Stage":
+        home = server.workspace / name
+        for repository in ("project", "other"):
+            subprocess.run(["git", "init", "-q", home / repository], check=True)
+        project = str(home / "project")
+        registered = await server.call("POST", "/api/repositories", json={"path": project})
+        session = await server.new_session(locationPath=project, title="fix the build")
+        worker = await server.new_terminal(session["id"])
+        token = await server.call("POST", "/api/tokens", json={"name": "phone", "scope": "view"})
+        code = await server.call("POST", "/api/login-codes")
+        return cls(
+            server,
+            {
+                SESSION: session["id"],
+                WORKER: worker["id"],
+                REPOSITORY: registered["id"],
+                TOKEN: token["id"],
+                CODE: code["code"],
+                HOME: str(home),
+            },
+        )
+
+    def real(self, text: str) -> str:
+        for shown, real in self._real.items():
+            text = text.replace(shown, real)
+        return text
+
+    def path(self, path: str) -> str:
+        first = {"repositories": REPOSITORY, "tokens": TOKEN}.get(path.split("/")[2], SESSION)
+        return self.real(path.replace("{id}", first).replace("{wid}", WORKER))
+
+    async def call(self, section: Section) -> httpx.Response:
+        """The request of the page."""
+        if section.path.endswith("/restart"):
+            await self._end_worker_by_itself()
+        bodies = section.examples("request")
+        body = json.loads(self.real(json.dumps(bodies[0]))) if bodies else None
+        return await self.server.http.request(section.method, self.path(section.path), json=body)
+
+    async def _end_worker_by_itself(self) -> None:
+        async with self.server.socket(self.path("/ws/session/{id}/worker/{wid}")) as ws:
+            await ws.send(json.dumps({"type": "input", "data": "exit\r"}))
+            await self.server.worker_in(self.real(SESSION), self.real(WORKER), "exited")

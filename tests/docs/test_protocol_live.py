@@ -1,0 +1,195 @@
+"""What docs/protocol.md shows is what a real server says: every request, frame and refusal of the page."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from docs.protocol_page import CODE, HOME, PAGE, REPOSITORY, REST, SESSION, SOCKETS, WORKER, Section, examples
+from docs.stage import Stage, same_shape
+from support.server import Server
+
+
+@pytest.fixture
+async def stage(server: Server) -> Stage:
+    return await Stage.set_up(server)
+
+
+async def test_every_request_of_the_page_is_answered_as_it_says(server: Server) -> None:
+    of_the_api = [section for section in REST if section.path.startswith("/api/")]
+    for number, section in enumerate(of_the_api):
+        stage = await Stage.set_up(server, f"stage-{number}")
+        answer = await stage.call(section)
+        assert answer.status_code == int(section.rule[2]), f"{section.name}: {answer.text}"
+        for shown in section.examples("answer"):
+            same_shape(shown, answer.json(), section.name)
+        for header in re.findall(r"`(X-Bullpen-\w+)`", section.text):
+            assert header in answer.headers, section.name
+
+
+async def test_errors_look_as_the_page_says(server: Server) -> None:
+    (shown,) = examples(PAGE, "error")
+    answer = await server.http.get(f"/api/sessions/{SESSION}")
+    assert answer.status_code == 404
+    assert answer.json() == shown
+
+
+REFUSED: list[tuple[str, str, Any, str]] = [
+    ("POST /api/login", "/api/login", {"code": "wrong"}, "401 `unauthorized`"),
+    ("DELETE /api/tokens/{id}", f"/api/tokens/{SESSION}", None, "404 `not_found`"),
+    ("POST /api/repositories", "/api/repositories", {"path": "/etc"}, "403 `forbidden`"),
+    ("POST /api/repositories", "/api/repositories", {"path": f"{HOME}/project/../../.."}, "403 `forbidden`"),
+    ("POST /api/repositories", "/api/repositories", {"path": HOME}, "400 `invalid`"),
+    ("POST /api/repositories", "/api/repositories", {"path": f"{HOME}/nowhere"}, "404 `not_found`"),
+    ("POST /api/repositories", "/api/repositories", {"path": f"{HOME}/project"}, "409 `conflict`"),
+    ("PATCH /api/repositories/{id}", f"/api/repositories/{REPOSITORY}", {"name": " "}, "400 `invalid`"),
+    ("POST /api/sessions", "/api/sessions", {"locationPath": f"{HOME}/out"}, "403 `forbidden`"),
+    ("POST /api/sessions", "/api/sessions", {"locationPath": f"{HOME}/nowhere"}, "404 `not_found`"),
+    ("POST /api/sessions", "/api/sessions", {"agentId": "nobody"}, "400 `invalid`"),
+    ("POST /api/sessions/{id}/workers", "workers", {"type": "agent"}, "400 `invalid`"),
+    (
+        "POST /api/sessions/{id}/workers",
+        "workers",
+        {"type": "terminal", "role": "terminal"},
+        "409 `conflict`",
+    ),
+    ("POST /api/sessions/{id}/workers/{wid}/restart", f"workers/{WORKER}/restart", None, "409 `conflict`"),
+    ("DELETE /api/sessions/{id}/workers/{wid}", f"workers/{REPOSITORY}", None, "404 `not_found`"),
+    ("GET /api/sessions/{id}/events", "events?after=-1", None, "400 `invalid`"),
+]
+
+
+async def test_what_is_refused_is_refused_as_the_page_says(stage: Stage) -> None:
+    Path(stage.real(HOME), "out").symlink_to("/etc")
+    for name, place, body, expected in REFUSED:
+        method = name.split()[0]
+        path = stage.real(place if place.startswith("/") else f"/api/sessions/{SESSION}/{place}")
+        answer = await stage.server.http.request(method, path, json=json.loads(stage.real(json.dumps(body))))
+        assert f"{answer.status_code} `{answer.json()['error']}`" == expected, f"{name}: {answer.text}"
+        said = next(section.text for section in REST if section.name == name)
+        assert expected in " ".join(said.split()), f"the page does not say that {name} may answer {expected}"
+
+
+async def test_a_request_sent_again_under_its_key_is_answered_the_same_and_done_once(stage: Stage) -> None:
+    async def send(title: str) -> httpx.Response:
+        body = {"locationPath": stage.real(HOME), "title": title}
+        return await stage.server.http.post("/api/sessions", json=body, headers={"Idempotency-Key": "k1"})
+
+    first, again, other = await send("once"), await send("once"), await send("twice")
+    assert (again.status_code, again.content) == (first.status_code, first.content) == (201, first.content)
+    assert (other.status_code, other.json()["error"]) == (409, "conflict")
+    assert (await stage.server.call("GET", "/api/sessions?q=once"))["total"] == 1
+
+
+async def test_a_revoked_token_is_dead_and_its_sockets_are_closed_as_the_page_says(stage: Stage) -> None:
+    token = await stage.server.call("POST", "/api/tokens", json={"name": "ci"})
+    bearer = {"Authorization": f"Bearer {token['token']}"}
+    async with stage.server.socket("/ws/dashboard", headers=bearer) as ws:
+        await Seen(ws).until("sessions")
+        await stage.server.call("DELETE", f"/api/tokens/{token['id']}", 204)
+        with pytest.raises(ConnectionClosed):
+            async with asyncio.timeout(5):
+                await ws.recv()
+        assert ws.close_code == 4401
+    assert (await stage.server.http.get("/api/sessions", headers=bearer)).status_code == 401
+
+
+class Seen:
+    """The text frames of a socket, the first of each type; output as JSON or binary counts as output."""
+
+    def __init__(self, ws: ClientConnection) -> None:
+        self._ws = ws
+        self._first: dict[str, Any] = {}
+
+    async def until(self, *types: str) -> dict[str, Any]:
+        async with asyncio.timeout(30):
+            while not set(types) <= set(self._first):
+                frame = json.loads(await self._ws.recv())
+                self._first.setdefault(frame["type"], frame)
+        return self._first
+
+
+@asynccontextmanager
+async def opened(
+    stage: Stage, path: str, query: str = ""
+) -> AsyncIterator[tuple[ClientConnection, Seen, Section]]:
+    section = SOCKETS[path]
+    async with stage.server.socket(stage.path(path) + query) as ws:
+        yield ws, Seen(ws), section
+
+
+def compare(section: Section, seen: dict[str, Any], *types: str) -> None:
+    shown = {frame["type"]: frame for frame in section.examples("received")}
+    for name in types:
+        same_shape(shown[name], seen[name], name)
+
+
+async def send_all(ws: ClientConnection, section: Section) -> None:
+    for frame in section.examples("sent"):
+        await ws.send(json.dumps(frame))
+
+
+async def test_the_frames_of_a_session_are_as_the_page_shows_them(stage: Stage) -> None:
+    async with opened(stage, "/ws/session/{id}") as (ws, seen, section):
+        await send_all(ws, section)
+        await seen.until("events")
+        await ws.send(json.dumps({"type": "subscribe"}))
+        await ws.send(json.dumps({"type": "dance", "id": "x1"}))
+        types = ("events", "snapshot", "error", "heartbeat")
+        compare(section, await seen.until(*types), *types)
+        (error,) = [frame for frame in section.examples("received") if frame["type"] == "error"]
+        assert (await seen.until("error"))["error"] == error
+
+
+async def test_the_frames_of_a_terminal_are_as_the_page_shows_them(stage: Stage) -> None:
+    async with opened(stage, "/ws/session/{id}/worker/{wid}", "?format=json&client=page") as (
+        ws,
+        seen,
+        section,
+    ):
+        await seen.until("history", "size")
+        await send_all(ws, section)
+        await seen.until("ack", "output")
+        await ws.send(json.dumps({"type": "input", "n": 3, "data": "exit\r"}))
+        await seen.until("exit")
+        await ws.send(json.dumps({"type": "input", "n": 4, "data": "too late\r"}))
+        types = ("history", "size", "ack", "output", "exit", "error")
+        compare(section, await seen.until(*types), *types)
+
+
+async def test_binary_output_begins_with_its_offset(stage: Stage) -> None:
+    async with opened(stage, "/ws/session/{id}/worker/{wid}", "?after=0") as (ws, _, _section):
+        await ws.send(json.dumps({"type": "input", "data": "echo he''llo\r"}))
+        said = b""
+        async with asyncio.timeout(30):
+            while b"hello" not in said:
+                frame = await ws.recv()
+                if isinstance(frame, bytes):
+                    assert int.from_bytes(frame[:8], "big") == len(said)
+                    said += frame[8:]
+
+
+async def test_the_frames_of_the_dashboard_are_as_the_page_shows_them(stage: Stage) -> None:
+    async with opened(stage, "/ws/dashboard") as (_, seen, section):
+        await seen.until("sessions")
+        await stage.server.call("PATCH", stage.path("/api/sessions/{id}"), json={"title": "another"})
+        compare(section, await seen.until("session"), "sessions", "session")
+
+
+async def test_a_login_opens_a_socket_with_the_first_frame_of_the_page(stage: Stage) -> None:
+    (shown,) = [frame for frame in examples(PAGE, "sent") if frame["type"] == "auth"]
+    async with httpx.AsyncClient(base_url=stage.server.url, trust_env=False) as browser:
+        login = await browser.post("/api/login", json={"code": stage.real(CODE)})
+    headers = {"Cookie": login.headers["set-cookie"].split(";")[0], "Origin": stage.server.url}
+    address = f"ws://127.0.0.1:{stage.server.port}/ws/dashboard"
+    async with connect(address, additional_headers=headers, proxy=None) as ws:
+        await ws.send(json.dumps(shown | {"secret": login.json()["secret"]}))
+        assert (await Seen(ws).until("sessions"))["sessions"]
