@@ -1,26 +1,18 @@
 """The fold, by stories it shares with the page: events in, the session of the contract out."""
 
 import json
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bullpen.domain.errors import Conflict, NotFound
-from bullpen.domain.events import Error, Event, SessionStart, WorkerReady, WorkerSpawning, read_fact
+from bullpen.domain.events import Error, Event, SessionStart, WorkerReady, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold, fold_all
 from bullpen.wire.browser import encode_event, session_json
+from support.stories import read_event
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.json"))
 START = SessionStart(session_type="quick", location_path="/", title="x")
-
-
-def read_event(wire: dict[str, Any]) -> Event:
-    timestamp = round(datetime.fromisoformat(wire["timestamp"]).timestamp() * 1000)
-    return Event(
-        wire["seq"], timestamp, read_fact(wire["type"], wire["data"]), wire["workerId"], wire["role"]
-    )
 
 
 def test_there_are_stories() -> None:

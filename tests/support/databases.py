@@ -30,43 +30,43 @@ class Cluster:
     """PostgreSQL on a Unix socket of its own. It refuses to run as root; root runs it as nobody."""
 
     def __init__(self) -> None:
-        self._home = Path(tempfile.mkdtemp(prefix="bullpen-pg-"))
+        self.home = Path(tempfile.mkdtemp(prefix="bullpen-pg-"))
         self._user = "nobody" if os.geteuid() == 0 else None
         self._binaries = self._place_binaries()
-        self._data = self._home / "data"
+        self._data = self.home / "data"
         made = self._run(
             "initdb", "--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "-U", "bullpen"
         )
-        assert made == 0, (self._home / "output").read_text()
+        assert made == 0, (self.home / "output").read_text()
 
     def start(self) -> None:
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
-        options += f" -k {shlex.quote(str(self._home))}"
-        started = self._run("pg_ctl", "-w", "-l", str(self._home / "log"), "-o", options, "start")
-        assert started == 0, (self._home / "output").read_text()
+        options += f" -k {shlex.quote(str(self.home))}"
+        started = self._run("pg_ctl", "-w", "-l", str(self.home / "log"), "-o", options, "start")
+        assert started == 0, (self.home / "output").read_text()
 
     def stop(self, mode: str = "immediate") -> None:
         self._run("pg_ctl", "-w", "-m", mode, "stop")
 
     def remove(self) -> None:
         self.stop()
-        shutil.rmtree(self._home)
+        shutil.rmtree(self.home)
 
     def new_database(self) -> str:
         """The URL of an empty database."""
         name = f"test_{uuid.uuid4().hex}"
         with psycopg.connect(
-            host=str(self._home), user="bullpen", dbname="postgres", autocommit=True
+            host=str(self.home), user="bullpen", dbname="postgres", autocommit=True
         ) as admin:
             admin.execute(f'CREATE DATABASE "{name}"')
-        return f"postgresql+psycopg:///{name}?host={self._home}&user=bullpen"
+        return f"postgresql+psycopg:///{name}?host={self.home}&user=bullpen"
 
     def _run(self, program: str, *arguments: str) -> int:
         # Output goes to a file: the server would keep a pipe open for as long as it runs.
-        with (self._home / "output").open("ab") as output:
+        with (self.home / "output").open("ab") as output:
             command = [str(self._binaries / program), "-D", str(self._data), *arguments]
             return subprocess.run(
-                command, stdout=output, stderr=output, user=self._user, cwd=self._home, check=False
+                command, stdout=output, stderr=output, user=self._user, cwd=self.home, check=False
             ).returncode
 
     def _place_binaries(self) -> Path:
@@ -76,11 +76,11 @@ class Cluster:
         if self._user is None:
             return installed / "pginstall18" / "bin"
         # nobody may not be able to reach the place they are installed in
-        copy = self._home / installed.name
+        copy = self.home / installed.name
         shutil.copytree(installed / "pginstall18", copy / "pginstall18")
         shutil.copytree(installed.with_suffix(".libs"), copy.with_suffix(".libs"))
         owner = pwd.getpwnam(self._user)
-        os.chown(self._home, owner.pw_uid, owner.pw_gid)
+        os.chown(self.home, owner.pw_uid, owner.pw_gid)
         return copy / "pginstall18" / "bin"
 
 

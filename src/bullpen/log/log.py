@@ -76,6 +76,11 @@ class SessionLog:
         """The number of the last event that is stored."""
         return self.snapshot.last_seq
 
+    @property
+    def kept(self) -> int:
+        """How many events are held in memory for followers."""
+        return self._tail.head - self._tail.start
+
     async def change(self, decide: Decide, patient: bool = False) -> Committed:
         """Makes true what `decide` says of the snapshot of its turn; if it raises, nothing has changed.
 

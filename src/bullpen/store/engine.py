@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from ..domain.errors import Invalid
 
@@ -101,19 +101,26 @@ def passes(error: DBAPIError) -> bool:
     if isinstance(error.orig, sqlite3.Error):
         # The low byte is the primary code; the rest says which call failed.
         return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _PASSING_SQLITE
-    state = getattr(error.orig, "sqlstate", None)
-    return error.connection_invalidated or (state or "").startswith(_PASSING_POSTGRESQL)
+    state: str | None = getattr(error.orig, "sqlstate", None)
+    if state is None:  # no answer at all: the connection broke or never came about
+        return error.connection_invalidated or isinstance(error, OperationalError)
+    return state.startswith(_PASSING_POSTGRESQL)
+
+
+def _pool(connections: int) -> dict[str, Any]:
+    # What people and agents say must not end up in the text of an error, and so in a log file.
+    return {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
 
 
 def _postgresql_engine(parts: URL, connections: int) -> Engine:
     try:
-        return create_engine(parts, pool_size=connections, max_overflow=0, pool_pre_ping=True)
+        return create_engine(parts, pool_pre_ping=True, **_pool(connections))
     except ModuleNotFoundError:
         raise Invalid("PostgreSQL needs a driver: install bullpen[postgresql]") from None
 
 
 def _sqlite_engine(parts: URL, connections: int, begin: str, *more: str) -> Engine:
-    engine = create_engine(parts, pool_size=connections, max_overflow=0)
+    engine = create_engine(parts, **_pool(connections))
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:

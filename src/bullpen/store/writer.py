@@ -46,6 +46,7 @@ class Writer:
     def __init__(self, engine: Engine, probe: Kind, ballast: Ballast | None) -> None:
         self.full = False
         self.transactions = 0  # that were committed
+        self.refusals = 0  # by the disk or the server
         self.connection = engine.connect()
         self._probe = probe
         self._ballast = ballast
@@ -132,6 +133,7 @@ class Writer:
             if not passes(error):
                 raise
             if receipt is None or not self._redeem(receipt):
+                self.refusals += 1
                 raise StorageFull(f"the database cannot be written now: {error.orig}") from error
         self.transactions += 1
         return results
@@ -169,8 +171,8 @@ class Writer:
             return
         try:
             self._transact(self._probe, [None])
-        except StorageFull:
-            return
+        except (StorageFull, DBAPIError):
+            return  # it is looked for again soon
         self.full = False
 
 

@@ -1,0 +1,210 @@
+"""Followers: every event once, in order, from any number on; batches that are shared and paced."""
+
+import asyncio
+import gc
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bullpen.domain.errors import Invalid, NotFound
+from bullpen.domain.events import Draft
+from bullpen.log import follow as follow_module
+from bullpen.log import tail as tail_module
+from bullpen.log.follow import Batch, Bell, Follower, PacedBell, paced
+from bullpen.log.log import FAR_BEHIND, SessionLog
+from bullpen.log.tail import Tail
+from bullpen.store.events import EventStore
+from support.stories import START, said
+
+
+@pytest.fixture
+async def log(store: EventStore) -> SessionLog:
+    return await SessionLog.create(store, "s", [Draft(START)])
+
+
+async def read_to(follower: Follower, last: int) -> list[Batch]:
+    batches: list[Batch] = []
+    async with asyncio.timeout(30):
+        while follower.after < last:
+            batches.append(await anext(follower))
+    return batches
+
+
+def seqs(batches: list[Batch]) -> list[int]:
+    numbers = [json.loads(each)["seq"] for batch in batches for each in batch.encoded]
+    assert [batch.first for batch in batches] == [json.loads(batch.encoded[0])["seq"] for batch in batches]
+    assert [batch.last for batch in batches] == [json.loads(batch.encoded[-1])["seq"] for batch in batches]
+    return numbers
+
+
+async def test_a_follower_gets_what_was_and_what_comes(log: SessionLog) -> None:
+    await log.append([said("before")])
+    follower = log.follow(0)
+    assert seqs([await anext(follower)]) == [1, 2]
+    waiting = asyncio.ensure_future(anext(follower))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await log.append([said("a"), said("b")])
+    assert seqs([await waiting]) == [3, 4]
+
+
+async def test_a_follower_starts_after_any_number(log: SessionLog) -> None:
+    await log.append([said(str(n)) for n in range(9)])
+    for after in range(10):
+        assert seqs(await read_to(log.follow(after), 10)) == list(range(after + 1, 11))
+
+
+@pytest.mark.parametrize("after", [-1, 2, 1000])
+async def test_a_number_the_log_never_gave_out_means_subscribe_again(log: SessionLog, after: int) -> None:
+    with pytest.raises(Invalid, match="subscribe again"):
+        log.follow(after)
+
+
+async def test_a_long_past_comes_in_pages_from_the_database(store: EventStore) -> None:
+    log = await SessionLog.create(store, "s", [Draft(START), *(said(str(n)) for n in range(2499))])
+    batches = await read_to(log.follow(0), 2500)
+    assert seqs(batches) == list(range(1, 2501))
+    assert [len(batch.encoded) for batch in batches] == [1000, 1000, 500]
+
+
+async def test_past_and_present_join_without_a_seam(log: SessionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail_module, "MAX_EVENTS", 50)
+    first = log.follow(0)
+    for n in range(40):
+        await log.append([said(f"{n}/{each}") for each in range(7)])
+    assert seqs(await read_to(first, 281)) == list(range(1, 282))
+    for after in range(220, 281, 3):
+        assert seqs(await read_to(log.follow(after), 281)) == list(range(after + 1, 282))
+
+
+async def test_the_same_event_has_the_same_bytes_from_memory_and_from_the_database(
+    log: SessionLog, store: EventStore
+) -> None:
+    follower = log.follow(0)
+    await log.append([said("☃ naïve")])
+    from_memory = [each for batch in await read_to(follower, 2) for each in batch.encoded]
+    assert from_memory == await store.wire("s")
+
+
+async def test_those_who_stand_together_share_one_batch(log: SessionLog) -> None:
+    followers = [log.follow(1) for _ in range(20)]
+    await log.append([said("a")])
+    batches = [await anext(follower) for follower in followers]
+    assert all(batch is batches[0] for batch in batches)
+
+
+async def test_a_slow_follower_slows_nobody_and_misses_nothing(log: SessionLog) -> None:
+    slow, fast = log.follow(1), log.follow(1)
+    for n in range(50):
+        await log.append([said(str(n))])
+        assert seqs([await anext(fast)]) == [n + 2]
+    assert seqs(await read_to(slow, 51)) == list(range(2, 52))
+
+
+async def test_a_follower_that_is_cancelled_leaves_the_others_waiting(log: SessionLog) -> None:
+    waiting = [asyncio.ensure_future(anext(log.follow(1))) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    await asyncio.gather(waiting[1], return_exceptions=True)
+    await log.append([said("still here")])
+    assert seqs([await waiting[0]]) == seqs([await waiting[2]]) == [2]
+
+
+async def test_closing_ends_every_follower(log: SessionLog) -> None:
+    async def drain(follower: AsyncIterator[Batch]) -> int:
+        return sum([len(batch.encoded) async for batch in follower])
+
+    waiting = [
+        asyncio.ensure_future(drain(log.follow(0))),
+        asyncio.ensure_future(drain(paced(log.follow(1)))),
+    ]
+    await asyncio.sleep(0)
+    log.close()
+    async with asyncio.timeout(5):
+        await asyncio.gather(*waiting)
+
+
+async def test_following_what_was_purged_is_an_end_not_a_loop(log: SessionLog, store: EventStore) -> None:
+    follower = log.follow(0)
+    await store.purge("s")
+    with pytest.raises(NotFound):
+        await anext(follower)
+
+
+async def test_far_behind_is_better_served_with_a_snapshot(log: SessionLog) -> None:
+    assert not log.behind(0)
+    await log.append([said(str(n)) for n in range(FAR_BEHIND)])
+    assert log.behind(0)
+    assert not log.behind(1)
+
+
+async def test_without_a_follower_nothing_is_kept_in_memory(log: SessionLog) -> None:
+    follower = log.follow(1)
+    await log.append([said("x" * 1000) for _ in range(100)])
+    assert log.kept == 100
+    del follower
+    gc.collect()
+    await log.append([said("y")])
+    assert log.kept == 0
+
+
+def test_the_tail_keeps_to_its_limits() -> None:
+    tail = Tail(10)
+    tail.extend([b"%d" % n for n in range(11, 5011)])
+    assert (tail.head, tail.start) == (5010, 5010 - tail_module.MAX_EVENTS)
+    assert tail.between(5000, 5003) == [b"5001", b"5002", b"5003"]
+    tail.extend([b"x" * tail_module.MAX_BYTES, b"y"])
+    assert (tail.head, tail.start) == (5012, 5011)
+    assert tail.between(5011, 5012) == [b"y"]
+    tail.skip_to(6000)
+    assert (tail.head, tail.start) == (6000, 6000)
+
+
+async def test_a_bell_wakes_all_who_wait_and_none_who_comes_later() -> None:
+    bell = Bell(0)
+    waiting = [asyncio.ensure_future(bell.wait()) for _ in range(5)]
+    await asyncio.sleep(0)
+    bell.ring(1)
+    await asyncio.gather(*waiting)
+    later = asyncio.ensure_future(bell.wait())
+    await asyncio.sleep(0)
+    assert not later.done()
+    later.cancel()
+
+
+async def test_a_paced_bell_rings_at_once_and_then_by_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rings: list[int] = []
+    bell = PacedBell(0)
+
+    async def listen() -> None:
+        while bell.head < 100:
+            await bell.wait()
+            rings.append(bell.head)
+
+    listening = asyncio.ensure_future(listen())
+    await asyncio.sleep(0)
+    for head in range(1, 101):
+        bell.ring(head)
+        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        await listening
+    assert rings[0] == 1  # the first at once
+    assert rings[-1] == 100  # the last is never forgotten
+    assert len(rings) <= 5  # the rest together
+
+
+async def test_a_paced_follower_gets_few_batches_and_every_event(
+    log: SessionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow_module, "PACE", 0.2)
+    followers = [paced(log.follow(1)) for _ in range(3)]
+    reading = [asyncio.ensure_future(read_to(follower, 101)) for follower in followers]
+    await asyncio.sleep(0)
+    for n in range(100):
+        await log.append([said(str(n))])
+    everyone = await asyncio.gather(*reading)
+    for batches in everyone:
+        assert seqs(batches) == list(range(2, 102))
+        assert len(batches) < 30
+    assert everyone[0] == everyone[1] == everyone[2]

@@ -1,0 +1,57 @@
+"""`kill -9` at any moment: what was acknowledged is there, and of every append all or nothing."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from bullpen.domain.snapshot import Snapshot, fold_all
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+from support.appender import SESSIONS
+from support.stories import texts
+
+TESTS = Path(__file__).parents[1]
+
+
+def run_and_kill(url: str, after_lines: int) -> dict[str, int]:
+    """Lets the appender live for some lines; returns the last append it knew to be stored, by session."""
+    command = [sys.executable, "-m", "support.appender", url]
+    acknowledged: dict[str, int] = {}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(TESTS)}
+    ) as child:
+        assert child.stdout is not None
+        for number, line in enumerate(child.stdout):
+            name, n = line.decode().split()
+            acknowledged[name] = int(n)
+            if number == after_lines:
+                child.send_signal(signal.SIGKILL)
+    assert child.returncode == -signal.SIGKILL
+    return acknowledged
+
+
+async def appended(store: EventStore, name: str) -> int:
+    """How many appends a session holds, after checking that each is there whole and once."""
+    events = [event for event, _ in await store.events(name, limit=1_000_000)]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    count = len(events) - 2
+    assert texts(events) == [str(n) for n in range(1, count + 1)]
+    assert await store.outbox(f"w-{name}", 1) == [(n, b"%d %d" % (n, n)) for n in range(1, count + 1)]
+    assert await store.consumed(f"w-{name}", 1) == count
+    assert (await store.load(name))[0] == fold_all(Snapshot(id=name), events)
+    return count
+
+
+async def test_whatever_was_acknowledged_outlives_a_kill(url: str, faults: int) -> None:
+    chance = random.Random(faults)
+    for _ in range(faults):
+        acknowledged = run_and_kill(url, chance.randint(0, 120))
+        async with Database.open(url) as database:
+            store = EventStore(database)
+            for name in SESSIONS:
+                if name in acknowledged:
+                    # One append per session may have been stored and its acknowledgement lost.
+                    assert acknowledged[name] <= await appended(store, name) <= acknowledged[name] + 1

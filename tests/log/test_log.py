@@ -1,0 +1,294 @@
+"""One change at a time, numbered without gaps, true only when stored, whoever stops waiting."""
+
+import asyncio
+import gc
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bullpen import clock
+from bullpen.domain.errors import Conflict, Invalid, NotFound
+from bullpen.domain.events import Draft, Error, SessionChanged, SessionEnd, WorkerExited, WorkerReady
+from bullpen.domain.ids import new_id
+from bullpen.domain.snapshot import Snapshot, fold_all
+from bullpen.log.log import AlreadyAnswered, Answer, Change, Consumed, OutboxLine, SessionLog
+from bullpen.store.append import StoredAnswer
+from bullpen.store.events import EventStore
+from support.stories import START, said, spawning, texts
+
+
+@pytest.fixture
+async def log(store: EventStore) -> SessionLog:
+    return await SessionLog.create(store, "s", [Draft(START)])
+
+
+async def stored(log: SessionLog, store: EventStore) -> Snapshot:
+    """The session as a new server would find it, checked to be the fold of every event."""
+    snapshot, head = await store.load(log.id)
+    events = [event for event, _ in await store.events(log.id, limit=1_000_000)]
+    assert [event.seq for event in events] == list(range(1, head + 1))
+    assert snapshot == fold_all(Snapshot(id=log.id), events)
+    return snapshot
+
+
+async def test_a_new_session_is_stored_before_anyone_has_it(store: EventStore) -> None:
+    log = await SessionLog.create(store, "s", [Draft(START), Draft(spawning(), "w", "shell")])
+    assert (log.id, log.head, log.snapshot.title) == ("s", 2, "A session")
+    assert await stored(log, store) == log.snapshot
+
+
+async def test_a_session_begins_with_its_start(store: EventStore) -> None:
+    for drafts in ([], [said("hello")]):
+        with pytest.raises(Invalid):
+            await SessionLog.create(store, "s", drafts)
+    with pytest.raises(NotFound):
+        await SessionLog.open(store, "s")
+
+
+async def test_a_change_gives_its_events_and_the_snapshot_after_them(log: SessionLog) -> None:
+    committed = await log.append([said("a"), said("b")])
+    assert [event.seq for event in committed.events] == [2, 3]
+    assert texts(committed.events) == ["a", "b"]
+    assert committed.snapshot is log.snapshot
+    assert log.head == 3
+
+
+async def test_a_decision_sees_what_every_earlier_one_did(log: SessionLog) -> None:
+    def rename(snapshot: Snapshot) -> Change:
+        return Change(drafts=[Draft(SessionChanged(title=f"{snapshot.title}!"))])
+
+    await asyncio.gather(*(log.change(rename) for _ in range(20)))
+    assert log.snapshot.title == "A session" + "!" * 20
+
+
+async def test_a_refusal_changes_nothing(log: SessionLog, store: EventStore) -> None:
+    def refuse(_: Snapshot) -> Change:
+        raise Conflict("not now")
+
+    with pytest.raises(Conflict, match="not now"):
+        await log.change(refuse)
+    assert (await stored(log, store)).last_seq == log.head == 1
+
+
+async def test_a_fact_against_the_tables_takes_its_whole_change_with_it(
+    log: SessionLog, store: EventStore
+) -> None:
+    await log.append([Draft(spawning(), "w", "shell")])
+    with pytest.raises(Conflict):
+        await log.append([said("fine"), Draft(WorkerExited(exit_code=0), "w", "shell")])
+    assert (await stored(log, store)) == log.snapshot
+    assert log.head == 2
+
+
+async def test_a_change_of_nothing_is_no_transaction(log: SessionLog, store: EventStore) -> None:
+    before = store.database.writer.transactions
+    committed = await log.change(lambda _: Change())
+    assert (committed.events, committed.outbox, committed.snapshot) == ((), (), log.snapshot)
+    assert store.database.writer.transactions == before
+
+
+async def test_lines_and_offsets_can_be_stored_without_an_event(log: SessionLog, store: EventStore) -> None:
+    await log.append([Draft(spawning(), "w", "shell")])
+    line = OutboxLine("w", 1, lambda n: b'{"id":%d}' % n)
+    committed = await log.append([], outbox=[line, line], consumed=Consumed("w", 1, 42))
+    assert committed.outbox == (1, 2)
+    assert await store.outbox("w", 1) == [(1, b'{"id":1}'), (2, b'{"id":2}')]
+    assert await store.consumed("w", 1) == 42
+    assert log.head == 2
+
+
+async def test_an_answer_is_rendered_from_the_snapshot_after_the_change(
+    log: SessionLog, store: EventStore
+) -> None:
+    answer = Answer("key", "hash", lambda snapshot: (200, snapshot.title.encode()))
+    change = Change(drafts=[Draft(SessionChanged(title="New"))], answer=answer)
+    await log.change(lambda _: change)
+    assert await store.answer("key") == StoredAnswer("key", "hash", 200, b"New")
+    with pytest.raises(AlreadyAnswered) as caught:
+        await log.change(lambda _: change)
+    assert caught.value.answer.body == b"New"
+    assert log.head == 2
+
+
+async def test_creating_twice_with_one_key_makes_one_session(store: EventStore) -> None:
+    answer = Answer("key", "hash", lambda snapshot: (201, snapshot.id.encode()))
+    made = await asyncio.gather(
+        *(SessionLog.create(store, name, [Draft(START)], answer) for name in "abc"), return_exceptions=True
+    )
+    assert sum(isinstance(each, SessionLog) for each in made) == 1
+    assert sum(isinstance(each, AlreadyAnswered) for each in made) == 2
+
+
+async def test_snapshot_and_head_move_only_when_the_events_are_stored(
+    log: SessionLog, store: EventStore
+) -> None:
+    seen: list[tuple[int, int]] = []
+
+    async def look(snapshot: Snapshot) -> None:
+        seen.append((snapshot.last_seq, (await store.load("s"))[1]))
+
+    looking: list[asyncio.Future[None]] = []
+    log.on_commit = lambda snapshot: looking.append(asyncio.ensure_future(look(snapshot)))
+    for n in range(10):
+        await log.append([said(str(n))])
+    await asyncio.gather(*looking)
+    assert len(seen) == 10
+    assert all(in_store >= told for told, in_store in seen)
+
+
+async def test_every_commit_is_told_once_in_order(log: SessionLog) -> None:
+    told: list[int] = []
+    log.on_commit = lambda snapshot: told.append(snapshot.last_seq)
+    await asyncio.gather(*(log.append([said(str(n))]) for n in range(30)))
+    assert told == list(range(2, 32))
+
+
+async def test_someone_told_who_breaks_does_not_stop_the_log(log: SessionLog) -> None:
+    def explode(_: Snapshot) -> None:
+        raise RuntimeError("watcher broke")
+
+    quiet = asyncio.get_running_loop()
+    broken: list[object] = []
+    quiet.set_exception_handler(lambda _loop, context: broken.append(context["exception"]))
+    log.on_commit = explode
+    await log.append([said("a")])
+    await log.append([said("b")])
+    assert log.head == 3
+    assert len(broken) == 2
+
+
+async def test_a_cancelled_caller_only_stops_waiting(log: SessionLog, store: EventStore) -> None:
+    task = asyncio.ensure_future(log.append([said("kept")]))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await log.append([said("after")])
+    assert texts([event for event, _ in await store.events("s")]) == ["kept", "after"]
+
+
+async def test_numbers_have_no_gap_whoever_is_cancelled(log: SessionLog, store: EventStore) -> None:
+    chance = random.Random(7)
+    acknowledged: list[str] = []
+
+    async def change(name: int) -> None:
+        for n in range(5):
+            text = f"{name}/{n}"
+            committed = await log.append([said(text)] * chance.randint(1, 3))
+            acknowledged.extend(texts(committed.events))
+
+    tasks = [asyncio.ensure_future(change(name)) for name in range(100)]
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        if chance.random() < 0.3:
+            chance.choice(tasks).cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await log.append([said("last")])
+    snapshot = await stored(log, store)
+    assert snapshot == log.snapshot
+    kept = texts([event for event, _ in await store.events("s", limit=10_000)])
+    assert len(set(acknowledged) - set(kept)) == 0
+    assert kept[-1] == "last"
+
+
+async def test_time_never_goes_back_within_a_session(
+    log: SessionLog, store: EventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock.now_ms()
+    for hours in (1, -1, -2, 0):
+        monkeypatch.setattr(clock, "now_ms", lambda at=now + hours * 3_600_000: at)
+        await log.append([said("tick")])
+    times = [event.timestamp for event, _ in await store.events("s")]
+    assert times == sorted(times)
+    assert times[-1] == now + 3_600_000
+
+
+async def test_what_an_agent_says_is_the_same_in_memory_and_in_the_store(
+    log: SessionLog, store: EventStore
+) -> None:
+    await log.append([Draft(spawning(), "w", "r\ud800le")])
+    committed = await log.append([said("nul \0, half \ud800, pair \ud83d\ude00", "w")])
+    ((event, _),) = await store.events("s", after=2)
+    assert event.fact == committed.events[0].fact == Error(message="nul \u2400, half \ufffd, pair 😀")
+    assert await stored(log, store) == log.snapshot
+
+
+async def test_an_opened_log_goes_on_where_the_last_one_stopped(store: EventStore) -> None:
+    first = await SessionLog.create(store, "s", [Draft(START)])
+    await first.append([said("one")])
+    snapshot = first.snapshot
+    del first
+    gc.collect()
+    second = await SessionLog.open(store, "s")
+    assert second.snapshot == snapshot
+    committed = await second.append([said("two")])
+    assert committed.events[0].seq == 3
+
+
+async def test_a_session_has_one_log_however_often_it_is_opened(log: SessionLog, store: EventStore) -> None:
+    assert await SessionLog.open(store, "s") is log
+    changes = [log.append([said("a")])]
+    changes += [(await SessionLog.open(store, "s")).append([said(str(n))]) for n in range(5)]
+    await asyncio.gather(*changes)
+    assert (await stored(log, store)).last_seq == 7
+
+
+async def test_a_log_dropped_in_mid_change_is_not_opened_beside_it(store: EventStore) -> None:
+    log = await SessionLog.create(store, "s", [Draft(START)])
+    task = asyncio.ensure_future(log.append([said("in flight")]))
+    await asyncio.sleep(0)
+    del log
+    again = await SessionLog.open(store, "s")
+    await again.append([said("after")])
+    await task
+    assert texts([event for event, _ in await store.events("s")]) == ["in flight", "after"]
+
+
+async def test_a_closed_log_takes_nothing_more(log: SessionLog, store: EventStore) -> None:
+    log.close()
+    with pytest.raises(NotFound):
+        await log.append([said("too late")])
+    assert (await SessionLog.open(store, "s")) is not log
+
+
+async def test_a_session_of_no_workers_and_many_ends_once(log: SessionLog) -> None:
+    end = Draft(SessionEnd(status="completed", reason="user_request"))
+    results = await asyncio.gather(*(log.append([end]) for _ in range(5)), return_exceptions=True)
+    assert sum(isinstance(each, Conflict) for each in results) == 4
+    assert log.head == 2
+
+
+steps = st.lists(
+    st.one_of(
+        st.builds(said, st.text(st.characters(exclude_categories=()), max_size=20)),
+        st.builds(lambda text: said(text, "w"), st.text(max_size=5)),
+        st.just(Draft(WorkerReady(pid=1), "w", "shell")),
+        st.just(Draft(WorkerExited(exit_code=1), "w", "shell")),
+        st.builds(lambda run: Draft(spawning(run), "w", "shell"), st.integers(1, 5)),
+        st.builds(lambda title: Draft(SessionChanged(title=title)), st.text(max_size=10)),
+        st.just(Draft(SessionEnd(status="cancelled", reason="user_request"))),
+    ),
+    max_size=4,
+)
+
+
+@given(changes=st.lists(steps, max_size=12))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_whatever_is_tried_the_store_holds_what_the_log_says(
+    store: EventStore, changes: list[list[Draft]]
+) -> None:
+    worker_id = new_id()
+    log = await SessionLog.create(store, new_id(), [Draft(START), Draft(spawning(), worker_id, "shell")])
+    accepted = 2
+    for drafts in changes:
+        mine = [Draft(each.fact, each.worker_id and worker_id, each.role) for each in drafts]
+        before = log.snapshot
+        try:
+            committed = await log.append(mine)
+        except Conflict:
+            assert log.snapshot is before
+        else:
+            accepted += len(committed.events)
+    assert log.head == accepted
+    assert await stored(log, store) == log.snapshot

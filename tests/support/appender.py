@@ -1,0 +1,43 @@
+"""Appends to four sessions as fast as it can and says what was acknowledged, until it is killed.
+
+Append n of a session is an event that says n, an outbox line that says n and a consumed offset of n, so
+that whoever looks afterwards can tell whether all three are there or none.
+"""
+
+import asyncio
+import os
+import sys
+
+from bullpen.domain.errors import NotFound
+from bullpen.domain.events import Draft
+from bullpen.log.log import Consumed, OutboxLine, SessionLog
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+from support.stories import START, said, spawning
+
+SESSIONS = ("a", "b", "c", "d")
+
+
+async def append_for_ever(store: EventStore, name: str) -> None:
+    try:
+        log = await SessionLog.open(store, name)
+    except NotFound:
+        log = await SessionLog.create(store, name, [Draft(START), Draft(spawning(), f"w-{name}", "shell")])
+    worker = f"w-{name}"
+    n = await store.consumed(worker, 1)
+    while True:
+        n += 1
+        line = OutboxLine(worker, 1, lambda number, n=n: b"%d %d" % (number, n))  # type: ignore[misc]
+        await log.append([said(str(n), worker)], outbox=[line], consumed=Consumed(worker, 1, n))
+        os.write(1, f"{name} {n}\n".encode())
+
+
+async def main(url: str) -> None:
+    async with Database.open(url) as database, asyncio.TaskGroup() as tasks:
+        store = EventStore(database)
+        for name in SESSIONS:
+            tasks.create_task(append_for_ever(store, name))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
