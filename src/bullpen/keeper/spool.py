@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ENTRY = struct.Struct("!QqHH")  # offset, unix time in ns, cols, rows (0, 0: the size is as before)
 SEGMENT = 4 << 20
+KEEP_ALL = 1 << 62
 ENTRY_GAP = 10_000_000  # ns between entries while output comes
 
 _AS_BEFORE = (0, 0)
@@ -34,13 +35,13 @@ class SpoolGone(LookupError):
 
 
 class SpoolWriter:
-    """One stream's segments; `retention` bytes are kept (None: until `drop_before`)."""
+    """One stream's segments, at most `retention` bytes of them, without those before `drop_before`."""
 
     def __init__(
         self,
         directory: int,
         segment: int = SEGMENT,
-        retention: int | None = None,
+        retention: int = KEEP_ALL,
         size: tuple[int, int] = (0, 0),
     ) -> None:
         self._directory = directory  # ours from now on
@@ -130,10 +131,8 @@ class SpoolWriter:
         self._next_entry = now + ENTRY_GAP
 
     def _trim(self) -> None:
-        floor = self.consumed
-        if self._retention is not None:
-            floor = max(floor, self.end - self._retention)
-        while len(self._starts) > 1 and self._starts[1] <= floor:
+        oldest = self._segment_end - self._retention  # when the segment now written is full
+        while len(self._starts) > 1 and (self._starts[1] <= self.consumed or self._starts[0] < oldest):
             for suffix in (".bin", ".idx"):
                 remove_file(_name(self._starts[0]) + suffix, self._directory)
             del self._starts[0]

@@ -1,0 +1,186 @@
+"""A child: one process with its input, its streams and its end, which is told after its last byte."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from functools import partial
+
+from . import spawn
+from .directories import open_directory, remove_tree
+from .input import Input
+from .spool import SpoolWriter
+from .stdio import Pipes, Terminal
+from .stream import RETRY, WINDOW, Stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .loop import Loop
+    from .spawn import Order
+
+PTY_RETENTION = 64 << 20
+ERR_RETENTION = 1 << 20
+ERR_SEGMENT = 256 << 10
+SILENCE = 0.01  # seconds without output after the exit
+LAST_WORDS = 20  # such spells, at most, for processes left behind that go on writing
+
+
+class Child:
+    """Runs until `reap`, drains until its streams have ended, and then has an `exit`."""
+
+    def __init__(
+        self,
+        order: Order,
+        stdio: Terminal | Pipes,
+        loop: Loop,
+        on_exit: Callable[[Child], None],
+    ) -> None:
+        self.worker = order.worker
+        self.run = order.run
+        self.nonce = order.nonce
+        self.pid = self.started = 0
+        self.streams: dict[str, Stream] = {}
+        self.input = Input(stdio.input, loop)
+        self.exit: dict[str, int | None] | None = None
+        self._stdio = stdio
+        self._status: int | None = None
+        self._loop = loop
+        self._on_exit = on_exit
+
+    @property
+    def running(self) -> bool:
+        return self._status is None
+
+    @property
+    def tty(self) -> str | None:
+        return self._stdio.name
+
+    @property
+    def ends(self) -> dict[str, int]:
+        return {name: stream.spool.end for name, stream in self.streams.items()}
+
+    def add_stream(self, name: str, spool: SpoolWriter, dirty: set[Stream]) -> None:
+        window = WINDOW if self.tty is None and name == "out" else None
+        key = (self.worker, self.run, name)
+        self.streams[name] = Stream(
+            key,
+            self._stdio.outputs[name],
+            spool,
+            loop=self._loop,
+            dirty=dirty,
+            on_end=self._settle,
+            window=window,
+        )
+
+    def start(self, order: Order) -> None:
+        self.pid = spawn.start(order, self._stdio.actions())
+        self._stdio.started()
+
+    def resize(self, cols: int, rows: int) -> None:
+        self._stdio.resize(cols, rows)
+        self.streams["out"].spool.resize(cols, rows)
+
+    def signal(self, number: int) -> None:
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            os.kill(self.pid, number)
+
+    def close_input(self) -> None:
+        if self.tty is None:
+            self.input.close_after_rest()
+
+    def consumed(self, offset: int) -> None:
+        if self.tty is None:
+            self.streams["out"].consumed(offset)
+
+    def reap(self, status: int) -> None:
+        self._status = status
+        self.input.close()
+        self._stdio.ended()
+        self._settle()
+        if self.exit is None:
+            self._wind_up(self.ends, LAST_WORDS)
+
+    def close(self) -> None:
+        """Let go of everything but the files."""
+        for stream in self.streams.values():
+            stream.close()
+            stream.spool.close()
+        self.input.close()
+
+    def describe(self) -> dict[str, Any]:
+        cols, rows = self._stdio.size
+        return {
+            "worker": self.worker,
+            "run": self.run,
+            "nonce": self.nonce,
+            "pid": self.pid,
+            "started": self.started,
+            "tty": self.tty,
+            "cols": cols,
+            "rows": rows,
+            "ends": self.ends,
+            "starts": {name: stream.spool.start for name, stream in self.streams.items()},
+            "writers": self.input.numbers,
+            "exit": self.exit,
+        }
+
+    def _settle(self) -> None:
+        """The exit is told when the process has been reaped and its last byte is in the spool."""
+        if self._status is None or not all(stream.ended for stream in self.streams.values()):
+            return
+        code = os.waitstatus_to_exitcode(self._status)
+        self.exit = {"code": None, "signal": -code} if code < 0 else {"code": code, "signal": None}
+        self._on_exit(self)
+
+    def _wind_up(self, ends_before: dict[str, int], spells: int) -> None:
+        """Do not wait for ever for processes left behind that hold the streams open."""
+        if self.exit is not None:
+            return
+        blocked = any(stream.blocked for stream in self.streams.values())
+        if blocked:
+            spells = LAST_WORDS
+        elif spells == 0 or self.ends == ends_before:
+            for stream in self.streams.values():
+                stream.drain()
+        self._loop.later(RETRY if blocked else SILENCE, partial(self._wind_up, self.ends, max(0, spells - 1)))
+
+
+def start_child(
+    order: Order, spools: int, loop: Loop, dirty: set[Stream], on_exit: Callable[[Child], None]
+) -> Child:
+    """A new child with new spools, or an OSError and nothing left behind."""
+    with ExitStack() as always, ExitStack() as undo:
+        worker = open_directory(spools, order.worker)
+        always.callback(os.close, worker)
+        run = open_directory(worker, str(order.run), fresh=True)
+        always.callback(os.close, run)
+        undo.callback(remove_tree, str(order.run), worker)
+        writers = {}
+        for name in ("out",) if order.tty else ("out", "err"):
+            writers[name] = _open_spool(name, run, order)
+            undo.callback(writers[name].close)
+        stdio = Terminal(*order.size) if order.tty else Pipes()
+        undo.callback(stdio.ended)
+        undo.callback(stdio.started)
+        child = Child(order, stdio, loop, on_exit)
+        undo.callback(child.close)
+        for name, writer in writers.items():
+            child.add_stream(name, writer, dirty)
+        child.start(order)
+        undo.pop_all()
+    child.started = spawn.start_time(child.pid)
+    return child
+
+
+def _open_spool(name: str, run: int, order: Order) -> SpoolWriter:
+    directory = open_directory(run, name, fresh=True)
+    if order.tty:
+        return SpoolWriter(directory, retention=PTY_RETENTION, size=order.size)
+    if name == "err":
+        return SpoolWriter(directory, segment=ERR_SEGMENT, retention=ERR_RETENTION)
+    return SpoolWriter(directory)

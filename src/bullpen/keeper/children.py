@@ -1,0 +1,107 @@
+"""All children of a keeper, by worker and run, until their exit is acknowledged."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+
+from .child import start_child
+from .directories import remove_tree
+from .loop import READABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .child import Child
+    from .loop import Loop
+    from .spawn import Order
+    from .stream import Stream
+
+
+class Children:
+    def __init__(self, spools: int, loop: Loop, on_exit: Callable[[Child], None]) -> None:
+        self._children: dict[tuple[str, int], Child] = {}
+        self._spools = spools
+        self._loop = loop
+        self._on_exit = on_exit
+        self._soft_files = _raise_file_limit()
+        self.dirty: set[Stream] = set()  # streams that have grown since the server was told
+        self._reap_on_signal()
+
+    def __iter__(self) -> Iterator[Child]:
+        return iter(self._children.values())
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    def spawn(self, order: Order) -> Child:
+        """A new child; for a nonce seen before, the child it made then."""
+        for child in self:
+            if child.nonce == order.nonce:
+                return child
+        order.limits.setdefault(resource.RLIMIT_NOFILE, self._soft_files)
+        child = start_child(order, self._spools, self._loop, self.dirty, self._exited)
+        self._children[order.worker, order.run] = child
+        return child
+
+    def find(self, worker: str, run: int) -> Child:
+        child = self._children.get((worker, run))
+        if child is None:
+            raise OSError(errno.ESRCH, f"there is no child {worker}/{run}")
+        return child
+
+    def running(self, worker: str, run: int) -> Child:
+        child = self.find(worker, run)
+        if not child.running:
+            raise OSError(errno.ESRCH, f"child {worker}/{run} has ended")
+        return child
+
+    def release(self, worker: str, run: int) -> None:
+        """The server knows how it ended."""
+        child = self.find(worker, run)
+        if child.exit is None:
+            raise OSError(errno.EBUSY, f"child {worker}/{run} has not ended")
+        child.close()
+        del self._children[worker, run]
+
+    def forget(self, worker: str) -> None:
+        """Remove what a worker's children said."""
+        if any(child.worker == worker and child.exit is None for child in self):
+            raise OSError(errno.EBUSY, f"a child of {worker} has not ended")
+        remove_tree(worker, self._spools)
+
+    def _exited(self, child: Child) -> None:
+        self.dirty.difference_update(child.streams.values())  # the exit says it all
+        self._on_exit(child)
+
+    def _reap_on_signal(self) -> None:
+        wakeups, alarm = os.pipe()
+        os.set_blocking(wakeups, False)
+        os.set_blocking(alarm, False)
+        signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+        def ready(_mask: int) -> None:
+            os.read(wakeups, 4096)
+            self._reap()
+
+        self._loop.watch(wakeups, READABLE, ready)
+
+    def _reap(self) -> None:
+        by_pid = {child.pid: child for child in self if child.running}
+        while by_pid:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            if pid in by_pid:
+                by_pid.pop(pid).reap(status)
+
+
+def _raise_file_limit() -> int:
+    """As many descriptors as allowed for the keeper; the old soft limit is for its children."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return soft

@@ -1,0 +1,101 @@
+"""The input of a child: what its writers write, each by its own numbers, whole, in order and only once."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import deque
+
+from .loop import WRITABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .loop import Loop
+
+MAX_WAITING = 8 << 20
+MAX_WRITERS = 1024
+
+
+class Gap(OSError):
+    """A number came before the one that should precede it."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__(errno.ERANGE, f"the last number taken is {last}")
+        self.last = last
+
+
+class Input:
+    def __init__(self, fd: int, loop: Loop) -> None:
+        self.numbers: dict[str, int] = {}  # last number of each writer, the one longest silent first
+        self._fd = fd
+        self._loop = loop
+        self._queue: deque[memoryview] = deque()
+        self._waiting = 0
+        self._closing = False
+        os.set_blocking(fd, False)
+
+    def take(self, writer: str, number: int, data: bytes) -> int:
+        """The last number of this writer, after this one was taken, or ignored as a repeat."""
+        last = self.numbers.get(writer, 0)
+        if number > last + 1:
+            raise Gap(last)
+        if number == last + 1:
+            self._put(data)
+            last = number
+        self._remember(writer, last)
+        return last
+
+    def close_after_rest(self) -> None:
+        self._closing = True
+        self._settle()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            self._queue.clear()
+            self._waiting = 0
+            self._loop.unwatch(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _remember(self, writer: str, number: int) -> None:
+        self.numbers.pop(writer, None)
+        self.numbers[writer] = number
+        if len(self.numbers) > MAX_WRITERS:
+            del self.numbers[next(iter(self.numbers))]
+
+    def _put(self, data: bytes) -> None:
+        if self._fd < 0 or self._closing:
+            raise OSError(errno.EPIPE, "its input is closed")
+        if self._waiting > MAX_WAITING:
+            raise OSError(errno.EAGAIN, f"{self._waiting} bytes wait for it already")
+        if data:
+            self._queue.append(memoryview(data))
+            self._waiting += len(data)
+            if len(self._queue) == 1:
+                self._write()
+
+    def _write(self, _mask: int = 0) -> None:
+        try:
+            written = os.write(self._fd, self._queue[0])
+        except BlockingIOError:
+            written = 0
+        except OSError:  # EPIPE: the child has closed its input and lives on
+            self.close()
+            return
+        self._waiting -= written
+        rest = self._queue.popleft()[written:]
+        if rest:
+            self._queue.appendleft(rest)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Wait for room exactly while something waits for it."""
+        if self._fd < 0:
+            return
+        if self._queue:
+            if not self._loop.watches(self._fd):
+                self._loop.watch(self._fd, WRITABLE, self._write)
+        elif self._closing:
+            self.close()
+        else:
+            self._loop.unwatch(self._fd)

@@ -1,0 +1,128 @@
+"""The link to the server: one connection at a time, read to its end before the next one is heard."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+
+from .frames import BadFrame, Decoder
+from .loop import READABLE, WRITABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .loop import Loop
+
+_CHUNK = 64 << 10
+_MAX_UNSENT = 1 << 20  # beyond it, a server that does not read is not listened to
+_GONE = select.EPOLLHUP | select.EPOLLERR
+_PEER = struct.Struct("3i")  # pid, uid, gid
+_PAUSE = 1.0
+
+
+class Listener:
+    """Accepts the next server when told to; those that come earlier wait in the backlog."""
+
+    def __init__(
+        self, listening: socket.socket, loop: Loop, on_connect: Callable[[socket.socket], None]
+    ) -> None:
+        self._socket = listening
+        self._loop = loop
+        self._on_connect = on_connect
+        listening.setblocking(False)
+
+    def open(self) -> None:
+        self._loop.watch(self._socket.fileno(), READABLE, self._accept)
+
+    def _accept(self, _mask: int) -> None:
+        try:
+            connection, _ = self._socket.accept()
+        except BlockingIOError:
+            return
+        except OSError:  # no descriptor is free, say
+            self._loop.unwatch(self._socket.fileno())
+            self._loop.later(_PAUSE, self.open)
+            return
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        if _PEER.unpack(peer)[1] != os.getuid():
+            connection.close()
+            return
+        self._loop.unwatch(self._socket.fileno())
+        self._on_connect(connection)
+
+
+class Connection:
+    """Frames from and to one server; its death ends the connection only after its last whole frame."""
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        loop: Loop,
+        on_frame: Callable[[int, dict[str, Any], bytes], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._socket = connected
+        self._loop = loop
+        self._on_frame = on_frame
+        self._on_end = on_end
+        self._decoder = Decoder()
+        self.unsent = bytearray()
+        self._broken = False  # nobody reads any more; what was sent to us still counts
+        connected.setblocking(False)
+        self._mask = READABLE
+        loop.watch(connected.fileno(), self._mask, self._ready)
+
+    def send(self, frame: bytes) -> None:
+        """Goes out with `flush`, so that a turn costs one system call however much it has to say."""
+        if not self._broken:
+            self.unsent += frame
+
+    def flush(self) -> None:
+        try:
+            while self.unsent:
+                del self.unsent[: self._socket.send(self.unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._break()
+        self._watch_what_matters()
+
+    def _ready(self, mask: int) -> None:
+        if mask & _GONE:
+            self._break()
+        if mask & (READABLE | _GONE):
+            self._receive()
+
+    def _receive(self) -> None:
+        try:
+            data = self._socket.recv(_CHUNK)
+            frames = self._decoder.feed(data)
+        except (BlockingIOError, ConnectionResetError):  # a reset hides nothing: the next read goes on
+            return
+        except BadFrame:
+            data, frames = b"", []
+        for frame in frames:
+            self._on_frame(*frame)
+        if not data:
+            self._close()
+
+    def _break(self) -> None:
+        self._broken = True
+        self.unsent.clear()
+        self._watch_what_matters()
+
+    def _watch_what_matters(self) -> None:
+        """Listen unless too much is unsent; wait for room while anything is."""
+        mask = (READABLE if len(self.unsent) <= _MAX_UNSENT else 0) | (WRITABLE if self.unsent else 0)
+        if mask != self._mask:
+            self._mask = mask
+            self._loop.change(self._socket.fileno(), mask)
+
+    def _close(self) -> None:
+        self._loop.unwatch(self._socket.fileno())
+        self._socket.close()
+        self._on_end()

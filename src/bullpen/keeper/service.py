@@ -1,0 +1,200 @@
+"""What a server may ask of the keeper and what it is told: answers, one notice at a time, and exits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+
+from .children import Children
+from .frames import VERSION, Tag, encode
+from .input import Gap
+from .link import Connection, Listener
+from .spawn import Order, window_size, worker_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+    from typing import Any
+
+    from .child import Child
+    from .loop import Loop
+    from .stream import Stream
+
+
+SPELL = 0.001  # seconds
+FLOOD_SPELL = 0.005
+
+
+class Service:
+    def __init__(self, name: str, listening: socket.socket, spools: int, patience: float, loop: Loop) -> None:
+        self._hello = {
+            "version": VERSION,
+            "keeper": name,
+            "pid": os.getpid(),
+            "boot": _boot_id(),
+            "started": time.time(),
+        }
+        self._patience = patience  # seconds without server and children until the end
+        self._loop = loop
+        self._children = Children(spools, loop, self._tell_exit)
+        self._listener = Listener(listening, loop, self._connected)
+        self._connection: Connection | None = None
+        self._server: Connection | None = None  # the same, once it has said hello
+        self._notice_seen = True
+        self._told: set[Stream] = set()  # streams the server was told of in this spell
+        self._held_back = 0  # how many of these have grown again
+        self._spell_end = 0.0
+        self._idle_since = time.monotonic()
+        self._requests: dict[int, Callable[[dict[str, Any], bytes], dict[str, Any]]] = {
+            Tag.SPAWN: self._spawn,
+            Tag.WRITE: self._write,
+            Tag.RESIZE: self._resize,
+            Tag.SIGNAL: self._signal,
+            Tag.CLOSE_INPUT: self._close_input,
+            Tag.STATUS: self._status,
+            Tag.CONSUMED: self._consumed,
+            Tag.ACK_EXIT: self._ack_exit,
+            Tag.FORGET: self._forget,
+        }
+        loop.after_turn = self._speak
+        self._await_server()
+
+    def _await_server(self) -> None:
+        self._connection = self._server = None
+        self._listener.open()
+        self._rest()
+
+    def _connected(self, connected: socket.socket) -> None:
+        self._connection = Connection(connected, self._loop, self._heard, self._await_server)
+
+    def _heard(self, tag: int, header: dict[str, Any], body: bytes) -> None:
+        assert self._connection is not None
+        if tag == Tag.HELLO:
+            self._greet(self._connection)
+        elif tag == Tag.SEEN:
+            self._notice_seen = True
+        else:
+            self._connection.send(encode(*self._answer(tag, header, body)))
+
+    def _greet(self, connection: Connection) -> None:
+        connection.send(encode(Tag.HELLO, self._hello))
+        self._server = connection
+        self._notice_seen = True
+        for child in self._children:
+            if child.exit is not None:
+                self._tell_exit(child)
+
+    def _answer(self, tag: int, header: dict[str, Any], body: bytes) -> tuple[int, dict[str, Any]]:
+        answer: dict[str, Any] = {"id": header.get("id")}
+        try:
+            return Tag.REPLY, answer | self._request(tag)(header, body)
+        except Gap as gap:
+            answer |= {"errno": gap.errno, "message": gap.strerror, "last": gap.last}
+        except OSError as error:
+            answer |= {"errno": error.errno, "message": error.strerror}
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            answer |= {"errno": errno.EINVAL, "message": f"{type(error).__name__}: {error}"}
+        return Tag.FAULT, answer
+
+    def _request(self, tag: int) -> Callable[[dict[str, Any], bytes], dict[str, Any]]:
+        if self._server is None:
+            raise OSError(errno.EPROTO, "a server says hello first")
+        request = self._requests.get(tag)
+        if request is None:
+            raise OSError(errno.ENOSYS, f"this keeper does not know tag {tag}")
+        return request
+
+    def _spawn(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        order = Order(header)
+        try:
+            child = self._children.spawn(order)
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename not in (None, order.argv[0]) else ""
+            raise OSError(error.errno, f"cannot start {order.argv[0]}: {error.strerror}{where}") from error
+        return {"pid": child.pid, "started": child.started, "tty": child.tty}
+
+    def _write(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
+        child = self._children.running(*_key(header))
+        return {"last": child.input.take(str(header["writer"]), header["n"], body)}
+
+    def _resize(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        self._children.running(*_key(header)).resize(*window_size(header))
+        return {}
+
+    def _signal(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        self._children.running(*_key(header)).signal(header["signal"])
+        return {}
+
+    def _close_input(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        self._children.running(*_key(header)).close_input()
+        return {}
+
+    def _status(self, _header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        return {"children": [child.describe() for child in self._children]}
+
+    def _consumed(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        self._children.find(*_key(header)).consumed(header["offset"])
+        return {}
+
+    def _ack_exit(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        self._children.release(*_key(header))
+        return {}
+
+    def _forget(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        self._children.forget(worker_name(header["worker"]))
+        return {}
+
+    def _tell_exit(self, child: Child) -> None:
+        if self._server is not None and child.exit is not None:
+            exit_ = {"worker": child.worker, "run": child.run, **child.exit, "ends": child.ends}
+            self._server.send(encode(Tag.EXIT, exit_))
+
+    def _speak(self) -> None:
+        """After each turn: what has grown, if the last notice was seen, and all that was answered."""
+        if self._connection is not None:
+            if self._notice_seen and len(self._children.dirty) > self._held_back:
+                self._tell_growth()
+            if self._connection.unsent:
+                self._connection.flush()
+
+    def _tell_growth(self) -> None:
+        """At once for a stream that was quiet; of one that goes on and on only once a spell."""
+        dirty, now = self._children.dirty, time.monotonic()
+        if now >= self._spell_end:
+            self._told.clear()
+            self._spell_end = now + (FLOOD_SPELL if self._loop.hot else SPELL)
+            self._loop.later(self._spell_end - now, self._end_spell)
+        elif dirty <= self._told:
+            self._held_back = len(dirty)
+            return
+        if self._server is not None:
+            self._told |= dirty
+            self._held_back = 0
+            self._notice_seen = False
+            ends = [[*stream.key, stream.spool.end] for stream in dirty]
+            self._server.send(encode(Tag.NOTICE, {"ends": ends}))
+            dirty.clear()
+
+    def _end_spell(self) -> None:
+        self._held_back = 0
+
+    def _rest(self) -> None:
+        """Without a server, end once there has been nothing to keep for a while."""
+        self._idle_since = time.monotonic()
+        self._loop.later(self._patience, self._end_if_idle)
+
+    def _end_if_idle(self) -> None:
+        idle = self._connection is None and not self._children
+        if idle and time.monotonic() - self._idle_since >= self._patience:
+            self._loop.stop()
+
+
+def _key(header: dict[str, Any]) -> tuple[str, int]:
+    return header["worker"], header["run"]
+
+
+def _boot_id() -> str:
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()

@@ -1,0 +1,112 @@
+"""A stream: one output of a child on its way to its spool, one read at a time."""
+
+from __future__ import annotations
+
+import os
+
+from .loop import READABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .loop import Loop
+    from .spool import SpoolWriter
+
+CHUNK = 64 << 10
+FLOOD = 2 << 10  # a read this long says that more is coming
+WINDOW = 128 << 20  # of stdout, unconsumed, until the child has to wait
+RETRY = 1.0  # seconds until a refused write to the spool is tried again
+_LAST_READS = 64  # of a chunk each: more than a pipe can hold
+_NO_LIMIT = 1 << 62
+
+
+class Stream:
+    def __init__(
+        self,
+        key: tuple[str, int, str],
+        fd: int,
+        spool: SpoolWriter,
+        *,
+        loop: Loop,
+        dirty: set[Stream],
+        on_end: Callable[[], None],
+        window: int | None,
+    ) -> None:
+        self.key = key  # worker, run, "out" or "err"
+        self.spool = spool
+        self._fd = fd
+        self._loop = loop
+        self._dirty = dirty  # streams the server is to be told about
+        self._on_end = on_end
+        self._window = self._limit = _NO_LIMIT if window is None else window
+        os.set_blocking(fd, False)
+        loop.watch(fd, READABLE, self.read)
+
+    @property
+    def ended(self) -> bool:
+        return self._fd < 0
+
+    @property
+    def blocked(self) -> bool:
+        """Not being read: the disk refuses, or too much is unconsumed."""
+        return bool(self.spool.waiting) or self.spool.end >= self._limit
+
+    def read(self, _mask: int = 0) -> bool:
+        """Take what is there, at most a chunk; False when there was nothing."""
+        try:
+            data = os.read(self._fd, CHUNK)
+        except BlockingIOError:
+            self._loop.cool(self._fd)
+            return False
+        except OSError:  # EIO: nobody has the terminal open any more
+            data = b""
+        if not data:
+            self.close()
+            return False
+        self._dirty.add(self)
+        try:
+            end = self.spool.append(data)
+        except OSError:
+            self._loop.unwatch(self._fd)
+            self._loop.later(RETRY, self._flush)
+            return True
+        if end >= self._limit:
+            self._loop.unwatch(self._fd)
+        elif len(data) >= FLOOD and self._fd not in self._loop.hot:
+            self._loop.heat(self._fd)
+        return True
+
+    def consumed(self, offset: int) -> None:
+        self.spool.drop_before(offset)
+        self._limit = self.spool.consumed + self._window
+        self._resume()
+
+    def drain(self) -> None:
+        """Take what the child has left in the kernel and close; when blocked, only as far as that goes."""
+        for _ in range(_LAST_READS):
+            if self.blocked:
+                return
+            if not self.read():
+                break
+        self.close()
+
+    def close(self) -> None:
+        if not self.ended:
+            self._loop.unwatch(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+            self._on_end()
+
+    def _flush(self) -> None:
+        self._dirty.add(self)
+        try:
+            self.spool.flush()
+        except OSError:
+            self._loop.later(RETRY, self._flush)
+        else:
+            self._resume()
+
+    def _resume(self) -> None:
+        if not (self.ended or self.blocked or self._loop.watches(self._fd)):
+            self._loop.watch(self._fd, READABLE, self.read)

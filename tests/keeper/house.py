@@ -1,0 +1,102 @@
+"""A home with real keepers and real children, and everything a server would be told about them."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from bullpen.keeper.client import Exit, Keeper, Keepers, Key, Spawned
+from bullpen.keeper.spool import SpoolReader
+
+PATIENCE = 20.0
+
+
+async def until(condition: Callable[[], object], what: str = "the condition") -> None:
+    """Waits for a fact, not for time."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                await asyncio.sleep(0.002)
+    except TimeoutError:
+        raise AssertionError(f"{what} did not come true in {PATIENCE} s") from None
+
+
+class House:
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.ends: dict[tuple[str, int, str], int] = {}
+        self.exits: dict[Key, Exit] = {}
+        self.lost: list[Key] = []
+        self.pids: set[int] = set()
+        self.keepers: Keepers
+        self._keeper_pids: set[int] = set()
+
+    @property
+    def keeper(self) -> Keeper:
+        assert self.keepers.current is not None
+        return self.keepers.current
+
+    @asynccontextmanager
+    async def server(self) -> AsyncIterator[Keepers]:
+        """Connected like a server, with nothing known from before."""
+        self.ends.clear()
+        self.exits.clear()
+        async with Keepers.open(self.home, self._output, self._exit, self.lost.extend) as self.keepers:
+            self._keeper_pids |= {keeper.pid for keeper in self.keepers._all}
+            yield self.keepers
+
+    async def spawn(
+        self, argv: str | list[str], worker: str = "w", run: int = 1, *, tty: bool = True, **how: Any
+    ) -> Spawned:
+        """A child that runs a line of shell, or any program."""
+        how = {"nonce": f"{worker}.{run}", "env": {"PATH": os.environ["PATH"]}, "cwd": "/", **how}
+        words = ["sh", "-c", argv] if isinstance(argv, str) else argv
+        spawned = await self.keepers.spawn(worker, run, argv=words, tty=tty, **how)
+        self.pids.add(spawned.pid)
+        self._keeper_pids.add(self.keeper.pid)
+        return spawned
+
+    async def python(self, source: str, worker: str = "w", run: int = 1, **how: Any) -> Spawned:
+        return await self.spawn([sys.executable, "-I", "-S", "-c", source], worker, run, **how)
+
+    async def exited(self, worker: str = "w", run: int = 1) -> Exit:
+        await until(lambda: (worker, run) in self.exits, f"the exit of {worker}/{run}")
+        return self.exits[worker, run]
+
+    async def says(self, text: bytes, worker: str = "w", run: int = 1, stream: str = "out") -> bytes:
+        """What a child has said once it has said `text`."""
+        await until(lambda: text in self.said(worker, run, stream), f"{text!r}")
+        return self.said(worker, run, stream)
+
+    def said(self, worker: str = "w", run: int = 1, stream: str = "out") -> bytes:
+        """All that is kept of what a child said."""
+        reader = self.reader(worker, run, stream)
+        pieces, offset = [], reader.start
+        while piece := reader.read(offset, 1 << 20):
+            pieces.append(piece)
+            offset += len(piece)
+        reader.close()
+        return b"".join(pieces)
+
+    def reader(self, worker: str = "w", run: int = 1, stream: str = "out") -> SpoolReader:
+        return SpoolReader(self.home / "spool" / worker / str(run) / stream)
+
+    def close(self) -> None:
+        """Ends what was started here and nothing else."""
+        for pid in self.pids:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        for pid in self._keeper_pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _output(self, worker: str, run: int, stream: str, end: int) -> None:
+        assert end > self.ends.get((worker, run, stream), -1), "a notice always brings something new"
+        self.ends[worker, run, stream] = end
+
+    def _exit(self, exit_: Exit) -> None:
+        self.exits[exit_.worker, exit_.run] = exit_
