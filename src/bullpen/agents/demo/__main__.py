@@ -1,0 +1,46 @@
+"""`bullpen-demo-agent`: speaks ACP on its standard input and output until its input ends."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from ... import __version__
+from .agent import DemoAgent
+from .link import Link
+from .memory import Memory
+from .wishes import HELP
+
+NAME = "bullpen-demo-agent"
+
+
+def main() -> int:
+    match sys.argv[1:]:
+        case []:
+            return asyncio.run(_serve())
+        case ["--version"]:
+            sys.stdout.write(f"{NAME} {__version__}\n")
+            return 0
+        case ["--help" | "-h"]:
+            sys.stdout.write(f"{NAME} speaks the Agent Client Protocol on stdin and stdout.\n\n{HELP}\n")
+            return 0
+        case _:
+            sys.stderr.write(f"{NAME} takes no arguments but --help and --version\n")
+            return 2
+
+
+async def _serve() -> int:
+    link = Link()
+    await DemoAgent(link, Memory(_state_directory())).serve()
+    return 0
+
+
+def _state_directory() -> Path:
+    if chosen := os.environ.get("DEMO_AGENT_STATE"):
+        return Path(chosen)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / NAME
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,308 @@
+"""The demo agent is a real ACP agent: everything a person may try first works without a model."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.agents.demo.wishes import HELP, VERBS, Wish, read_wishes
+from bullpen.wire.jsonrpc import Request
+from support.acp_client import AcpClient, Handler, Refused
+
+COMMAND = [sys.executable, "-m", "bullpen.agents.demo"]
+ALLOWED = {"outcome": {"outcome": "selected", "optionId": "once"}}
+ALWAYS = {"outcome": {"outcome": "selected", "optionId": "always"}}
+REJECTED = {"outcome": {"outcome": "selected", "optionId": "no"}}
+
+
+class Demo:
+    """Starts the agent in a workspace; its memory lies beside it and outlives the process."""
+
+    def __init__(self, directory: Path) -> None:
+        self.workspace = directory / "workspace"
+        self.workspace.mkdir()
+        self._env = {"DEMO_AGENT_STATE": str(directory / "state")}
+
+    def start(self) -> AbstractAsyncContextManager[AcpClient]:
+        return AcpClient.start(COMMAND, str(self.workspace), self._env)
+
+    @asynccontextmanager
+    async def session(self, offers: dict[str, Any] | None = None) -> AsyncIterator[AcpClient]:
+        async with self.start() as client:
+            await client.open(str(self.workspace), {} if offers is None else offers)
+            yield client
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Demo:
+    return Demo(tmp_path)
+
+
+async def test_it_answers_and_streams(demo: Demo) -> None:
+    async with demo.session() as client:
+        assert await client.prompt("good morning") == {"stopReason": "end_turn"}
+        assert "You said: good morning" in client.text()
+        assert len(client.updates("agent_message_chunk")) > 5
+        assert len({update["messageId"] for update in client.updates("agent_message_chunk")}) == 1
+        assert client.updates("usage_update")
+
+
+async def test_help_says_all_it_can_do(demo: Demo) -> None:
+    async with demo.session() as client:
+        await client.prompt("help")
+        assert client.text() == HELP
+    assert all(f"**{verb}**" in HELP for verb in set(VERBS.values()))
+
+
+async def test_it_thinks_and_works_through_a_plan(demo: Demo) -> None:
+    async with demo.session() as client:
+        await client.prompt("think, then plan")
+        assert client.text("agent_thought_chunk")
+        plans = [[entry["status"] for entry in update["entries"]] for update in client.updates("plan")]
+        assert plans[0] == ["in_progress", "pending", "pending"]
+        assert plans[-1] == ["completed"] * 3
+
+
+async def test_it_edits_a_file_itself_when_nobody_offers_to(demo: Demo) -> None:
+    async with demo.session() as client:
+        client.handlers["session/request_permission"] = lambda _: ALLOWED
+        await client.prompt("edit notes.md")
+        assert (demo.workspace / "notes.md").read_text() == "The demo agent was here (1).\n"
+        assert [update["status"] for update in client.updates("tool_call")] == ["pending"]
+        assert client.updates("tool_call_update")[-1]["status"] == "completed"
+
+
+async def test_it_edits_a_file_through_the_client_when_it_offers_to(demo: Demo) -> None:
+    written: dict[str, str] = {}
+
+    def read(params: dict[str, Any]) -> Any:
+        raise Refused(-32002, f"no {params['path']}")
+
+    async with demo.session({"fs": {"readTextFile": True, "writeTextFile": True}}) as client:
+        client.handlers["session/request_permission"] = lambda _: ALLOWED
+        client.handlers["fs/read_text_file"] = read
+        client.handlers["fs/write_text_file"] = lambda p: written.update({p["path"]: p["content"]})
+        await client.prompt("write sub/a.txt")
+    assert written == {str(demo.workspace / "sub" / "a.txt"): "The demo agent was here (1).\n"}
+    assert not (demo.workspace / "sub").exists()
+
+
+async def test_it_never_edits_outside_of_its_workspace(demo: Demo) -> None:
+    async with demo.session() as client:
+        await client.prompt("edit ../outside.txt")
+        assert "outside of my workspace" in client.text()
+        assert not client.updates("tool_call")
+
+
+async def test_it_runs_a_command_itself_when_nobody_offers_to(demo: Demo) -> None:
+    async with demo.session() as client:
+        client.handlers["session/request_permission"] = lambda _: ALLOWED
+        await client.prompt("run echo hello; exit 3")
+        ended = client.updates("tool_call_update")[-1]
+        assert ended["status"] == "failed"
+        assert "hello" in ended["content"][0]["content"]["text"]
+        assert "exit code 3" in client.text()
+
+
+async def test_it_runs_a_command_in_a_terminal_when_it_is_offered_one(demo: Demo) -> None:
+    asked: list[str] = []
+    answers = {
+        "terminal/create": {"terminalId": "t1"},
+        "terminal/wait_for_exit": {"exitCode": 0, "signal": None},
+        "terminal/output": {"output": "from the terminal", "truncated": False},
+        "terminal/release": {},
+    }
+
+    def answering(method: str) -> Handler:
+        def answer(_: dict[str, Any]) -> Any:
+            asked.append(method)
+            return answers[method]
+
+        return answer
+
+    async with demo.session({"terminal": True}) as client:
+        client.handlers["session/request_permission"] = lambda _: ALLOWED
+        client.handlers |= {method: answering(method) for method in answers}
+        await client.prompt("run `ls`")
+        assert asked == list(answers)
+        shown = [update.get("content") for update in client.updates("tool_call_update")]
+        assert [{"type": "terminal", "terminalId": "t1"}] in shown
+        assert "from the terminal" in str(shown[-1])
+
+
+async def test_a_permission_refused_is_respected_and_always_is_remembered(demo: Demo) -> None:
+    answers = iter([REJECTED, ALWAYS])
+    async with demo.session() as client:
+        client.handlers["session/request_permission"] = lambda _: next(answers)
+        await client.prompt("edit a.txt")
+        assert not (demo.workspace / "a.txt").exists()
+        await client.prompt("edit a.txt")
+        await client.prompt("edit a.txt")
+        assert (demo.workspace / "a.txt").read_text().count("demo agent") == 2
+
+
+@pytest.mark.parametrize(("mode", "edited"), [("auto", True), ("plan", False)])
+async def test_a_mode_says_how_far_it_goes(demo: Demo, mode: str, edited: bool) -> None:
+    async with demo.session() as client:
+        answer = await client.ask(
+            "session/set_config_option", {"sessionId": client.session_id, "configId": "mode", "value": mode}
+        )
+        assert answer["configOptions"][0]["currentValue"] == mode
+        assert client.updates("current_mode_update")[-1]["currentModeId"] == mode
+        await client.prompt("edit a.txt")
+        assert (demo.workspace / "a.txt").exists() == edited
+
+
+async def test_modes_can_be_set_the_old_way_and_nonsense_is_refused(demo: Demo) -> None:
+    async with demo.session() as client:
+        await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
+        assert client.updates("current_mode_update")[-1]["currentModeId"] == "auto"
+        with pytest.raises(Refused):
+            await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "warp"})
+
+
+async def test_it_asks_a_question_with_a_form(demo: Demo) -> None:
+    async with demo.session({"elicitation": {"form": {}}}) as client:
+        client.handlers["elicitation/create"] = lambda p: {
+            "action": "accept",
+            "content": {"name": p["requestedSchema"]["properties"]["name"]["title"]},
+        }
+        await client.prompt("question")
+        assert client.text() == "Hello Your name!"
+        client.handlers["elicitation/create"] = lambda _: {"action": "decline"}
+        await client.prompt("question")
+        assert client.text().endswith("keep it to yourself.")
+
+
+async def test_it_shows_a_picture(demo: Demo) -> None:
+    async with demo.session() as client:
+        await client.prompt("image")
+        assert client.updates("agent_message_chunk")[0]["content"]["mimeType"] == "image/png"
+
+
+async def test_a_slow_answer_can_be_cancelled(demo: Demo) -> None:
+    async with demo.session() as client:
+        n = client.send_prompt("slowly")
+        await client.until(lambda: client.text() or None)
+        client.cancel()
+        assert await client.answer(n) == {"stopReason": "cancelled"}
+        assert await client.prompt("hello again") == {"stopReason": "end_turn"}
+
+
+async def test_cancelling_at_once_is_answered_too(demo: Demo) -> None:
+    async with demo.session() as client:
+        n = client.send_prompt("slowly")
+        client.cancel()
+        assert await client.answer(n) == {"stopReason": "cancelled"}
+
+
+async def test_a_question_open_can_be_cancelled(demo: Demo) -> None:
+    async with demo.session() as client:
+        n = client.send_prompt("ask")
+        await client.until(lambda: [line for line in client.lines if isinstance(line, Request)] or None)
+        client.cancel()
+        assert await client.answer(n) == {"stopReason": "cancelled"}
+
+
+async def test_two_prompts_at_once_are_refused(demo: Demo) -> None:
+    async with demo.session() as client:
+        first = client.send_prompt("slowly")
+        with pytest.raises(Refused, match="one prompt at a time"):
+            await client.prompt("hello")
+        client.cancel()
+        assert await client.answer(first) == {"stopReason": "cancelled"}
+
+
+async def test_it_can_fail_refuse_and_crash(demo: Demo) -> None:
+    async with demo.session() as client:
+        with pytest.raises(Refused, match="asked me to fail"):
+            await client.prompt("fail")
+        assert await client.prompt("refuse") == {"stopReason": "refusal"}
+        client.send_prompt("crash")
+        assert await client.ended() == 3
+
+
+async def test_another_process_loads_what_was_said(demo: Demo) -> None:
+    async with demo.session() as client:
+        await client.prompt("good morning")
+        said, session_id = client.text(), client.session_id
+    async with demo.start() as client:
+        client.session_id = session_id
+        await client.open(str(demo.workspace), {}, how="session/load")
+        assert client.text("user_message_chunk") == "good morning"
+        assert client.text() == said
+
+
+async def test_another_process_resumes_without_repeating(demo: Demo) -> None:
+    async with demo.session() as client:
+        await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
+        await client.prompt("good morning")
+        session_id = client.session_id
+    async with demo.start() as client:
+        client.session_id = session_id
+        answer = await client.open(str(demo.workspace), {}, how="session/resume")
+        assert answer["modes"]["currentModeId"] == "auto"
+        assert client.text() == ""
+        assert await client.prompt("hello") == {"stopReason": "end_turn"}
+
+
+@pytest.mark.parametrize("id", ["nobody", "../../etc/passwd", ""])
+async def test_a_session_nobody_knows_is_not_found(demo: Demo, id: str) -> None:
+    async with demo.start() as client:
+        client.session_id = id
+        with pytest.raises(Refused) as refused:
+            await client.open(str(demo.workspace), {}, how="session/load")
+        assert refused.value.code == -32002
+
+
+async def test_it_survives_nonsense_and_ends_with_its_input(demo: Demo) -> None:
+    async with demo.session() as client:
+        client.write(b'nonsense\n{"id": 5}\n[]\n{"method": "session/cancel", "params": 3}\n')
+        with pytest.raises(Refused) as refused:
+            await client.ask("no/such_method", {})
+        assert refused.value.code == -32601
+        client.close_input()
+        assert await client.ended() == 0
+
+
+async def test_it_ends_with_its_input_in_the_middle_of_a_turn(demo: Demo) -> None:
+    async with demo.session() as client:
+        client.send_prompt("slowly")
+        await client.until(lambda: client.text() or None)
+        client.close_input()
+        assert await client.ended() == 0
+
+
+async def test_it_says_its_version() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, "--version", stdout=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.DEVNULL
+    )
+    said, _ = await process.communicate()
+    assert said.startswith(b"bullpen-demo-agent ")
+
+
+@pytest.mark.parametrize(
+    ("text", "wishes"),
+    [
+        ("", []),
+        ("good morning", []),
+        ("Help!", [Wish("help")]),
+        ("/help", [Wish("help")]),
+        (
+            "plan, edit notes.md and run date",
+            [Wish("plan"), Wish("edit", "notes.md"), Wish("run", "date")],
+        ),
+        ("edit `my file`", [Wish("edit", "my file")]),
+        ("please write src/x.py.", [Wish("edit", "src/x.py")]),
+        ("edit, then fail", [Wish("edit", "demo.txt"), Wish("fail")]),
+        ("run `ls -l` and then crash", [Wish("run", "ls -l")]),
+        ("run make test", [Wish("run", "make test")]),
+        ("run\nslowly", [Wish("run", "date"), Wish("slow")]),
+    ],
+)
+def test_wishes_are_read_from_simple_words(text: str, wishes: list[Wish]) -> None:
+    assert read_wishes(text) == wishes
