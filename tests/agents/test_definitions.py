@@ -1,0 +1,115 @@
+"""Definitions are data: ours are sound, the user's win, and a mistake is said with the nearest right word."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.agents.definitions import builtin, load
+from bullpen.domain.agents import AgentDefinition, Offer, Quirks, fill, read_definition
+from bullpen.domain.errors import Invalid
+
+MINIMAL: dict[str, Any] = {"id": "mine", "name": "Mine", "kind": "acp", "command": ["mine", "--acp"]}
+
+
+def test_the_built_in_agents_are_there() -> None:
+    assert set(builtin()) == {"claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen"}
+
+
+@pytest.mark.parametrize("definition", builtin().values(), ids=lambda definition: definition.id)
+def test_a_built_in_definition_says_how_to_install_and_start_it(definition: AgentDefinition) -> None:
+    assert definition.kind == "acp"
+    assert definition.install
+    assert definition.description
+    assert len(set(definition.pass_env)) == len(definition.pass_env)
+    assert set(definition.auth) <= set(definition.pass_env)
+    if definition.id != "demo":
+        assert definition.login_command
+        assert "{sessionId}" in definition.continue_command
+        assert "{prompt}" in definition.title_command
+
+
+def test_quirks_of_real_agents_are_data() -> None:
+    gemini, codex = builtin()["gemini"].quirks, builtin()["codex"].quirks
+    assert (gemini.missing_file, gemini.load_after) == ("empty", 60)
+    assert gemini.mode_text is not None
+    assert not codex.ends_on_eof
+    assert builtin()["opencode"].quirks == Quirks()
+
+
+def test_a_definition_needs_little() -> None:
+    definition = read_definition(MINIMAL, "request")
+    assert definition.command == ("mine", "--acp")
+    assert definition.offer == Offer(fs=True, terminal=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"comand": ["x"]}, "unknown setting comand; did you mean command?"),
+        ({"passenv": []}, "did you mean passEnv?"),
+        (
+            {"offer": {"terminals": True}},
+            "offer in request has an unknown setting terminals; did you mean terminal?",
+        ),
+        ({"quirks": {"loadafter": 5}}, "did you mean loadAfter?"),
+        ({"xyzzy": 1}, "known are auth, command,"),
+        ({"kind": "apc"}, "kind in request is apc; did you mean acp?"),
+        ({"kind": 7}, "request: "),
+        ({"command": []}, "an agent needs a command"),
+        ({"command": "mine --acp"}, "`$.command`"),
+        ({"command": ["a\0b"]}, "NUL"),
+        ({"name": " "}, "an agent needs a name"),
+        ({"id": "../up"}, "an id has letters"),
+        ({"env": {"A=B": "x"}}, "cannot be the name of a variable"),
+        ({"passEnv": [""]}, "cannot be the name of a variable"),
+        ({"env": {"A": 1}}, "`$.env"),
+        ({"quirks": {"modeText": "("}}, "not a regular expression"),
+        ({"quirks": {"modeText": "x"}}, "needs a group"),
+        ({"quirks": {"missingFile": "vanish"}}, "quirks.missingFile"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_the_nearest_word(
+    change: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        read_definition(MINIMAL | change, "request")
+    assert complaint in str(refused.value)
+
+
+@pytest.mark.parametrize("missing", ["name", "kind", "command"])
+def test_what_is_needed_and_not_there_is_named(missing: str) -> None:
+    with pytest.raises(Invalid, match=missing):
+        read_definition({key: value for key, value in MINIMAL.items() if key != missing}, "request")
+
+
+def test_the_users_own_are_added_and_win(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('name = "Mine"\nkind = "pty"\ncommand = ["mine"]\n')
+    (tmp_path / "gemini.toml").write_text('name = "My Gemini"\nkind = "acp"\ncommand = ["my-gemini"]\n')
+    loaded = load(tmp_path)
+    assert loaded.problems == []
+    assert loaded.definitions["mine"].kind == "pty"
+    assert loaded.definitions["gemini"].name == "My Gemini"
+    assert "claude" in loaded.definitions
+
+
+def test_a_broken_file_breaks_only_itself(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("name = ")
+    (tmp_path / "b.toml").write_text('name = "B"\nkind = "acp"\ncommand = ["b"]\ninstal = "x"\n')
+    (tmp_path / "c.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "d.toml").write_text('name = "D"\nkind = "acp"\ncommand = ["d"]\n')
+    loaded = load(tmp_path)
+    assert "d" in loaded.definitions
+    assert [problem.partition(" ")[0] for problem in loaded.problems] == [
+        str(tmp_path / name) for name in ("a.toml", "b.toml", "c.toml")
+    ]
+    assert "did you mean install?" in loaded.problems[1]
+
+
+def test_a_directory_that_is_not_there_is_an_empty_one(tmp_path: Path) -> None:
+    assert load(tmp_path / "nowhere").definitions == builtin()
+
+
+def test_a_command_is_filled_in_without_becoming_more_arguments() -> None:
+    filled = fill(["agent", "-p", "{prompt}", "--in={place}"], prompt="two words {place}", place="here; rm")
+    assert filled == ("agent", "-p", "two words {place}", "--in=here; rm")

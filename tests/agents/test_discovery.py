@@ -1,0 +1,71 @@
+"""Agents that are installed are found, the demo always is, and who is missing says how to get it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen.agents import discovery
+from bullpen.agents.definitions import builtin
+from bullpen.agents.discovery import default_agent, find_program, probe_version, start_command
+from bullpen.domain.errors import NotFound
+
+
+def install(directory: Path, name: str, script: str = "#!/bin/sh\n") -> Path:
+    program = directory / name
+    program.write_text(script)
+    program.chmod(0o755)
+    return program
+
+
+def test_an_installed_agent_is_found_with_its_whole_path(tmp_path: Path) -> None:
+    program = install(tmp_path, "gemini")
+    env = {"PATH": str(tmp_path)}
+    gemini = builtin()["gemini"]
+    assert find_program(gemini, env) == str(program)
+    assert start_command(gemini, env) == (str(program), "--acp")
+
+
+def test_who_is_not_installed_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="npm install -g @google/gemini-cli"):
+        start_command(builtin()["gemini"], {"PATH": str(tmp_path)})
+
+
+def test_a_file_that_cannot_be_run_is_not_an_agent(tmp_path: Path) -> None:
+    install(tmp_path, "gemini").chmod(0o644)
+    assert find_program(builtin()["gemini"], {"PATH": str(tmp_path)}) is None
+
+
+def test_the_demo_is_there_even_when_the_path_is_empty(tmp_path: Path) -> None:
+    command = start_command(builtin()["demo"], {"PATH": str(tmp_path)})
+    beside = str(Path(sys.executable).parent / "bullpen-demo-agent")
+    assert command in [(beside,), (sys.executable, "-m", "bullpen.agents.demo")]
+
+
+def test_the_default_is_the_first_that_is_installed_and_else_the_demo(tmp_path: Path) -> None:
+    env = {"PATH": str(tmp_path)}
+    assert default_agent(builtin(), env) == "demo"
+    install(tmp_path, "qwen")
+    assert default_agent(builtin(), env) == "qwen"
+    install(tmp_path, "codex-acp")
+    assert default_agent(builtin(), env) == "codex"
+    assert set(discovery.PREFERRED) | {"demo"} == set(builtin())
+
+
+async def test_a_version_is_what_a_program_says_first(tmp_path: Path) -> None:
+    program = install(tmp_path, "agent", "#!/bin/sh\necho 'agent 1.2.3'\necho more\n")
+    assert await probe_version([str(program)], {}) == "agent 1.2.3"
+
+
+@pytest.mark.parametrize("script", ["#!/bin/sh\nexit 1\n", "not a program"])
+async def test_a_program_without_a_version_has_none(tmp_path: Path, script: str) -> None:
+    assert await probe_version([str(install(tmp_path, "agent", script))], {}) is None
+    assert await probe_version([str(tmp_path / "nowhere")], {}) is None
+
+
+async def test_a_program_that_only_waits_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "PATIENCE", 0.2)
+    program = install(tmp_path, "agent", "#!/bin/sh\nexec sleep 1000\n")
+    assert await probe_version([str(program)], {"PATH": "/usr/bin:/bin"}) is None
