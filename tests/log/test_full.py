@@ -85,8 +85,8 @@ async def test_what_was_said_waits_for_room_and_is_stored_once_in_order(
     accepted = await exhaust(log, disk)
     heavy = ["y" * (2 * BALLAST) + str(n) for n in range(2)]  # more than the reserve can take
     waiting = [asyncio.ensure_future(log.append([said(text)], patient=True)) for text in heavy]
-    tried = store.database.writer.refusals
-    await until(lambda: store.database.writer.refusals > tried + 1)  # tried, and tried again
+    tried = store.database.writer.transactions.refused
+    await until(lambda: store.database.writer.transactions.refused > tried + 1)  # tried, and tried again
     assert not any(each.done() for each in waiting)
     disk.free()
     async with asyncio.timeout(30):
@@ -103,8 +103,8 @@ async def test_commands_do_not_queue_behind_what_waits(
     with pytest.raises(StorageFull):
         async with asyncio.timeout(10):
             await command
-    tried = store.database.writer.refusals
-    await until(lambda: store.database.writer.refusals > tried)
+    tried = store.database.writer.transactions.refused
+    await until(lambda: store.database.writer.transactions.refused > tried)
     with pytest.raises(StorageFull):
         await log.append([said("and another")])
     assert not patient.done()
@@ -119,8 +119,8 @@ async def test_a_cancelled_reader_does_not_take_its_lines_along(
     accepted = await exhaust(log, disk)
     text = "w" * (2 * BALLAST)
     patient = asyncio.ensure_future(log.append([said(text)], patient=True))
-    tried = store.database.writer.refusals
-    await until(lambda: store.database.writer.refusals > tried)
+    tried = store.database.writer.transactions.refused
+    await until(lambda: store.database.writer.transactions.refused > tried)
     patient.cancel()
     disk.free()
     await until(lambda: log.head == len(accepted) + 2)
@@ -157,8 +157,8 @@ async def test_a_server_can_start_on_a_full_disk(disk: Disk) -> None:
         assert await kept(store) == accepted
         log = await SessionLog.open(store, "s")
         waiting = asyncio.ensure_future(log.append([said("v" * (2 * BALLAST))], patient=True))
-        tried = database.writer.refusals
-        await until(lambda: database.writer.refusals > tried)
+        tried = database.writer.transactions.refused
+        await until(lambda: database.writer.transactions.refused > tried)
         disk.free()
         async with asyncio.timeout(30):
             await waiting
@@ -187,8 +187,8 @@ async def test_a_database_server_that_goes_away_is_waited_for() -> None:
             with pytest.raises(StorageFull, match="cannot be written now"):
                 await log.append([said("refused")])
             patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
-            tried = database.writer.refusals
-            await until(lambda: database.writer.refusals > tried)
+            tried = database.writer.transactions.refused
+            await until(lambda: database.writer.transactions.refused > tried)
             assert store.full
             cluster.start()
             async with asyncio.timeout(30):

@@ -83,10 +83,10 @@ async def test_a_fact_against_the_tables_takes_its_whole_change_with_it(
 
 
 async def test_a_change_of_nothing_is_no_transaction(log: SessionLog, store: EventStore) -> None:
-    before = store.database.writer.transactions
+    before = store.database.writer.transactions.committed
     committed = await log.change(lambda _: Change())
     assert (committed.events, committed.outbox, committed.snapshot) == ((), (), log.snapshot)
-    assert store.database.writer.transactions == before
+    assert store.database.writer.transactions.committed == before
 
 
 async def test_lines_and_offsets_can_be_stored_without_an_event(log: SessionLog, store: EventStore) -> None:

@@ -35,17 +35,17 @@ async def test_what_waits_is_committed_together(store: EventStore) -> None:
     writer = store.database.writer
     with held(store.database):
         await asyncio.sleep(0)
-        before = writer.transactions
+        before = writer.transactions.committed
         waiting = [store.commit(new_session(f"s{n}")) for n in range(200)]
     await asyncio.gather(*waiting)
-    assert writer.transactions - before == 2  # the held one, and all 200 others
+    assert writer.transactions.committed - before == 2  # the held one, and all 200 others
     assert (await Records(store.database).list_sessions()).total == 200
 
 
 async def test_a_group_is_one_statement_for_each_table(store: EventStore) -> None:
     statements: list[str] = []
 
-    @event.listens_for(store.database.writer.connection, "before_cursor_execute")
+    @event.listens_for(store.database.writer.transactions.connection, "before_cursor_execute")
     def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
         statements.append(statement.split("(", maxsplit=1)[0].strip())
 
@@ -59,18 +59,18 @@ async def test_a_group_is_one_statement_for_each_table(store: EventStore) -> Non
 
 
 async def test_a_lone_append_is_committed_at_once(store: EventStore) -> None:
-    before = store.database.writer.transactions
+    before = store.database.writer.transactions.committed
     await store.commit(new_session())
-    assert store.database.writer.transactions == before + 1
+    assert store.database.writer.transactions.committed == before + 1
 
 
 async def test_a_group_does_not_grow_without_limit(store: EventStore) -> None:
     with held(store.database):
         await asyncio.sleep(0)
-        before = store.database.writer.transactions
+        before = store.database.writer.transactions.committed
         waiting = [store.commit(new_session(f"s{n}")) for n in range(MAX_GROUP + 1)]
     await asyncio.gather(*waiting)
-    assert store.database.writer.transactions - before == 3
+    assert store.database.writer.transactions.committed - before == 3
 
 
 async def test_a_group_keeps_its_turn_among_other_writes(store: EventStore) -> None:

@@ -13,6 +13,7 @@ from ..domain.errors import StorageFull
 from ..store.append import Append
 from ..store.events import EventStore
 from ..store.outbox import Numbers
+from ..store.writer import NO_ROOM
 from .change import Committed
 
 RETRY_SECONDS = 0.5
@@ -51,7 +52,7 @@ class Turns:
         """Puts a change in line; `plan` is called when nothing before it is under way."""
         turn = Turn(plan, patient, self._loop.create_future())
         if self._stuck and not patient:
-            turn.fail(_no_room())
+            turn.fail(StorageFull(NO_ROOM))
         else:
             self._waiting.append(turn)
             self._go_on()
@@ -109,8 +110,4 @@ class Turns:
             if turn.patient:
                 self._waiting.append(turn)
             else:
-                turn.fail(_no_room())
-
-
-def _no_room() -> StorageFull:
-    return StorageFull("the disk is full; free some space and try again")
+                turn.fail(StorageFull(NO_ROOM))

@@ -13,9 +13,11 @@ from ..domain.errors import RemoteFault
 from . import schema
 from .ballast import SIZE, Ballast
 from .engine import READERS, file_of, parse_url, reading_engine, writing_engine
+from .room import Room
 from .statements import put
 from .tables import settings
-from .writer import Kind, Writer
+from .transactions import Kind, Transactions
+from .writer import Writer
 
 T = TypeVar("T")
 
@@ -31,7 +33,8 @@ class Database:
         self._reading = reading_engine(url)
         self._writing = writing_engine(url)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="bullpen-reader")
-        self.writer = Writer(self._writing, _Probe(), ballast)
+        transactions = Transactions(self._writing)
+        self.writer = Writer(transactions, Room(ballast, lambda: _probe(transactions)))
 
     @classmethod
     @asynccontextmanager
@@ -50,7 +53,7 @@ class Database:
     @property
     def full(self) -> bool:
         """Whether new commands are refused because the disk has no room."""
-        return self.writer.full
+        return self.writer.room.full
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` beside others on a connection that sees one moment and cannot write."""
@@ -81,14 +84,10 @@ class _Call:
         return [work(connection) for work in works]
 
 
-class _Probe:
-    """The smallest write there is, to see whether the disk takes one."""
-
-    together = False
-
-    def write(self, connection: Connection, items: Sequence[None]) -> Sequence[None]:
-        put(connection, settings, [{"key": "storage.probe", "value": "null"}])
-        return items
-
-
 _CALL: Kind = _Call()
+
+
+def _probe(transactions: Transactions) -> None:
+    """The smallest write there is, to see whether the disk takes one."""
+    row = {"key": "storage.probe", "value": "null"}
+    transactions.run(_CALL, [lambda connection: put(connection, settings, [row])])

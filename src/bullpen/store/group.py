@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from .answers import Answers
 from .append import Append
 from .outbox import Delivered, Lines, Numbers, remove_delivered
-from .projections import event_row, message_rows, project_sessions, project_workers
+from .projections import event_rows, message_rows, project_sessions, project_workers
 from .saved import snapshot_row
 from .statements import add, put, touch
 from .tables import consumed, events, messages, sessions, snapshots, workers
@@ -35,7 +35,8 @@ class Group:
                     answers.accept(item)
                     accepted.append(item)
             results.append(result)
-        _write_events(connection, accepted)
+        _write_events(connection, [append for append in accepted if append.entries])
+        _write_consumed(connection, accepted)
         lines.write(connection)
         answers.write(connection)
         remove_delivered(connection, (item for item in items if isinstance(item, Delivered)))
@@ -43,17 +44,13 @@ class Group:
 
 
 def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
-    changed = [append for append in appends if append.entries]
-    for table, rows in ((sessions, project_sessions(changed)), (workers, project_workers(changed))):
+    for table, rows in ((sessions, project_sessions(appends)), (workers, project_workers(appends))):
         put(connection, table, list(rows.whole.values()))
         touch(connection, table, list(rows.moved.values()))
-    add(
-        connection, events, [event_row(each.snapshot.id, entry) for each in changed for entry in each.entries]
-    )
-    add(connection, messages, list(chain.from_iterable(map(message_rows, changed))))
-    saved = {row["session_id"]: row for row in map(snapshot_row, changed) if row}
+    add(connection, events, list(chain.from_iterable(map(event_rows, appends))))
+    add(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
+    saved = {row["session_id"]: row for row in map(snapshot_row, appends) if row}
     put(connection, snapshots, list(saved.values()))
-    _write_consumed(connection, appends)
 
 
 def _write_consumed(connection: Connection, appends: Sequence[Append]) -> None:

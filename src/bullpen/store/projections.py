@@ -63,17 +63,19 @@ def project_workers(appends: Iterable[Append]) -> Projected:
     return rows
 
 
-def event_row(session_id: str, entry: Entry) -> Row:
-    event = entry.event
-    return {
-        "session_id": session_id,
-        "seq": event.seq,
-        "type": event.type,
-        "worker_id": event.worker_id,
-        "role": event.role,
-        "timestamp": event.timestamp,
-        "data": entry.data.decode(),
-    }
+def event_rows(append: Append) -> Iterator[Row]:
+    session_id = append.snapshot.id
+    for entry in append.entries:
+        event = entry.event
+        yield {
+            "session_id": session_id,
+            "seq": event.seq,
+            "type": event.type,
+            "worker_id": event.worker_id,
+            "role": event.role,
+            "timestamp": event.timestamp,
+            "data": entry.data.decode(),
+        }
 
 
 def message_rows(append: Append) -> Iterator[Row]:

@@ -5,11 +5,14 @@ Binding the columns of a row anew each time costs more than the insert itself.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from sqlalchemy import Connection, Dialect, Insert, Table, Update, bindparam
-from sqlalchemy.dialects import postgresql, sqlite
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import sqlite
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -66,7 +69,8 @@ def _update(_dialect: str, table: Table, _names: tuple[str, ...]) -> Update:
 
 
 def _upsert(dialect: str, table: Table, names: tuple[str, ...]) -> Insert:
-    insert = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    # Both have the same methods; only the one in use is loaded.
+    insert: sqlite.Insert = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
     changed = {name: insert.excluded[name] for name in names if not table.c[name].primary_key}
     keys = list(table.primary_key.columns)
     if not changed:

@@ -8,29 +8,16 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from threading import Condition, Thread
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
 
-from .. import clock
 from ..domain.errors import StorageFull
-from .ballast import Ballast
-from .engine import passes
-from .receipts import take_receipt, was_committed
+from .room import PROBE_SECONDS, Room
+from .transactions import Kind, Transactions
 
 MAX_GROUP = 1000
-PROBE_SECONDS = 0.5
-
-
-class Kind(Protocol):
-    """What the items of some jobs come to in the database."""
-
-    together: bool
-
-    def write(self, connection: Connection, items: Sequence[Any], /) -> Sequence[Any]:
-        """One result for each item; a result that is an exception belongs to its item alone."""
+NO_ROOM = "the disk is full; free some space and try again"
 
 
 class Job(Struct):
@@ -41,16 +28,11 @@ class Job(Struct):
 
 
 class Writer:
-    """Owns the writing connection. `full`: from a write the disk refused until there is room again."""
+    """Takes jobs from the event loop, hands back what became of them."""
 
-    def __init__(self, engine: Engine, probe: Kind, ballast: Ballast | None) -> None:
-        self.full = False
-        self.transactions = 0  # that were committed
-        self.refusals = 0  # by the disk or the server
-        self.connection = engine.connect()
-        self._probe = probe
-        self._ballast = ballast
-        self._next_probe = 0.0
+    def __init__(self, transactions: Transactions, room: Room) -> None:
+        self.transactions = transactions
+        self.room = room
         self._jobs: deque[Job] = deque()
         self._changed = Condition()
         self._closing = False
@@ -73,21 +55,22 @@ class Writer:
         with self._changed:
             self._closing = True
             self._changed.notify()
+        self.transactions.give_up()
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
         while jobs := self._take():
             self._settle(jobs)
-        self.connection.close()
+        self.transactions.connection.close()
 
     def _take(self) -> list[Job]:
         """The next jobs that belong together; none only when closing."""
         while True:
             with self._changed:
-                self._changed.wait_for(self._wanted, PROBE_SECONDS if self.full else None)
+                self._changed.wait_for(self._wanted, PROBE_SECONDS if self.room.full else None)
                 if self._jobs or self._closing:
                     return self._pop()
-            self._look_for_room()
+            self.room.look()
 
     def _wanted(self) -> bool:
         return bool(self._jobs) or self._closing
@@ -102,11 +85,10 @@ class Writer:
         return jobs
 
     def _settle(self, jobs: list[Job]) -> None:
-        self._look_for_room()
+        self.room.look()
         outcomes: list[tuple[Job, Any]] = []
-        if self.full:
-            refusal = StorageFull("the disk is full; free some space and try again")
-            outcomes = [(job, refusal) for job in jobs if not job.patient]
+        if self.room.full:
+            outcomes = [(job, StorageFull(NO_ROOM)) for job in jobs if not job.patient]
             jobs = [job for job in jobs if job.patient]
         if jobs:
             outcomes += zip(jobs, self._attempt(jobs), strict=True)
@@ -115,65 +97,13 @@ class Writer:
     def _attempt(self, jobs: list[Job]) -> Sequence[Any]:
         """The results of the jobs, together if that works, else of each by itself: none spoils another."""
         try:
-            return self._transact(jobs[0].kind, [job.item for job in jobs])
+            return self.transactions.run(jobs[0].kind, [job.item for job in jobs])
         except Exception as error:  # noqa: BLE001 (it is handed to whoever awaits the job)
             if len(jobs) > 1:
                 return [result for job in jobs for result in self._attempt([job])]
-            if isinstance(error, StorageFull) and self._make_room() and jobs[0].patient:
+            if isinstance(error, StorageFull) and self.room.ran_out() and jobs[0].patient:
                 return self._attempt(jobs)
             return [error]
-
-    def _transact(self, kind: Kind, items: Sequence[Any]) -> Sequence[Any]:
-        receipt = None
-        try:
-            with self.connection.begin():
-                results = kind.write(self.connection, items)
-                receipt = take_receipt(self.connection)
-        except DBAPIError as error:
-            if not passes(error):
-                raise
-            if receipt is None or not self._redeem(receipt):
-                self.refusals += 1
-                raise StorageFull(f"the database cannot be written now: {error.orig}") from error
-        self.transactions += 1
-        return results
-
-    def _redeem(self, receipt: str) -> bool:
-        """Learns what became of a commit; nothing else may be written before that is known."""
-        self.full = True
-        while True:
-            try:
-                with self.connection.begin():
-                    outcome = was_committed(self.connection, receipt)
-            except DBAPIError as error:
-                if not passes(error):
-                    raise
-                outcome = None
-            if outcome is not None:
-                return outcome
-            with self._changed:
-                if self._changed.wait_for(lambda: self._closing, PROBE_SECONDS):
-                    return False
-
-    def _make_room(self) -> bool:
-        """From now on the disk counts as full; True when the reserve has just been given back."""
-        first, self.full = not self.full, True
-        self._next_probe = clock.monotonic() + PROBE_SECONDS
-        if self._ballast:
-            self._ballast.drop()
-        return first and self._ballast is not None
-
-    def _look_for_room(self) -> None:
-        if not self.full or clock.monotonic() < self._next_probe:
-            return
-        self._next_probe = clock.monotonic() + PROBE_SECONDS
-        if self._ballast and not self._ballast.restore():
-            return
-        try:
-            self._transact(self._probe, [None])
-        except (StorageFull, DBAPIError):
-            return  # it is looked for again soon
-        self.full = False
 
 
 def _deliver(outcomes: list[tuple[Job, Any]]) -> None:
