@@ -194,7 +194,9 @@ async def test_a_database_server_that_goes_away_is_waited_for() -> None:
             async with asyncio.timeout(30):
                 await patient
             await until(lambda: not store.full)
-            await log.append([said("after")])
+            cluster.stop()
+            cluster.start()
+            await log.append([said("after")])  # nobody had noticed, and nobody is refused
             assert await kept(store) == ["patient", "after"]
     finally:
         cluster.remove()

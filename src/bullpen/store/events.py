@@ -17,7 +17,8 @@ from .group import Group
 from .outbox import Delivered, Numbers, read_lines
 from .projections import read_entry, read_wire
 from .purge import finish_purges, purge
-from .saved import read_snapshot
+from .saved import EVERY, read_snapshot, saved_row
+from .statements import put
 from .tables import consumed, events, messages, purges, sessions, snapshots
 
 PAGE = 1000
@@ -67,7 +68,10 @@ class EventStore:
 
     async def load(self, session_id: str) -> tuple[Snapshot, int]:
         """The session as it is, and the number of its last event."""
-        snapshot = await self.database.read(lambda c: _load(c, session_id))
+        snapshot, folded = await self.database.read(lambda c: _load(c, session_id))
+        if folded > EVERY:
+            with suppress(StorageFull):  # it only saves the next one some time
+                await self.database.write(lambda c: put(c, snapshots, [saved_row(snapshot)]))
         return snapshot, snapshot.last_seq
 
     async def messages(
@@ -132,7 +136,8 @@ def _read_wires(connection: Connection, query: Select[Any], most_bytes: int | No
     return wires
 
 
-def _load(connection: Connection, session_id: str) -> Snapshot:
+def _load(connection: Connection, session_id: str) -> tuple[Snapshot, int]:
+    """The session, and how many events had to be folded for it."""
     found = connection.execute(
         select(sessions.c.id, snapshots.c.schema, snapshots.c.body)
         .outerjoin(snapshots, snapshots.c.session_id == sessions.c.id)
@@ -140,8 +145,10 @@ def _load(connection: Connection, session_id: str) -> Snapshot:
     ).one_or_none()
     if found is None:
         raise NotFound(f"no session {session_id}")
-    snapshot = read_snapshot(found.schema, found.body) if found.body is not None else None
-    return _fold_rest(connection, snapshot or Snapshot(id=session_id))
+    start = read_snapshot(found.schema, found.body) if found.body is not None else None
+    start = start or Snapshot(id=session_id)
+    snapshot = _fold_rest(connection, start)
+    return snapshot, snapshot.last_seq - start.last_seq
 
 
 def _fold_rest(connection: Connection, snapshot: Snapshot) -> Snapshot:

@@ -9,7 +9,7 @@ from .answers import Answers
 from .append import Append
 from .outbox import Delivered, Lines, Numbers, remove_delivered
 from .projections import event_rows, message_rows, project_sessions, project_workers
-from .saved import snapshot_row
+from .saved import due_row
 from .statements import add, put, touch
 from .tables import consumed, events, messages, sessions, snapshots, workers
 
@@ -49,7 +49,7 @@ def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
         touch(connection, table, list(rows.moved.values()))
     add(connection, events, list(chain.from_iterable(map(event_rows, appends))))
     add(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
-    saved = {row["session_id"]: row for row in map(snapshot_row, appends) if row}
+    saved = {row["session_id"]: row for row in map(due_row, appends) if row}
     put(connection, snapshots, list(saved.values()))
 
 

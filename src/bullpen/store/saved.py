@@ -14,13 +14,17 @@ SCHEMA = 1
 _decoder = msgspec.json.Decoder(Snapshot)
 
 
-def snapshot_row(append: Append) -> Row | None:
-    """The snapshot to save: one each time the numbers cross a multiple of EVERY."""
+def due_row(append: Append) -> Row | None:
+    """The snapshot to save with an append: one each time the numbers cross a multiple of EVERY."""
     last = append.snapshot.last_seq
     if last // EVERY == (last - len(append.entries)) // EVERY:
         return None
-    body = msgspec.json.encode(append.snapshot)
-    return {"session_id": append.snapshot.id, "seq": last, "schema": SCHEMA, "body": body}
+    return saved_row(append.snapshot)
+
+
+def saved_row(snapshot: Snapshot) -> Row:
+    body = msgspec.json.encode(snapshot)
+    return {"session_id": snapshot.id, "seq": snapshot.last_seq, "schema": SCHEMA, "body": body}
 
 
 def read_snapshot(schema: int, body: bytes) -> Snapshot | None:

@@ -32,7 +32,7 @@ class Transactions:
         self.refused = 0  # by the disk, or by a server out of reach
         self._given_up = Event()
 
-    def run(self, kind: Kind, items: Sequence[Any]) -> Sequence[Any]:
+    def run(self, kind: Kind, items: Sequence[Any], again: bool = True) -> Sequence[Any]:
         """Writes the items and commits. StorageFull: nothing was stored, and it may work later."""
         receipt = None
         try:
@@ -42,6 +42,9 @@ class Transactions:
         except DBAPIError as error:
             if not passes(error):
                 raise
+            if receipt is None and error.connection_invalidated and again:
+                # The server was restarted while nothing was written; a new connection may do.
+                return self.run(kind, items, again=False)
             if receipt is None or not self._redeem(receipt):
                 self.refused += 1
                 raise StorageFull(f"the database cannot be written now: {error.orig}") from error
