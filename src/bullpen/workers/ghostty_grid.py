@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from .ghostty_library import Library, check
 
+BLANK = 0  # a cell that nothing was written to since it was cleared
+
 
 class Row(NamedTuple):
     wraps: bool  # goes on in the next row without a line end
@@ -28,6 +30,10 @@ class Grid:
         self._library, self._ffi, self._lib = library, library.ffi, library.lib
         self._terminal = terminal
         self._cols = cols
+        self._cell_out = self._ffi.new("GhosttyCell*")
+        # By the cell's whole value: a screen has many cells and few different ones.
+        self._has_link: dict[int, bool] = {}
+        self._colors: dict[int, bytes] = {BLANK: b""}
 
     def row(self, y: int) -> Row:
         raw, flag = self._ffi.new("GhosttyRow*"), self._ffi.new("bool*")
@@ -62,6 +68,10 @@ class Grid:
         """The coloured stretches of a row without text, each with its SGR parameters."""
         return _spans(self._background(ref) for ref in self._refs(y))
 
+    def written(self, y: int) -> list[Span]:
+        """The stretches of a row that are not blank."""
+        return _spans(b"" if self._cell(ref) == BLANK else b"written" for ref in self._refs(y))
+
     def link(self, x: int, y: int) -> bytes:
         """The URI of one cell, or nothing."""
         return self._link(self.ref(x, y))
@@ -93,8 +103,12 @@ class Grid:
             yield ref
 
     def _link(self, ref: Any) -> bytes:
-        if not self._value(self._cell(ref), "HAS_HYPERLINK", "bool"):
-            return b""
+        cell = self._cell(ref)
+        if cell not in self._has_link:
+            self._has_link[cell] = bool(self._value(cell, "HAS_HYPERLINK", "bool"))
+        return self._uri(ref) if self._has_link[cell] else b""
+
+    def _uri(self, ref: Any) -> bytes:
         length = self._ffi.new("size_t*")
         self._lib.ghostty_grid_ref_hyperlink_uri(ref, self._ffi.NULL, 0, length)
         uri = self._ffi.new("uint8_t[]", max(length[0], 1))
@@ -103,6 +117,11 @@ class Grid:
 
     def _background(self, ref: Any) -> bytes:
         cell = self._cell(ref)
+        if cell not in self._colors:
+            self._colors[cell] = self._color(cell)
+        return self._colors[cell]
+
+    def _color(self, cell: int) -> bytes:
         tag = self._value(cell, "CONTENT_TAG", "GhosttyCellContentTag")
         if tag == self._lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
             return b"48;5;%d" % self._value(cell, "COLOR_PALETTE", "GhosttyColorPaletteIndex")
@@ -111,12 +130,11 @@ class Grid:
             return b"48;2;%d;%d;%d" % (rgb.r, rgb.g, rgb.b)
         return b""
 
-    def _cell(self, ref: Any) -> Any:
-        cell = self._ffi.new("GhosttyCell*")
-        check(self._lib.ghostty_grid_ref_cell(ref, cell), "cell")
-        return cell[0]
+    def _cell(self, ref: Any) -> int:
+        check(self._lib.ghostty_grid_ref_cell(ref, self._cell_out), "cell")
+        return int(self._cell_out[0])
 
-    def _value(self, cell: Any, name: str, ctype: str) -> Any:
+    def _value(self, cell: int, name: str, ctype: str) -> Any:
         out = self._ffi.new(f"{ctype}*")
         check(self._lib.ghostty_cell_get(cell, getattr(self._lib, f"GHOSTTY_CELL_DATA_{name}"), out), name)
         return out[0]

@@ -1,0 +1,241 @@
+"""The emulated screen of one run of one terminal, made from its recording and never more than a cache of it.
+
+Everything here blocks: it belongs in a thread, and only one thread at a time may use one screen, since
+feeding and formatting a Ghostty terminal at once crashes it.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Protocol
+
+from .ghostty import Cursor, GhosttyError, Terminal
+from .screen_emulation import Emulation, History, Reply
+from .screen_plain import PlainRun, forgets, is_plain, lines_to_forget
+from .screen_queries import LOOK_BACK, may_ask
+from .screen_saved import Place, SavedScreens
+
+__all__ = ["LOOK_BACK", "History", "Place", "Reply", "Screen", "Source", "may_ask"]
+
+BLOCK = 256 << 10  # bytes fed at once
+SKIP_FROM = 2 << 20  # bytes still to be fed that are worth a look for plain text
+RUN_MAX_BYTES = 4 << 20  # of plain text held back, when its lines are long
+SAVE_EVERY = 4 << 20  # bytes
+REPLIES_MAX_BYTES = 64 << 10  # in one advance; a program that asks for more gets no more
+
+
+class Source(Protocol):
+    """The recorded bytes of a run, by absolute offset."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+    def read(self, offset: int, limit: int) -> bytes:
+        """Empty at the end; raises LookupError when `offset` lies before `start`."""
+
+    def sizes(self, after: int) -> Iterable[tuple[int, int, int]]:
+        """Every (offset, cols, rows) recorded at or after an offset, in order; valid from that byte on."""
+
+
+Watch = Callable[[], AbstractContextManager[object]]
+
+
+class Screen:
+    """Comes into memory with its first use, from the newest saved screen or from the recording."""
+
+    def __init__(
+        self,
+        source: Source,
+        directory: Path,
+        cols: int,
+        rows: int,
+        *,
+        answered: int = 0,
+        watch: Watch = nullcontext,
+    ) -> None:
+        """`cols` and `rows`: what the run began with. `answered`: the number of the last reply its program
+        was given, for when the recording no longer tells. `watch`: entered while the library is in use."""
+        self._source = source
+        self._saved = SavedScreens(directory)
+        self._first_size = (cols, rows)
+        self._answered = answered
+        self._watch = watch
+        self._lane = threading.Lock()
+        self._emulation: Emulation | None = None
+        self._saved_at = 0
+
+    def advance(self, to: int, answer_from: int = 0) -> list[Reply]:
+        """Feeds the recording up to an offset; returns the replies to what was asked on the way.
+
+        Those to questions before `answer_from` come without bytes: they would be typed too late.
+        """
+        with self._in_use() as emulation:
+            replies = _Replies(answer_from)
+            for offset, cols, rows in self._sizes_to_come(emulation, to):
+                self._feed(emulation, offset, replies)
+                replies.add(emulation.place.offset, emulation.resize(cols, rows))
+            self._feed(emulation, to, replies)
+            if emulation.place.offset - self._saved_at >= SAVE_EVERY:
+                self._save(emulation)
+            return replies.all
+
+    def history(self) -> History:
+        """What a viewer's fresh terminal must be fed; nothing in it asks the viewer anything."""
+        with self._in_use() as emulation:
+            return emulation.history()
+
+    def save(self) -> bool:
+        """Whether the screen is in a file now; it cannot be inside of a sequence of many megabytes."""
+        with self._in_use() as emulation:
+            return self._save(emulation)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it takes memory."""
+        return self._emulation is not None
+
+    def rest(self) -> None:
+        """Saves the screen and gives its memory back until it is used again."""
+        if self._emulation is None:
+            return
+        with self._in_use() as emulation:
+            self._save(emulation)
+            emulation.terminal.close()
+            self._emulation = None
+
+    @property
+    def place(self) -> Place:
+        """Where the screen is, or would begin; does not load the library."""
+        if self._emulation is not None:
+            return self._emulation.place
+        newest = next(self._saved.newest_first(self._source.end), None)
+        place = newest[0] if newest else Place(0)
+        if place.offset >= self._source.start:
+            return place
+        return Place(self._source.start, max(place.replies, self._answered))
+
+    def text(self) -> str:
+        """What is shown."""
+        with self._in_use() as emulation:
+            return emulation.terminal.text()
+
+    def contents(self) -> str:
+        """What is shown and the scrollback above it."""
+        with self._in_use() as emulation:
+            return emulation.terminal.contents()
+
+    @property
+    def cursor(self) -> Cursor:
+        with self._in_use() as emulation:
+            return emulation.terminal.cursor
+
+    @property
+    def title(self) -> str:
+        with self._in_use() as emulation:
+            return emulation.terminal.title.decode(errors="replace")
+
+    def mode(self, number: int, *, ansi: bool = False) -> bool:
+        with self._in_use() as emulation:
+            return emulation.terminal.mode(number, ansi=ansi)
+
+    @contextmanager
+    def _in_use(self) -> Iterator[Emulation]:
+        if not self._lane.acquire(blocking=False):
+            raise AssertionError("two threads use one screen at once")
+        try:
+            with self._watch():
+                if self._emulation is None:
+                    self._emulation = self._restore() or Emulation.blank(*self._first_size)
+                if self._emulation.place.offset < self._source.start:
+                    self._cross_hole(self._emulation)
+                yield self._emulation
+        finally:
+            self._lane.release()
+
+    # Coming into memory
+
+    def _restore(self) -> Emulation | None:
+        for place, encoded in self._saved.newest_first(self._source.end):
+            with suppress(GhosttyError):  # written by another version, perhaps
+                emulation = Emulation(Terminal.decode(encoded), place)
+                self._saved_at = place.offset
+                return emulation
+        return None
+
+    # Going on
+
+    def _sizes_to_come(self, emulation: Emulation, to: int) -> Iterator[tuple[int, int, int]]:
+        at, applied = emulation.place.offset, emulation.place.resizes
+        for offset, cols, rows in self._source.sizes(at):
+            if offset > to:
+                return
+            if offset == at and applied:
+                applied -= 1
+            elif offset >= emulation.place.offset:  # not inside of a hole that was crossed meanwhile
+                yield offset, cols, rows
+
+    def _feed(self, emulation: Emulation, to: int, replies: "_Replies") -> None:
+        while (offset := emulation.place.offset) < to:
+            try:
+                if to - offset >= SKIP_FROM and forgets(emulation.terminal):
+                    self._feed_plain(emulation, to)
+                if not self._feed_block(emulation, to, replies):
+                    return
+            except LookupError:
+                self._cross_hole(emulation)
+
+    def _feed_block(self, emulation: Emulation, to: int, replies: "_Replies") -> bool:
+        offset = emulation.place.offset
+        stop = replies.answer_from if offset < replies.answer_from < to else to
+        block = self._source.read(offset, min(BLOCK, stop - offset))
+        replies.add(offset, emulation.feed(block, len(block)))
+        return bool(block)
+
+    def _feed_plain(self, emulation: Emulation, to: int) -> None:
+        """Feeds a stretch of plain text, or no more than its end when that leaves the same screen."""
+        run, begin = PlainRun(lines_to_forget(emulation.terminal)), emulation.place.offset
+        offset = begin
+        while offset < to and run.size < RUN_MAX_BYTES:
+            block = self._source.read(offset, min(BLOCK, to - offset))
+            if not block or not is_plain(block):
+                break
+            run.add(block)
+            offset += len(block)
+        emulation.feed(run.text(), offset - begin)
+
+    def _cross_hole(self, emulation: Emulation) -> None:
+        """The recording no longer has what comes next: goes on with the oldest that it has."""
+        start, size = self._source.start, (emulation.terminal.cols, emulation.terminal.rows)
+        for offset, cols, rows in self._source.sizes(emulation.place.offset):
+            if offset >= start:
+                break
+            size = (cols, rows)
+        emulation.leap(start, *size, self._answered)
+
+    def _save(self, emulation: Emulation) -> bool:
+        # Without room on the disk or inside of an endless sequence there is simply no newer saved screen.
+        with suppress(GhosttyError, OSError):
+            self._saved.write(emulation.place, emulation.terminal.encode())
+            self._saved_at = emulation.place.offset
+            return True
+        return False
+
+
+class _Replies:
+    """What one advance has to say to the program."""
+
+    def __init__(self, answer_from: int) -> None:
+        self.answer_from = answer_from
+        self.all: list[Reply] = []
+        self._size = 0
+
+    def add(self, offset: int, replies: list[Reply]) -> None:
+        """`offset`: where the bytes that asked for them began."""
+        for reply in replies:
+            self._size += len(reply.data)
+            is_wanted = offset >= self.answer_from and self._size <= REPLIES_MAX_BYTES
+            self.all.append(reply if is_wanted else reply._replace(data=b""))

@@ -1,0 +1,407 @@
+"""A screen follows a recording: in order, from wherever it was saved, and answers each question once."""
+
+import os
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, Terminal
+from bullpen.workers.screen import SAVE_EVERY, Place, Reply, Screen
+
+COLS, ROWS = 20, 5
+
+
+class Tape:
+    """A recording in memory."""
+
+    def __init__(self, data: bytes = b"", sizes: list[tuple[int, int, int]] | None = None) -> None:
+        self.data = data
+        self.resized = sizes or []
+        self.start = 0
+
+    @property
+    def end(self) -> int:
+        return len(self.data)
+
+    def read(self, offset: int, limit: int) -> bytes:
+        if offset < self.start:
+            raise LookupError
+        return self.data[offset : offset + limit]
+
+    def sizes(self, after: int) -> Iterator[tuple[int, int, int]]:
+        return (size for size in self.resized if size[0] >= after)
+
+
+def screen_of(tape: Tape, directory: Path, answered: int = 0) -> Screen:
+    return Screen(tape, directory, COLS, ROWS, answered=answered)
+
+
+# Following the recording
+
+
+def test_a_screen_shows_the_recording_up_to_where_it_was_led(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"hello\r\nworld"), tmp_path)
+    screen.advance(5)
+    assert (screen.text(), screen.place) == ("hello", Place(5))
+    screen.advance(12)
+    assert (screen.text(), screen.place) == ("hello\nworld", Place(12))
+    assert screen.cursor[:2] == (5, 1)
+
+
+def test_it_never_goes_beyond_the_end_nor_back(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"hello"), tmp_path)
+    screen.advance(1000)
+    screen.advance(2)
+    assert (screen.text(), screen.place) == ("hello", Place(5))
+
+
+def test_sizes_hold_from_the_byte_they_were_recorded_at(tmp_path: Path) -> None:
+    data = b"\x1b[18t" * 3
+    tape = Tape(data, [(5, 30, 6), (10, 40, 7), (15, 50, 8)])
+    screen = screen_of(tape, tmp_path)
+    replies = screen.advance(15)
+    assert [reply.data for reply in replies] == [b"\x1b[8;5;20t", b"\x1b[8;6;30t", b"\x1b[8;7;40t"]
+    assert screen.history()[:3] == (15, 50, 8)
+
+
+def test_a_resize_while_the_program_is_silent_counts_once(tmp_path: Path) -> None:
+    tape = Tape(b"\x1b[?2048h", [(8, 30, 6)])
+    screen = screen_of(tape, tmp_path)
+    assert [reply.n for reply in screen.advance(8)] == [1, 2]
+    assert screen.save()
+    tape.resized.append((8, 40, 7))
+    again = screen_of(tape, tmp_path)
+    assert again.advance(8) == screen.advance(8) == [Reply(3, b"\x1b[48;7;40;112;320t")]
+    assert again.place == screen.place == Place(8, replies=3, resizes=2)
+
+
+def test_absurd_sizes_are_bounded(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"x", [(0, 65535, 65535), (1, 0, 0)]), tmp_path)
+    screen.advance(0)
+    assert screen.history()[1:3] == (1000, 500)
+    screen.advance(1)
+    assert screen.history()[1:3] == (1, 1)
+
+
+# Answers
+
+
+def test_every_question_has_one_numbered_reply(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"ab\x1b[6ncd\x1b[6n\x1b[5n"), tmp_path)
+    assert screen.advance(6) == [Reply(1, b"\x1b[1;3R")]
+    assert screen.advance(6) == []
+    assert screen.advance(16) == [Reply(2, b"\x1b[1;5R"), Reply(3, b"\x1b[0n")]
+
+
+def test_old_questions_get_empty_replies_that_count(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"\x1b[5n\x1b[5n\x1b[5n"), tmp_path)
+    assert screen.advance(12, answer_from=8) == [Reply(1, b""), Reply(2, b""), Reply(3, b"\x1b[0n")]
+
+
+def test_a_program_that_asks_without_end_is_not_answered_without_end(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"\x1b[5n" * 50_000), tmp_path)
+    replies = screen.advance(200_000)
+    assert [reply.n for reply in replies] == list(range(1, 50_001))
+    assert 60_000 < sum(len(reply.data) for reply in replies) <= 65_536
+
+
+def test_questions_in_history_are_not_typed_and_a_live_one_is_answered_once(tmp_path: Path) -> None:
+    tape = Tape(b"prompt\x1b[6n\x1b[c\x1b]11;?\x07\x1b[?2004$p$ ")
+    screen = screen_of(tape, tmp_path)
+    assert len(screen.advance(tape.end)) == 4
+    history = screen.history()
+    viewers = [Terminal(COLS, ROWS) for _ in range(3)]
+    assert [viewer.feed(history.data) for viewer in viewers] == [[], [], []]
+    tape.data += b"\x1b[6n"
+    assert screen.advance(tape.end) == [Reply(5, b"\x1b[1;9R")]
+
+
+# Saved screens
+
+
+def test_a_saved_screen_is_private_and_the_older_ones_go(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"abcd"), tmp_path / "deep" / "down")
+    for to in range(1, 5):
+        screen.advance(to)
+        assert screen.save()
+    files = sorted((tmp_path / "deep" / "down").iterdir())
+    assert [file.name for file in files] == ["3.screen", "4.screen"]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+
+
+def test_a_long_way_is_saved_by_itself(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"\x1b[0mx" * SAVE_EVERY), tmp_path)
+    screen.advance(SAVE_EVERY - 1)
+    assert list(tmp_path.iterdir()) == []
+    screen.advance(SAVE_EVERY + 5)
+    screen.advance(SAVE_EVERY + 10)
+    assert [file.name for file in tmp_path.iterdir()] == [f"{SAVE_EVERY + 5}.screen"]
+
+
+def test_a_screen_that_cannot_be_saved_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    screen = screen_of(Tape(b"hello"), tmp_path / "file" / "below")
+    screen.advance(5)
+    assert not screen.save()
+    assert screen.text() == "hello"
+
+
+def test_an_endless_sequence_is_not_saved_and_does_no_harm(tmp_path: Path) -> None:
+    endless = b"shown\x1b[?1049hfull\x1b]2;" + b"x" * (CONTINUATION_MAX_BYTES + 10)
+    screen = screen_of(Tape(endless + b"\x07 end"), tmp_path)
+    screen.advance(len(endless))
+    assert not screen.save()
+    viewer = Terminal(COLS, ROWS)
+    assert viewer.feed(screen.history().data + b"\x07 end") == []
+    screen.advance(len(endless) + 5)
+    assert viewer.text() == screen.text() == "     full end"
+    assert screen.save()
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign", "beyond"])
+def test_a_damaged_saved_screen_is_ignored(tmp_path: Path, damage: str) -> None:
+    tape = Tape(b"first\r\nsecond\x1b[6n")
+    screen = screen_of(tape, tmp_path)
+    screen.advance(5)
+    screen.save()
+    screen.advance(tape.end)
+    screen.save()
+    newest = tmp_path / f"{tape.end}.screen"
+    whole = newest.read_bytes()
+    match damage:
+        case "cut":
+            newest.write_bytes(whole[:-7])
+        case "flip":
+            newest.write_bytes(whole[:-7] + bytes([whole[-7] ^ 1]) + whole[-6:])
+        case "empty":
+            newest.write_bytes(b"")
+        case "foreign":
+            newest.write_bytes(b"something else entirely")
+        case "beyond":
+            newest.rename(tmp_path / "999999.screen")
+            tape.data = tape.data[:10]
+    again = screen_of(tape, tmp_path)
+    assert again.place == Place(5)
+    again.advance(tape.end)
+    assert again.text() == ("first\nsec" if damage == "beyond" else "first\nsecond")
+
+
+def test_a_screen_at_rest_takes_no_memory_and_comes_back(tmp_path: Path) -> None:
+    tape = Tape(b"hello\x1b[3")
+    screen = screen_of(tape, tmp_path)
+    assert not screen.loaded
+    screen.advance(tape.end)
+    assert screen.loaded
+    before = screen.history()
+    screen.rest()
+    assert not screen.loaded
+    assert screen.place == Place(8)
+    assert screen.history() == before
+
+
+# A recording with a hole
+
+
+def test_after_a_hole_it_goes_on_with_what_there_is(tmp_path: Path) -> None:
+    tape = Tape(b"\x1b[?2004h\x1b[6nold\x1b[3" + b"1;4m lost " + b"\x1b[5ncut here\r\nnew\x1b[6n")
+    screen = screen_of(tape, tmp_path, answered=7)
+    screen.advance(18)
+    tape.start = tape.data.index(b"here")
+    replies = screen.advance(tape.end)
+    assert screen.text() == "old\nnew"
+    assert screen.mode(2004)
+    assert replies == [Reply(8, b"\x1b[2;4R")]
+
+
+def test_what_a_recording_has_lost_at_its_beginning_is_not_missed(tmp_path: Path) -> None:
+    tape = Tape(b"x" * 100 + b"1mcut\x1b[0mnew\x1b[6n", [(20, 30, 6), (50, 40, 7)])
+    tape.start = 100
+    screen = screen_of(tape, tmp_path, answered=3)
+    assert screen.place == Place(100, replies=3)
+    assert screen.advance(tape.end) == [Reply(4, b"\x1b[1;4R")]
+    assert (screen.text(), screen.history()[1:3]) == ("new", (40, 7))
+
+
+def test_bytes_that_go_while_they_are_read_are_a_hole_too(tmp_path: Path) -> None:
+    class Shrinking(Tape):
+        def read(self, offset: int, limit: int) -> bytes:
+            self.start = self.end - 8
+            return super().read(offset, limit)
+
+    screen = screen_of(Shrinking(b"lost\r\n" * 100 + b"\r\nremains"), tmp_path)
+    screen.advance(700)
+    assert screen.text().strip() == "remains"
+
+
+# Threads
+
+
+def test_two_threads_in_one_screen_are_caught(tmp_path: Path) -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    @contextmanager
+    def slow() -> Iterator[None]:
+        inside.set()
+        assert leave.wait(10)
+        yield
+
+    screen = Screen(Tape(b"hello"), tmp_path, COLS, ROWS, watch=slow)
+    thread = threading.Thread(target=screen.advance, args=(5,))
+    thread.start()
+    assert inside.wait(10)
+    with pytest.raises(AssertionError, match="two threads"):
+        screen.text()
+    leave.set()
+    thread.join(10)
+    assert screen.text() == "hello"
+
+
+def test_many_screens_in_many_threads_do_not_disturb_each_other(tmp_path: Path) -> None:
+    pieces = [
+        b"\x1b[31mred\x1b[0m\r\n",
+        b"\x1b[6n",
+        b"\x1b[?1049h\x1b[2J",
+        b"\x1b[?1049l",
+        "日本\r\n".encode(),
+    ]
+    results: dict[int, tuple[bytes, list[Reply]]] = {}
+
+    def follow(name: int) -> None:
+        tape = Tape(b"".join(random.Random(name % 2).choices(pieces, k=3000)))
+        screen = screen_of(tape, tmp_path / str(name))
+        replies = [reply for to in range(0, tape.end, 997) for reply in screen.advance(to)]
+        results[name] = (screen.history().data, replies)
+
+    threads = [threading.Thread(target=follow, args=(name,)) for name in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results[0] == results[2] == results[4]
+    assert results[1] == results[3] == results[5]
+
+
+# Hostile programs
+
+HOSTILE = {
+    "huge counts": b"".join(b"text\x1b[2147483647%c" % final for final in b"bSTLMIZ@PXABCDEFGHJK"),
+    "more digits than a number has": b"\x1b[" + b"9" * 100_000 + b"H" + b"\x1b[" + b"1;" * 100_000 + b"m",
+    "unterminated DCS": b"\x1bP" + b"q" * (1 << 20),
+    "unterminated OSC": b"\x1b]52;c;" + b"A" * (1 << 20),
+    "unterminated APC": b"\x1b_G" + b"A" * (1 << 20),
+    "combining marks": b"e" + "\u0301".encode() * 200_000,
+    "joiners": "👩\u200d".encode() * 50_000,
+    "a title": b"\x1b]2;" + b"T" * (1 << 20) + b"\x07",
+    "titles": b"\x1b]2;title\x07" * 50_000,
+    "links": b"".join(b"\x1b]8;;javascript:alert(%d)\x07x" % i for i in range(20_000)),
+    "lone bytes": bytes(range(256)) * 4000,
+    "noise": random.Random(1).randbytes(1 << 20),
+    "resets": b"\x1bc\x1b[!p\x1b[?3h\x1b[?40h\x1b[?3h\x1b[?3l" * 5000,
+    "saves": b"\x1b7\x1b[?1049h\x1b8\x1b[?47l\x1b[>1u" * 5000,
+    "colours": b"".join(b"\x1b[38;2;%d;%d;%dmx" % (i % 256, i // 256 % 256, i % 7) for i in range(100_000)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_output_is_emulated_in_no_time_and_leaves_no_harm(tmp_path: Path, name: str) -> None:
+    tape = Tape(HOSTILE[name] + b"\x18\x1b\\\x1bc\x1b[?1049l\x1b[2J\x1b[Hstill here")
+    screen = screen_of(tape, tmp_path)
+    begin = time.monotonic()
+    for to in range(0, tape.end, 65_536):
+        screen.advance(to)
+    half = screen.history()
+    screen.advance(tape.end)
+    saved = screen.save()
+    assert time.monotonic() - begin < 10  # the emulators that fail here need minutes
+    assert saved
+    assert Terminal(COLS, ROWS).feed(half.data) == []
+    assert screen.text() == screen_of(tape, tmp_path).text() == "still here"
+
+
+# From a saved screen or from the beginning: the same
+
+TOKENS = [
+    *(b"hello ", b"x" * 30, b"\r\n", b"\n", b"\t", "日本語".encode(), "e\u0301".encode(), "👨‍👩‍👧".encode()),
+    *(
+        b"\x1b[31m",
+        b"\x1b[0m",
+        b"\x1b[44m\x1b[K",
+        b"\x1b[2J",
+        b"\x1b[H",
+        b"\x1b[3;5H",
+        b"\x1b[2L",
+        b"\x1b[3P",
+    ),
+    *(b"\x1b7", b"\x1b8", b"\x1b[2;4r", b"\x1b[r", b"\x1b[?6h", b"\x1b[?69h", b"\x1b[2;8s", b"\x1b[?7l"),
+    *(b"\x1b[4h", b"\x1b[4l", b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?47h", b"\x1b[?47l", b"\x1b[?2004h"),
+    *(b"\x1b(0", b"\x0e", b"\x0f", b"\x1bH", b"\x1b[>1u", b"\x1b[<u", b"\x1b[5 q", b"\x1b]2;title\x07"),
+    *(b"\x1b]8;;http://a/b\x1b\\", b"\x1b]8;;\x07", b"\x1b]4;1;#102030\x07", b"\x1b[?2027h", b"\x1b[3b"),
+    *(b"\x1b[?2004s", b"\x1b[?2004r", b"\x1b]133;A\x07", b"\x1b[!p", b"\x1bc", b"\x1b#8", b"\x1b[?2048h"),
+    *(b"\x1b[6n", b"\x1b[c", b"\x1b]11;?\x07", b"\x1bP$qm\x1b\\", b"\x1b[?2004$p", b"\x1b[18t", b"\x1b[?u"),
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    tokens=st.lists(st.sampled_from(TOKENS), max_size=40),
+    cuts=st.lists(st.floats(0, 1), max_size=4),
+    resizes=st.lists(st.tuples(st.floats(0, 1), st.integers(1, 40), st.integers(1, 10)), max_size=3),
+)
+def test_a_restored_screen_equals_one_fed_from_the_beginning(
+    tokens: list[bytes], cuts: list[float], resizes: list[tuple[float, int, int]]
+) -> None:
+    data = b"".join(tokens)
+    tape = Tape(data, sorted((round(at * len(data)), cols, rows) for at, cols, rows in resizes))
+    with tempfile.TemporaryDirectory() as directory:
+        whole = screen_of(tape, Path(directory) / "whole")
+        replies = whole.advance(tape.end)
+        pieces: list[Reply] = []
+        for at in sorted(round(cut * len(data)) for cut in cuts):
+            restored = screen_of(tape, Path(directory) / "pieces")
+            pieces += restored.advance(at)
+            assert restored.save()
+        restored = screen_of(tape, Path(directory) / "pieces")
+        pieces += restored.advance(tape.end)
+        assert pieces == replies
+        assert restored.place == whole.place
+        assert restored.history() == whole.history()
+        assert restored.contents() == whole.contents()
+
+
+def test_numbers_of_replies_have_no_gaps_whatever_is_asked(tmp_path: Path) -> None:
+    tape = Tape(b"".join(random.Random(3).choices(TOKENS, k=2000)))
+    screen = screen_of(tape, tmp_path)
+    replies = [reply for to in range(0, tape.end + 100, 100) for reply in screen.advance(to)]
+    assert replies[0].n == 1
+    assert all(b.n == a.n + 1 for a, b in pairwise(replies))
+    assert screen.place.replies == len(replies)
+
+
+def test_a_flood_of_text_is_the_same_screen_whether_it_is_led_there_in_steps_or_at_once(
+    tmp_path: Path,
+) -> None:
+    lines = b"".join(b"%d bottles of beer on the wall\r\n" % i for i in range(200_000))
+    tape = Tape(b"\x1b[?2004h\x1b[32m" + lines + b"\x1b[0m$ \x1b[6n")
+    at_once, in_steps = screen_of(tape, tmp_path / "1"), screen_of(tape, tmp_path / "2")
+    replies = at_once.advance(tape.end)
+    assert [reply for to in range(0, tape.end + 99_999, 99_999) for reply in in_steps.advance(to)] == replies
+    assert at_once.text() == in_steps.text()
+    assert at_once.cursor == in_steps.cursor
+    shorter, longer = sorted((at_once.contents(), in_steps.contents()), key=len)
+    assert longer.endswith(shorter[-100_000:])
+    assert at_once.mode(2004)
+
+
+def test_the_directory_is_only_made_when_there_is_something_to_save(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"hello"), tmp_path / "new")
+    screen.advance(5)
+    assert not os.path.exists(tmp_path / "new")

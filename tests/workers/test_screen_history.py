@@ -1,0 +1,283 @@
+"""A fresh terminal that is fed the history shows the same as the original, and stays the same afterwards."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, Terminal
+from bullpen.workers.screen_emulation import Emulation
+from bullpen.workers.screen_history import render
+
+MODES = (1, 5, 6, 7, 9, 25, 45, 66, 69, 1000, 1002, 1003, 1004, 1006, 1007, 2004, 2026)
+
+
+def look(terminal: Terminal) -> dict[str, Any]:
+    """Everything a person or a program can notice."""
+    rows = range(terminal.scrollback_rows + terminal.rows)
+    return {
+        "text": terminal.text(),
+        "cells": [cells(terminal, y) for y in rows],
+        "links": [terminal.grid.links(y) for y in rows],
+        "cursor": terminal.cursor,
+        "alternate": terminal.is_alternate,
+        "modes": {mode for mode in MODES if terminal.mode(mode)},
+        "insert": terminal.mode(4, ansi=True),
+        "region": terminal.extras("scrolling_region"),
+        "tabstops": terminal.extras("tabstops"),
+        "pen": terminal.extras("style", "hyperlink", "protection"),
+        "charsets": re.sub(rb"\x1b[()*+]B", b"", terminal.extras("charsets")),
+        "keyboard": (terminal.kitty_keyboard_flags, terminal.extras("keyboard")),
+        "shape": terminal.clone().feed(b"\x18\x1bP$q q\x1b\\"),
+        "title": terminal.title,
+        "colors": (terminal.color("BACKGROUND"), list(terminal.palette_changes())),
+    }
+
+
+def cells(terminal: Terminal, y: int) -> list[bytes]:
+    """Each cell by itself; whether one is blank or a space cannot be seen."""
+    seen = [terminal.styled_cells(y, x, x + 1) for x in range(terminal.cols)]
+    for start, end, color in terminal.grid.backgrounds(y):
+        seen[start:end] = [b"\x1b[0m\x1b[%sm \x1b[0m" % color] * (end - start)
+    return [b"" if cell == b" " else cell for cell in seen]
+
+
+def viewer_of(original: Terminal) -> Terminal:
+    viewer = Terminal(original.cols, original.rows)
+    assert viewer.feed(render(original)) == []
+    return viewer
+
+
+def assert_same(original: Terminal, viewer: Terminal) -> None:
+    assert look(viewer) == look(original)
+
+
+def check(before: bytes, *after: bytes, cols: int = 20, rows: int = 5) -> Terminal:
+    original = Terminal(cols, rows)
+    original.feed(before)
+    viewer = viewer_of(original)
+    assert_same(original, viewer)
+    for more in after:
+        assert original.feed(more) == viewer.feed(more)
+        assert_same(original, viewer)
+    return viewer
+
+
+LINES = b"\r\n".join(b"line %d" % i for i in range(12))
+LEAVE = (b"\x1b[?1049l", b"back\r\n")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"",
+        b"hello",
+        LINES,
+        LINES + b"\r\n\r\n\r\n",  # blank rows at the end of scrollback and screen
+        b"\r\n" * 12,
+        LINES + b"\x1b[2J\x1b[H",
+        b"x" * 20,  # the wrap is pending
+        "日本語".encode() * 3,
+        b"ab\x1b[1;20H" + "日".encode() + b"x",  # a wide character that did not fit
+        b"\x1b[44m\x1b[2J\x1b[3;3Hblue",
+        b"\x1b[48;2;1;2;3m\x1b[K\r\n\x1b[0mtext",
+        b"\x1b[3;5H\x1b[41m\x1b[4X\x1b[0m",
+        b"\x1b[1;4:3;38;5;100mstyled",
+        # blank cells between coloured ones, also in a row that goes on from the one above
+        b"\x1b[4mone\x1b[3Ctwo\x1b[2;3H\x1b[44mthree\x1b[2Cfour\x1b[0m\x1b[2C\x1b[41m\x1b[3X",
+        b"\x1b[7m" + b"x" * 26 + b"\x1b[2;1H\x1b[0m\x1b[2X\x1b[2;10H\x1b[7mend",
+        b"\x1b[?1049h\x1b[?1h\x1b=\x1b[?2004h\x1b[?1002h\x1b[?1006h\x1b[?25lfull screen",
+    ],
+    ids=repr,
+)
+def test_a_viewer_sees_what_is_there(before: bytes) -> None:
+    check(before, b"!\r\n", b"\x1b[Hmore\x1b[K", b"\x1b[5;1H\r\nscrolls\r\n")
+
+
+def test_the_scrollback_is_exact() -> None:
+    original = Terminal(20, 5)
+    original.feed(b"".join(b"\x1b[3%dmrow %d\x1b[0m\r\n" % (i % 8, i) for i in range(1000)) + b"\r\n" * 7)
+    viewer = viewer_of(original)
+    assert viewer.contents() == original.contents()
+    assert viewer.scrollback_rows == original.scrollback_rows
+
+
+def test_rows_that_wrapped_wrap_anew_when_the_viewer_is_resized() -> None:
+    original = Terminal(20, 5)
+    original.feed(b"a line that is much longer than the terminal is wide, twice and again\r\nshort")
+    viewer = viewer_of(original)
+    original.resize(50, 5)
+    viewer.resize(50, 5)
+    assert "much longer than the terminal" in viewer.text()
+    assert_same(original, viewer)
+
+
+@pytest.mark.parametrize("enter", [b"\x1b[?1049h", b"\x1b[?1047h", b"\x1b[?47h"])
+def test_the_primary_screen_lies_below_the_alternate_one(enter: bytes) -> None:
+    below = LINES + b"\x1b[31m$ \x1b[>1u"
+    leave = enter.replace(b"h", b"l")
+    check(below + enter + b"\x1b[2J\x1b[H\x1b[32mvim\x1b[>5u", b"\x1b[2;2Hx", leave, b"after\r\n")
+
+
+def test_cursors_saved_on_either_screen_are_restored() -> None:
+    check(b"\x1b[3;4H\x1b[1;33m\x1b7\x1b[H\x1b[0mx", b"\x1b8here")
+    check(b"ab\x1b[?1049h\x1b[2;7H\x1b[4m\x1b7\x1b[H\x1b[0mx", b"\x1b8here", *LEAVE)
+    check(b"\x1b[2;4r\x1b[?6h\x1b[2;2H\x1b7\x1b[?6l\x1b[H", b"\x1b8here")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        b"\x1b[2;4r",
+        b"\x1b[2;4r\x1b[?6h\x1b[2;3H",
+        b"\x1b[?69h\x1b[3;9s\x1b[2;5H",
+        b"\x1b[?69h\x1b[3;9s\x1b[2;4r\x1b[?6h\x1b[1;2H",
+        b"\x1b[?7l",
+        b"\x1b[4h",
+        b"\x1b[20h",
+        b"\x1b[3g\x1b[5G\x1bH\r",
+        b"\x1b(0",
+        b"\x1b)0\x0e",
+        b"\x1b[5 q",
+        b'\x1b[1"q',
+        b"\x1b[>4;2m",
+        b"\x1b[>1u\x1b[>3u",
+        b"\x1b]2;a title\x07",
+        b"\x1b]8;id=x;http://a/?b=c\x07",
+        b"\x1b]4;1;#102030\x07\x1b]11;#405060\x07",
+        b"\x1b[?5h\x1b[?1004h\x1b[?2026h",
+    ],
+    ids=repr,
+)
+def test_state_that_is_not_on_the_screen_is_restored_too(state: bytes) -> None:
+    check(LINES + state, b"abc\tdef\r\nqqq", b"\x1b[<u\x1b[2;2Hz", b"\x1b[!p\x1b(B\x0fend")
+
+
+def test_a_character_can_be_repeated_by_number() -> None:
+    check(b"text|", b"\x1b[3b!")
+    check("\x1b[31m日".encode(), b"\x1b[2b!")
+
+
+def test_links_are_links_again() -> None:
+    check(b"see \x1b]8;;http://a/b\x07\x1b[4mhere\x1b[0m and on to the next row\x1b]8;;\x07 fin", b"\r\nx")
+
+
+@pytest.mark.parametrize(
+    ("half", "rest"),
+    [
+        (b"\x1b", b"[31mred"),
+        (b"\x1b[3", b"1mred"),
+        (b"\x1b]2;ti", b"tle\x07text"),
+        (b"\x1b]8;;http://", b"a/b\x1b\\link"),
+        (b"\x1bP$", b"qm\x1b\\text"),
+        ("é".encode()[:1], "é".encode()[1:] + b"text"),
+        ("日".encode()[:2], "日".encode()[2:] + b"text"),
+    ],
+)
+def test_half_sequences_go_on_in_the_viewer(half: bytes, rest: bytes) -> None:
+    check(b"text " + half, rest)
+    check(b"below\x1b[?1049hfull screen" + half, rest, *LEAVE)
+
+
+def test_a_viewer_inside_of_an_endless_sequence_swallows_it_too() -> None:
+    emulation = Emulation.blank(20, 5)
+    emulation.feed(b"shown\x1b]2;", 9)
+    for _megabyte in range(CONTINUATION_MAX_BYTES + 1 >> 20, -1, -1):
+        emulation.feed(b"x" * (1 << 20), 1 << 20)
+    assert emulation.terminal.continuation() is None
+    viewer = Terminal(20, 5)
+    assert viewer.feed(emulation.history().data) == []
+    for terminal in (emulation.terminal, viewer):
+        terminal.feed(b"still the title\x07 and on")
+    assert viewer.text() == emulation.terminal.text() == "shown and on"
+
+
+def test_no_viewer_is_asked_to_report_by_itself() -> None:
+    assert b"2031" not in render_after(b"\x1b[?2031h")
+    assert b"2048" not in render_after(b"\x1b[?2048h")
+
+
+def test_questions_in_history_are_not_asked_again() -> None:
+    questions = b"\x1b[6n\x1b[c\x1b[>c\x1b]11;?\x07\x1b[?2004$p\x1bP$qm\x1b\\\x1b[18t\x1b[>q\x1b[?u\x05"
+    original = Terminal(20, 5)
+    assert len(original.feed(b"before" + questions + b"after")) >= 8
+    history = render(original)
+    for _viewer in range(3):
+        assert Terminal(20, 5).feed(history) == []
+    assert b"before" in history
+    assert b"after" in history
+
+
+def render_after(data: bytes) -> bytes:
+    terminal = Terminal(20, 5)
+    terminal.feed(data)
+    return render(terminal)
+
+
+# What cannot be restored is left out: the last character for REP after the cursor has moved, saved modes,
+# prompt marks, whether joined characters share a cell, where wide characters meet line drawing, and what
+# the alternate screen remembers while the primary one is shown.
+TOKENS = [
+    *(b"hello ", b"world", b"0123456789abcdef", b"x" * 30, b"\r\n", b"\r\n", b"\n", b"\t", b"\b"),
+    *("日本語".encode(), "é".encode(), "e\u0301".encode()),
+    *(b"\x1b[31m", b"\x1b[0m", b"\x1b[1;44m", b"\x1b[48;2;1;2;3m", b"\x1b[4:3m"),
+    *(
+        b"\x1b[K",
+        b"\x1b[1K",
+        b"\x1b[2K",
+        b"\x1b[J",
+        b"\x1b[2J",
+        b"\x1b[2L",
+        b"\x1b[M",
+        b"\x1b[3P",
+        b"\x1b[4X",
+    ),
+    *(b"\x1b[H", b"\x1b[3;5H", b"\x1b[A", b"\x1b[2B", b"\x1b[5C", b"\x1b[3D", b"\x1bM", b"\x1bD", b"\x1bE"),
+    *(b"\x1b7", b"\x1b8", b"\x1b[2;4r", b"\x1b[r", b"\x1b[?6h", b"\x1b[?6l", b"\x1b[?69h", b"\x1b[2;8s"),
+    *(
+        b"\x1b[?7l",
+        b"\x1b[?7h",
+        b"\x1b[4h",
+        b"\x1b[4l",
+        b"\x1b[20h",
+        b"\x1b[?25l",
+        b"\x1b[?2004h",
+        b"\x1b[?1h",
+    ),
+    *(
+        b"\x1b[0m\x1b[?1049h",
+        b"\x1b[0m\x1b[?1049l",
+        b"\x1b[?1000h",
+        b"\x1b[?1006h",
+        b"\x1b=",
+        b"\x1bH",
+        b"\x1b[3g",
+    ),
+    *(
+        b"\x0e",
+        b"\x0f",
+        b"\x1b[5 q",
+        b"\x1b[0 q",
+        b"\x1b[>4;2m",
+        b"\x1b]2;title\x07",
+        b"\x1b]4;1;#102030\x07",
+    ),
+    *(b"\x1b[!p", b"\x1bc", b"\x1b#8", b'\x1b[1"q', b"\x1b]104\x07"),
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    tokens=st.lists(st.sampled_from(TOKENS), max_size=30),
+    later=st.lists(st.sampled_from(TOKENS), max_size=10),
+    cut=st.floats(0, 1),
+    size=st.sampled_from([(10, 5), (20, 6), (8, 3), (40, 10)]),
+)
+def test_whatever_happened_and_whatever_follows(
+    tokens: list[bytes], later: list[bytes], cut: float, size: tuple[int, int]
+) -> None:
+    data = b"".join(tokens)
+    at = round(cut * len(data))
+    check(data[:at], data[at:] + b"".join(later), cols=size[0], rows=size[1])

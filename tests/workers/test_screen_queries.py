@@ -1,0 +1,111 @@
+"""No question reaches the emulator late, and output that asks nothing does not reach it at once."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bullpen.workers.ghostty import Terminal
+from bullpen.workers.screen_queries import LOOK_BACK, may_ask
+
+QUESTIONS = [
+    *(b"\x1b[5n", b"\x1b[6n", b"\x1b[?6n", b"\x1b[?996n", b"\x1b[6\nn"),  # DSR, also with a control inside
+    *(b"\x1b[c", b"\x1b[0c", b"\x1b[>c", b"\x1b[=c", b"\x1bZ"),  # DA
+    *(
+        b"\x1b[?2004$p",
+        b"\x1b[4$p",
+        b"\x1bP$qm\x1b\\",
+        b"\x1bP$qr\x1b\\",
+        b"\x1bP$q q\x18",
+    ),  # DECRQM, DECRQSS
+    *(b"\x1b[>q", b"\x1b[>0q", b"\x1bP+q544e\x1b\\", b"\x1bP+q" + b"544e;" * 100 + b"524742\x1b\\"),
+    *(b"\x1b]10;?\x07", b"\x1b]11;?\x1b\\", b"\x1b]12;?\x18", b"\x1b]4;1;?\x07", b"\x1b]21;foreground=?\x07"),
+    b"\x1b]4;" + b"1;?;" * 200 + b"2;?\x07",
+    *(b"\x1b[?u", b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", b"\x1b[14t", b"\x1b[16t", b"\x1b[18t"),
+    *(b"\x05", b"\x1b[?2048h", b"\x1b[?25;2048h", b"\x1b[?2048;25h", b"\x1b]5522;type=read;Lg==\x1b\\"),
+    *(b"\x1b]2;x\x1b[6n", b"\x1b[1\x1b[c", b"\x1b]11;?\x1bZ"),  # one ends the other
+]
+OTHERS = [
+    *(b"text", b"\r\n", b"\x07", b"\x1b[31m", b"\x1b[0m", b"\x1b[K", b"\x1b[2J", b"\x1b[3;5H", b"\x1b[?25l"),
+    *(
+        b"\x1b[?2004h",
+        b"\x1b]2;title\x07",
+        b"\x1b]8;;http://a/?b\x1b\\",
+        b"\x1bPq#0\x1b\\",
+        b"\x1b(B",
+        b"\x1b7",
+    ),
+    *(
+        b"\x1b[>4;2m",
+        b"\x1b[>1u",
+        b"\x1b[22;2t",
+        b"\x1b",
+        b"\x1b[",
+        b"\x1b]",
+        b"\x1bP",
+        b"\x18",
+        "é".encode(),
+    ),
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: repr(question[:12]))
+def test_a_question_may_ask_wherever_it_is_cut(question: bytes) -> None:
+    assert may_ask(b"", question)
+    assert may_ask(b"", b"text" + question + b"text")
+    for cut in range(1, len(question)):
+        tail = question[max(0, cut - LOOK_BACK) : cut]
+        assert may_ask(b"", question[:cut]) or may_ask(tail, question[cut:])
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    tokens=st.lists(st.one_of(st.sampled_from(QUESTIONS), st.sampled_from(OTHERS)), min_size=1, max_size=15),
+    lengths=st.lists(st.sampled_from([1, 2, 3, 5, 8, 20, 100, 1000]), min_size=1),
+)
+def test_whatever_the_emulator_answers_may_ask(tokens: list[bytes], lengths: list[int]) -> None:
+    data, tail, terminal = b"".join(tokens), b"", Terminal(20, 5)
+    while data:
+        chunk, data = data[: lengths[0]], data[lengths[0] :]
+        if terminal.feed(chunk):
+            assert may_ask(tail, chunk)
+        tail = (tail + chunk)[-LOOK_BACK:]
+        lengths = lengths[1:] + lengths[:1]
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        b"plain text\r\n" * 100,
+        b"\x1b[1;31mred\x1b[0m\x1b[K\r\n" * 100,
+        b"\x1b[H\x1b[2J\x1b[?25l\x1b[3;5Hx\x1b[?25h\x1b(B\x1b[m\x1b7\x1b8\x1b[2 q",
+        b"\x1b]0;user@host: ~\x07$ \x1b[?2004h",
+        b"\x1b]8;;http://a/b\x1b\\link\x1b]8;;\x1b\\",
+        "grüße 日本".encode(),
+    ],
+)
+def test_text_colours_and_titles_do_not_ask(silent: bytes) -> None:
+    assert not may_ask(b"", silent)
+    assert not may_ask(silent[-LOOK_BACK:], silent)
+
+
+def test_a_question_is_noticed_once() -> None:
+    assert may_ask(b"", b"\x1b[6n")
+    assert not may_ask(b"\x1b[6n", b"text")
+    assert not may_ask(b"\x1b]11;?\x07", b"text")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b"\x1b[" + b"$" * (1 << 20),
+        b"\x1b]" * (1 << 19),
+        b"\x1b[?2048" * (1 << 17),
+        b"\x1bP" + b"?" * (1 << 20),
+    ],
+)
+def test_nothing_takes_long_to_look_at(hostile: bytes) -> None:
+    begin = time.monotonic()
+    may_ask(b"", hostile)
+    assert time.monotonic() - begin < 2
