@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, Engine, event
 
 from bullpen.domain.records import Repository
 from bullpen.store.database import Database
@@ -128,8 +128,17 @@ async def test_counting_and_skipping_touch_no_row(tmp_path: Path, filters: Filte
 
 
 async def test_live_sessions_are_found_by_an_index(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/bullpen.db"
-    query = "EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE live IS 1"
-    async with Database.open(url) as database:
-        plan = await database.read(lambda c: str(c.execute(text(query)).all()))
-    assert "ix_sessions_live" in plan
+    async with Database.open(f"sqlite:///{tmp_path}/bullpen.db") as database:
+        statements: list[str] = []
+
+        @event.listens_for(Engine, "before_cursor_execute")
+        def note(_c: object, _cursor: object, statement: str, *_: object) -> None:
+            statements.append(statement)
+
+        try:
+            await Records(database).live_sessions()
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+        (query,) = [each for each in statements if each.startswith("SELECT")]
+        plan = await database.read(lambda c: str(c.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}").all()))
+    assert "USING INDEX ix_sessions_live" in plan

@@ -46,14 +46,13 @@ def project_sessions(appends: Iterable[Append]) -> Projected:
 
 
 def project_workers(appends: Iterable[Append]) -> Projected:
-    """One row for each worker some event is about."""
+    """One row for each worker that is not what it was."""
     rows = Projected({}, {})
     for append in appends:
-        touched = {entry.event.worker_id for entry in append.entries}
         for position, worker in enumerate(append.snapshot.workers.values()):
-            if worker.id not in touched:
-                continue
             before = append.before.workers.get(worker.id)
+            if before is worker:
+                continue
             still = before and replace(before, last_active_at=worker.last_active_at)
             if worker.id in rows.whole or still != worker:
                 rows.moved.pop(worker.id, None)

@@ -114,12 +114,8 @@ class Records:
         return await self._database.read(lambda c: read_page(c, filters, limit, offset))
 
     async def live_sessions(self) -> list[str]:
-        """The sessions with a living worker, oldest first."""
-        query = (
-            select(sessions.c.id)
-            .where(sessions.c.live.is_(True), sessions.c.id.notin_(select(purges)))
-            .order_by(sessions.c.created_at)
-        )
+        """The sessions with a living worker. Unsorted: to sort, SQLite would walk all that ever were."""
+        query = select(sessions.c.id).where(sessions.c.live.is_(True), sessions.c.id.notin_(select(purges)))
         return await self._database.read(lambda c: list(c.execute(query).scalars()))
 
     async def sessions_of_workers(self, worker_ids: Collection[str]) -> dict[str, str]:
