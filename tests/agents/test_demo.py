@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from bullpen.agents.demo.wishes import HELP, VERBS, Wish, read_wishes
+from bullpen.domain.conversation import UnknownUpdate
+from bullpen.wire.acp import fact_of
 from bullpen.wire.jsonrpc import Request
 from support.acp_client import AcpClient, Handler, Refused
 
@@ -89,6 +91,15 @@ async def test_it_edits_a_file_through_the_client_when_it_offers_to(demo: Demo) 
         await client.prompt("write sub/a.txt")
     assert written == {str(demo.workspace / "sub" / "a.txt"): "The demo agent was here (1).\n"}
     assert not (demo.workspace / "sub").exists()
+
+
+async def test_everything_it_says_is_understood(demo: Demo) -> None:
+    async with demo.session() as client:
+        client.handlers["session/request_permission"] = lambda _: ALLOWED
+        await client.prompt("think, plan, edit a.txt, image, ask and run date")
+        kinds = {update["sessionUpdate"] for update in client.updates()}
+        assert {"plan", "tool_call", "tool_call_update", "usage_update", "session_info_update"} <= kinds
+        assert not [u for u in client.updates() if isinstance(fact_of(u), UnknownUpdate)]
 
 
 async def test_it_never_edits_outside_of_its_workspace(demo: Demo) -> None:

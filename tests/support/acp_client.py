@@ -36,6 +36,7 @@ class AcpClient:
         self.lines: list[Line] = []
         self.handlers: dict[str, Handler] = {}
         self.session_id = ""
+        self.stderr = b""
         self._changed = asyncio.Condition()
         self._over = False
         self._n = 0
@@ -50,7 +51,7 @@ class AcpClient:
             *command, cwd=cwd, env={**os.environ, **(env or {})}, stdin=pipe, stdout=pipe, stderr=pipe
         )
         self = cls(process)
-        reader = asyncio.ensure_future(self._read())
+        reader = asyncio.gather(self._read(), self._drain())
         try:
             yield self
         finally:
@@ -113,7 +114,7 @@ class AcpClient:
         async with asyncio.timeout(DEADLINE), self._changed:
             while not (value := found()):
                 if self._over:
-                    raise Refused(0, f"the agent ended; it said {self.noise()}")
+                    raise Refused(0, f"the agent ended; it said {self.stderr.decode()}")
                 await self._changed.wait()
             return value
 
@@ -147,6 +148,11 @@ class AcpClient:
             await self._take(peer.feed(data))
         self._over = True
         await self._take(peer.finish())
+
+    async def _drain(self) -> None:
+        assert self.process.stderr is not None
+        while data := await self.process.stderr.read(1 << 16):
+            self.stderr = (self.stderr + data)[-4096:]
 
     async def _take(self, lines: list[Line]) -> None:
         for line in lines:
