@@ -11,7 +11,7 @@ from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, Terminal
 from bullpen.workers.screen_emulation import Emulation
 from bullpen.workers.screen_history import render
 
-MODES = (1, 5, 6, 7, 9, 25, 45, 66, 69, 1000, 1002, 1003, 1004, 1006, 1007, 2004, 2026)
+MODES = (1, 5, 6, 7, 9, 25, 45, 66, 69, 1000, 1002, 1003, 1006, 1007, 2004, 2026)
 
 
 def look(terminal: Terminal) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def test_cursors_saved_on_either_screen_are_restored() -> None:
         b"\x1b]2;a title\x07",
         b"\x1b]8;id=x;http://a/?b=c\x07",
         b"\x1b]4;1;#102030\x07\x1b]11;#405060\x07",
-        b"\x1b[?5h\x1b[?1004h\x1b[?2026h",
+        b"\x1b[?5h\x1b[?2026h",
     ],
     ids=repr,
 )
@@ -194,9 +194,16 @@ def test_a_viewer_inside_of_an_endless_sequence_swallows_it_too() -> None:
     assert viewer.text() == emulation.terminal.text() == "shown and on"
 
 
-def test_no_viewer_is_asked_to_report_by_itself() -> None:
-    assert b"2031" not in render_after(b"\x1b[?2031h")
-    assert b"2048" not in render_after(b"\x1b[?2048h")
+@pytest.mark.parametrize("mode", [b"1004", b"2031", b"2048"])
+def test_no_viewer_is_asked_to_report_by_itself(mode: bytes) -> None:
+    assert mode not in render_after(b"\x1b[?%bh" % mode)
+
+
+def test_basic_colours_have_their_short_names() -> None:
+    drawn = render_after(b"\x1b[1;31;42ma\x1b[0;97;104mb\x1b[38;5;100mc")
+    for sequence in (b"\x1b[31m", b"\x1b[42m", b"\x1b[97m", b"\x1b[104m", b"\x1b[38;5;100m"):
+        assert sequence in drawn
+    assert not re.search(rb"[34]8;5;\d?\dm", drawn)
 
 
 def test_questions_in_history_are_not_asked_again() -> None:

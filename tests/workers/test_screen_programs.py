@@ -19,7 +19,7 @@ from bullpen.workers.screen import Screen
 
 COLS, ROWS = 80, 24
 PATIENCE = 30  # seconds
-KEY_MODES = (1, 6, 7, 25, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1049, 2004)
+KEY_MODES = (1, 6, 7, 25, 66, 1000, 1002, 1003, 1005, 1006, 1015, 1049, 2004)
 
 
 class Program:

@@ -16,10 +16,17 @@ RESET_CHARSETS = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b}"
 ALTERNATE_MODES = (1049, 1047, 47)
 ORIGIN, SIDE_MARGINS, GRAPHEMES = 6, 69, 2027
 # Modes that are not simply said: 132 columns (3) would clear the screen, the blinking (12) belongs to the
-# cursor's shape, saving the cursor (1048) is an act, those with names come in their turn; and the emulator
-# alone answers, so no viewer's terminal is asked to report its theme (2031) or its size (2048).
-MODES_LEFT_OUT = {3, 12, 1048, 2031, 2048, ORIGIN, SIDE_MARGINS, GRAPHEMES, *ALTERNATE_MODES}
+# cursor's shape, saving the cursor (1048) is an act, those with names come in their turn. And nobody types
+# anything by attaching: xterm.js reports its focus (1004) as soon as it is asked to, and of themes (2031)
+# and sizes (2048) the emulator alone reports.
+MODES_LEFT_OUT = {3, 12, 1004, 1048, 2031, 2048, ORIGIN, SIDE_MARGINS, GRAPHEMES, *ALTERNATE_MODES}
 STYLED_SPACE = re.compile(rb"\x1b\[(?!0m)[0-9;:]*m[^\x1b]* ")
+PALETTE_COLOR = re.compile(rb"\x1b\[[34]8;5;(?:\d|1[0-5])m")
+BASIC_COLORS = {
+    b"\x1b[%d;5;%dm" % (ground + 8, color): b"\x1b[%dm" % (ground + color + (52 if color > 7 else 0))
+    for ground in (30, 40)
+    for color in range(16)
+}
 DEFAULT_CURSOR_SHAPE = b"2"
 KITTY_KEYBOARD_DEPTH = 8
 
@@ -31,13 +38,18 @@ def render(terminal: Terminal) -> bytes:
     shape, keyboard, saved_pen = _cursor_shape(aside), _keyboard(aside), _saved_pen(aside)
     below = _primary_below(aside) if terminal.is_alternate else ()
     parts = [*_before_rows(terminal), *below, *_rows(terminal), saved_pen, keyboard, shape]
-    return b"".join([*parts, *_after_rows(terminal), terminal.continuation() or b""])
+    return _join([*parts, *_after_rows(terminal)]) + (terminal.continuation() or b"")
 
 
 def render_without_clone(terminal: Terminal) -> bytes:
     """The same for a terminal that cannot be encoded: what is shown, not what lies below or was saved."""
     enter = _enter_alternate(terminal) if terminal.is_alternate else b""
-    return b"".join([*_before_rows(terminal), enter, *_rows(terminal), *_after_rows(terminal)])
+    return _join([*_before_rows(terminal), enter, *_rows(terminal), *_after_rows(terminal)])
+
+
+def _join(parts: list[bytes]) -> bytes:
+    """Names the first 16 colours the way programs do: many terminals brighten bold text only then."""
+    return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], b"".join(parts))
 
 
 def _before_rows(terminal: Terminal) -> Iterator[bytes]:
