@@ -106,6 +106,12 @@ def test_an_agent_whose_key_is_set_logs_in_by_itself() -> None:
     assert auth_method(state, agent(), {"OTHER"}) is None
 
 
+def test_methods_that_make_no_sense_are_passed_over() -> None:
+    odd = [5, {"id": [1]}, {"type": "env_var", "id": "x", "vars": [{"name": ["A_KEY"]}]}, {"type": "env_var"}]
+    assert auth_method(can_log_in(*odd), agent(auth={"A_KEY": "key"}), {"A_KEY"}) is None
+    assert login_command(can_log_in(*odd), agent()) == ()
+
+
 def test_a_definition_knows_which_key_is_for_which_method() -> None:
     definition = agent(auth={"A_KEY": "key", "B_KEY": "other"})
     state = can_log_in({"id": "key", "name": "Key"})

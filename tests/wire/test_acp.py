@@ -35,7 +35,7 @@ from bullpen.domain.conversation import (
 )
 from bullpen.domain.conversation_state import Conversation, fold_conversation
 from bullpen.domain.events import Event, Fact
-from bullpen.wire.acp import Reader, Reading, fact_of
+from bullpen.wire.acp import MAX_WAITING, Reader, Reading, fact_of
 from bullpen.wire.acp_joiner import Chunk
 from bullpen.wire.jsonrpc import Peer, Skipped, Skipping
 
@@ -260,6 +260,15 @@ def test_a_request_nobody_knows_is_refused_at_once_and_kept(method: str) -> None
     assert reading.facts == [UnknownUpdate(update={"id": "q", "method": method, "params": {"x": 1}})]
 
 
+def test_an_agent_that_asks_on_and_on_is_refused() -> None:
+    waiting: list[Fact] = [
+        RequestReceived(id=str(n), rpc_id=n, method="session/request_permission") for n in range(MAX_WAITING)
+    ]
+    reading = read(ask("session/request_permission", {"toolCall": {}}), waiting)
+    assert b'"code":-32603' in reading.replies[0].line(1)
+    assert not any(isinstance(fact, Permission) for fact in reading.facts)
+
+
 @pytest.mark.parametrize("method", ["fs/write_text_file", "terminal/create", "terminal/wait_for_exit"])
 def test_what_is_not_offered_is_refused(method: str) -> None:
     bare = AgentDefinition(
@@ -442,9 +451,12 @@ MESSAGE = st.one_of(
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(messages=st.lists(MESSAGE, max_size=6))
-def test_whatever_comes_comes_to_something_and_folds(messages: list[Any]) -> None:
-    state, reader, peer = after(IN_TURN), Reader("w", 1, AGENT), Peer()
+@given(messages=st.lists(MESSAGE, max_size=6), loading=st.booleans())
+def test_whatever_comes_comes_to_something_and_folds(messages: list[Any], loading: bool) -> None:
+    loads: list[Fact] = (
+        [RequestSent(n=3, method="session/load", params={"sessionId": "s"})] if loading else []
+    )
+    state, reader, peer = after([*IN_TURN, *loads]), Reader("w", 1, AGENT), Peer()
     for line in peer.feed(b"".join(json.dumps(message).encode() + b"\n" for message in messages)):
         reading = reader.read(line, state)
         assert reading.facts or reading.chunk or reading.task or reading.replies or reading.ignored

@@ -40,9 +40,9 @@ def auth_method(state: Conversation, definition: AgentDefinition, env: Container
         match method:
             case {"type": "env_var", "id": str(id), "vars": [_, *_] as wanted}:
                 names = [each.get("name") for each in wanted if isinstance(each, dict)]
-                if all(name in env for name in names):
+                if all(isinstance(name, str) and name in env for name in names):
                     return id
-    offered = {method.get("id") for method in _auth_methods(state)}
+    offered = [method.get("id") for method in _auth_methods(state)]
     for variable, id in definition.auth.items():
         if variable in env and id in offered:
             return id

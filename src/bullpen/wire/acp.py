@@ -38,6 +38,7 @@ from .acp_answers import facts_of_error, facts_of_result
 from .acp_calls import REQUEST_CANCELLED, Fault, Reply, permission_result, question_result, withdrawn
 from .acp_joiner import Chunk
 from .jsonrpc import (
+    INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     ErrorResponse,
     Line,
@@ -60,6 +61,7 @@ HISTORY = frozenset(
         "plan",
     }
 )
+MAX_WAITING = 256  # requests of an agent: it should wait for answers before it asks on
 # After these, text belongs to another block; what else comes between pieces of text leaves it open.
 CLOSING = (ToolCall, Plan, Permission, Question, AgentContent, UserEcho, TurnEnd)
 
@@ -106,6 +108,8 @@ class Reader:
                 return _cancelled(rpc_id, state)
             case Notification():
                 return Reading(facts=[UnknownUpdate(update=_said(line))])
+            case Request() if len(state.traffic.asks) >= MAX_WAITING:
+                return _refused(line, Fault(INTERNAL_ERROR, f"{MAX_WAITING} of your requests wait already"))
             case Request():
                 return self._read_request(line, state)
             case Response() | ErrorResponse():
@@ -124,7 +128,7 @@ class Reader:
     def _read_update(self, update: dict[str, Any], acp_session_id: Any, state: Conversation) -> Reading:
         if _is_foreign(acp_session_id, state):
             return Reading(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
-        if state.replaying and update.get("sessionUpdate") in HISTORY:
+        if state.replaying and str(update.get("sessionUpdate")) in HISTORY:
             return Reading(ignored="history that is known already")
         told = fact_of(update)
         if not isinstance(told, Chunk):
@@ -146,15 +150,14 @@ class Reader:
             case "fs/read_text_file" | "fs/write_text_file" if self._offer.fs:
                 return Reading(task=task)
             case "terminal/wait_for_exit" if self._offer.terminal:
-                return Reading(facts=[replace(received, params=params)], task=task)
+                kept = {"terminalId": params.get("terminalId")}
+                return Reading(facts=[replace(received, params=kept)], task=task)
             case "terminal/create" | "terminal/output" | "terminal/kill" | "terminal/release" if (
                 self._offer.terminal
             ):
                 return Reading(task=task)
             case _:
-                fault = Fault(METHOD_NOT_FOUND, f"there is no method {line.method}")
-                reply = Reply(rpc_id=line.id, method=line.method, fault=fault)
-                return Reading(facts=[UnknownUpdate(update=_said(line))], replies=[reply])
+                return _refused(line, Fault(METHOD_NOT_FOUND, f"there is no method {line.method}"))
 
 
 def fact_of(update: dict[str, Any]) -> Fact | Chunk:  # noqa: PLR0911, PLR0912 (a table: every update and its fact)
@@ -194,6 +197,11 @@ def fact_of(update: dict[str, Any]) -> Fact | Chunk:  # noqa: PLR0911, PLR0912 (
             return Usage(used=used, size=size, cost=update.get("cost"))
         case _:
             return UnknownUpdate(update=update)
+
+
+def _refused(line: Request, fault: Fault) -> Reading:
+    reply = Reply(rpc_id=line.id, method=line.method, fault=fault)
+    return Reading(facts=[UnknownUpdate(update=_said(line))], replies=[reply])
 
 
 def _asked(received: RequestReceived, question: Permission | Question, state: Conversation) -> Reading:
