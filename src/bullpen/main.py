@@ -65,8 +65,9 @@ def check_listening(config: Config) -> None:
 async def _serve(config: Config, open_browser: bool) -> None:
     with _listening(config) as listener:
         port = listener.getsockname()[1]
-        names = Names(config.scheme, config.host, port, config.allowed_hosts)
-        url = f"{config.scheme}://{_shown(config.host)}:{port}"
+        shown = _shown(config.host)
+        names = Names(config.scheme, shown, port, config.allowed_hosts)
+        url = f"{config.scheme}://{_in_url(shown)}:{port}"
         async with _house(config, url) as context:
             server = _Server(_uvicorn(config, app.build(context, names)))
             _stop_on_signals(server)
@@ -98,7 +99,7 @@ async def _get_ready(context: Context, open_browser: bool) -> None:
     sys.stdout.write(f"Bullpen {__version__} is at {url}\n")
     sys.stdout.flush()
     log.info("ready", url=context.url, pid=os.getpid())
-    if open_browser:
+    if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
 
@@ -156,8 +157,11 @@ def _listening(config: Config) -> Iterator[socket.socket]:
 
 
 def _shown(host: str) -> str:
-    if host in ("0.0.0.0", "::"):
-        return socket.gethostname()
+    """The name others reach us by: every address is none."""
+    return socket.gethostname() if host in ("0.0.0.0", "::") else host
+
+
+def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 

@@ -50,17 +50,18 @@ class Recording:
 
     def sizes(self, after: int = 0) -> Iterator[tuple[int, int, int]]:
         """Every window size as (offset, cols, rows), in order; it counts from that byte on."""
-        return (
-            (offset, cols, rows) for offset, _, cols, rows in self._spool.index(0) if cols and offset >= after
-        )
+        return ((offset, cols, rows) for offset, _, cols, rows in self.index() if cols and offset >= after)
 
     def offset_at(self, time_ns: int) -> int:
         """Where the output of a moment begins: everything before it was said earlier."""
-        return next((offset for offset, time, _, _ in self._spool.index(0) if time >= time_ns), self.end)
+        return next((offset for offset, time, _, _ in self.index() if time >= time_ns), self.end)
 
     def index(self) -> Iterator[tuple[int, int, int, int]]:
         """The index as the keeper wrote it: (offset, time in ns, cols, rows)."""
-        return self._spool.index(0)
+        try:
+            yield from self._spool.index(0)
+        except SpoolGone:
+            return
 
     def close(self) -> None:
         self._spool.close()

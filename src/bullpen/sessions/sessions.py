@@ -16,6 +16,8 @@ from ..workers.children import Child
 from ..workers.workshop import Workshop
 from .session import Session
 
+Watcher = Callable[[str, Snapshot | None], None]
+
 KEPT_OPEN = 64  # sessions nobody runs or looks at that stay in memory
 
 
@@ -30,7 +32,7 @@ class Sessions:
         self._open: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._recent: deque[Session] = deque(maxlen=KEPT_OPEN)
         self._opening: dict[str, asyncio.Lock] = {}
-        self._watchers: set[Callable[[Snapshot], None]] = set()
+        self._watchers: set[Watcher] = set()
 
     async def get(self, session_id: str) -> Session:
         """The session, opened when it was not; NotFound when there is none.
@@ -71,6 +73,7 @@ class Sessions:
         await self.store.purge(session_id)
         session.log.close()
         self._open.pop(session_id, None)
+        self._tell(session_id, None)
         for worker_id in session.snapshot.workers:
             await self.workshop.forget(worker_id)
 
@@ -85,8 +88,8 @@ class Sessions:
         await self.workshop.forget(child.worker_id)
 
     @asynccontextmanager
-    async def watching(self, changed: Callable[[Snapshot], None]) -> AsyncIterator[None]:
-        """Calls `changed` with every snapshot that becomes true while the block runs."""
+    async def watching(self, changed: Watcher) -> AsyncIterator[None]:
+        """Calls `changed` with every snapshot that becomes true while the block runs; None: it is gone."""
         self._watchers.add(changed)
         try:
             yield
@@ -94,5 +97,8 @@ class Sessions:
             self._watchers.discard(changed)
 
     def _changed(self, snapshot: Snapshot) -> None:
+        self._tell(snapshot.id, snapshot)
+
+    def _tell(self, session_id: str, snapshot: Snapshot | None) -> None:
         for changed in tuple(self._watchers):
-            changed(snapshot)
+            changed(session_id, snapshot)

@@ -33,6 +33,7 @@ POLICY = "; ".join(
         "form-action 'none'",
         "frame-ancestors 'none'",
         "require-trusted-types-for 'script'",
+        "trusted-types svelte-trusted-html",
     )
 )
 HEADERS = {

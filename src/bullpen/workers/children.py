@@ -104,7 +104,7 @@ class Children:
         async with Keepers.open(home, self._on_output, self._on_exit, self._on_lost) as keepers:
             self._keepers = keepers
             for key, status in keepers.children.items():
-                child = self._add(key, keepers.of(*key))
+                child = self._add(key, keepers.of(*key), Recording(self.spool(*key)))
                 child.pid, child.answered = status.pid, status.writers.get(SCREEN_WRITER, 0)
                 if status.exit is not None:
                     self._on_exit(status.exit)
@@ -116,15 +116,19 @@ class Children:
     def all(self) -> list[Child]:
         return list(self._children.values())
 
+    def spool(self, worker_id: str, run: int) -> Path:
+        """Where the keeper writes what a run says."""
+        return self._home / "spool" / worker_id / str(run) / "out"
+
     def marker(self, worker_id: str, run: int) -> str:
         """What a child carries in its environment, so that it can be found without its keeper."""
         return marker(self._prefix, worker_id, run)
 
-    async def spawn(self, worker_id: str, run: int, start: Start) -> Child:
+    async def spawn(self, worker_id: str, run: int, start: Start, recording: Recording) -> Child:
         """Starts a child, or finds the one that was started under the same name before."""
         keeper = await _ask(self._keepers.accepting())
         # Known before it runs: its first words and its end may come together with its pid.
-        child = self._add((worker_id, run), keeper)
+        child = self._add((worker_id, run), keeper, recording)
         try:
             spawned = await _ask(
                 keeper.spawn(
@@ -153,8 +157,7 @@ class Children:
     def forget(self, child: Child) -> None:
         self._children.pop((child.worker_id, child.run), None)
 
-    def _add(self, key: Key, keeper: Keeper) -> Child:
-        recording = Recording(self._home / "spool" / key[0] / str(key[1]) / "out")
+    def _add(self, key: Key, keeper: Keeper, recording: Recording) -> Child:
         child = Child(key, self.marker(*key), keeper, recording)
         self._children[key] = child
         return child

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Protocol
 
 from .ghostty import Cursor, GhosttyError, Terminal
-from .screen_emulation import Emulation, History, Reply
+from .screen_emulation import Emulation, History
 from .screen_plain import PlainRun, forgets, is_plain, lines_to_forget
 from .screen_queries import LOOK_BACK, may_ask
+from .screen_replies import Replies, Reply
 from .screen_saved import Place, SavedScreens
 
 __all__ = ["LOOK_BACK", "History", "Place", "Reply", "Screen", "Source", "may_ask"]
@@ -22,7 +23,6 @@ BLOCK = 256 << 10  # bytes fed at once
 SKIP_FROM = 2 << 20  # bytes still to be fed that are worth a look for plain text
 RUN_MAX_BYTES = 4 << 20  # of plain text held back, when its lines are long
 SAVE_EVERY = 4 << 20  # bytes
-REPLIES_MAX_BYTES = 64 << 10  # in one advance; a program that asks for more gets no more
 
 
 class Source(Protocol):
@@ -58,34 +58,35 @@ class Screen:
         watch: Watch = nullcontext,
     ) -> None:
         """`cols` and `rows`: what the run began with. `answered`: the number of the last reply its program
-        was given, for when the recording no longer tells. `watch`: entered while the library is in use."""
+        was given. `watch`: entered while the library is in use."""
         self._source = source
         self._saved = SavedScreens(directory)
         self._first_size = (cols, rows)
         self._answered = answered
+        self._replies = Replies(answered)
         self._watch = watch
         self._lane = threading.Lock()
         self._emulation: Emulation | None = None
         self._saved_at = 0
 
     def advance(self, to: int, answer_from: int = 0) -> list[Reply]:
-        """Feeds the recording up to an offset; returns the replies to what was asked on the way.
+        """Feeds the recording up to an offset; returns every reply that was not returned before.
 
         Those to questions before `answer_from` come without bytes: they would be typed too late.
         """
         with self._in_use() as emulation:
-            replies = _Replies(answer_from)
-            for offset, cols, rows in self._sizes_to_come(emulation, to):
-                self._feed(emulation, offset, replies)
-                replies.add(emulation.place.offset, emulation.resize(cols, rows))
-            self._feed(emulation, to, replies)
-            if emulation.place.offset - self._saved_at >= SAVE_EVERY:
-                self._save(emulation)
-            return replies.all
+            if emulation.place.offset < answer_from < to:
+                self._lead(emulation, answer_from)
+            self._lead(emulation, to)
+            return self._replies.take(emulation.place.replies, answer_from)
 
-    def history(self) -> History:
-        """What a viewer's fresh terminal must be fed; nothing in it asks the viewer anything."""
+    def history(self, to: int = 0) -> History:
+        """What a viewer's fresh terminal must be fed; nothing in it asks the viewer anything.
+
+        Replies to what was asked up to `to` wait for the next `advance`.
+        """
         with self._in_use() as emulation:
+            self._lead(emulation, to)
             return emulation.history()
 
     def save(self) -> bool:
@@ -149,7 +150,7 @@ class Screen:
         try:
             with self._watch():
                 if self._emulation is None:
-                    self._emulation = self._restore() or Emulation.blank(*self._first_size)
+                    self._emulation = self._load()
                 if self._emulation.place.offset < self._source.start:
                     self._cross_hole(self._emulation)
                 yield self._emulation
@@ -158,15 +159,23 @@ class Screen:
 
     # Coming into memory
 
-    def _restore(self) -> Emulation | None:
+    def _load(self) -> Emulation:
         for place, encoded in self._saved.newest_first(self._source.end):
             with suppress(GhosttyError):  # written by another version, perhaps
                 emulation = Emulation(Terminal.decode(encoded), place)
                 self._saved_at = place.offset
                 return emulation
-        return None
+        return Emulation.blank(*self._first_size)
 
     # Going on
+
+    def _lead(self, emulation: Emulation, to: int) -> None:
+        for offset, cols, rows in self._sizes_to_come(emulation, to):
+            self._feed(emulation, offset)
+            self._replies.add(emulation.place.offset, emulation.resize(cols, rows))
+        self._feed(emulation, to)
+        if emulation.place.offset - self._saved_at >= SAVE_EVERY:
+            self._save(emulation)
 
     def _sizes_to_come(self, emulation: Emulation, to: int) -> Iterator[tuple[int, int, int]]:
         at, applied = emulation.place.offset, emulation.place.resizes
@@ -178,22 +187,19 @@ class Screen:
             elif offset >= emulation.place.offset:  # not inside of a hole that was crossed meanwhile
                 yield offset, cols, rows
 
-    def _feed(self, emulation: Emulation, to: int, replies: "_Replies") -> None:
+    def _feed(self, emulation: Emulation, to: int) -> None:
         while (offset := emulation.place.offset) < to:
             try:
                 if to - offset >= SKIP_FROM and forgets(emulation.terminal):
                     self._feed_plain(emulation, to)
-                if not self._feed_block(emulation, to, replies):
-                    return
+                offset = emulation.place.offset
+                block = self._source.read(offset, min(BLOCK, to - offset))
             except LookupError:
                 self._cross_hole(emulation)
-
-    def _feed_block(self, emulation: Emulation, to: int, replies: "_Replies") -> bool:
-        offset = emulation.place.offset
-        stop = replies.answer_from if offset < replies.answer_from < to else to
-        block = self._source.read(offset, min(BLOCK, stop - offset))
-        replies.add(offset, emulation.feed(block, len(block)))
-        return bool(block)
+                continue
+            if not block:
+                return
+            self._replies.add(offset, emulation.feed(block, len(block)))
 
     def _feed_plain(self, emulation: Emulation, to: int) -> None:
         """Feeds a stretch of plain text, or no more than its end when that leaves the same screen."""
@@ -223,19 +229,3 @@ class Screen:
             self._saved_at = emulation.place.offset
             return True
         return False
-
-
-class _Replies:
-    """What one advance has to say to the program."""
-
-    def __init__(self, answer_from: int) -> None:
-        self.answer_from = answer_from
-        self.all: list[Reply] = []
-        self._size = 0
-
-    def add(self, offset: int, replies: list[Reply]) -> None:
-        """`offset`: where the bytes that asked for them began."""
-        for reply in replies:
-            self._size += len(reply.data)
-            is_wanted = offset >= self.answer_from and self._size <= REPLIES_MAX_BYTES
-            self.all.append(reply if is_wanted else reply._replace(data=b""))

@@ -5,19 +5,13 @@ from typing import NamedTuple
 
 from .ghostty import GhosttyError, Terminal
 from .screen_history import render, render_without_clone
+from .screen_replies import Reply
 from .screen_saved import Place
 
 MAX_COLS, MAX_ROWS = 1000, 500
 HEAD = 64  # bytes of an endless sequence that tell what kind it is
 ABORT = b"\x18"
 NEW_BEGINNING = re.compile(rb"\r?\n|\x1b")
-
-
-class Reply(NamedTuple):
-    """An answer to what a program asked, numbered over the whole run."""
-
-    n: int
-    data: bytes
 
 
 class History(NamedTuple):

@@ -9,7 +9,7 @@ import shutil
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -96,9 +96,20 @@ class Screens:
 
     async def _use(self, lane: Lane, work: Callable[[Screen], T]) -> T:
         async with lane.lock:
-            result = await asyncio.get_running_loop().run_in_executor(self._threads, work, lane.screen)
+            result = await self._in_thread(work, lane.screen)
         await self._rest_some()
         return result
+
+    async def _in_thread(self, work: Callable[[Screen], T], screen: Screen) -> T:
+        """A caller that is cancelled still holds the lane until the thread has left the screen."""
+        working = asyncio.get_running_loop().run_in_executor(self._threads, work, screen)
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            while not working.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([working])
+            raise
 
     async def _rest_some(self) -> None:
         """Gives back the memory of the screens that were not needed for longest."""
@@ -106,7 +117,7 @@ class Screens:
         for lane in loaded[: max(0, len(loaded) - KEPT)]:
             if not lane.lock.locked():
                 async with lane.lock:
-                    await asyncio.get_running_loop().run_in_executor(self._threads, lane.screen.rest)
+                    await self._in_thread(Screen.rest, lane.screen)
 
 
 def _plain_replay(worker: Worker, recording: Recording) -> History:

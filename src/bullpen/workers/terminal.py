@@ -38,6 +38,7 @@ class Terminal:
         self.recording: Recording = workshop.recording(worker.id, worker.run)
         self.ended = _known_end(worker)
         self.replaced = False  # by a later run
+        self._begun = asyncio.Event()
         self._watchers: set[Callable[[], None]] = set()
         self._log = log
         self._workshop = workshop
@@ -45,6 +46,7 @@ class Terminal:
     async def live(self) -> None:
         """The whole run: started or adopted, watched, its end recorded after its last byte."""
         child = await self._begin()
+        self._begun.set()
         if child is None:
             return
         pump = asyncio.ensure_future(self._answer_questions(child))
@@ -65,14 +67,14 @@ class Terminal:
 
     async def write(self, viewer: str, writer: str, n: int, data: bytes) -> None:
         """Types for a viewer. The keeper takes each number of a writer once, in order."""
-        child = self._living()
+        child = await self._living()
         if size := self.window.use(viewer):
             await child.resize(*size)
         await child.write(writer, n, data)
 
     async def resize(self, viewer: str, size: Size) -> None:
-        if (wanted := self.window.wish(viewer, size)) and self.child is not None:
-            await self._living().resize(*wanted)
+        if (wanted := self.window.wish(viewer, size)) and self.ended is None:
+            await (await self._living()).resize(*wanted)
 
     def replace(self) -> None:
         """A later run takes this one's place: its viewers move on."""
@@ -94,7 +96,10 @@ class Terminal:
         for watcher in tuple(self._watchers):
             watcher()
 
-    def _living(self) -> Child:
+    async def _living(self) -> Child:
+        """The child, once it has begun: whoever made the terminal may type at once."""
+        if self.ended is None:
+            await self._begun.wait()
         if self.child is None or self.child.ended.done():
             raise Conflict(f"the terminal in role {self.worker.role} has ended")
         return self.child
@@ -107,11 +112,11 @@ class Terminal:
             return None
         if child is None:
             try:
-                child = await children.spawn(self.worker.id, self.worker.run, self._start())
+                child = await children.spawn(self.worker.id, self.worker.run, self._start(), self.recording)
             except BullpenError as error:
                 await self._record(WorkerFailed(error=str(error)), State.SPAWNING)
                 return None
-        self.child, self.recording = child, child.recording
+        self.child = child
         await self._record(WorkerReady(pid=child.pid), State.SPAWNING)
         if self._log.snapshot.worker(self.worker.id).state is State.TERMINATED:
             await child.stop()  # it was ended while it began

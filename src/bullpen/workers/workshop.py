@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from ..config import Config
 from ..keeper.marker import MARKER
@@ -40,13 +39,10 @@ class Workshop:
         kept |= {name: value for name, value in os.environ.items() if name.startswith("LC_")}
         return kept | {MARKER: self.children.marker(worker_id, run)} | dict(more)
 
-    def spool(self, worker_id: str, run: int, stream: str = "out") -> Path:
-        return self.config.home / "spool" / worker_id / str(run) / stream
-
     def recording(self, worker_id: str, run: int) -> Recording:
         """The recording of a run, living or not."""
         child = self.children.get(worker_id, run)
-        return child.recording if child else Recording(self.spool(worker_id, run))
+        return child.recording if child else Recording(self.children.spool(worker_id, run))
 
     async def forget(self, worker_id: str) -> None:
         """Removes what a purged worker left on the disk."""

@@ -13,8 +13,8 @@ from ..auth import Credentials
 from ..scopes import Principal
 
 SECRET_SECONDS = 5.0
-LARGEST = 4 << 20
-UNAUTHORIZED, FORBIDDEN, GONE, TOO_SLOW, REPLACED = 4401, 4403, 4404, 4408, 4409
+UNAUTHORIZED, FORBIDDEN, GONE = 4401, 4403, 4404
+REFUSED = 1008  # the standard's word for a request that makes no sense here
 
 
 class Socket:
@@ -82,6 +82,9 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
         await socket.close(FORBIDDEN, str(error))
     except NotFound as error:
         await socket.close(GONE, str(error))
+    except BullpenError as error:
+        await socket.send_error(error)
+        await socket.close(REFUSED, str(error))
     except WebSocketDisconnect:
         pass
 

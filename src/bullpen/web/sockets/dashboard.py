@@ -28,7 +28,7 @@ class Dashboard:
     def __init__(self, context: Context, socket: Socket) -> None:
         self._context = context
         self._socket = socket
-        self._changed: dict[str, Snapshot] = {}
+        self._changed: dict[str, Snapshot | None] = {}
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -38,8 +38,8 @@ class Dashboard:
                 pass  # nothing to say here; reading notices the end
             telling.cancel()
 
-    def _note(self, snapshot: Snapshot) -> None:
-        self._changed[snapshot.id] = snapshot
+    def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
+        self._changed[session_id] = snapshot
         self._wake.set()
 
     async def _tell(self) -> None:
@@ -49,5 +49,8 @@ class Dashboard:
             await self._wake.wait()
             self._wake.clear()
             changed, self._changed = self._changed, {}
-            for snapshot in changed.values():
-                await self._socket.send({"type": "session", "session": session_json(snapshot)})
+            for session_id, snapshot in changed.items():
+                if snapshot is None:
+                    await self._socket.send({"type": "removed", "sessionId": session_id})
+                else:
+                    await self._socket.send({"type": "session", "session": session_json(snapshot)})

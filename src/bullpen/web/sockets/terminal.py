@@ -12,7 +12,7 @@ from ...domain.errors import BullpenError, Forbidden, Invalid
 from ...domain.ids import is_safe_id, new_id
 from ...sessions.session import Session
 from ...workers.window import Size
-from ..context import Context, context_of
+from ..context import context_of
 from ..scopes import Scope, allow
 from .admission import Socket, admitted
 from .viewer import BinaryForm, JsonForm, Viewer
@@ -26,6 +26,7 @@ async def worker_socket(
     session_id: str,
     worker_id: str,
     after: Annotated[int | None, Query(ge=0)] = None,
+    run: Annotated[int | None, Query(ge=1)] = None,
     client: str | None = None,
     format: str = "binary",
 ) -> None:
@@ -33,7 +34,8 @@ async def worker_socket(
     async with admitted(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
         with context.presence.viewing(session):
-            await View(context, session, worker_id, socket, client, format).run(after)
+            view = View(session, worker_id, socket, client, format)
+            await view.run(after if run in (None, view.run_number) else None)
 
 
 class View:
@@ -41,7 +43,6 @@ class View:
 
     def __init__(
         self,
-        context: Context,
         session: Session,
         worker_id: str,
         socket: Socket,
@@ -55,8 +56,13 @@ class View:
         self._socket = socket
         self._json = form == "json"
         self._writer = client or new_id()
-        self._n = 0
+        self._unnumbered = Unnumbered()
         self._viewer = self._new_viewer()
+
+    @property
+    def run_number(self) -> int:
+        """Which run of the worker is shown: offsets mean nothing in another."""
+        return self._viewer.run_number
 
     async def run(self, after: int | None) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -95,8 +101,7 @@ class View:
         self._require_operate()
         data = _bytes(message)
         if "n" not in message:
-            self._n += 1
-            await self._viewer.write(self._writer, self._n, data)
+            await self._viewer.write(*self._unnumbered.next(), data)
             return
         n = _whole(message, "n")
         await self._viewer.write(self._writer, n, data)
@@ -105,6 +110,18 @@ class View:
     def _require_operate(self) -> None:
         if self._socket.principal.scope < Scope.OPERATE:
             raise Forbidden("looking is allowed, typing is not")
+
+
+class Unnumbered:
+    """Input without numbers gets ours, under a writer of its own: at most once."""
+
+    def __init__(self) -> None:
+        self._writer = new_id()
+        self._n = 0
+
+    def next(self) -> tuple[str, int]:
+        self._n += 1
+        return self._writer, self._n
 
 
 def _bytes(message: dict[str, Any]) -> bytes:

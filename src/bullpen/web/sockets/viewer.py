@@ -35,8 +35,9 @@ class JsonForm:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
+        held = len(self._decoder.getstate()[0])
         if text := self._decoder.decode(data):
-            await socket.send({"type": "output", "offset": offset, "data": text})
+            await socket.send({"type": "output", "offset": offset - held, "data": text})
 
 
 class Viewer:
@@ -52,6 +53,10 @@ class Viewer:
         self._drawn: int | None = None  # None until the viewer says it draws
         self._size_told = False
         self._end_told = False
+
+    @property
+    def run_number(self) -> int:
+        return self._terminal.worker.run
 
     def drew(self, offset: int) -> None:
         """The viewer has drawn everything before this offset."""
@@ -122,17 +127,18 @@ class Viewer:
 
     async def _send_history(self) -> None:
         history = await self._terminal.history()
-        self._sent = history.offset
+        text, rest = _whole_characters(history.data)
+        self._sent = history.offset - rest  # half a character comes again, with its other half
         if self._drawn is not None:
-            self._drawn = history.offset
+            self._drawn = self._sent
         await self._socket.send(
             {
                 "type": "history",
                 "run": self._terminal.worker.run,
-                "offset": history.offset,
+                "offset": self._sent,
                 "cols": history.cols,
                 "rows": history.rows,
-                "data": history.data.decode("utf-8", "replace"),
+                "data": text,
             }
         )
 
@@ -155,3 +161,10 @@ class Viewer:
     def _size_changed(self) -> None:
         self._size_told = False
         self._wake.set()
+
+
+def _whole_characters(data: bytes) -> tuple[str, int]:
+    """The text, and how many bytes at its end are only the beginning of a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(data)
+    return text, len(decoder.getstate()[0])
