@@ -132,6 +132,7 @@ def test_a_tool_call_is_kept_in_the_agents_own_words(update: dict[str, Any]) -> 
         {"sessionUpdate": "notice", "text": "x"},
         {"sessionUpdate": "plan", "entries": "not a list"},
         {"sessionUpdate": "usage_update", "used": "many"},
+        {"sessionUpdate": "usage_update", "used": True, "size": 5},
         {"sessionUpdate": "agent_message_chunk", "content": None},
         {"sessionUpdate": 7},
         {},

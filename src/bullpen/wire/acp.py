@@ -189,14 +189,14 @@ def fact_of(update: dict[str, Any]) -> Fact | Chunk:  # noqa: PLR0911, PLR0912 (
             return ConfigChanged(config_options=options)
         case {"sessionUpdate": "session_info_update", **info}:
             return SessionInfo(info=info)
-        case {
-            "sessionUpdate": "usage_update",
-            "used": int(used) | float(used),
-            "size": int(size) | float(size),
-        }:
+        case {"sessionUpdate": "usage_update", "used": used, "size": size} if _numbers(used, size):
             return Usage(used=used, size=size, cost=update.get("cost"))
         case _:
             return UnknownUpdate(update=update)
+
+
+def _numbers(*values: Any) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def _refused(line: Request, fault: Fault) -> Reading:
