@@ -79,7 +79,7 @@ def test_a_resize_while_the_program_is_silent_counts_once(tmp_path: Path) -> Non
     assert [reply.n for reply in screen.advance(8)] == [1, 2]
     assert screen.save()
     tape.resized.append((8, 40, 7))
-    again = screen_of(tape, tmp_path)
+    again = screen_of(tape, tmp_path, answered=2)
     assert again.advance(8) == screen.advance(8) == [Reply(3, b"\x1b[48;7;40;112;320t")]
     assert again.place == screen.place == Place(8, replies=3, resizes=2)
 
@@ -105,6 +105,28 @@ def test_every_question_has_one_numbered_reply(tmp_path: Path) -> None:
 def test_old_questions_get_empty_replies_that_count(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"\x1b[5n\x1b[5n\x1b[5n"), tmp_path)
     assert screen.advance(12, answer_from=8) == [Reply(1, b""), Reply(2, b""), Reply(3, b"\x1b[0n")]
+
+
+def test_a_viewer_who_comes_before_the_answer_does_not_swallow_it(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"ab\x1b[6ncd\x1b[6n"), tmp_path)
+    assert screen.advance(2) == []
+    assert screen.history(12).offset == 12
+    assert screen.advance(6) == [Reply(1, b"\x1b[1;3R"), Reply(2, b"\x1b[1;5R")]
+    assert screen.advance(12) == []
+
+
+def test_replies_that_a_killed_server_saved_but_did_not_give_leave_no_gap(tmp_path: Path) -> None:
+    tape = Tape(b"\x1b[5n\x1b[5n\x1b[5n")
+    killed = screen_of(tape, tmp_path)
+    killed.advance(8)
+    killed.save()
+    screen = screen_of(tape, tmp_path, answered=1)
+    assert screen.advance(12) == [Reply(2, b""), Reply(3, b"\x1b[0n")]
+
+
+def test_replies_that_were_given_are_not_given_again(tmp_path: Path) -> None:
+    screen = screen_of(Tape(b"\x1b[5n\x1b[5n\x1b[5n"), tmp_path, answered=2)
+    assert screen.advance(12) == [Reply(3, b"\x1b[0n")]
 
 
 def test_a_program_that_asks_without_end_is_not_answered_without_end(tmp_path: Path) -> None:
@@ -366,10 +388,10 @@ def test_a_restored_screen_equals_one_fed_from_the_beginning(
         replies = whole.advance(tape.end)
         pieces: list[Reply] = []
         for at in sorted(round(cut * len(data)) for cut in cuts):
-            restored = screen_of(tape, Path(directory) / "pieces")
+            restored = screen_of(tape, Path(directory) / "pieces", answered=len(pieces))
             pieces += restored.advance(at)
             assert restored.save()
-        restored = screen_of(tape, Path(directory) / "pieces")
+        restored = screen_of(tape, Path(directory) / "pieces", answered=len(pieces))
         pieces += restored.advance(tape.end)
         assert pieces == replies
         assert restored.place == whole.place
