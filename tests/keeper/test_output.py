@@ -174,6 +174,22 @@ async def test_an_exit_comes_after_the_last_byte(open_house: House, tty: bool) -
         assert open_house.said(run=run) == b"x" * 50_000
 
 
+@pytest.mark.parametrize("tty", [True, False])
+async def test_last_words_are_kept_though_the_keeper_was_busy(open_house: House, tty: bool) -> None:
+    for run in range(1, 11):
+        spawned = await open_house.python(
+            "import os\nos.read(0, 1)\nos.write(1, b'x' * 8000)", run=run, tty=tty
+        )
+        await open_house.keeper.write("w", run, "test", 1, b"\n")
+        os.kill(open_house.keeper.pid, signal.SIGSTOP)
+        try:
+            await until(lambda pid=spawned.pid: not _runs(pid), "its end")  # type: ignore[misc]
+        finally:
+            os.kill(open_house.keeper.pid, signal.SIGCONT)
+        await open_house.exited(run=run)
+        assert open_house.said(run=run).removeprefix(b"\r\n") == b"x" * 8000
+
+
 async def test_a_process_left_behind_does_not_hold_back_the_exit(open_house: House) -> None:
     source = (
         "sh -c 'trap \"\" HUP; exec sleep 1000' & "
@@ -254,14 +270,14 @@ async def test_a_forgotten_worker_leaves_no_file(open_house: House) -> None:
 def test_each_ready_stream_is_read_once_a_turn(tmp_path: Path) -> None:
     """A child that floods costs its neighbours one read, never more."""
     loop = Loop()
-    dirty: set[Stream] = set()
+    grown: set[Stream] = set()
     streams, ends = {}, {}
     for name in ("flood", "echo"):
         out, ends[name] = os.pipe()
         (tmp_path / name).mkdir()
         spool = SpoolWriter(os.open(tmp_path / name, os.O_RDONLY))
         streams[name] = Stream(
-            (name, 1, "out"), out, spool, loop=loop, dirty=dirty, on_end=lambda: None, window=None
+            (name, 1, "out"), out, spool, loop=loop, grown=grown, on_end=lambda: None, window=None
         )
     os.set_blocking(ends["flood"], False)
     turns: list[tuple[int, int]] = []

@@ -62,7 +62,7 @@ class Child:
     def ends(self) -> dict[str, int]:
         return {name: stream.spool.end for name, stream in self.streams.items()}
 
-    def add_stream(self, name: str, spool: SpoolWriter, dirty: set[Stream]) -> None:
+    def add_stream(self, name: str, spool: SpoolWriter, grown: set[Stream]) -> None:
         window = WINDOW if self.tty is None and name == "out" else None
         key = (self.worker, self.run, name)
         self.streams[name] = Stream(
@@ -70,7 +70,7 @@ class Child:
             self._stdio.outputs[name],
             spool,
             loop=self._loop,
-            dirty=dirty,
+            grown=grown,
             on_end=self._settle,
             window=window,
         )
@@ -102,8 +102,7 @@ class Child:
         self.input.close()
         self._stdio.ended()
         self._settle()
-        if self.exit is None:
-            self._wind_up(self.ends, LAST_WORDS)
+        self._loop.later(SILENCE, partial(self._wind_up, self.ends, LAST_WORDS))
 
     def close(self) -> None:
         """Let go of everything but the files."""
@@ -139,19 +138,21 @@ class Child:
 
     def _wind_up(self, ends_before: dict[str, int], spells: int) -> None:
         """Do not wait for ever for processes left behind that hold the streams open."""
-        if self.exit is not None:
+        still_open = [stream for stream in self.streams.values() if not stream.ended]
+        if not still_open:
             return
-        blocked = any(stream.blocked for stream in self.streams.values())
-        if blocked:
-            spells = LAST_WORDS
+        if any(stream.blocked for stream in still_open):
+            self._loop.later(RETRY, partial(self._wind_up, self.ends, LAST_WORDS))
         elif spells == 0 or self.ends == ends_before:
-            for stream in self.streams.values():
+            for stream in still_open:
                 stream.drain()
-        self._loop.later(RETRY if blocked else SILENCE, partial(self._wind_up, self.ends, max(0, spells - 1)))
+            self._loop.later(RETRY, partial(self._wind_up, self.ends, 0))  # in case the disk refused
+        else:
+            self._loop.later(SILENCE, partial(self._wind_up, self.ends, spells - 1))
 
 
 def start_child(
-    order: Order, spools: int, loop: Loop, dirty: set[Stream], on_exit: Callable[[Child], None]
+    order: Order, spools: int, loop: Loop, grown: set[Stream], on_exit: Callable[[Child], None]
 ) -> Child:
     """A new child with new spools, or an OSError and nothing left behind."""
     with ExitStack() as always, ExitStack() as undo:
@@ -170,7 +171,7 @@ def start_child(
         child = Child(order, stdio, loop, on_exit)
         undo.callback(child.close)
         for name, writer in writers.items():
-            child.add_stream(name, writer, dirty)
+            child.add_stream(name, writer, grown)
         child.start(order)
         undo.pop_all()
     child.started = spawn.start_time(child.pid)

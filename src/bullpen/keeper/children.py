@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Children:
-    def __init__(self, spools: int, loop: Loop, on_exit: Callable[[Child], None]) -> None:
+    def __init__(self, spools: int, loop: Loop, grown: set[Stream], on_exit: Callable[[Child], None]) -> None:
         self._children: dict[tuple[str, int], Child] = {}
         self._spools = spools
         self._loop = loop
+        self._grown = grown
         self._on_exit = on_exit
         self._soft_files = _raise_file_limit()
-        self.dirty: set[Stream] = set()  # streams that have grown since the server was told
         self._reap_on_signal()
 
     def __iter__(self) -> Iterator[Child]:
@@ -43,7 +43,7 @@ class Children:
             if child.nonce == order.nonce:
                 return child
         order.limits.setdefault(resource.RLIMIT_NOFILE, self._soft_files)
-        child = start_child(order, self._spools, self._loop, self.dirty, self._exited)
+        child = start_child(order, self._spools, self._loop, self._grown, self._on_exit)
         self._children[order.worker, order.run] = child
         return child
 
@@ -72,10 +72,6 @@ class Children:
         if any(child.worker == worker and child.exit is None for child in self):
             raise OSError(errno.EBUSY, f"a child of {worker} has not ended")
         remove_tree(worker, self._spools)
-
-    def _exited(self, child: Child) -> None:
-        self.dirty.difference_update(child.streams.values())  # the exit says it all
-        self._on_exit(child)
 
     def _reap_on_signal(self) -> None:
         wakeups, alarm = os.pipe()

@@ -96,7 +96,7 @@ class Keepers:
         while True:
             try:
                 return await self._connect(name)
-            except (ConnectionError, FileNotFoundError, KeeperLost):
+            except (ConnectionError, FileNotFoundError, BlockingIOError, KeeperLost):
                 if _remove_if_dead(self._directory, name):
                     return None
                 if asyncio.get_running_loop().time() > deadline:

@@ -10,6 +10,7 @@ from .children import Children
 from .frames import VERSION, Tag, encode
 from .input import Gap
 from .link import Connection, Listener
+from .notices import Notices
 from .spawn import Order, window_size, worker_name
 
 TYPE_CHECKING = False
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
 
     from .child import Child
     from .loop import Loop
-    from .stream import Stream
-
-
-SPELL = 0.001  # seconds
-FLOOD_SPELL = 0.005
 
 
 class Service:
@@ -38,14 +34,11 @@ class Service:
         }
         self._patience = patience  # seconds without server and children until the end
         self._loop = loop
-        self._children = Children(spools, loop, self._tell_exit)
+        self._notices = Notices(loop)
+        self._children = Children(spools, loop, self._notices.grown, self._exited)
         self._listener = Listener(listening, loop, self._connected)
         self._connection: Connection | None = None
         self._server: Connection | None = None  # the same, once it has said hello
-        self._notice_seen = True
-        self._told: set[Stream] = set()  # streams the server was told of in this spell
-        self._held_back = 0  # how many of these have grown again
-        self._spell_end = 0.0
         self._idle_since = time.monotonic()
         self._requests: dict[int, Callable[[dict[str, Any], bytes], dict[str, Any]]] = {
             Tag.SPAWN: self._spawn,
@@ -74,29 +67,29 @@ class Service:
         if tag == Tag.HELLO:
             self._greet(self._connection)
         elif tag == Tag.SEEN:
-            self._notice_seen = True
+            self._notices.seen()
         else:
-            self._connection.send(encode(*self._answer(tag, header, body)))
+            self._connection.send(self._answer(tag, header, body))
 
     def _greet(self, connection: Connection) -> None:
         connection.send(encode(Tag.HELLO, self._hello))
         self._server = connection
-        self._notice_seen = True
+        self._notices.seen()
         for child in self._children:
             if child.exit is not None:
                 self._tell_exit(child)
 
-    def _answer(self, tag: int, header: dict[str, Any], body: bytes) -> tuple[int, dict[str, Any]]:
+    def _answer(self, tag: int, header: dict[str, Any], body: bytes) -> bytes:
         answer: dict[str, Any] = {"id": header.get("id")}
         try:
-            return Tag.REPLY, answer | self._request(tag)(header, body)
+            return encode(Tag.REPLY, answer | self._request(tag)(header, body))
         except Gap as gap:
             answer |= {"errno": gap.errno, "message": gap.strerror, "last": gap.last}
         except OSError as error:
             answer |= {"errno": error.errno, "message": error.strerror}
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             answer |= {"errno": errno.EINVAL, "message": f"{type(error).__name__}: {error}"}
-        return Tag.FAULT, answer
+        return encode(Tag.FAULT, answer)
 
     def _request(self, tag: int) -> Callable[[dict[str, Any], bytes], dict[str, Any]]:
         if self._server is None:
@@ -117,6 +110,7 @@ class Service:
 
     def _write(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
         child = self._children.running(*_key(header))
+        self._notices.expect(child.streams.values())
         return {"last": child.input.take(str(header["writer"]), header["n"], body)}
 
     def _resize(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
@@ -146,39 +140,21 @@ class Service:
         self._children.forget(worker_name(header["worker"]))
         return {}
 
+    def _exited(self, child: Child) -> None:
+        self._notices.drop(child.streams.values())
+        self._tell_exit(child)
+
     def _tell_exit(self, child: Child) -> None:
         if self._server is not None and child.exit is not None:
             exit_ = {"worker": child.worker, "run": child.run, **child.exit, "ends": child.ends}
             self._server.send(encode(Tag.EXIT, exit_))
 
     def _speak(self) -> None:
-        """After each turn: what has grown, if the last notice was seen, and all that was answered."""
-        if self._connection is not None:
-            if self._notice_seen and len(self._children.dirty) > self._held_back:
-                self._tell_growth()
-            if self._connection.unsent:
-                self._connection.flush()
-
-    def _tell_growth(self) -> None:
-        """At once for a stream that was quiet; of one that goes on and on only once a spell."""
-        dirty, now = self._children.dirty, time.monotonic()
-        if now >= self._spell_end:
-            self._told.clear()
-            self._spell_end = now + (FLOOD_SPELL if self._loop.hot else SPELL)
-            self._loop.later(self._spell_end - now, self._end_spell)
-        elif dirty <= self._told:
-            self._held_back = len(dirty)
-            return
-        if self._server is not None:
-            self._told |= dirty
-            self._held_back = 0
-            self._notice_seen = False
-            ends = [[*stream.key, stream.spool.end] for stream in dirty]
-            self._server.send(encode(Tag.NOTICE, {"ends": ends}))
-            dirty.clear()
-
-    def _end_spell(self) -> None:
-        self._held_back = 0
+        """After each turn: what has grown, and all that was answered."""
+        if self._server is not None and (notice := self._notices.next()):
+            self._server.send(notice)
+        if self._connection is not None and self._connection.unsent:
+            self._connection.flush()
 
     def _rest(self) -> None:
         """Without a server, end once there has been nothing to keep for a while."""

@@ -162,6 +162,8 @@ class SpoolReader:
 
     def read(self, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset` on, b"" at the end; SpoolGone when they have been dropped."""
+        if limit <= 0:
+            return b""
         with self._lock:
             if self._fd < 0 or offset < self._segment_start:
                 self._seek(offset)

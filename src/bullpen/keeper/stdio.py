@@ -17,9 +17,8 @@ class Terminal:
     """A pty. Its slave stays open here until the exit, so that a child may close it and open it again."""
 
     def __init__(self, cols: int, rows: int) -> None:
-        master, self._slave = os.openpty()
+        master, self.input, self._slave = _open_pty()
         self.outputs = {"out": master}
-        self.input = os.dup(master)
         self.name: str | None = os.ttyname(self._slave)
         attributes = termios.tcgetattr(master)
         attributes[0] |= _IUTF8
@@ -66,6 +65,17 @@ class Pipes:
 
     def ended(self) -> None:
         pass
+
+
+def _open_pty() -> tuple[int, int, int]:
+    """The master twice, to be read and written apart, and the slave."""
+    master, slave = os.openpty()
+    try:
+        return master, os.dup(master), slave
+    except OSError:
+        os.close(master)
+        os.close(slave)
+        raise
 
 
 def _pipes() -> list[int]:

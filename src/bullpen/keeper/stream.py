@@ -29,7 +29,7 @@ class Stream:
         spool: SpoolWriter,
         *,
         loop: Loop,
-        dirty: set[Stream],
+        grown: set[Stream],
         on_end: Callable[[], None],
         window: int | None,
     ) -> None:
@@ -37,7 +37,7 @@ class Stream:
         self.spool = spool
         self._fd = fd
         self._loop = loop
-        self._dirty = dirty  # streams the server is to be told about
+        self._grown = grown  # those the server is to be told about
         self._on_end = on_end
         self._window = self._limit = _NO_LIMIT if window is None else window
         os.set_blocking(fd, False)
@@ -64,7 +64,7 @@ class Stream:
         if not data:
             self.close()
             return False
-        self._dirty.add(self)
+        self._grown.add(self)
         try:
             end = self.spool.append(data)
         except OSError:
@@ -99,13 +99,14 @@ class Stream:
             self._on_end()
 
     def _flush(self) -> None:
-        self._dirty.add(self)
+        end = self.spool.end
         try:
             self.spool.flush()
         except OSError:
             self._loop.later(RETRY, self._flush)
-        else:
-            self._resume()
+        if self.spool.end > end:
+            self._grown.add(self)
+        self._resume()
 
     def _resume(self) -> None:
         if not (self.ended or self.blocked or self._loop.watches(self._fd)):

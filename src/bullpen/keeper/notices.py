@@ -1,0 +1,68 @@
+"""Which streams have grown, and when the server is told: one notice at a time, and not too many."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from .frames import Tag, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .loop import Loop
+    from .stream import Stream
+
+# A notice wakes the server and its answer wakes us: one each read would halve the throughput.
+_SPELL = 0.001  # seconds
+_FLOOD_SPELL = 0.005
+
+
+class Notices:
+    """Told at once of a stream that was quiet or has had input; of one that goes on and on, once a spell."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.grown: set[Stream] = set()  # since the server was told
+        self._loop = loop
+        self._seen = True  # the last one, by the server
+        self._told: set[Stream] = set()  # in this spell
+        self._spell_end = 0.0
+        self._held_back = 0  # how many of `grown` can wait for the end of the spell
+
+    def seen(self) -> None:
+        """The server has seen the last one, or is a new one."""
+        self._seen = True
+
+    def expect(self, streams: Iterable[Stream]) -> None:
+        """Somebody waits for what they say next."""
+        self._told.difference_update(streams)
+
+    def drop(self, streams: Iterable[Stream]) -> None:
+        """An exit says it all."""
+        self.grown.difference_update(streams)
+
+    def next(self) -> bytes:
+        """The notice to send now, or nothing; asked after every turn."""
+        if not self._seen or len(self.grown) <= self._held_back:
+            return b""
+        now = monotonic()
+        if now >= self._spell_end:
+            self._told.clear()
+            self._spell_end = now + (_FLOOD_SPELL if self._loop.hot else _SPELL)
+        elif self.grown <= self._told:
+            self._hold_back(self._spell_end - now)
+            return b""
+        self._told |= self.grown
+        self._held_back = 0
+        self._seen = False
+        ends = [[*stream.key, stream.spool.end] for stream in self.grown]
+        self.grown.clear()
+        return encode(Tag.NOTICE, {"ends": ends})
+
+    def _hold_back(self, delay: float) -> None:
+        if not self._held_back:
+            self._loop.later(delay, self._let_go)
+        self._held_back = len(self.grown)
+
+    def _let_go(self) -> None:
+        self._held_back = 0
