@@ -45,6 +45,10 @@ class Activity(StrEnum):
     IDLE = "idle"
     ASKING = "asking"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Activity":
+        return cls.UNKNOWN  # a word of a newer Bullpen, or of nobody
+
 
 ALIVE = frozenset({State.SPAWNING, State.ACTIVE})
 

@@ -132,8 +132,9 @@ class Keeper(asyncio.Protocol):
         header = {"worker": worker, "run": run, "writer": writer, "n": n}
         return self._call(Tag.WRITE, header, lambda answer: int(answer["last"]), data)
 
-    async def resize(self, worker: str, run: int, cols: int, rows: int) -> None:
-        await self._call(Tag.RESIZE, {"worker": worker, "run": run, "cols": cols, "rows": rows}, _nothing)
+    def resize(self, worker: str, run: int, cols: int, rows: int) -> asyncio.Future[None]:
+        """Sent at once, in the order of the calls."""
+        return self._call(Tag.RESIZE, {"worker": worker, "run": run, "cols": cols, "rows": rows}, _nothing)
 
     async def signal(self, worker: str, run: int, signal: int) -> None:
         """To the child's process group."""

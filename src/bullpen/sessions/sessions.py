@@ -70,8 +70,8 @@ class Sessions:
         session = await self.get(session_id)
         if session.snapshot.status is Status.ACTIVE:
             raise Conflict("only a session that has ended can be purged")
-        await self.store.purge(session_id)
         session.log.close()
+        await self.store.purge(session_id)
         self._open.pop(session_id, None)
         self._tell(session_id, None)
         for worker_id in session.snapshot.workers:

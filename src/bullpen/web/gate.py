@@ -66,7 +66,8 @@ class Gate:
             return
         headers = Headers(scope=scope)
         refusal = self._refuse_names(scope, headers) or self._identify(scope, headers)
-        send = _with_headers(send, scope)
+        if scope["type"] == "http":
+            send = _with_headers(send, scope)
         if refusal is None:
             await self._app(scope, receive, send)
             return

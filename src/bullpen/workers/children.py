@@ -8,8 +8,8 @@ import asyncio
 import hashlib
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -58,12 +58,25 @@ class Child:
         self._marker = marked
         self._keeper = keeper
 
-    async def write(self, writer: str, n: int, data: bytes) -> int:
-        """Hands numbered bytes to the child; by the number the keeper knows what it has had before."""
-        return await _ask(self._keeper.write(self.worker_id, self.run, writer, n, data))
+    def write(self, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
+        """Hands numbered bytes to the child, in the order of the calls; done when the keeper has them.
 
-    async def resize(self, cols: int, rows: int) -> None:
-        await _ask(self._keeper.resize(self.worker_id, self.run, cols, rows))
+        By the number the keeper knows what it has had before.
+        """
+        with _as_ours():
+            return self._keeper.write(self.worker_id, self.run, writer, n, data)
+
+    def answer(self, n: int, data: bytes) -> None:
+        """Types the screen's reply to what the program asked; one that just ended needs none."""
+        with suppress(KeeperLost):
+            _let_go(self._keeper.write(self.worker_id, self.run, SCREEN_WRITER, n, data))
+
+    def resize(self, cols: int, rows: int, done: Callable[[], None]) -> None:
+        """Sets the window's size and says when it is so; a program that just ended has none."""
+        with suppress(KeeperLost):
+            asked = self._keeper.resize(self.worker_id, self.run, cols, rows)
+            _let_go(asked)
+            asked.add_done_callback(lambda _: done())
 
     async def acknowledge(self) -> None:
         """The end is in the log: the keeper may forget the child."""
@@ -193,13 +206,30 @@ def end_marked(marked: str) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def _let_go(request: asyncio.Future[T]) -> None:
+    """Nobody waits for this answer, whatever it is."""
+    request.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
 async def _ask(request: Awaitable[T]) -> T:
-    try:
+    with _as_ours():
         return await request
-    except KeeperFault as fault:
-        raise Conflict(fault.message) from fault
-    except KeeperLost as lost:
-        raise RemoteFault("the keeper of this worker is gone") from lost
+
+
+@contextmanager
+def _as_ours() -> Iterator[None]:
+    """What a keeper refuses, in our words."""
+    try:
+        yield
+    except (KeeperFault, KeeperLost) as error:
+        raise refusal(error) from error
+
+
+def refusal(error: BaseException) -> BullpenError:
+    """What a keeper's refusal means to a person."""
+    if isinstance(error, KeeperFault):
+        return Conflict(error.message)
+    return RemoteFault("the keeper of this worker is gone")
 
 
 def _signal_name(number: int | None) -> str | None:

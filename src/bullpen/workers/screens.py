@@ -72,11 +72,8 @@ class Screens:
         if not self._guard.allows(worker.id):
             return _plain_replay(worker, recording)
 
-        def draw(screen: Screen) -> History:
-            screen.advance(recording.end)
-            return screen.history()
-
-        return await self._use(self._lane(worker, recording), draw)
+        lane = self._lane(worker, recording)
+        return await self._use(lane, lambda screen: screen.history(recording.end))
 
     async def forget(self, worker_id: str) -> None:
         """Removes the saved screens of a purged worker."""

@@ -7,7 +7,7 @@ recording by themselves.
 import asyncio
 import os
 import pwd
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .. import clock
 from ..domain.errors import BullpenError, Conflict
@@ -17,13 +17,14 @@ from ..domain.states import State
 from ..keeper.spool import SpoolGone
 from ..log.log import Change, SessionLog
 from ..log.recording import Recording
-from .children import SCREEN_WRITER, Child, Ended, Start
-from .screen import LOOK_BACK, History, may_ask
+from .children import Child, Ended, Start
+from .screen import LOOK_BACK, History, Reply, may_ask
 from .window import Size, Window
 from .workshop import Workshop
 
 PIECE = 1 << 20
 PACE = 0.004  # seconds between two looks at a flood
+REPLIES_AT_ONCE = 64
 FLOOD = 4096  # bytes at once that are more than somebody's echo
 TOO_LATE_NS = 2_000_000_000  # an older question is counted, not answered
 
@@ -39,6 +40,8 @@ class Terminal:
         self.ended = _known_end(worker)
         self.replaced = False  # by a later run
         self._begun = asyncio.Event()
+        self._news = asyncio.Event()  # for the one who answers: more output, or another size
+        self._resized = False
         self._watchers: set[Callable[[], None]] = set()
         self._log = log
         self._workshop = workshop
@@ -49,11 +52,10 @@ class Terminal:
         self._begun.set()
         if child is None:
             return
-        pump = asyncio.ensure_future(self._answer_questions(child))
-        try:
+        async with asyncio.TaskGroup() as tasks:
+            answering = tasks.create_task(self._answer_questions(child))
             ended = await asyncio.shield(child.ended)
-        finally:
-            pump.cancel()
+            answering.cancel()
         await self._record(self._last_fact(ended), State.ACTIVE)
         self.ended = ended
         self._tell()
@@ -65,16 +67,25 @@ class Terminal:
         if self.child is not None:
             await self.child.stop()
 
-    async def write(self, viewer: str, writer: str, n: int, data: bytes) -> None:
-        """Types for a viewer. The keeper takes each number of a writer once, in order."""
-        child = await self._living()
+    async def begun(self) -> None:
+        """Waits until there is a program to type to: whoever made the terminal may type at once."""
+        if self.ended is None:
+            await self._begun.wait()
+
+    def write(self, viewer: str, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
+        """Types for a viewer, in the order of the calls; done when the keeper has it.
+
+        The keeper takes each number of a writer once, in order.
+        """
+        child = self._living()
         if size := self.window.use(viewer):
-            await child.resize(*size)
-        await child.write(writer, n, data)
+            child.resize(*size, self._has_new_size)
+        return child.write(writer, n, data)
 
     async def resize(self, viewer: str, size: Size) -> None:
+        await self.begun()
         if (wanted := self.window.wish(viewer, size)) and self.ended is None:
-            await (await self._living()).resize(*wanted)
+            self._living().resize(*wanted, self._has_new_size)
 
     def replace(self) -> None:
         """A later run takes this one's place: its viewers move on."""
@@ -96,10 +107,7 @@ class Terminal:
         for watcher in tuple(self._watchers):
             watcher()
 
-    async def _living(self) -> Child:
-        """The child, once it has begun: whoever made the terminal may type at once."""
-        if self.ended is None:
-            await self._begun.wait()
+    def _living(self) -> Child:
         if self.child is None or self.child.ended.done():
             raise Conflict(f"the terminal in role {self.worker.role} has ended")
         return self.child
@@ -147,28 +155,41 @@ class Terminal:
     async def _answer_questions(self, child: Child) -> None:
         """Looks at every byte once; only bytes that may ask something reach the screen at once."""
         screens, recording = self._workshop.screens, child.recording
-        more = asyncio.Event()
-        recording.watch(more.set)
+        recording.watch(self._news.set)
         seen, tail = screens.begin(self.worker, recording, child.answered), b""
         fresh = recording.offset_at(clock.now_ns() - TOO_LATE_NS) if seen < recording.end else seen
         try:
             while True:
-                more.clear()
+                self._news.clear()
                 piece = _read_or_skip(recording, seen)
                 if piece is None:
-                    seen = recording.start
-                elif not piece:
-                    await more.wait()
-                else:
-                    seen += len(piece)
-                    if may_ask(tail, piece):
-                        for reply in await screens.advance(self.worker, recording, seen, fresh):
-                            await child.write(SCREEN_WRITER, reply.n, reply.data)
-                    tail = piece[-LOOK_BACK:]
-                    if len(piece) > FLOOD:
-                        await asyncio.sleep(PACE)
+                    seen, tail = recording.start, b""
+                    continue
+                seen += len(piece)
+                if self._resized or (piece and may_ask(tail, piece)):
+                    self._resized = False
+                    await _type_replies(child, await screens.advance(self.worker, recording, seen, fresh))
+                if not piece:
+                    await self._news.wait()
+                    continue
+                tail = (tail + piece)[-LOOK_BACK:]
+                if len(piece) > FLOOD:
+                    await asyncio.sleep(PACE)
         finally:
-            recording.unwatch(more.set)
+            recording.unwatch(self._news.set)
+
+    def _has_new_size(self) -> None:
+        """A program may have asked to be told of every new size."""
+        self._resized = True
+        self._news.set()
+
+
+async def _type_replies(child: Child, replies: Sequence[Reply]) -> None:
+    """Each under its number; a program that asks without end waits for its turn like everybody."""
+    for count, reply in enumerate(replies, 1):
+        child.answer(reply.n, reply.data)
+        if count % REPLIES_AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 def _read_or_skip(recording: Recording, offset: int) -> bytes | None:

@@ -100,12 +100,10 @@ class View:
         """Input under the client's own numbers is taken once however often it comes."""
         self._require_operate()
         data = _bytes(message)
-        if "n" not in message:
-            await self._viewer.write(*self._unnumbered.next(), data)
-            return
-        n = _whole(message, "n")
-        await self._viewer.write(self._writer, n, data)
-        await self._socket.send({"type": "ack", "n": n})
+        if "n" in message:
+            await self._viewer.write(self._writer, _whole(message, "n"), data, acknowledge=True)
+        else:
+            await self._viewer.write(*self._unnumbered.next(), data, acknowledge=False)
 
     def _require_operate(self) -> None:
         if self._socket.principal.scope < Scope.OPERATE:

@@ -6,17 +6,23 @@ behind it gets the screen as it is now. So a slow viewer slows only itself.
 
 import asyncio
 import codecs
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
+from ...domain.errors import BullpenError
 from ...keeper.spool import SpoolGone
+from ...workers.children import refusal
 from ...workers.terminal import Terminal
 from ...workers.window import Size
 from .admission import Socket
 
-FRAME = 512 << 10  # bytes in one frame at most
+FRAME = 128 << 10  # bytes in one frame at most
 WINDOW = 2 << 20  # bytes sent and not yet drawn
 BEHIND = 4 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
-PACE = 0.004  # seconds between two frames of a flood
+PACE = 0.002  # seconds between two frames of a flood
+ACK_AFTER = 0.005  # seconds
 
 
 class Form(Protocol):
@@ -40,6 +46,29 @@ class JsonForm:
             await socket.send({"type": "output", "offset": offset - held, "data": text})
 
 
+class Acks:
+    """Numbers to acknowledge: a moment late, so that an echo goes first, and many keys as one."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.due = False
+        self._wake = wake
+        self._last = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, n: int) -> None:
+        self._last = max(self._last, n)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(ACK_AFTER, self._ring)
+
+    def take(self) -> int:
+        self.due = False
+        return self._last
+
+    def _ring(self) -> None:
+        self._timer, self.due = None, True
+        self._wake()
+
+
 class Viewer:
     """Sends one run of a terminal to one socket, from where the viewer stands."""
 
@@ -53,6 +82,8 @@ class Viewer:
         self._drawn: int | None = None  # None until the viewer says it draws
         self._size_told = False
         self._end_told = False
+        self._acks = Acks(self._wake.set)
+        self._refused: deque[BullpenError] = deque()
 
     @property
     def run_number(self) -> int:
@@ -63,8 +94,11 @@ class Viewer:
         self._drawn = max(self._drawn or 0, min(offset, self._sent))
         self._wake.set()
 
-    async def write(self, writer: str, n: int, data: bytes) -> None:
-        await self._terminal.write(self.name, writer, n, data)
+    async def write(self, writer: str, n: int, data: bytes, *, acknowledge: bool) -> None:
+        """Types; does not wait until the keeper has it, so that the next key is not held up."""
+        await self._terminal.begun()
+        taken = self._terminal.write(self.name, writer, n, data)
+        taken.add_done_callback(partial(self._taken, n if acknowledge else None))
 
     async def resize(self, size: Size) -> None:
         await self._terminal.resize(self.name, size)
@@ -95,6 +129,12 @@ class Viewer:
 
     async def _step(self) -> bool:
         """One thing that is due; False when nothing is."""
+        if self._refused:
+            await self._socket.send_error(self._refused.popleft())
+            return True
+        if self._acks.due:
+            await self._socket.send({"type": "ack", "n": self._acks.take()})
+            return True
         if not self._size_told:
             await self._send_size()
             return True
@@ -157,6 +197,16 @@ class Viewer:
         await self._socket.send(
             {"type": "exit", "exitCode": ended.code, "signal": ended.signal, "offset": self._sent}
         )
+
+    def _taken(self, n: int | None, taken: asyncio.Future[int]) -> None:
+        """The keeper has said what became of some input."""
+        if taken.cancelled():
+            return
+        if error := taken.exception():
+            self._refused.append(refusal(error))
+            self._wake.set()
+        elif n is not None:
+            self._acks.add(n)
 
     def _size_changed(self) -> None:
         self._size_told = False
