@@ -1,6 +1,7 @@
 """Frames: any values come back, however the bytes are cut."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -96,3 +97,8 @@ def test_the_layout_is_as_documented() -> None:
         "NOTICE": 130,
         "EXIT": 131,
     }
+
+
+def test_every_frame_is_in_the_manual() -> None:
+    manual = (Path(__file__).parents[2] / "docs/keeper.md").read_text()
+    assert [tag.name for tag in Tag if f"| {tag.value} | {tag.name} |" not in manual] == []
