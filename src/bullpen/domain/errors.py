@@ -23,6 +23,18 @@ class Invalid(BullpenError):
     code = "invalid"
 
 
+class TooLarge(BullpenError):
+    """More than we take."""
+
+    code = "too_large"
+
+
+class UnsupportedType(BullpenError):
+    """Not a kind of thing we take."""
+
+    code = "unsupported_media_type"
+
+
 class Unauthorized(BullpenError):
     """Nobody we know."""
 

@@ -21,6 +21,8 @@ STATUS = {
     "not_found": 404,
     "conflict": 409,
     "queue_full": 409,
+    "too_large": 413,
+    "unsupported_media_type": 415,
     "too_many": 429,
     "remote_fault": 502,
     "storage_full": 507,

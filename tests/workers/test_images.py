@@ -1,0 +1,114 @@
+"""Images are known by what they are, not by what they are called (S-18, S-19)."""
+
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bullpen.domain.errors import NotFound, TooLarge, UnsupportedType
+from bullpen.workers.images import LARGEST, Images, check_image
+
+SESSION = "4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01"
+
+
+def png(width: int = 1, height: int = 1) -> bytes:
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    pixels = chunk(b"IDAT", zlib.compress(b"\0\xff\0\0"))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + pixels + chunk(b"IEND", b"")
+
+
+def jpeg(width: int, height: int) -> bytes:
+    app = b"\xff\xe0" + struct.pack(">H", 16) + b"JFIF\0" + bytes(9)
+    frame = b"\xff\xc0" + struct.pack(">HBHHB", 11, 8, height, width, 1) + bytes(3)
+    return b"\xff\xd8" + app + frame + b"\xff\xd9"
+
+
+def gif(width: int, height: int) -> bytes:
+    return b"GIF89a" + struct.pack("<HH", width, height) + b"\0\0\0;"
+
+
+def webp(kind: bytes, width: int, height: int) -> bytes:
+    match kind:
+        case b"VP8X":
+            body = bytes(4) + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+        case b"VP8L":
+            body = b"\x2f" + struct.pack("<I", (width - 1) | (height - 1) << 14) + bytes(8)
+        case _:
+            body = bytes(6) + struct.pack("<HH", width, height)
+    return b"RIFF" + bytes(4) + b"WEBP" + kind + struct.pack("<I", len(body)) + body
+
+
+Make = Callable[[int, int], bytes]
+ALL: list[tuple[str, Make]] = [
+    ("image/png", png),
+    ("image/jpeg", jpeg),
+    ("image/gif", gif),
+    ("image/webp", lambda w, h: webp(b"VP8X", w, h)),
+    ("image/webp", lambda w, h: webp(b"VP8L", w, h)),
+    ("image/webp", lambda w, h: webp(b"VP8 ", w, h)),
+]
+
+
+@pytest.mark.parametrize("mime, make", ALL)
+def test_an_image_comes_back_as_it_was_with_its_true_type(tmp_path: Path, mime: str, make: Make) -> None:
+    data = make(12, 7)
+    images = Images(tmp_path)
+    image = images.add(SESSION, data)
+    assert (image.mime, image.size) == (mime, len(data))
+    assert images.read(SESSION, image.id) == (mime, data)
+
+
+@pytest.mark.parametrize("mime, make", ALL)
+def test_a_picture_of_too_many_pixels_is_refused_by_its_header(mime: str, make: Make) -> None:
+    with pytest.raises(TooLarge):
+        check_image(make(16_000, 16_000))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"<!doctype html><script>alert(1)</script>",
+        b"PK\x03\x04" + bytes(100),
+        b"\x89PNG\r\n\x1a\n",
+        b"\xff\xd8\xff",
+        b"\xff\xd8\xff\xe0\x00\x00" + bytes(100),
+        b"RIFF\0\0\0\0WEBPVP8X",
+        b"RIFF\0\0\0\0WEBPJUNK" + bytes(100),
+    ],
+)
+def test_what_is_no_image_is_refused_whatever_it_says(data: bytes) -> None:
+    with pytest.raises(UnsupportedType):
+        check_image(data)
+
+
+def test_a_file_of_too_many_bytes_is_refused() -> None:
+    with pytest.raises(TooLarge):
+        check_image(png() + bytes(LARGEST))
+
+
+@pytest.mark.parametrize("name", ["../../secret", "..", "", "x/y", "nobody", "a\0b", ".part"])
+def test_an_id_never_leads_to_another_file(tmp_path: Path, name: str) -> None:
+    images = Images(tmp_path / "images")
+    images.add(SESSION, png())
+    (tmp_path / "secret.png").write_bytes(png())
+    for session, image in ((SESSION, name), (name, "nobody")):
+        with pytest.raises(NotFound):
+            images.read(session, image)
+
+
+def test_images_are_private_and_go_with_their_session(tmp_path: Path) -> None:
+    images = Images(tmp_path / "images")
+    image = images.add(SESSION, png())
+    (file,) = (tmp_path / "images" / SESSION).iterdir()
+    assert file.name == f"{image.id}.png"
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    images.forget(SESSION)
+    with pytest.raises(NotFound):
+        images.read(SESSION, image.id)
