@@ -47,8 +47,8 @@ class OffsetTerminal(Terminal):
             if opcode == BINARY:
                 return self._output(payload)
             message = json.loads(bytes(payload))
-            if message["type"] == "history" and (screen := self._history(message)):
-                return screen
+            if message["type"] == "history":
+                return self._history(message)
             if message["type"] in ("error", "exit"):
                 raise RuntimeError(f"the terminal said {message}")
 

@@ -18,9 +18,9 @@ from ...workers.terminal import Terminal
 from ...workers.window import Size
 from .admission import Socket
 
-FRAME = 128 << 10  # bytes in one frame at most
+FRAME = 512 << 10  # bytes in one frame at most
 WINDOW = 2 << 20  # bytes sent and not yet drawn
-BEHIND = 4 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
+BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
 PACE = 0.002  # seconds between two frames of a flood
 ACK_AFTER = 0.005  # seconds
 
