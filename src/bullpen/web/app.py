@@ -10,7 +10,7 @@ from . import errors, pages
 from .context import Context
 from .gate import Gate
 from .hosts import Names
-from .rest import events, health, login, openapi, repositories, sessions, workers
+from .rest import events, health, login, messages, openapi, repositories, sessions, workers
 from .rest.answers import repeat
 from .scopes import audit
 from .sockets import dashboard, session, terminal
@@ -21,6 +21,7 @@ ROUTERS = (
     repositories.router,
     sessions.router,
     workers.router,
+    messages.router,
     events.router,
     session.router,
     terminal.router,

@@ -13,6 +13,7 @@ from ...wire.browser import session_json
 from ..context import Context, ContextDep
 from ..scopes import Scope, allow
 from .answers import OnceDep, json_answer
+from .messages import messages_of
 from .repositories import repository_json
 from .shapes import NewSessionShape, SessionDetailShape, SessionEditShape, SessionShape, SessionsShape
 
@@ -97,7 +98,7 @@ async def _detail(context: Context, snapshot: Snapshot) -> dict[str, Any]:
     repository = await context.records.repository(snapshot.repo_id) if snapshot.repo_id else None
     return session_json(snapshot) | {
         "repo": repository_json(repository) if repository else None,
-        "messages": [],
+        "messages": await messages_of(context, snapshot.id),
     }
 
 

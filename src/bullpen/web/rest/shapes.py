@@ -119,9 +119,22 @@ class RepositoryEditShape(Shape):
     name: str
 
 
+class MessageShape(Shape):
+    id: str
+    session_id: str
+    seq: int
+    role: Literal["user", "agent", "system"]
+    content: dict[str, Any]
+    timestamp: str
+
+
+class MessagesShape(Shape):
+    messages: list[MessageShape]
+
+
 class SessionDetailShape(SessionShape):
     repo: RepositoryShape | None
-    messages: list[dict[str, Any]]
+    messages: list[MessageShape]
 
 
 class EventShape(Shape):

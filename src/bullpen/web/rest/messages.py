@@ -1,0 +1,58 @@
+"""/api/sessions/{id}/messages: the conversation as rows, made from the log."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from ...domain.errors import Invalid
+from ...wire.browser import iso
+from ...wire.json import decode
+from ..context import Context, ContextDep
+from ..scopes import Scope, allow
+from .answers import json_answer
+from .shapes import MessagesShape
+
+router = APIRouter(prefix="/api/sessions/{session_id}/messages", tags=["messages"])
+
+MOST = 10_000
+
+
+@router.get("", response_model=MessagesShape, dependencies=[Depends(allow(Scope.VIEW))])
+async def list_messages(
+    session_id: str,
+    context: ContextDep,
+    since: Annotated[str | None, Query(description="a time; only what is later")] = None,
+    limit: Annotated[int, Query(ge=1, description="more than 10,000 is clamped")] = 1000,
+) -> Response:
+    await context.sessions.get(session_id)
+    after = None if since is None else _ms(since)
+    return json_answer({"messages": await messages_of(context, session_id, after, min(limit, MOST))})
+
+
+async def messages_of(
+    context: Context, session_id: str, since: int | None = None, limit: int = MOST
+) -> list[dict[str, Any]]:
+    """The messages later than a time in milliseconds, oldest first."""
+    return [_message_json(row) for row in await context.sessions.store.messages(session_id, since, limit)]
+
+
+def _message_json(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "sessionId": row["session_id"],
+        "seq": row["seq"],
+        "role": row["role"],
+        "content": decode(row["content"]),
+        "timestamp": iso(row["timestamp"]),
+    }
+
+
+def _ms(text: str) -> int:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise Invalid(f"since is a time in ISO 8601, not {text}") from None
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return round(time.timestamp() * 1000)

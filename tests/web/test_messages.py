@@ -1,0 +1,33 @@
+"""GET …/messages: the conversation as rows (R14, R15, R18, R34)."""
+
+from support.server import Server
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+async def test_a_cancelled_session_has_a_system_message_that_says_why(server: Server) -> None:
+    session = await server.new_session()
+    await server.call("DELETE", f"/api/sessions/{session['id']}", 200)
+    (message,) = (await server.call("GET", f"/api/sessions/{session['id']}/messages"))["messages"]
+    assert (message["role"], message["content"]["type"]) == ("system", "text")
+    assert "cancelled" in message["content"]["text"]
+    assert message["sessionId"] == session["id"]
+    detail = await server.call("GET", f"/api/sessions/{session['id']}")
+    assert detail["messages"] == [message]
+
+
+async def test_since_gives_only_what_is_later(server: Server) -> None:
+    session = await server.new_session()
+    await server.call("POST", f"/api/sessions/{session['id']}/complete", 200)
+    path = f"/api/sessions/{session['id']}/messages"
+    (message,) = (await server.call("GET", path))["messages"]
+    earlier = (await server.call("GET", path, params={"since": session["createdAt"]}))["messages"]
+    later = (await server.call("GET", path, params={"since": message["timestamp"]}))["messages"]
+    assert (earlier, later) == ([message], [])
+
+
+async def test_a_time_that_is_none_is_invalid_and_no_session_is_not_found(server: Server) -> None:
+    session = await server.new_session()
+    wrong = await server.call("GET", f"/api/sessions/{session['id']}/messages?since=yesterday", 400)
+    assert wrong["error"] == "invalid"
+    assert (await server.call("GET", f"/api/sessions/{NOBODY}/messages", 404))["error"] == "not_found"
