@@ -206,15 +206,13 @@ class Client:
         )
         return await self._rest.call(EventPage, Request("GET", f"{_session(session_id)}/events", query=query))
 
-    async def follow(self, session_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
+    def follow(self, session_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
         """Every event above `after`, each once and in order, for as long as one listens."""
         from .following import Following  # noqa: PLC0415
         from .link import Link  # noqa: PLC0415
 
         link = Link(self._discovery, lambda: f"/ws/session/{quote(session_id, safe='')}")
-        following = Following(link, lambda seq: self.events(session_id, after=seq), after)
-        async for event in following.events():
-            yield event
+        return Following(link, lambda seq: self.events(session_id, after=seq), after).events()
 
     # Repositories
 

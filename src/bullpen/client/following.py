@@ -1,12 +1,13 @@
 """The events of a session from a number on, each once and in order, over any number of connections."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from .errors import ConnectionLost, ServerNotRunning
 from .link import Link
 from .shapes import Event, EventPage
 
@@ -25,7 +26,7 @@ class Following:
         self._pages = pages
         self.seq = after
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         while True:
             socket = await self._link.connect()
             try:
@@ -33,8 +34,8 @@ class Following:
                     yield event
             except ConnectionClosed as closed:
                 self._link.lost(closed)
-            except _Hole:
-                pass
+            except (_Hole, ConnectionLost, ServerNotRunning):
+                pass  # asked again from where we stand
             finally:
                 await socket.close()
 

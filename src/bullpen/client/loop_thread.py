@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, TypeVar
@@ -38,8 +38,12 @@ class LoopThread:
                 return (item,)
             return None
 
-        while (item := self.run(step())) is not None:
-            yield item[0]
+        try:
+            while (item := self.run(step())) is not None:
+                yield item[0]
+        finally:
+            if isinstance(items, AsyncGenerator) and not self._loop.is_closed():
+                self.run(items.aclose())
 
     @contextmanager
     def hold(self, context: AbstractAsyncContextManager[Result]) -> Iterator[Result]:

@@ -1,0 +1,70 @@
+"""`bullpen attach`: a worker's terminal, used from this one."""
+
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Exit
+from .find import Found, find, terminal_of
+from .text import short
+from .verb import Target, new_app, with_client
+
+app = new_app()
+
+
+@app.command()
+def attach(
+    target: Target,
+    read_only: Annotated[bool, typer.Option("--read-only", "-r", help="Look, but do not type.")] = False,
+) -> int:
+    """Use a worker's terminal from here.
+
+    Ctrl-] detaches, and so does ~. at the start of a line; the program goes on. When it ends, its exit
+    code is ours. A restart of the server is survived: what you type meanwhile is kept and sent.
+
+    \b
+    Examples:
+      bullpen attach my-session
+      bullpen attach my-session/terminal-2
+      bullpen attach --read-only 3f2a
+    """
+    return with_client(lambda client: _attach(client, target, read_only))
+
+
+async def _attach(client: Client, target: str, read_only: bool) -> int:
+    found = await find(client, target)
+    return await attach_to(client, Found(found.session, terminal_of(found)), read_only)
+
+
+async def attach_to(client: Client, found: Found, read_only: bool = False) -> int:
+    """Attaches until the person or the program leaves; returns the exit code."""
+    from .terminal.attachment import Attachment  # noqa: PLC0415  (only who attaches needs sockets)
+    from .terminal.tty import Tty  # noqa: PLC0415
+
+    assert found.worker is not None
+    tty = Tty()
+    _say(f"attached to {found.name}{' to look' if read_only else ''}; Ctrl-] or ~. detaches")
+    async with client.terminal(found.session.id, found.worker.id, may_skip=True) as terminal:
+        end = await Attachment(tty, terminal, read_only).run()
+    if end is None:
+        _say(f"detached from {found.name}; come back with: bullpen attach {short(found.session.id)}")
+        return 0
+    _say(f"{found.name} {_ending(end)}")
+    return exit_code(end)
+
+
+def exit_code(end: Exit) -> int:
+    """The program's own, as a shell would tell it."""
+    if end.signal is not None:
+        return 128 + getattr(signal.Signals, end.signal, signal.SIGTERM)
+    return end.code or 0
+
+
+def _ending(end: Exit) -> str:
+    return f"was ended by {end.signal}" if end.signal else f"ended with code {end.code}"
+
+
+def _say(sentence: str) -> None:
+    print(f"[{sentence}]", file=sys.stderr, flush=True)

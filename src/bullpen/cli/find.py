@@ -1,0 +1,126 @@
+"""Which session or worker a person means: an id, its beginning, a title, or session/role."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+from ..client import Client, Repository, Session, Worker
+from ..domain.errors import Conflict, NotFound
+from .text import short
+
+Thing = TypeVar("Thing")
+
+_SHOWN = 5
+
+
+class Found(NamedTuple):
+    """A session, and the worker in it when one was meant."""
+
+    session: Session
+    worker: Worker | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.session.title}/{self.worker.role}" if self.worker else self.session.title
+
+
+async def find(client: Client, text: str) -> Found:
+    """The one session or worker somebody means."""
+    return pick(await client.sessions(), text)
+
+
+async def find_session(client: Client, text: str) -> Session:
+    found = await find(client, text)
+    if found.worker is not None:
+        raise NotFound(
+            f"{text} is a worker; its session is {found.session.title} ({short(found.session.id)})"
+        )
+    return found.session
+
+
+async def find_repository(client: Client, text: str) -> Repository:
+    repositories = await client.repositories()
+    ways = (
+        [each for each in repositories if text in (each.id, each.path)],
+        [each for each in repositories if each.name == text],
+        [each for each in repositories if each.id.startswith(text)],
+    )
+    return _only(
+        ways,
+        lambda each: f"{each.name} ({short(each.id)})",
+        text,
+        f"there is no repository called {text}; see: bullpen repo ls",
+    )
+
+
+def pick(sessions: Sequence[Session], text: str) -> Found:
+    """Decides among sessions, the surest way to name one first."""
+    everything = [Found(session) for session in sessions]
+    everything += [Found(session, worker) for session in sessions for worker in session.workers]
+    ways = (
+        [each for each in everything if _id(each) == text],
+        _living_first([each for each in everything if each.worker is None and each.session.title == text]),
+        [each for each in everything if len(text) > 1 and _id(each).startswith(text)],
+        _by_role(sessions, text),
+        _living_first([each for each in everything if each.worker is None and _begins(each, text)]),
+    )
+    return _only(
+        ways,
+        lambda each: f"{each.name} ({short(_id(each))})",
+        text,
+        f"there is no session or worker called {text}; see: bullpen ls -a",
+    )
+
+
+def terminal_of(found: Found) -> Worker:
+    """The worker whose terminal is meant, when only a session was named."""
+    if found.worker is not None:
+        if found.worker.type not in ("terminal", "agent"):
+            raise Conflict(f"{found.name} is a {found.worker.type} and has no terminal")
+        return found.worker
+    title = found.session.title
+    terminals = [worker for worker in found.session.workers if worker.type == "terminal"]
+    choice = [worker for worker in terminals if worker.alive] or terminals[-1:]
+    if not choice:
+        raise Conflict(f"{title} has no terminal; add one with: bullpen worker add {short(found.session.id)}")
+    if len(choice) > 1:
+        names = ", ".join(f"{title}/{worker.role}" for worker in choice)
+        raise Conflict(f"{title} has several terminals; name one: {names}")
+    return choice[0]
+
+
+def _id(found: Found) -> str:
+    return found.worker.id if found.worker else found.session.id
+
+
+def _begins(found: Found, text: str) -> bool:
+    return found.session.title.casefold().startswith(text.casefold())
+
+
+def _by_role(sessions: Sequence[Session], text: str) -> list[Found]:
+    name, slash, role = text.rpartition("/")
+    if not slash:
+        return []
+    try:
+        session = pick(sessions, name).session
+    except (NotFound, Conflict):
+        return []
+    workers = [worker for worker in session.workers if worker.role == role]
+    return _living_first([Found(session, worker) for worker in workers])
+
+
+def _living_first(found: list[Found]) -> list[Found]:
+    """A name may be used again after its first owner ended: then the living one is meant."""
+    living = [each for each in found if (each.worker.alive if each.worker else each.session.active)]
+    return living or found
+
+
+def _only(ways: Iterable[list[Thing]], name: Callable[[Thing], str], text: str, absent: str) -> Thing:
+    """The single match of the first way that has any."""
+    for matches in ways:
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = ", ".join(name(each) for each in matches[:_SHOWN])
+            more = f" and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
+            raise Conflict(f"{text} could be {names}{more}; give more of the id")
+    raise NotFound(absent)

@@ -1,0 +1,72 @@
+"""`bullpen repo`: the git repositories Bullpen knows."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Repository
+from .find import find_repository
+from .output import print_json
+from .table import Column, print_table
+from .text import age, home_relative, short
+from .verb import AsJson, Quiet, new_app, with_client
+
+app = new_app("Register, list or forget git repositories.")
+
+_COLUMNS = (Column("NAME", least=12), Column("ID"), Column("PATH", least=12), Column("AGE"))
+
+
+@app.command()
+def add(
+    path: Annotated[Path, typer.Argument(help="The repository's directory.")] = Path("."),
+    name: Annotated[str | None, typer.Option("--name", "-n", help="What to call it.")] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Register a git repository.
+
+    \b
+    Examples:
+      bullpen repo add
+      bullpen repo add ~/src/site --name site
+    """
+    place = os.path.abspath(path.expanduser())
+    repository = with_client(lambda client: client.add_repository(place, name=name))
+    if json:
+        print_json(repository)
+    else:
+        print(repository.id if quiet else f"registered {repository.name} ({short(repository.id)})")
+
+
+@app.command()
+def ls(json: AsJson = False, quiet: Quiet = False) -> None:
+    """List the repositories."""
+    repositories = with_client(lambda client: client.repositories())
+    if json:
+        print_json({"repositories": repositories})
+    elif quiet:
+        for repository in repositories:
+            print(repository.id)
+    elif repositories:
+        rows = [
+            [each.name, short(each.id), home_relative(each.path), age(each.created_at)]
+            for each in repositories
+        ]
+        print_table(_COLUMNS, rows)
+    else:
+        print("no repositories; register one with: bullpen repo add <directory>")
+
+
+@app.command()
+def rm(repository: Annotated[str, typer.Argument(help="A name, a path, an id or its beginning.")]) -> None:
+    """Forget a repository. Its files stay."""
+
+    async def work(client: Client) -> Repository:
+        found = await find_repository(client, repository)
+        await client.delete_repository(found.id)
+        return found
+
+    found = with_client(work)
+    print(f"forgot {found.name}; its files are still in {home_relative(found.path)}")

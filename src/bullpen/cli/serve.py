@@ -1,0 +1,86 @@
+"""`bullpen serve`: the server, in the foreground."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..config import OPTIONS, load
+from ..domain.errors import Invalid
+from .verb import new_app
+
+app = new_app()
+
+_HELP = {option.name: f"{option.help[:1].upper()}{option.help[1:]}." for option in OPTIONS}
+
+
+def _setting(name: str, metavar: str) -> Any:
+    """A flag for a setting; what it means and allows is said where settings are read."""
+    return typer.Option(metavar=metavar, help=_HELP[name])
+
+
+@app.command()
+def serve(
+    *,
+    host: Annotated[str | None, _setting("host", "ADDRESS")] = None,
+    port: Annotated[str | None, _setting("port", "PORT")] = None,
+    home: Annotated[str | None, _setting("home", "DIRECTORY")] = None,
+    workspace_root: Annotated[str | None, _setting("workspace_root", "DIRECTORY")] = None,
+    database_url: Annotated[str | None, _setting("database_url", "URL")] = None,
+    token_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Has the owner's token.")] = None,
+    idle_timeout: Annotated[str | None, _setting("idle_timeout", "MINUTES")] = None,
+    max_sessions: Annotated[str | None, _setting("max_sessions", "NUMBER")] = None,
+    allowed_hosts: Annotated[str | None, _setting("allowed_hosts", "NAMES")] = None,
+    trusted_proxies: Annotated[str | None, _setting("trusted_proxies", "ADDRESSES")] = None,
+    tls_certificate: Annotated[str | None, _setting("tls_certificate", "FILE")] = None,
+    tls_key: Annotated[str | None, _setting("tls_key", "FILE")] = None,
+    allow_plain_http_beyond_loopback: Annotated[
+        bool,
+        typer.Option("--allow-plain-http-beyond-loopback", help=_HELP["allow_plain_http_beyond_loopback"]),
+    ] = False,
+    log_level: Annotated[str | None, _setting("log_level", "LEVEL")] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, open no browser.")] = False,
+) -> int:
+    """Run the server in the foreground. Ctrl-C ends it; agents and terminals go on.
+
+    Every flag has a variable and a line in config.toml too: see bullpen config.
+
+    \b
+    Examples:
+      bullpen serve
+      bullpen serve --no-open --port 8000
+      bullpen serve --host 0.0.0.0 --tls-certificate site.pem --tls-key site.key
+    """
+    flags: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "home": home,
+        "workspace_root": workspace_root,
+        "database_url": database_url,
+        "token": _read_token(token_file),
+        "idle_timeout": idle_timeout,
+        "max_sessions": max_sessions,
+        "allowed_hosts": allowed_hosts,
+        "trusted_proxies": trusted_proxies,
+        "tls_certificate": tls_certificate,
+        "tls_key": tls_key,
+        "allow_plain_http_beyond_loopback": allow_plain_http_beyond_loopback or None,
+        "log_level": log_level,
+    }
+    settings = load(flags)
+    # By name: main stands above the command line, which only starts it as a program.
+    code: int = import_module("bullpen.main").serve(settings, open_browser=not no_open)
+    return code
+
+
+def _read_token(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        token = path.read_text().strip()
+    except OSError as error:
+        raise Invalid(f"--token-file cannot be read: {error.strerror}: {path}") from None
+    if not token:
+        raise Invalid(f"--token-file is empty: {path}")
+    return token

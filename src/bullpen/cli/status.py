@@ -1,0 +1,65 @@
+"""`bullpen status`: whether the server runs, and what needs a person. Also what `bullpen` alone says."""
+
+from collections import Counter
+
+from .. import __version__
+from ..client import Client, Health, ServerNotRunning, Session
+from .output import print_json
+from .text import by_urgency, mark, mood, paint, short
+from .verb import AsJson, new_app, with_client
+
+app = new_app()
+
+NEEDS_A_PERSON = 3
+_LISTED = 5
+
+
+@app.command()
+def status(json: AsJson = False) -> int:
+    """Show whether the server runs and what needs you.
+
+    Exits with 3 when something waits for a person, with 1 when the server does not run.
+    """
+    health, sessions = with_client(_look)
+    moods = Counter(mood(session) for session in sessions)
+    if json:
+        print_json({"status": health.status, "version": health.version, "sessions": moods})
+    else:
+        _print(health, sessions, moods)
+    return NEEDS_A_PERSON if moods["needs input"] else 0
+
+
+def greet() -> None:
+    """Where things stand, and the next steps."""
+    try:
+        health, sessions = with_client(_look)
+    except ServerNotRunning as error:
+        print(f"Bullpen {__version__} runs coding agents and never loses a session.\n\n{error}")
+        print("Then open a terminal:  bullpen new\nEverything else:       bullpen --help")
+        return
+    _print(health, sessions, Counter(mood(session) for session in sessions))
+    print()
+    if sessions:
+        first = by_urgency(sessions)[0]
+        print(f"Come back to one:   bullpen attach {short(first.id)}")
+    print(
+        "Open a terminal:    bullpen new\nOpen the browser:   bullpen url\nEverything else:    bullpen --help"
+    )
+
+
+async def _look(client: Client) -> tuple[Health, list[Session]]:
+    return await client.health(), await client.sessions(status=("active",))
+
+
+def _print(health: Health, sessions: list[Session], moods: Counter[str]) -> None:
+    print(f"Bullpen {health.version or __version__} is running; {_count(moods) or 'no sessions'}.")
+    for session in by_urgency(sessions)[:_LISTED]:
+        word = mood(session)
+        shape, colour = mark(word)
+        print(f"  {paint(shape, colour)} {session.title}  {paint(f'{word} · {short(session.id)}', 'grey')}")
+    if len(sessions) > _LISTED:
+        print(f"  … and {len(sessions) - _LISTED} more: bullpen ls")
+
+
+def _count(moods: Counter[str]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in moods.most_common())

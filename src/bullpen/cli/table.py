@@ -1,0 +1,73 @@
+"""Tables that fit the terminal; in a pipe they are as wide as they need to be."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .text import fit, paint, printable, width
+
+_GAP = "  "
+
+
+class Cell(NamedTuple):
+    text: str
+    colour: str | None = None
+
+
+class Column(NamedTuple):
+    """A title, and the least room the column may be squeezed into (None: never squeezed)."""
+
+    title: str
+    least: int | None = None
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]]) -> None:
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in lay_out(columns, rows, room):
+        print(line)
+
+
+def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]], room: int | None) -> list[str]:
+    """The lines of a table, none wider than the room as far as its columns can be squeezed."""
+    cells = [[_cell(each) for each in row] for row in rows]
+    widths = _widths(columns, cells, room)
+    head = [Cell(column.title, "bold") for column in columns]
+    return [_line(row, widths) for row in ([head] if any(column.title for column in columns) else []) + cells]
+
+
+def _cell(value: Cell | str) -> Cell:
+    cell = value if isinstance(value, Cell) else Cell(value)
+    return Cell(printable(cell.text), cell.colour)
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int | None) -> list[int]:
+    widths = [
+        max([width(column.title), *(width(row[index].text) for row in rows)])
+        for index, column in enumerate(columns)
+    ]
+    if room is None:
+        return widths
+    excess = sum(widths) + len(_GAP) * (len(columns) - 1) - room
+    while excess > 0:
+        index = _widest(columns, widths)
+        if index is None:
+            break
+        widths[index] -= 1
+        excess -= 1
+    return widths
+
+
+def _widest(columns: Sequence[Column], widths: list[int]) -> int | None:
+    """The widest column that can give."""
+    can = [i for i, column in enumerate(columns) if column.least is not None and widths[i] > column.least]
+    return max(can, key=lambda index: widths[index], default=None)
+
+
+def _line(row: Sequence[Cell], widths: list[int]) -> str:
+    texts = [fit(cell.text, columns) for cell, columns in zip(row, widths, strict=True)]
+    padded = [
+        paint(text, cell.colour) + " " * (columns - width(text))
+        for text, cell, columns in zip(texts, row, widths, strict=True)
+    ]
+    return _GAP.join(padded).rstrip()

@@ -1,0 +1,1 @@
+"""A person's own terminal, lent to a program elsewhere."""

@@ -1,0 +1,97 @@
+"""A person at a worker's terminal: keys go there, output comes here, until one of the two leaves."""
+
+import asyncio
+from contextlib import suppress
+
+from ...client import Back, Exit, Frame, History, Lost, Output, Refused
+from ...client.tasks import beside
+from ...client.terminal import Terminal
+from ...domain.errors import BullpenError, Forbidden
+from .keys import Keys
+from .screen import Screen
+from .tty import Tty
+
+_QUIET = 1.0  # seconds a connection may be lost before we speak of it
+_LAST_KEYS = 1.0  # seconds that keys typed before detaching have to arrive
+_AWAY = " bullpen: the connection is lost, trying again · what you type is kept · Ctrl-] detaches "
+
+
+class _Detached(Exception):
+    """The person has left."""
+
+
+class Attachment:
+    """Joins a terminal of ours with one of the server's."""
+
+    def __init__(self, tty: Tty, terminal: Terminal, read_only: bool) -> None:
+        self._tty = tty
+        self._terminal = terminal
+        self._read_only = read_only
+        self._screen = Screen(tty)
+        self._typed: asyncio.Queue[bytes] = asyncio.Queue()
+        self._lost = asyncio.Event()
+        self._back = asyncio.Event()
+
+    async def run(self) -> Exit | None:
+        """How the program ended; None when the person detached."""
+        with self._tty.raw(), self._tty.listening(self._typed.put_nowait, self._resize):
+            await self._screen.begin()
+            self._resize()
+            try:
+                async with beside(self._type()), beside(self._warn()):
+                    return await self._show()
+            except _Detached:
+                return None
+            finally:
+                await self._screen.restore()
+
+    def _resize(self) -> None:
+        if not self._read_only:
+            self._terminal.resize(*self._tty.size())
+
+    async def _type(self) -> None:
+        keys = Keys()
+        while data := await self._typed.get():
+            typed = keys.feed(data)
+            if typed.data and not self._read_only:
+                await self._terminal.write(typed.data)
+            if typed.detach:
+                break
+        with suppress(TimeoutError, BullpenError):
+            async with asyncio.timeout(_LAST_KEYS):
+                await self._terminal.flush()
+        raise _Detached
+
+    async def _show(self) -> Exit | None:
+        async for frame in self._terminal:
+            if isinstance(frame, Exit):
+                return frame
+            await self._show_frame(frame)
+        return None
+
+    async def _show_frame(self, frame: Frame) -> None:
+        match frame:
+            case Output():
+                await self._screen.draw(frame.data)
+            case History():
+                await self._screen.draw_history(frame)
+            case Lost():
+                self._back.clear()
+                self._lost.set()
+            case Back():
+                self._lost.clear()
+                self._back.set()
+                if not await self._screen.hide_notice():
+                    self._terminal.redraw()
+            case Refused(error=Forbidden.code):
+                self._read_only = True  # the token allows looking only
+
+    async def _warn(self) -> None:
+        """Says that the server is away, unless it is back in no time."""
+        while True:
+            await self._lost.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_QUIET):
+                    await self._back.wait()
+            await self._screen.show_notice(_AWAY, unless=self._back.is_set)
+            await self._back.wait()

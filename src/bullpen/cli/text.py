@@ -1,0 +1,116 @@
+"""Words and colours a person reads in a terminal."""
+
+import os
+import sys
+import unicodedata
+from datetime import UTC, datetime
+
+from ..client import Session, Worker
+
+COLOURS = {"green": "32", "amber": "33", "red": "31", "blue": "34", "grey": "90", "bold": "1"}
+ID_LENGTH = 8
+
+_MARKS = {
+    "needs input": ("●", "amber"),
+    "error": ("✕", "red"),
+    "working": ("◐", "green"),
+    "idle": ("○", "grey"),
+    "ended": ("·", "grey"),
+}
+
+
+def short(identifier: str) -> str:
+    return identifier[:ID_LENGTH]
+
+
+def mood(session: Session) -> str:
+    """What a person wants to know first about a session."""
+    alive = [worker for worker in session.workers if worker.alive]
+    if session.status == "error":
+        return "error"
+    if not session.active:
+        return "ended"
+    if any(worker.activity == "asking" for worker in alive):
+        return "needs input"
+    if any(worker.state == "failed" for worker in session.workers):
+        return "error"
+    return "working" if any(worker.activity == "active" for worker in alive) else "idle"
+
+
+def mark(word: str) -> tuple[str, str]:
+    """The shape and the colour of a mood."""
+    return _MARKS[word]
+
+
+def by_urgency(sessions: list[Session]) -> list[Session]:
+    """What needs a person first; otherwise as they come."""
+    order = list(_MARKS)
+    return sorted(sessions, key=lambda session: order.index(mood(session)))
+
+
+def life(worker: Worker) -> str:
+    """How a worker is, or how it ended."""
+    match worker.state:
+        case "active":
+            return worker.activity if worker.activity != "unknown" else "running"
+        case "exited" if worker.signal:
+            return f"ended by {worker.signal}"
+        case "exited":
+            return f"ended with code {worker.exit_code}"
+        case "failed":
+            return f"failed: {worker.error}"
+        case state:
+            return state
+
+
+def age(moment: datetime, now: datetime | None = None) -> str:
+    """How long ago, in one unit."""
+    seconds = int(((now or datetime.now(UTC)) - moment).total_seconds())
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= length:
+            return f"{seconds // length}{unit}"
+    return f"{max(seconds, 0)}s"
+
+
+def home_relative(path: str) -> str:
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
+
+
+def printable(text: str) -> str:
+    """One line without anything a terminal would obey."""
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def width(text: str) -> int:
+    """Columns a text takes in a terminal."""
+    return sum(_columns(char) for char in text)
+
+
+def fit(text: str, columns: int) -> str:
+    """The text, cut to so many columns."""
+    if width(text) <= columns:
+        return text
+    kept, room = "", columns - 1
+    for char in text:
+        room -= _columns(char)
+        if room < 0:
+            break
+        kept += char
+    return kept + "…" if columns > 0 else ""
+
+
+def paint(text: str, colour: str | None) -> str:
+    if colour is None or not is_colourful():
+        return text
+    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m"
+
+
+def is_colourful() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

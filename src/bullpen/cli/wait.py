@@ -1,0 +1,86 @@
+"""`bullpen wait`: until there is nothing left to wait for."""
+
+import asyncio
+from contextlib import aclosing
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Session, Worker
+from ..domain.errors import BullpenError
+from .find import Found, find
+from .text import life
+from .verb import Target, new_app, with_client
+
+app = new_app()
+
+DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
+
+
+class TookTooLong(BullpenError):
+    code = "timeout"
+
+
+@app.command()
+def wait(
+    target: Target,
+    timeout: Annotated[float | None, typer.Option(help="Give up after so many seconds.")] = None,
+) -> int:
+    """Wait until a session or worker is done: terminals until they end, agents until they are idle.
+
+    Exits with 0 when all is well, 1 when something failed or took too long, 3 when a person is asked.
+
+    \b
+    Examples:
+      bullpen wait my-session --timeout 600 && bullpen logs my-session
+    """
+    return with_client(lambda client: _wait(client, target, timeout))
+
+
+async def _wait(client: Client, target: str, timeout: float | None) -> int:
+    found = await find(client, target)
+    try:
+        async with asyncio.timeout(timeout):
+            return await _until_done(client, found)
+    except TimeoutError:
+        raise TookTooLong(f"{found.name} was not done after {timeout:g} seconds") from None
+
+
+async def _until_done(client: Client, found: Found) -> int:
+    session = found.session
+    async with aclosing(client.follow(session.id, session.last_seq)) as events:
+        while (outcome := judge(session, found.worker)) is None:
+            await anext(events)
+            session = await client.session(session.id)
+    workers = _meant(session, found.worker)
+    print(
+        "\n".join(f"{worker.role}: {life(worker)}" for worker in workers)
+        or f"{session.title}: {session.status}"
+    )
+    return outcome
+
+
+def judge(session: Session, meant: Worker | None) -> int | None:
+    """The exit code once there is nothing left to wait for, else None."""
+    workers = _meant(session, meant)
+    if session.status == "error" or any(_has_failed(worker) for worker in workers):
+        return FAILED
+    if any(worker.alive and worker.activity == "asking" for worker in workers):
+        return NEEDS_A_PERSON
+    return DONE if not session.active or all(_is_done(worker) for worker in workers) else None
+
+
+def _meant(session: Session, worker: Worker | None) -> list[Worker]:
+    if worker is None:
+        return [each for each in session.workers if each.type in ("terminal", "agent")]
+    return [each for each in session.workers if each.id == worker.id]
+
+
+def _has_failed(worker: Worker) -> bool:
+    return worker.state == "failed" or (
+        worker.state == "exited" and (worker.exit_code != 0 or worker.signal is not None)
+    )
+
+
+def _is_done(worker: Worker) -> bool:
+    return not worker.alive or (worker.type == "agent" and worker.activity == "idle")

@@ -1,0 +1,99 @@
+"""`bullpen worker`: the workers of a session."""
+
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Session, Worker
+from ..domain.errors import NotFound
+from .find import find, find_session
+from .output import print_json
+from .show import WORKER_COLUMNS, worker_row
+from .table import print_table
+from .text import short
+from .verb import AsJson, Quiet, SessionName, new_app, with_client
+
+app = new_app("Add, list, restart or end the workers of a session.")
+
+WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="session/role, an id or its beginning.")]
+
+
+@app.command()
+def add(
+    session: SessionName,
+    *,
+    type: Annotated[str, typer.Option(help="What kind: terminal, agent, diff, markdown.")] = "terminal",
+    name: Annotated[str | None, typer.Option("--name", "-n", help="What to call it.")] = None,
+    role: Annotated[str | None, typer.Option(help="Its role, unique in the session.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Which agent, for type agent.")] = None,
+    file: Annotated[str | None, typer.Option(help="Which file, for type markdown.")] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Start another worker in a session.
+
+    \b
+    Examples:
+      bullpen worker add my-session
+      bullpen worker add my-session --name build
+    """
+
+    async def work(client: Client) -> Worker:
+        found = await find_session(client, session)
+        return await client.add_worker(found.id, type, name=name, role=role, agent_id=agent, file_path=file)
+
+    _report(with_client(work), "started", json, quiet)
+
+
+@app.command()
+def ls(session: SessionName, json: AsJson = False, quiet: Quiet = False) -> None:
+    """List the workers of a session."""
+    workers = with_client(lambda client: find_session(client, session)).workers
+    if json:
+        print_json({"workers": workers})
+    elif quiet:
+        for worker in workers:
+            print(worker.id)
+    elif workers:
+        print_table(WORKER_COLUMNS, [worker_row(worker) for worker in workers])
+    else:
+        print(f"no workers; start one with: bullpen worker add {session}")
+
+
+@app.command()
+def restart(worker: WorkerName, json: AsJson = False, quiet: Quiet = False) -> None:
+    """Start a worker again that has ended or failed."""
+
+    async def work(client: Client) -> Worker:
+        session, found = await _find_worker(client, worker)
+        return await client.restart_worker(session.id, found.id)
+
+    _report(with_client(work), "restarted", json, quiet)
+
+
+@app.command()
+def rm(worker: WorkerName) -> None:
+    """End a worker and give its role back."""
+
+    async def work(client: Client) -> Worker:
+        session, found = await _find_worker(client, worker)
+        await client.end_worker(session.id, found.id)
+        return found
+
+    print(f"ended {with_client(work).role}")
+
+
+async def _find_worker(client: Client, text: str) -> tuple[Session, Worker]:
+    found = await find(client, text)
+    if found.worker is None:
+        raise NotFound(f"{text} is a session; name a worker of it as {text}/role")
+    return found.session, found.worker
+
+
+def _report(worker: Worker, verb: str, json: bool, quiet: bool) -> None:
+    if json:
+        print_json(worker)
+    elif quiet:
+        print(worker.id)
+    else:
+        print(f"{verb} {worker.role}; attach with: bullpen attach {short(worker.id)}")

@@ -1,0 +1,81 @@
+"""Which session or worker a person means."""
+
+import pytest
+
+from bullpen.cli.find import Found, pick, terminal_of
+from bullpen.client import Session, Worker
+from bullpen.domain.errors import BullpenError, Conflict, NotFound
+
+
+def worker(session: str, identifier: str, role: str, state: str = "active", type: str = "terminal") -> Worker:
+    return Worker(id=identifier, session_id=session, type=type, name=role, role=role, state=state)
+
+
+def session(identifier: str, title: str, *workers: Worker, status: str = "active") -> Session:
+    return Session(id=identifier, type="quick", title=title, status=status, workers=list(workers))
+
+
+SESSIONS = [
+    session("aaaa1111", "site", worker("aaaa1111", "ffff0001", "terminal")),
+    session(
+        "aaaa2222", "api", worker("aaaa2222", "ffff0002", "terminal"), worker("aaaa2222", "eeee0003", "build")
+    ),
+    session("bbbb3333", "old", status="completed"),
+    session("bbbb4444", "old"),
+    session("cccc5555", "old", status="cancelled"),
+    session("dddd6666", "aaaa1111x"),
+]
+
+
+def name_of(found: Found) -> tuple[str, str | None]:
+    return found.session.id, found.worker.id if found.worker else None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("aaaa1111", ("aaaa1111", None)),
+        ("aaaa2", ("aaaa2222", None)),
+        ("site", ("aaaa1111", None)),
+        ("SIT", ("aaaa1111", None)),
+        ("ffff0001", ("aaaa1111", "ffff0001")),
+        ("eeee", ("aaaa2222", "eeee0003")),
+        ("api/build", ("aaaa2222", "eeee0003")),
+        ("aaaa2/build", ("aaaa2222", "eeee0003")),
+        ("old", ("bbbb4444", None)),
+        ("cccc", ("cccc5555", None)),
+    ],
+)
+def test_one_can_be_named_in_many_ways(text: str, expected: tuple[str, str | None]) -> None:
+    assert name_of(pick(SESSIONS, text)) == expected
+
+
+@pytest.mark.parametrize("text", ["nothing", "api/nobody", "zzzz", "/", ""])
+def test_a_name_nobody_has_is_said_so(text: str) -> None:
+    with pytest.raises(BullpenError) as refused:
+        pick([] if text == "" else SESSIONS, text)
+    assert isinstance(refused.value, NotFound)
+    assert "bullpen ls" in str(refused.value)
+
+
+def test_an_ambiguous_beginning_names_the_candidates() -> None:
+    with pytest.raises(Conflict, match=r"site .*api"):
+        pick(SESSIONS, "aaaa")
+
+
+def test_a_session_with_one_living_terminal_stands_for_it() -> None:
+    ended = worker("x", "1", "first", state="exited")
+    alive = worker("x", "2", "second")
+    assert terminal_of(Found(session("x", "t", ended, alive))) == alive
+    assert terminal_of(Found(session("x", "t", ended))) == ended
+
+
+def test_several_terminals_must_be_told_apart() -> None:
+    two = session("x", "t", worker("x", "1", "first"), worker("x", "2", "second"))
+    with pytest.raises(Conflict, match="t/first, t/second"):
+        terminal_of(Found(two))
+
+
+def test_without_a_terminal_it_says_how_to_get_one() -> None:
+    with pytest.raises(Conflict, match="bullpen worker add"):
+        terminal_of(Found(session("x", "t", worker("x", "1", "diff", type="diff"))))

@@ -1,0 +1,41 @@
+"""Tables fit the room they have."""
+
+from bullpen.cli.table import Column, lay_out
+from bullpen.cli.text import fit, width
+
+COLUMNS = (Column("NAME", least=6), Column("ID"), Column("PLACE", least=6))
+ROWS = [
+    ["a rather long name for a session", "12345678", "/somewhere/quite/far/down"],
+    ["日本語の名前", "87654321", "/x"],
+]
+
+
+def test_with_enough_room_nothing_is_cut() -> None:
+    lines = lay_out(COLUMNS, ROWS, None)
+    assert lines[1].startswith("a rather long name for a session  12345678  /somewhere")
+    assert "…" not in "".join(lines)
+
+
+def test_every_line_fits_a_narrow_terminal_and_ids_stay_whole() -> None:
+    for room in range(30, 80):
+        lines = lay_out(COLUMNS, ROWS, room)
+        assert all(width(line) <= room for line in lines)
+        assert "12345678" in lines[1]
+
+
+def test_columns_stand_in_line_whatever_the_script() -> None:
+    lines = lay_out(COLUMNS, ROWS, None)
+    assert width(lines[1].partition("12345678")[0]) == width(lines[2].partition("87654321")[0])
+
+
+def test_nothing_in_a_cell_is_obeyed_by_the_terminal() -> None:
+    (line,) = lay_out((Column(""),), [["evil\x1b[2J\nname"]], None)
+    assert "\x1b" not in line
+    assert "\n" not in line
+
+
+def test_a_text_is_cut_by_the_columns_it_takes() -> None:
+    assert fit("abc", 3) == "abc"
+    assert fit("abcd", 3) == "ab…"
+    assert width(fit("日本語", 4)) <= 4
+    assert width("e\u0301") == 1

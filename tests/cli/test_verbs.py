@@ -1,0 +1,169 @@
+"""Every verb that asks a server, as a script uses it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import httpx
+
+from bullpen.client import Client
+from support.commands import Bullpen
+from support.server import Server
+
+
+async def type_into(server: Server, target: dict[str, str], line: str) -> None:
+    async with (
+        Client(server.url, server.token) as client,
+        client.terminal(target["sessionId"], target["id"]) as terminal,
+    ):
+        await terminal.write(line.encode() + b"\n")
+        await terminal.flush()
+
+
+async def terminal_of(server: Server, title: str) -> dict[str, str]:
+    session = await server.new_session(title=title)
+    worker: dict[str, str] = await server.new_terminal(session["id"])
+    return worker
+
+
+async def test_a_session_from_new_to_purge(bullpen: Bullpen, server: Server) -> None:
+    made = await bullpen("new", str(server.workspace), "--name", "tour", "-d", "-q")
+    identifier = made.out.strip()
+    assert made.code == 0
+    assert (await bullpen("ls", "-q")).out.split() == [identifier]
+    listed = json.loads((await bullpen("ls", "--json")).out)["sessions"]
+    assert [(each["id"], each["title"]) for each in listed] == [(identifier, "tour")]
+    table = (await bullpen("ls")).out
+    assert "tour" in table
+    assert identifier[:8] in table
+    shown = json.loads((await bullpen("show", identifier[:6], "--json")).out)
+    assert shown["workers"][0]["role"] == "terminal"
+    assert (await bullpen("stop", "tour")).out == "stopped tour\n"
+    assert "tour" not in (await bullpen("ls")).out
+    assert "completed" in (await bullpen("ls", "--all")).out
+    refused = await bullpen("rm", "--purge", "tour")
+    assert refused.code == 2
+    assert "--yes" in refused.err
+    assert (await bullpen("rm", "--purge", "--yes", "tour")).out == "purged tour\n"
+    assert json.loads((await bullpen("ls", "--all", "--json")).out) == {"sessions": []}
+
+
+async def test_workers_are_added_listed_restarted_and_ended(bullpen: Bullpen, server: Server) -> None:
+    session = await server.new_session(title="many")
+    first = (await bullpen("worker", "add", "many", "--name", "Build", "-q")).out.strip()
+    await bullpen("worker", "add", "many")
+    listed = json.loads((await bullpen("worker", "ls", "many", "--json")).out)["workers"]
+    assert [worker["role"] for worker in listed] == ["build", "terminal"]
+    await server.worker_in(session["id"], first, "active")
+    await type_into(server, {"sessionId": session["id"], "id": first}, "exit")
+    await server.worker_in(session["id"], first, "exited")
+    assert (await bullpen("worker", "restart", "many/build")).code == 0
+    assert (await bullpen("worker", "rm", "many/build")).out == "ended build\n"
+    several = await bullpen("worker", "rm", "many")
+    assert several.code == 1
+    assert "many/role" in several.err
+
+
+async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Server) -> None:
+    worker = await terminal_of(server, "talk")
+    await type_into(server, worker, r"printf '\033[31m%s\033[0m\n' one two three; exit")
+    await server.worker_in(worker["sessionId"], worker["id"], "exited")
+    plain = (await bullpen("logs", "talk/terminal")).out
+    assert "\none\ntwo\nthree\n" in plain
+    assert "\x1b" not in plain
+    assert "\x1b[31mone" in (await bullpen("logs", "talk/terminal", "--raw")).out
+    tail = (await bullpen("logs", "talk/terminal", "--tail", "2")).out.splitlines()
+    assert len(tail) == 2
+    followed = await bullpen("logs", "-f", "talk/terminal")
+    assert followed.out == plain
+
+
+async def test_logs_print_the_events_of_a_session(bullpen: Bullpen, server: Server) -> None:
+    worker = await terminal_of(server, "story")
+    text = (await bullpen("logs", "story")).out
+    assert "session start" in text
+    assert "worker ready" in text
+    lines = (await bullpen("logs", "story", "--json", "--tail", "1")).out.splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["worker_ready"]
+    assert worker["id"] == json.loads(lines[0])["workerId"]
+
+
+async def test_wait_tells_how_it_ended(bullpen: Bullpen, server: Server) -> None:
+    good, bad = await terminal_of(server, "good"), await terminal_of(server, "bad")
+    late = await bullpen("wait", "good", "--timeout", "0.2")
+    assert late.code == 1
+    assert "0.2 seconds" in late.err
+    await type_into(server, good, "exit 0")
+    assert (await bullpen("wait", "good", "--timeout", "30")).code == 0
+    await type_into(server, bad, "exit 4")
+    done = await bullpen("wait", "bad/terminal", "--timeout", "30")
+    assert (done.code, done.out) == (1, "terminal: ended with code 4\n")
+
+
+async def test_stopping_one_worker_leaves_the_session(bullpen: Bullpen, server: Server) -> None:
+    worker = await terminal_of(server, "half")
+    assert (await bullpen("stop", "half/terminal")).out == "stopped half/terminal\n"
+    assert (await server.worker_in(worker["sessionId"], worker["id"], "terminated"))["id"] == worker["id"]
+    assert "half" in (await bullpen("ls")).out
+
+
+async def test_repositories_are_added_listed_and_forgotten(bullpen: Bullpen, workspace: Path) -> None:
+    subprocess.run(["git", "init", "-q", workspace / "site"], check=True)
+    assert (await bullpen("repo", "add", str(workspace / "site"))).code == 0
+    assert "site" in (await bullpen("repo", "ls")).out
+    assert (await bullpen("repo", "rm", "site")).code == 0
+    assert json.loads((await bullpen("repo", "ls", "--json")).out) == {"repositories": []}
+
+
+async def test_status_counts_the_sessions(bullpen: Bullpen, server: Server) -> None:
+    await terminal_of(server, "quiet")
+    done = await bullpen("status")
+    assert done.code == 0
+    assert "is running; 1 idle" in done.out
+    assert json.loads((await bullpen("status", "--json")).out)["sessions"] == {"idle": 1}
+
+
+async def test_url_logs_a_browser_in(bullpen: Bullpen, server: Server) -> None:
+    link = (await bullpen("url")).out.strip()
+    assert link.startswith(server.url)
+    async with httpx.AsyncClient(trust_env=False) as browser:
+        answer = await browser.post(f"{server.url}/api/login", json={"code": link.partition("#code=")[2]})
+    assert answer.status_code == 200
+
+
+async def test_a_database_in_use_is_not_moved(bullpen: Bullpen) -> None:
+    done = await bullpen("db", "downgrade", "base")
+    assert done.code == 1
+    assert "the server is running" in done.err
+    assert (await bullpen("db", "current")).code == 0
+
+
+async def test_the_shell_completes_names_of_sessions(bullpen: Bullpen, server: Server) -> None:
+    await server.new_session(title="my-site")
+    spaced = await server.new_session(title="two words")
+    bullpen.env |= {"_BULLPEN_COMPLETE": "complete_bash", "COMP_WORDS": "bullpen attach ", "COMP_CWORD": "2"}
+    assert sorted((await bullpen()).out.split()) == sorted(["my-site", spaced["id"][:8]])
+    await server.kill()
+    assert (await bullpen()).out.split() == []
+
+
+async def test_mistakes_of_a_person_are_answered_helpfully(
+    bullpen: Bullpen, server: Server, tmp_path: Path
+) -> None:
+    await terminal_of(server, "one")
+    for arguments, sentence in (
+        (("show", "nothing"), "bullpen ls"),
+        (("new", "-d", str(tmp_path)), "outside the workspace root"),
+        (("new", "-d", str(server.workspace / "missing")), "missing"),
+        (("show", "one/terminal"), "is a worker"),
+        (("attach", "one"), "needs a terminal"),
+        (("serve", "--no-open"), "another server runs"),
+    ):
+        done = await bullpen(*arguments)
+        assert done.code in (1, 2), done
+        assert sentence in done.err, done
+        assert done.err.count("\n") == 1, done
+    bullpen.env["BULLPEN_TOKEN"] = "wrong"
+    done = await bullpen("ls")
+    assert done.code == 1
+    assert "token" in done.err

@@ -1,0 +1,28 @@
+"""Fixtures of tests that reach a real server, whole or over a wire that is cut."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bullpen.client import Client
+from support.server import Server
+from support.wire import Wire
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[Client]:
+    async with Client(server.url, server.token) as client:
+        yield client
+
+
+@pytest.fixture
+async def wire(server: Server) -> AsyncIterator[Wire]:
+    async with Wire(server.port).laid() as wire:
+        yield wire
+
+
+@pytest.fixture
+async def cut_client(wire: Wire, server: Server) -> AsyncIterator[Client]:
+    """A client whose every byte goes over the wire; the server must answer to the wire's name."""
+    async with Client(wire.url, server.token) as client:
+        yield client

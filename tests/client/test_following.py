@@ -1,0 +1,92 @@
+"""A follower sees every event once and in order, whatever happens to its connection."""
+
+import asyncio
+import os
+import random
+from contextlib import aclosing
+
+import pytest
+
+from bullpen.client import Client, Event
+from bullpen.domain.errors import NotFound
+from support.server import Server
+from support.wire import Wire
+
+CUTS = 1000 if os.environ.get("BULLPEN_FAULTS") == "full" else 60
+
+
+async def rename_on(client: Client, session_id: str, done: asyncio.Event) -> None:
+    """Makes events until told to stop."""
+    number = 0
+    while not done.is_set():
+        number += 1
+        await client.change_session(session_id, title=f"title {number}")
+
+
+async def collect(client: Client, session_id: str, upto: int, after: int = 0) -> list[Event]:
+    seen: list[Event] = []
+    async with aclosing(client.follow(session_id, after)) as events:
+        async for event in events:
+            seen.append(event)
+            if event.seq >= upto:
+                break
+    return seen
+
+
+async def test_what_happened_before_comes_first_then_what_happens(client: Client, server: Server) -> None:
+    session = await client.create_session(location_path=str(server.workspace))
+    async with asyncio.timeout(20), aclosing(client.follow(session.id)) as events:
+        assert (await anext(events)).type == "session_start"
+        await client.change_session(session.id, title="new")
+        changed = await anext(events)
+        assert (changed.seq, changed.type, changed.data["title"]) == (2, "session_changed", "new")
+
+
+async def test_one_can_begin_anywhere(client: Client, server: Server) -> None:
+    session = await client.create_session(location_path=str(server.workspace))
+    for number in range(5):
+        await client.change_session(session.id, title=f"{number}")
+    async with asyncio.timeout(20):
+        assert [event.seq for event in await collect(client, session.id, 6, after=3)] == [4, 5, 6]
+
+
+async def test_cuts_lose_and_double_nothing(
+    cut_client: Client, client: Client, wire: Wire, server: Server
+) -> None:
+    session = await client.create_session(location_path=str(server.workspace))
+    chance = random.Random(11)
+    wire.scissors = lambda direction, _size: direction == "down" and chance.random() < 0.1
+    done = asyncio.Event()
+    seen: list[Event] = []
+    async with asyncio.timeout(280), asyncio.TaskGroup() as tasks:
+        tasks.create_task(rename_on(client, session.id, done))
+        async with aclosing(cut_client.follow(session.id)) as events:
+            async for event in events:
+                seen.append(event)
+                if wire.cuts >= CUTS:
+                    break
+        done.set()
+    stored: list[Event] = []
+    while len(stored) < len(seen):
+        stored += (await client.events(session.id, after=len(stored))).events
+    assert wire.cuts >= CUTS
+    assert seen == stored[: len(seen)]
+
+
+async def test_a_killed_server_loses_and_doubles_nothing(client: Client, server: Server) -> None:
+    session = await client.create_session(location_path=str(server.workspace))
+    async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
+        following = tasks.create_task(collect(client, session.id, 30))
+        for number in range(29):
+            if number % 10 == 5:
+                await server.restart()
+            await client.change_session(session.id, title=f"{number}")
+        seen = await following
+    assert [event.seq for event in seen] == list(range(1, 31))
+    assert seen == (await client.events(session.id)).events
+
+
+async def test_following_what_is_not_there_ends(client: Client) -> None:
+    async with asyncio.timeout(20):
+        with pytest.raises(NotFound):
+            await anext(client.follow("nothing"))

@@ -1,0 +1,57 @@
+"""Requests survive cuts and restarts, and have their effect once."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from bullpen.client import Client, ConnectionLost, ServerNotRunning
+from support.server import Server
+from support.wire import Wire
+
+
+async def test_an_order_whose_answer_is_cut_off_is_carried_out_once(
+    cut_client: Client, client: Client, wire: Wire, workspace: Path
+) -> None:
+    await cut_client.health()
+    chance = random.Random(3)
+    wire.scissors = lambda direction, _size: chance.random() < (0.4 if direction == "down" else 0.2)
+    for number in range(20):
+        await cut_client.create_session(location_path=str(workspace), title=f"order {number}")
+    wire.scissors = lambda _direction, _size: False
+    assert wire.cuts > 5
+    assert sorted(session.title for session in await client.sessions()) == sorted(
+        f"order {number}" for number in range(20)
+    )
+
+
+async def test_a_purge_whose_answer_is_cut_off_is_no_error(
+    cut_client: Client, client: Client, wire: Wire, workspace: Path
+) -> None:
+    session = await cut_client.create_session(location_path=str(workspace))
+    cut_once = iter([True])
+    wire.scissors = lambda direction, _size: direction == "down" and next(cut_once, False)
+    await cut_client.delete_session(session.id, purge=True)
+    assert wire.cuts == 1
+    assert await client.sessions() == []
+
+
+async def test_requests_wait_for_a_server_that_is_being_restarted(client: Client, server: Server) -> None:
+    session = await client.create_session(location_path=str(server.workspace))
+    await server.kill()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(client.session(session.id))
+        await server.start()
+        assert (await asking).id == session.id
+
+
+async def test_patience_ends(wire: Wire, server: Server) -> None:
+    async with Client(wire.url, server.token, patience=0.3) as client:
+        await client.health()
+        wire.scissors = lambda _direction, _size: True
+        with pytest.raises(ConnectionLost):
+            await client.sessions()
+        await server.kill()
+        with pytest.raises((ConnectionLost, ServerNotRunning)):
+            await client.sessions()

@@ -1,0 +1,43 @@
+"""The client for code that does not await."""
+
+import asyncio
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from bullpen.client import Exit, SyncClient
+from bullpen.domain.errors import NotFound
+from support.server import Server
+
+
+def tour(server: Server, workspace: Path) -> None:
+    with SyncClient(server.url, server.token) as client:
+        session = client.create_session(location_path=str(workspace), title="plain")
+        worker = client.add_worker(session.id)
+        with client.terminal(session.id, worker.id) as terminal:
+            terminal.write(b"echo hello; exit 3\n")
+            *_, last = terminal
+        assert last == Exit(3, None)
+        assert b"hello" in b"".join(piece.data for piece in client.output(session.id, worker.id))
+        types = [event.type for event in islice(client.follow(session.id), 4)]
+        assert types == ["session_start", "worker_spawning", "worker_ready", "worker_exited"]
+        with pytest.raises(NotFound):
+            client.session("nothing")
+
+
+async def test_the_sync_face_does_the_same_things(server: Server, workspace: Path) -> None:
+    async with asyncio.timeout(60):
+        await asyncio.to_thread(tour, server, workspace)
+
+
+async def test_errors_of_a_terminal_reach_its_reader(server: Server) -> None:
+    def read() -> None:
+        with (
+            SyncClient(server.url, server.token) as client,
+            client.terminal("nothing", "nothing") as terminal,
+        ):
+            list(terminal)
+
+    with pytest.raises(NotFound):
+        await asyncio.to_thread(read)

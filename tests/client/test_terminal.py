@@ -1,0 +1,171 @@
+"""A terminal through cuts and kills: every byte out once, every batch in once."""
+
+import asyncio
+import os
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen.client import Client, Exit, Frame, History, Output
+from bullpen.client.terminal import Terminal
+from bullpen.domain.errors import Conflict, NotFound
+from support.server import Server
+from support.wire import Wire
+
+FULL = os.environ.get("BULLPEN_FAULTS") == "full"
+
+JOURNAL = """
+import os, sys, tty
+tty.setraw(0)
+os.write(1, b"ready")
+with open(sys.argv[1], "ab", buffering=0) as journal:
+    while data := os.read(0, 65536):
+        journal.write(data)
+"""
+
+
+async def new_terminal(server: Server) -> tuple[str, str]:
+    session = await server.new_session()
+    worker = await server.new_terminal(session["id"])
+    return session["id"], worker["id"]
+
+
+async def read_until(terminal: Terminal, text: bytes) -> bytes:
+    """What is drawn until a text has come."""
+    seen = b""
+    async for frame in terminal:
+        if isinstance(frame, History | Output):
+            seen += frame.data
+        if text in seen:
+            break
+    return seen
+
+
+async def read_to_the_end(terminal: Terminal) -> list[Frame]:
+    return [frame async for frame in terminal]
+
+
+async def test_history_comes_first_then_what_the_program_says(client: Client, server: Server) -> None:
+    where = await new_terminal(server)
+    async with asyncio.timeout(30), client.terminal(*where) as terminal:
+        async for frame in terminal:
+            if isinstance(frame, History | Output):
+                assert isinstance(frame, History)
+                break
+        await terminal.write(b"echo $((20 + 22))\n")
+        assert b"42\r\n" in await read_until(terminal, b"42\r\n")
+
+
+async def test_the_exit_comes_last_and_input_after_it_is_refused(client: Client, server: Server) -> None:
+    where = await new_terminal(server)
+    async with asyncio.timeout(30), client.terminal(*where) as terminal:
+        await terminal.write(b"exit 7\n")
+        frames = await read_to_the_end(terminal)
+        assert frames[-1] == Exit(7, None)
+        await terminal.write(b"more")
+        with pytest.raises(Conflict, match="ended"):
+            await terminal.flush()
+
+
+async def test_the_size_is_ours_to_say(client: Client, server: Server) -> None:
+    where = await new_terminal(server)
+    async with asyncio.timeout(30), client.terminal(*where) as terminal:
+        terminal.resize(111, 37)
+        await terminal.write(b"stty size\n")
+        assert b"37 111" in await read_until(terminal, b"37 111")
+
+
+async def test_a_worker_that_is_not_there_is_an_error(client: Client, server: Server) -> None:
+    session = await server.new_session()
+    async with asyncio.timeout(30), client.terminal(session["id"], "nobody") as terminal:
+        with pytest.raises(NotFound):
+            await read_to_the_end(terminal)
+
+
+async def test_output_is_whole_over_cuts(
+    cut_client: Client, client: Client, wire: Wire, server: Server
+) -> None:
+    where = await new_terminal(server)
+    cuts = 300 if FULL else 30
+    chance = random.Random(5)
+    async with asyncio.timeout(250), cut_client.terminal(*where, after=0) as terminal:
+        await terminal.write(b"seq 1 200000; exit\n")
+        wire.scissors = lambda direction, _size: (
+            direction == "down" and wire.cuts < cuts and chance.random() < 0.2
+        )
+        frames = await read_to_the_end(terminal)
+    stream = b"".join(frame.data for frame in frames if isinstance(frame, Output))
+    stored = b"".join([piece.data async for piece in client.output(*where)])
+    assert wire.cuts > 10
+    assert not any(isinstance(frame, History) for frame in frames)
+    assert stream == stored
+    assert b"\r\n".join(b"%d" % number for number in range(1, 200001)) in stream
+
+
+async def test_each_batch_is_read_once_over_cuts(
+    cut_client: Client, wire: Wire, server: Server, tmp_path: Path
+) -> None:
+    where = await new_terminal(server)
+    journal = tmp_path / "journal"
+    (tmp_path / "journal.py").write_text(JOURNAL)
+    chance = random.Random(9)
+    batches = [b"<%d>" % number for number in range(2000 if FULL else 300)]
+    async with asyncio.timeout(200), cut_client.terminal(*where) as terminal:
+        await terminal.write(f"{sys.executable} {tmp_path}/journal.py {journal}\n".encode())
+        await read_until(terminal, b"ready")
+        wire.scissors = lambda _direction, _size: chance.random() < 0.1
+        for batch in batches:
+            await terminal.write(batch)
+            if chance.random() < 0.3:
+                await terminal.flush()
+        await terminal.flush()
+    assert wire.cuts > 10
+    await server_has_written(journal, b"".join(batches))
+
+
+async def test_each_batch_is_read_once_over_kills_of_the_server(
+    client: Client, server: Server, tmp_path: Path
+) -> None:
+    where = await new_terminal(server)
+    journal = tmp_path / "journal"
+    (tmp_path / "journal.py").write_text(JOURNAL)
+    written: list[bytes] = []
+    over = asyncio.Event()
+
+    async def type_on(terminal: Terminal) -> None:
+        while not over.is_set():
+            written.append(b"<%d>" % len(written))
+            await terminal.write(written[-1])
+            await asyncio.sleep(0.002)
+        await terminal.flush()
+
+    async with asyncio.timeout(200), client.terminal(*where) as terminal:
+        await terminal.write(f"{sys.executable} {tmp_path}/journal.py {journal}\n".encode())
+        await read_until(terminal, b"ready")
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(type_on(terminal))
+            for _ in range(20 if FULL else 3):
+                await server.restart()
+            over.set()
+    await server_has_written(journal, b"".join(written))
+
+
+async def server_has_written(journal: Path, expected: bytes) -> None:
+    """The program reads what the keeper took a moment later; then the journal must be exactly this."""
+    async with asyncio.timeout(10):
+        while len(journal.read_bytes()) < len(expected):
+            await asyncio.sleep(0.01)
+    assert journal.read_bytes() == expected
+
+
+async def test_an_end_that_was_missed_is_told_after_the_restart(client: Client, server: Server) -> None:
+    where = await new_terminal(server)
+    async with asyncio.timeout(60), client.terminal(*where) as terminal:
+        await terminal.write(b"echo rea''dy; read line; exit 5\n")
+        await read_until(terminal, b"ready")
+        await terminal.write(b"go\n")
+        await terminal.flush()
+        await server.restart()
+        assert (await read_to_the_end(terminal))[-1] == Exit(5, None)
