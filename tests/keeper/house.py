@@ -25,6 +25,14 @@ async def until(condition: Callable[[], object], what: str = "the condition") ->
         raise AssertionError(f"{what} did not come true in {PATIENCE} s") from None
 
 
+def gone(pid: int) -> bool:
+    """Whether a process has ended, reaped or not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 class House:
     def __init__(self, home: Path) -> None:
         self.home = home

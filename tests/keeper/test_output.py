@@ -15,7 +15,7 @@ import pytest
 from bullpen.keeper.loop import Loop
 from bullpen.keeper.spool import SpoolGone, SpoolWriter
 from bullpen.keeper.stream import CHUNK, WINDOW, Stream
-from keeper.house import House, until
+from keeper.house import House, gone, until
 
 RAW = "import os, tty; tty.setraw(1)\n"
 BLOCK = 64 << 10
@@ -149,18 +149,11 @@ async def test_a_child_that_ended_on_a_full_disk_is_told_after_its_last_byte(ope
     spawned = await open_house.python("input()\n" + flood(4_000), tty=False)
     with no_room(open_house, 10_000):
         await open_house.keeper.write("w", 1, "test", 1, b"\n")
-        await until(lambda: not _runs(spawned.pid), "the end of the process")
+        await until(lambda: gone(spawned.pid), "the end of the process")
         await open_house.keeper.status()
         assert open_house.exits == {}
     assert (await open_house.exited()).ends["out"] == 40_000
     assert open_house.said() == lines(0, 4_000)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize("tty", [True, False])
@@ -183,7 +176,7 @@ async def test_last_words_are_kept_though_the_keeper_was_busy(open_house: House,
         await open_house.keeper.write("w", run, "test", 1, b"\n")
         os.kill(open_house.keeper.pid, signal.SIGSTOP)
         try:
-            await until(lambda pid=spawned.pid: not _runs(pid), "its end")  # type: ignore[misc]
+            await until(lambda pid=spawned.pid: gone(pid), "its end")  # type: ignore[misc]
         finally:
             os.kill(open_house.keeper.pid, signal.SIGCONT)
         await open_house.exited(run=run)
