@@ -22,6 +22,7 @@ _MAX_UNSENT = 1 << 20  # beyond it, a server that does not read is not listened 
 _GONE = select.EPOLLHUP | select.EPOLLERR
 _PEER = struct.Struct("3i")  # pid, uid, gid
 _PAUSE = 1.0
+_UNHURRIED = 0.002  # seconds
 
 
 class Listener:
@@ -71,15 +72,26 @@ class Connection:
         self._on_end = on_end
         self._decoder = Decoder()
         self.unsent = bytearray()
+        self.due = False  # whether any of it is in a hurry
         self._broken = False  # nobody reads any more; what was sent to us still counts
         connected.setblocking(False)
         self._mask = READABLE
         loop.watch(connected.fileno(), self._mask, self._ready)
 
-    def send(self, frame: bytes) -> None:
-        """Goes out with `flush`, so that a turn costs one system call however much it has to say."""
-        if not self._broken:
-            self.unsent += frame
+    def send(self, frame: bytes, *, soon: bool = True) -> None:
+        """Goes out with `flush`, so that a turn costs one system call however much it has to say.
+
+        What nobody waits for (`soon` is false) goes with the next that somebody does, or a moment later.
+        """
+        if self._broken:
+            return
+        if not soon and not self.unsent:
+            self._loop.later(_UNHURRIED, self._hurry)
+        self.unsent += frame
+        self.due = self.due or soon
+
+    def _hurry(self) -> None:
+        self.due = bool(self.unsent)
 
     def flush(self) -> None:
         try:
@@ -89,6 +101,7 @@ class Connection:
             pass
         except OSError:
             self._break()
+        self.due = bool(self.unsent)
         self._watch_what_matters()
 
     def _ready(self, mask: int) -> None:

@@ -1,4 +1,4 @@
-"""Which streams have grown, and when the server is told: one notice at a time, and not too many."""
+"""Which streams have grown, and when the server is told: two notices at a time, and not too many."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # A notice wakes the server and its answer wakes us: one each read would halve the throughput.
 _SPELL = 0.001  # seconds
 _FLOOD_SPELL = 0.005
+# The second lets the server say SEEN when it has something else to say: a wake-up less for each echo.
+_IN_FLIGHT = 2
 
 
 class Notices:
@@ -24,14 +26,14 @@ class Notices:
     def __init__(self, loop: Loop) -> None:
         self.grown: set[Stream] = set()  # since the server was told
         self._loop = loop
-        self._seen = True  # the last one, by the server
+        self._unseen = 0  # notices the server has not answered
         self._told: set[Stream] = set()  # in this spell
         self._spell_end = 0.0
         self._held_back = 0  # how many of `grown` can wait for the end of the spell
 
     def seen(self) -> None:
-        """The server has seen the last one, or is a new one."""
-        self._seen = True
+        """The server has seen all of them, or is a new one."""
+        self._unseen = 0
 
     def expect(self, streams: Iterable[Stream]) -> None:
         """Somebody waits for what they say next."""
@@ -43,7 +45,7 @@ class Notices:
 
     def next(self) -> bytes:
         """The notice to send now, or nothing; asked after every turn."""
-        if not self._seen or len(self.grown) <= self._held_back:
+        if self._unseen >= _IN_FLIGHT or len(self.grown) <= self._held_back:
             return b""
         now = monotonic()
         if now >= self._spell_end:
@@ -54,7 +56,7 @@ class Notices:
             return b""
         self._told |= self.grown
         self._held_back = 0
-        self._seen = False
+        self._unseen += 1
         ends = [[*stream.key, stream.spool.end] for stream in self.grown]
         self.grown.clear()
         return encode(Tag.NOTICE, {"ends": ends})

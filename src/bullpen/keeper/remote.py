@@ -15,6 +15,7 @@ Key = tuple[str, int]  # worker, run
 OnOutput = Callable[[str, int, str, int], None]  # worker, run, stream, its new end
 OnExit = Callable[["Exit"], None]
 _SEEN = encode(Tag.SEEN, {})
+_SEEN_AFTER = 0.001  # seconds
 
 
 class KeeperLost(Exception):
@@ -79,6 +80,7 @@ class Keeper(asyncio.Protocol):
         self._hello: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[dict[str, Any]], Any]]] = {}
         self._number = 0
+        self._seen_timer: asyncio.TimerHandle | None = None
         self._decoder = Decoder()
         self._transport: asyncio.Transport | None = None
         self._retiring = False
@@ -185,7 +187,7 @@ class Keeper(asyncio.Protocol):
             self._transport.abort()
             return
         for tag, header, _ in frames:
-            self._hear(tag, header, self._transport)
+            self._hear(tag, header)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
@@ -196,10 +198,27 @@ class Keeper(asyncio.Protocol):
         self._waiting.clear()
         self.closed.set_result(None)
 
-    def _hear(self, tag: int, header: dict[str, Any], transport: asyncio.Transport) -> None:
+    def _owe_seen(self) -> None:
+        """SEEN goes with the next request, or a moment later: alone it would wake the keeper for nothing."""
+        if self._seen_timer is None:
+            self._seen_timer = asyncio.get_running_loop().call_later(_SEEN_AFTER, self._say_seen)
+
+    def _say_seen(self) -> None:
+        self._seen_timer = None
+        if self._transport is not None:
+            self._transport.write(_SEEN)
+
+    def _with_seen(self, frame: bytes) -> bytes:
+        if self._seen_timer is None:
+            return frame
+        self._seen_timer.cancel()
+        self._seen_timer = None
+        return _SEEN + frame
+
+    def _hear(self, tag: int, header: dict[str, Any]) -> None:
         match tag:
             case Tag.NOTICE:
-                transport.write(_SEEN)
+                self._owe_seen()
                 for worker, run, stream, end in header["ends"]:
                     self._on_output(worker, run, stream, end)
             case Tag.EXIT:
@@ -223,7 +242,7 @@ class Keeper(asyncio.Protocol):
             future.set_exception(KeeperLost(f"keeper {self.id} is gone"))
             return future
         self._number += 1
-        self._transport.write(encode(tag, {"id": self._number, **header}, body))
+        self._transport.write(self._with_seen(encode(tag, {"id": self._number, **header}, body)))
         self._waiting[self._number] = (future, convert)
         return future
 

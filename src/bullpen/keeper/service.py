@@ -1,4 +1,4 @@
-"""What a server may ask of the keeper and what it is told: answers, one notice at a time, and exits."""
+"""What a server may ask of the keeper and what it is told: answers, notices of growth, and exits."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class Service:
         elif tag == Tag.SEEN:
             self._notices.seen()
         else:
-            self._connection.send(self._answer(tag, header, body))
+            # That input was taken can be said together with what the child says to it.
+            self._connection.send(self._answer(tag, header, body), soon=tag != Tag.WRITE)
 
     def _greet(self, connection: Connection) -> None:
         connection.send(encode(Tag.HELLO, self._hello))
@@ -153,7 +154,7 @@ class Service:
         """After each turn: what has grown, and all that was answered."""
         if self._server is not None and (notice := self._notices.next()):
             self._server.send(notice)
-        if self._connection is not None and self._connection.unsent:
+        if self._connection is not None and self._connection.due:
             self._connection.flush()
 
     def _rest(self) -> None:
