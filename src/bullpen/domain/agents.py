@@ -47,6 +47,7 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     continue_command: tuple[str, ...] = ()
     title_command: tuple[str, ...] = ()
     mcp_servers: tuple[dict[str, Any], ...] = ()
+    restart: bool = False  # whether it is started again by itself when it crashed
     quirks: Quirks = Quirks()
 
 

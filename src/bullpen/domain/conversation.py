@@ -144,6 +144,10 @@ class AgentSession(Fact, frozen=True, kw_only=True, omit_defaults=True):
     config_options: list[Any] | None = None
 
 
+class ConversationReset(Fact, frozen=True, kw_only=True):
+    """What was said before is not gone back to: the next process begins anew."""
+
+
 class ModeChanged(Fact, frozen=True, kw_only=True):
     mode_id: str
 

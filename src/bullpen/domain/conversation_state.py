@@ -15,6 +15,7 @@ from .conversation import (
     AgentThought,
     CommandsAvailable,
     ConfigChanged,
+    ConversationReset,
     Diagnostic,
     ModeChanged,
     ModelChanged,
@@ -121,6 +122,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     questions: dict[str, OpenQuestion] = {}
     usage: Usage = Usage()
     traffic: Traffic = Traffic()
+    recap: bool = False  # the agent's session is new to what was said before: the next prompt tells it
 
     @property
     def replaying(self) -> bool:
@@ -162,13 +164,17 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
         case Question():
             return _with_question(state, fact, now)
         case TurnStart():
-            return replace(state, turn=Turn(prompt_id=fact.prompt_id, since=now), block=None)
+            return replace(state, turn=Turn(prompt_id=fact.prompt_id, since=now), block=None, recap=False)
         case TurnEnd():
             return replace(state, turn=None, block=None, tools={})
         case Usage():
             return replace(state, usage=_added(state.usage, fact))
         case AgentInitialized():
             return replace(state, agent=fact.result)
+        case ConversationReset():
+            return Conversation(traffic=state.traffic, agent=state.agent)
+        case AgentSession() if fact.how == "new" and state.acp_session_id not in (None, fact.acp_session_id):
+            return replace(state, session=_with_settings(state.session, fact, now), recap=True)
         case AgentSession() | ModeChanged() | ModelChanged() | ConfigChanged() | CommandsAvailable():
             return replace(state, session=_with_settings(state.session, fact, now))
         case (
@@ -262,7 +268,7 @@ def _with_traffic(
 
 def _after_run(state: Conversation) -> Conversation:
     """What a process takes with it; its session, its plan and what it used can be gone back to."""
-    return Conversation(session=state.session, plan=state.plan, usage=state.usage)
+    return Conversation(session=state.session, plan=state.plan, usage=state.usage, recap=state.recap)
 
 
 def _added(usage: Usage, fact: Usage) -> Usage:

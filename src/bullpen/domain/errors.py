@@ -64,3 +64,15 @@ class RemoteFault(BullpenError):
     """The agent, git or the keeper broke its side."""
 
     code = "remote_fault"
+
+
+class EmptyMessage(Invalid):
+    """A message with nothing in it."""
+
+    code = "empty_message"
+
+
+class QueueFull(Conflict):
+    """The queue takes no more for now."""
+
+    code = "queue_full"

@@ -67,6 +67,15 @@ class WorkerSpawning(Fact, frozen=True, kw_only=True):
     rows: int = 24
 
 
+class WorkerCommand(Fact, frozen=True, kw_only=True):
+    """What a terminal runs in place of a shell; `owner` is the agent that ordered it."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    owner: str | None = None
+    output_limit: int | None = None  # bytes of its output the owner wants to see
+
+
 class WorkerReady(Fact, frozen=True, kw_only=True):
     pid: int | None = None
 

@@ -10,6 +10,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .conversation import AgentMessage, AgentThought, Permission, Plan, Question, ToolCall, TurnEnd
+from .conversation_state import Conversation, fold_conversation
 from .errors import Conflict, NotFound
 from .events import (
     Event,
@@ -17,13 +19,20 @@ from .events import (
     SessionEnd,
     SessionStart,
     WorkerActivity,
+    WorkerCommand,
     WorkerExited,
     WorkerFailed,
     WorkerReady,
     WorkerSpawning,
     WorkerTerminated,
 )
+from .queue import Queue, fold_queue
 from .states import ALIVE, Activity, State, Status, next_state, next_status
+
+SETTLED = 256  # answered questions that are remembered: a second answer is told from a wrong one
+
+# What shows that an agent has answered at least once.
+ANSWERS = (AgentMessage, AgentThought, Plan, ToolCall, Permission, Question)
 
 
 class Worker(Struct, frozen=True, kw_only=True):
@@ -49,10 +58,19 @@ class Worker(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: str | None = None
     error: str | None = None
+    command: WorkerCommand | None = None  # what a terminal runs in place of a shell
 
     @property
     def alive(self) -> bool:
         return self.state in ALIVE
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """A permission nobody has given or refused, and the worker that waits for it."""
+
+    worker: Worker
+    permission: Permission
+    since: int
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -72,11 +90,31 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     updated_at: int = 0
     last_seq: int = 0
     workers: dict[str, Worker] = {}
+    conversations: dict[str, Conversation] = {}  # of the agents, by worker
+    queue: Queue = Queue()
+    settled: tuple[str, ...] = ()  # questions that were answered, the newest last
+    founder: str | None = None  # the agent the session was made with, until it has answered
 
     @property
     def live(self) -> bool:
         """Whether some worker is alive (the active/inactive of seed 004)."""
         return any(worker.alive for worker in self.workers.values())
+
+    @property
+    def primary(self) -> Worker | None:
+        """The first agent, whom a prompt is for unless it names another."""
+        agents = (worker for worker in self.workers.values() if worker.type == "agent")
+        return next((worker for worker in agents if worker.state is not State.TERMINATED), None)
+
+    @property
+    def permissions(self) -> list[Waiting]:
+        """The open ones of all workers, oldest first."""
+        found = [
+            Waiting(worker=self.worker(worker_id), permission=open.fact, since=open.since)
+            for worker_id, conversation in self.conversations.items()
+            for open in conversation.permissions.values()
+        ]
+        return sorted(found, key=lambda each: each.since)
 
     def worker(self, worker_id: str) -> Worker:
         try:
@@ -129,16 +167,49 @@ def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
             status = next_status(snapshot.status, fact)
             return replace(snapshot, status=status, end_reason=fact.reason, metadata=metadata)
         case WorkerSpawning() if event.worker_id not in snapshot.workers:
-            return _with_worker(snapshot, _first_run(event, event.fact))
+            return _with_worker(snapshot, _first_run(event, event.fact), event)
         case _ if event.worker_id is not None:
             before = snapshot.worker(event.worker_id)
-            return _with_worker(snapshot, _change(before, event))
+            return _with_worker(snapshot, _change(before, event), event)
+        case fact:
+            queue = fold_queue(snapshot.queue, fact, event.timestamp)
+            return snapshot if queue is snapshot.queue else replace(snapshot, queue=queue)
+
+
+def _with_worker(snapshot: Snapshot, worker: Worker, event: Event) -> Snapshot:
+    workers = snapshot.workers | {worker.id: worker}
+    if worker.type != "agent":
+        return replace(snapshot, workers=workers)
+    before = snapshot.conversations.get(worker.id, Conversation())
+    conversation = fold_conversation(before, event)
+    return replace(
+        snapshot,
+        workers=workers,
+        conversations=snapshot.conversations | {worker.id: conversation},
+        settled=_settled(snapshot.settled, event),
+        founder=_founder(snapshot, event),
+    )
+
+
+def _settled(settled: tuple[str, ...], event: Event) -> tuple[str, ...]:
+    match event.fact:
+        case Permission() | Question() as fact if fact.status != "pending":
+            return (*settled, fact.id)[-SETTLED:]
         case _:
-            return snapshot
+            return settled
 
 
-def _with_worker(snapshot: Snapshot, worker: Worker) -> Snapshot:
-    return replace(snapshot, workers=snapshot.workers | {worker.id: worker})
+def _founder(snapshot: Snapshot, event: Event) -> str | None:
+    """An agent whose spawning is the session's second event was made together with it."""
+    match event.fact:
+        case WorkerSpawning() if event.seq == 2:
+            return event.worker_id
+        case fact if snapshot.founder == event.worker_id and (
+            isinstance(fact, ANSWERS) or (isinstance(fact, TurnEnd) and fact.stop_reason != "error")
+        ):
+            return None
+        case _:
+            return snapshot.founder
 
 
 def _first_run(event: Event, fact: WorkerSpawning) -> Worker:
@@ -170,6 +241,8 @@ def _change(worker: Worker, event: Event) -> Worker:
                 activity_why=fact.why,
                 activity_since=event.timestamp,
             )
+        case WorkerCommand() as fact:
+            return replace(worker, command=fact)
         case WorkerSpawning() | WorkerReady() | WorkerExited() | WorkerFailed() | WorkerTerminated():
             return _step(worker, event)
         case _:

@@ -9,12 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import RowMapping
 
-from ..domain.events import Error, Event, SessionEnd, read_fact
+from ..domain.events import Event, read_fact
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import Activity, State, Status
 from ..wire.browser import splice_event
 from ..wire.json import encode
 from .append import Append, Entry
+from .conversation_messages import messages_of
 from .tables import workers
 
 Row = dict[str, Any]
@@ -32,8 +33,8 @@ def project_sessions(appends: Iterable[Append]) -> Projected:
     rows = Projected({}, {})
     for append in appends:
         before, after = append.before, append.snapshot
-        still = replace(before, last_seq=after.last_seq, updated_at=after.updated_at, workers=after.workers)
-        if after.id in rows.whole or still != after or before.live != after.live or not before.last_seq:
+        still = all(getattr(before, name) == getattr(after, name) for name in _SESSION_FIELDS)
+        if after.id in rows.whole or not still or before.live != after.live or not before.last_seq:
             rows.moved.pop(after.id, None)
             rows.whole[after.id] = _session_row(after)
         else:
@@ -43,6 +44,20 @@ def project_sessions(appends: Iterable[Append]) -> Projected:
                 "last_seq": after.last_seq,
             }
     return rows
+
+
+# What a row of a session shows beside its times and numbers.
+_SESSION_FIELDS = (
+    "type",
+    "title",
+    "status",
+    "end_reason",
+    "metadata",
+    "repo_id",
+    "worktree_id",
+    "location_path",
+    "on_last_disconnect",
+)
 
 
 def project_workers(appends: Iterable[Append]) -> Projected:
@@ -80,17 +95,16 @@ def event_rows(append: Append) -> Iterator[Row]:
 def message_rows(append: Append) -> Iterator[Row]:
     """What the conversation shows of the events."""
     session_id = append.snapshot.id
-    for entry in append.entries:
-        if content := _message(entry.event):
-            yield {
-                # The same at every rebuild, because it is made from what never changes.
-                "id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{session_id}/{entry.event.seq}")),
-                "session_id": session_id,
-                "seq": entry.event.seq,
-                "role": "system",
-                "content": encode(content).decode(),
-                "timestamp": entry.event.timestamp,
-            }
+    for seq, timestamp, message in messages_of(append):
+        yield {
+            # The same at every rebuild, because it is made from what never changes.
+            "id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{session_id}/{seq}")),
+            "session_id": session_id,
+            "seq": seq,
+            "role": message.role,
+            "content": encode(message.content).decode(),
+            "timestamp": timestamp,
+        }
 
 
 def read_entry(row: Any) -> Entry:
@@ -123,16 +137,6 @@ def read_session(row: RowMapping, worker_rows: Iterable[RowMapping]) -> Snapshot
         last_seq=row["last_seq"],
         workers={worker["id"]: _read_worker(worker) for worker in worker_rows},
     )
-
-
-def _message(event: Event) -> Row | None:
-    match event.fact:
-        case SessionEnd() as fact:
-            return {"type": "text", "text": fact.detail or f"{fact.status}: {fact.reason}"}
-        case Error() as fact:
-            return {"type": "text", "text": fact.message}
-        case _:
-            return None
 
 
 def _session_row(snapshot: Snapshot) -> Row:

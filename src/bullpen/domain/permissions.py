@@ -1,0 +1,48 @@
+"""Questions that wait for a person: permissions and forms. The first answer wins; a second is a Conflict."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from .conversation import Permission, Question
+from .conversation_state import OpenPermission
+from .errors import Conflict, Invalid, NotFound
+from .snapshot import Snapshot
+
+ACTIONS = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
+
+
+def answer_permission(
+    snapshot: Snapshot, permission_id: str, option_id: str, by: str
+) -> tuple[str, Permission]:
+    """The worker that asked and the fact that answers it."""
+    for worker_id, conversation in snapshot.conversations.items():
+        if open := conversation.permissions.get(permission_id):
+            _check_option(open, option_id)
+            return worker_id, replace(open.fact, status="selected", option_id=option_id, by=by)
+    raise _gone(snapshot, "permission", permission_id)
+
+
+def answer_question(
+    snapshot: Snapshot, question_id: str, action: str, content: dict[str, Any] | None, by: str
+) -> tuple[str, Question]:
+    """The worker that asked and the fact that answers it."""
+    if action not in ACTIONS:
+        raise Invalid(f"a question is answered with one of {', '.join(ACTIONS)}, not {action}")
+    for worker_id, conversation in snapshot.conversations.items():
+        if open := conversation.questions.get(question_id):
+            answer = content if action == "accept" else None
+            return worker_id, replace(open.fact, status=ACTIONS[action], answer=answer, by=by)
+    raise _gone(snapshot, "question", question_id)
+
+
+def _check_option(open: OpenPermission, option_id: str) -> None:
+    known = [option.get("optionId") for option in open.fact.options if isinstance(option, dict)]
+    if option_id not in known:
+        raise Invalid(f"the options are {', '.join(map(str, known)) or 'none'}, not {option_id}")
+
+
+def _gone(snapshot: Snapshot, what: str, id: str) -> Conflict | NotFound:
+    if id in snapshot.settled:
+        return Conflict(f"the {what} was answered before")
+    return NotFound(f"no open {what} {id}")

@@ -1,0 +1,134 @@
+"""Where a prompt goes: to the agent at once, into the queue, or in the place of what runs now."""
+
+from collections.abc import Iterator
+from enum import Enum
+
+from msgspec import Struct
+
+from .commands import require_active
+from .errors import Conflict, Invalid, NotFound
+from .queue import QueueItem, check_message
+from .snapshot import Snapshot, Worker
+from .states import State
+
+BUSY = ("queue", "reject", "interrupt")
+
+
+class Prompt(Struct, frozen=True, kw_only=True):
+    """What a person says to an agent: the one named, else the first of the session."""
+
+    text: str
+    prompt_id: str
+    worker_id: str | None = None
+    role: str | None = None
+    image_ids: tuple[str, ...] = ()
+    busy: str = "queue"
+    sender: str | None = None
+
+
+class Prompted(Struct, frozen=True, rename="camel"):
+    """What became of a prompt; `seq` is that of the event that tells of it."""
+
+    prompt_id: str
+    seq: int
+    queued: bool
+
+
+class Place(Enum):
+    """What is done with a prompt."""
+
+    SEND = "send"
+    QUEUE = "queue"
+    INTERRUPT = "interrupt"
+
+
+def place(snapshot: Snapshot, order: Prompt) -> Place:
+    """Where the prompt goes now; a Conflict when it must not."""
+    require_active(snapshot)
+    check_message(order.text, order.image_ids)
+    if order.busy not in BUSY:
+        raise Invalid(f"busy is one of {', '.join(BUSY)}, not {order.busy}")
+    worker = addressee(snapshot, order.worker_id, order.role)
+    if worker is None or worker.state is State.SPAWNING:
+        return Place.QUEUE
+    if not worker.alive:
+        raise Conflict(f"the agent in role {worker.role} is {worker.state}; restart it first")
+    if is_free(snapshot, worker) and not _others_first(snapshot, worker):
+        return Place.SEND
+    match order.busy:
+        case "reject":
+            raise Conflict(f"the agent in role {worker.role} is busy")
+        case "interrupt":
+            return Place.INTERRUPT
+        case _:
+            return Place.QUEUE
+
+
+def addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) -> Worker | None:
+    """The agent that is meant; None when the session has none yet and none was named."""
+    if worker_id is not None:
+        worker = snapshot.worker(worker_id)
+    elif role is not None:
+        holder = snapshot.in_role(role)
+        if holder is None:
+            raise NotFound(f"nobody holds the role {role}")
+        worker = holder
+    else:
+        return snapshot.primary
+    if worker.type != "agent":
+        raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
+    return worker
+
+
+def is_free(snapshot: Snapshot, worker: Worker) -> bool:
+    """Whether the agent can be prompted at this moment: agents bear only one prompt at a time."""
+    conversation = snapshot.conversations.get(worker.id)
+    return (
+        worker.state is State.ACTIVE
+        and conversation is not None
+        and conversation.acp_session_id is not None
+        and conversation.turn is None
+    )
+
+
+def sendable(snapshot: Snapshot, now: int) -> Iterator[tuple[QueueItem, Worker]]:
+    """The items to be sent now, at most one for each agent."""
+    queue, taken = snapshot.queue, set[str]()
+    for item in queue.items:
+        worker = snapshot.workers.get(item.worker_id) if item.worker_id else snapshot.primary
+        if worker is None or worker.id in taken or item.state != "queued":
+            continue
+        when = due(snapshot, item, worker)
+        if is_free(snapshot, worker) and when is not None and when <= now:
+            yield item, worker
+        taken.add(worker.id)
+
+
+def due(snapshot: Snapshot, item: QueueItem, worker: Worker) -> int | None:
+    """When an item may go to its free agent; a delay counts from when that came to rest. None: it is held."""
+    if item.urgent:
+        return 0
+    if snapshot.queue.paused:
+        return None
+    rested = worker.activity_since + round(snapshot.queue.settings.delay_seconds * 1000)
+    delayed = rested if snapshot.queue.settings.delay_seconds else 0
+    return max(delayed, item.scheduled_time or 0)
+
+
+def next_due(snapshot: Snapshot, now: int) -> int | None:
+    """When to look again for something to send, if time alone brings it."""
+    times = []
+    for item in snapshot.queue.items:
+        worker = snapshot.workers.get(item.worker_id) if item.worker_id else snapshot.primary
+        if worker is not None and item.state == "queued" and is_free(snapshot, worker):
+            when = due(snapshot, item, worker)
+            if when is not None and when > now:
+                times.append(when)
+    return min(times, default=None)
+
+
+def _others_first(snapshot: Snapshot, worker: Worker) -> bool:
+    """Whether messages wait that came before and are not held."""
+    return not snapshot.queue.paused and any(
+        item.state == "queued" and item.worker_id in (None, worker.id) for item in snapshot.queue.items
+    )

@@ -1,0 +1,78 @@
+"""Questions that wait for a person: the first answer wins, and a second one is told so."""
+
+import msgspec
+import pytest
+
+from bullpen.domain.conversation import AgentMessage, AgentSession, Permission, Question, RequestReceived
+from bullpen.domain.errors import Conflict, Invalid, NotFound
+from bullpen.domain.events import Event, Fact, SessionStart, WorkerFailed, WorkerReady, WorkerSpawning
+from bullpen.domain.permissions import answer_permission, answer_question
+from bullpen.domain.snapshot import Snapshot, fold
+
+OPTIONS = [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]
+
+
+def asked(id: str) -> Permission:
+    return Permission(id=id, tool_call={"toolCallId": "t"}, options=OPTIONS, status="pending")
+
+
+def session(*facts: Fact) -> Snapshot:
+    snapshot = Snapshot(id="s")
+    start = SessionStart(session_type="quick", location_path="/", title="x")
+    spawning = WorkerSpawning(worker_type="agent", name="Agent", run=1, workspace="/")
+    for fact in (start, spawning, WorkerReady(pid=1), AgentSession(acp_session_id="a", how="new"), *facts):
+        seq = snapshot.last_seq + 1
+        snapshot = fold(snapshot, Event(seq, seq, fact, *(("w", "agent") if seq > 1 else ())))
+    return snapshot
+
+
+def test_open_permissions_are_listed_oldest_first() -> None:
+    snapshot = session(asked("b"), asked("a"))
+    assert [each.permission.id for each in snapshot.permissions] == ["b", "a"]
+    assert snapshot.permissions[0].worker.id == "w"
+
+
+def test_an_answer_names_its_option_and_who_gave_it() -> None:
+    worker_id, fact = answer_permission(session(asked("a")), "a", "y", "ada")
+    assert (worker_id, fact.status, fact.option_id, fact.by) == ("w", "selected", "y", "ada")
+    assert fact.options == OPTIONS
+
+
+def test_the_second_answer_is_a_conflict() -> None:
+    _, fact = answer_permission(session(asked("a")), "a", "y", "ada")
+    after = session(asked("a"), fact)
+    assert after.permissions == []
+    with pytest.raises(Conflict, match="answered before"):
+        answer_permission(after, "a", "y", "bob")
+
+
+def test_an_option_or_a_permission_that_is_not_there_is_refused() -> None:
+    with pytest.raises(Invalid, match="the options are y"):
+        answer_permission(session(asked("a")), "a", "maybe", "ada")
+    with pytest.raises(NotFound):
+        answer_permission(session(), "a", "y", "ada")
+
+
+def test_a_form_is_accepted_with_its_content_declined_or_cancelled() -> None:
+    form = Question(id="q", message="who?", status="pending")
+    for action, status, answer in (
+        ("accept", "accepted", {"name": "Ada"}),
+        ("decline", "declined", None),
+        ("cancel", "cancelled", None),
+    ):
+        _, fact = answer_question(session(form), "q", action, {"name": "Ada"}, "ada")
+        assert (fact.status, fact.answer) == (status, answer)
+    with pytest.raises(Invalid):
+        answer_question(session(form), "q", "maybe", None, "ada")
+
+
+def test_the_agent_a_session_was_made_with_is_known_until_it_has_answered() -> None:
+    assert session().founder == "w"
+    assert session(AgentMessage(text="x", partial=True)).founder is None
+    assert session(WorkerFailed(error="x")).founder == "w"
+
+
+def test_a_snapshot_in_mid_conversation_can_be_saved_and_read_back() -> None:
+    received = RequestReceived(id="a", rpc_id=0, method="session/request_permission")
+    snapshot = session(received, asked("a"))
+    assert msgspec.json.decode(msgspec.json.encode(snapshot), type=Snapshot) == snapshot

@@ -1,0 +1,198 @@
+"""The queue: what is waiting, in which order, and when it goes to its agent."""
+
+import pytest
+
+from bullpen.domain import prompts, queue
+from bullpen.domain.conversation import AgentSession, TurnEnd, TurnStart
+from bullpen.domain.errors import Conflict, EmptyMessage, Invalid, NotFound, QueueFull
+from bullpen.domain.events import (
+    Draft,
+    Event,
+    Fact,
+    SessionEnd,
+    SessionStart,
+    WorkerActivity,
+    WorkerExited,
+    WorkerReady,
+    WorkerSpawning,
+)
+from bullpen.domain.prompts import Place, Prompt
+from bullpen.domain.queue import Queue, QueueAdded, QueueConfigured, QueueFailed, QueuePaused, QueueSettings
+from bullpen.domain.snapshot import Snapshot, fold
+
+SPAWNING = WorkerSpawning(worker_type="agent", name="Agent", run=1, workspace="/")
+READY = (SPAWNING, WorkerReady(pid=7), AgentSession(acp_session_id="a", how="new"))
+TURN = TurnStart(prompt_id="p")
+
+
+def session(*facts: Fact) -> Snapshot:
+    snapshot = Snapshot(id="s")
+    start = SessionStart(session_type="quick", location_path="/", title="x")
+    for fact in (start, *facts):
+        seq = snapshot.last_seq + 1
+        about = (
+            () if fact is start or isinstance(fact, SessionEnd) or "queue" in fact.type else ("w", "agent")
+        )
+        snapshot = fold(snapshot, Event(seq, seq * 1000, fact, *about))
+    return snapshot
+
+
+def item(id: str, message: str = "hello", **more: object) -> QueueAdded:
+    return QueueAdded(id=id, message=message, **more)  # type: ignore[arg-type]
+
+
+def after(before: Queue, *drafts: Draft) -> Queue:
+    for draft in drafts:
+        before = queue.fold_queue(before, draft.fact, 0)
+    return before
+
+
+def ids(held: Queue) -> list[str]:
+    return [each.id for each in held.items]
+
+
+def three() -> Queue:
+    return after(Queue(), *(Draft(item(id)) for id in "abc"))
+
+
+def test_messages_wait_in_the_order_they_came() -> None:
+    assert ids(three()) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("message", ["", " \n"])
+def test_an_empty_message_is_refused(message: str) -> None:
+    with pytest.raises(EmptyMessage):
+        queue.enqueue(Queue(), item("a", message))
+
+
+def test_a_message_of_images_alone_is_not_empty() -> None:
+    assert queue.enqueue(Queue(), item("a", "", image_ids=("i",)))
+
+
+def test_a_full_queue_takes_no_more() -> None:
+    full = Queue(items=three().items, settings=QueueSettings(max_size=3))
+    with pytest.raises(QueueFull, match="3 messages"):
+        queue.enqueue(full, item("d"))
+
+
+def test_a_queue_that_is_off_takes_nothing() -> None:
+    with pytest.raises(Conflict, match="turned off"):
+        queue.enqueue(Queue(settings=QueueSettings(enabled=False)), item("a"))
+
+
+@pytest.mark.parametrize(
+    ("id", "direction", "order"),
+    [("b", "up", "bac"), ("b", "down", "acb"), ("a", "up", "abc"), ("c", "down", "abc"), ("c", "up", "acb")],
+)
+def test_a_message_moves_one_place_and_not_beyond_the_end(id: str, direction: str, order: str) -> None:
+    assert ids(after(three(), *queue.move(three(), id, direction))) == list(order)
+
+
+def test_what_is_not_there_is_not_found() -> None:
+    for act in (queue.remove, queue.hurry):
+        with pytest.raises(NotFound):
+            act(three(), "x")
+    with pytest.raises(NotFound):
+        queue.edit(three(), "x", "new")
+    with pytest.raises(NotFound):
+        queue.move(three(), "x", "up")
+    with pytest.raises(Invalid):
+        queue.move(three(), "a", "sideways")
+
+
+def test_a_message_can_be_edited_removed_hurried_and_all_cleared() -> None:
+    assert after(three(), *queue.edit(three(), "b", "new")).item("b").message == "new"
+    assert ids(after(three(), *queue.remove(three(), "b"))) == ["a", "c"]
+    hurried = after(three(), *queue.hurry(three(), "c"))
+    assert ids(hurried) == ["c", "a", "b"]
+    assert hurried.item("c").urgent
+    assert after(three(), *queue.clear(three())) == Queue()
+    assert queue.clear(Queue()) == []
+
+
+def test_pausing_twice_is_one_pause() -> None:
+    paused = after(Queue(), *queue.pause(Queue(), "lunch"))
+    assert paused.paused
+    assert queue.pause(paused, "again") == []
+    assert queue.resume(Queue()) == []
+    assert not after(paused, *queue.resume(paused)).paused
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    for wrong in (QueueSettings(max_size=0), QueueSettings(delay_seconds=-1)):
+        with pytest.raises(Invalid):
+            queue.configure(Queue(), wrong)
+    assert after(Queue(), *queue.configure(Queue(), QueueSettings(max_size=2))).settings.max_size == 2
+
+
+def test_a_bad_turn_pauses_what_waits_but_not_what_was_meant_to_follow_it() -> None:
+    assert queue.after_bad_turn(Queue(), "cancelled") == []
+    assert queue.after_bad_turn(three(), "cancelled") == [QueuePaused(why="cancelled")]
+    assert queue.after_bad_turn(after(three(), *queue.hurry(three(), "b")), "cancelled") == []
+
+
+def order(**more: object) -> Prompt:
+    return Prompt(**({"text": "hello", "prompt_id": "p"} | more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("facts", "busy", "expected"),
+    [
+        ((), "queue", Place.QUEUE),
+        ((SPAWNING,), "queue", Place.QUEUE),
+        ((SPAWNING,), "reject", Place.QUEUE),
+        (READY, "queue", Place.SEND),
+        (READY, "reject", Place.SEND),
+        ((*READY, TURN), "queue", Place.QUEUE),
+        ((*READY, TURN), "interrupt", Place.INTERRUPT),
+        ((*READY, TURN, TurnEnd(stop_reason="end_turn")), "queue", Place.SEND),
+        ((*READY, item("a")), "queue", Place.QUEUE),
+        ((*READY, item("a"), QueuePaused(why="x")), "queue", Place.SEND),
+    ],
+)
+def test_a_prompt_goes_where_the_agent_allows(facts: tuple[Fact, ...], busy: str, expected: Place) -> None:
+    assert prompts.place(session(*facts), order(busy=busy)) is expected
+
+
+def test_a_prompt_is_refused_when_it_makes_no_sense() -> None:
+    with pytest.raises(Conflict, match="busy"):
+        prompts.place(session(*READY, TURN), order(busy="reject"))
+    with pytest.raises(Conflict, match="exited; restart it"):
+        prompts.place(session(*READY, WorkerExited(exit_code=0)), order())
+    with pytest.raises(Conflict, match="completed"):
+        prompts.place(session(*READY, SessionEnd(status="completed", reason="x")), order())
+    with pytest.raises(EmptyMessage):
+        prompts.place(session(*READY), order(text=" "))
+    with pytest.raises(Invalid, match="busy is one of"):
+        prompts.place(session(*READY), order(busy="wait"))
+    with pytest.raises(NotFound):
+        prompts.place(session(*READY), order(role="nobody"))
+    with pytest.raises(NotFound):
+        prompts.place(session(*READY), order(worker_id="x"))
+
+
+def sent(snapshot: Snapshot, now: int = 10**9) -> list[str]:
+    return [each.id for each, _ in prompts.sendable(snapshot, now)]
+
+
+def test_the_first_that_is_not_held_goes_to_an_agent_that_is_free() -> None:
+    assert sent(session(*READY, item("a"), item("b"))) == ["a"]
+    assert sent(session(*READY, TURN, item("a"))) == []
+    assert sent(session(SPAWNING, item("a"))) == []
+    assert sent(session(*READY, item("a"), QueueFailed(id="a", error="x"), item("b"))) == ["b"]
+
+
+def test_a_pause_holds_all_but_what_is_urgent() -> None:
+    held = session(*READY, QueuePaused(why="x"), item("a"))
+    assert sent(held) == []
+    assert sent(session(*READY, QueuePaused(why="x"), item("a"), item("b", urgent=True))) == ["b"]
+
+
+def test_a_delay_counts_from_when_the_agent_came_to_rest() -> None:
+    slow = QueueConfigured(enabled=True, delay_seconds=5, max_size=10, auto_generate_titles=True)
+    resting = session(*READY, WorkerActivity(activity="idle", why="x"), slow, item("a"))
+    rest = resting.worker("w").activity_since
+    assert sent(resting, rest + 4999) == []
+    assert prompts.next_due(resting, rest) == rest + 5000
+    assert sent(resting, rest + 5000) == ["a"]
+    assert prompts.next_due(resting, rest + 5000) is None
