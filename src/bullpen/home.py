@@ -1,5 +1,6 @@
-"""The data directory: private, owned by one server at a time, with the token and the address in it."""
+"""The data directory: private, owned by one server at a time, with secrets and the address in it."""
 
+import errno
 import fcntl
 import json
 import os
@@ -8,7 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .domain.errors import Conflict
+from .domain.errors import Conflict, Invalid
+
+# What is opened by name further down; the rest is replaced, never written through.
+OPENED = (
+    "bullpen.db",
+    "bullpen.db-wal",
+    "bullpen.db-shm",
+    "bullpen.db.ballast",
+    "keeper",
+    "logs",
+    "screens",
+    "spool",
+)
 
 
 @contextmanager
@@ -22,24 +35,37 @@ def owned(home: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise Conflict(f"another server runs on {home}; stop it first or set BULLPEN_HOME") from None
+        _refuse_links(home)
         yield
     finally:
         os.close(lock)
 
 
-def owner_token(home: Path, given: str | None) -> str:
-    """The owner's token: the given one, else the one in the file, else a new one."""
-    path = home / "token"
-    if given is None and path.is_file():
-        return path.read_text().strip()
-    token = given or secrets.token_urlsafe(32)
-    write_private(path, token + "\n")
-    return token
+def _refuse_links(home: Path) -> None:
+    """Somebody else may have planted one before the directory was ours alone."""
+    for path in (home / name for name in OPENED):
+        if path.is_symlink():
+            raise Invalid(f"{path} is a link, and none is followed here; put the real thing in its place")
 
 
 def write_address(home: Path, url: str) -> None:
     """Tells the command line where the server is."""
     write_private(home / "server.json", json.dumps({"url": url, "pid": os.getpid()}) + "\n")
+
+
+def read_private(path: Path) -> str | None:
+    """The text of a private file, made private again if it is not; None when there is none, or a link."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise
+    with os.fdopen(descriptor) as file:
+        os.fchmod(descriptor, 0o600)
+        return file.read().strip() or None
 
 
 def write_private(path: Path, text: str) -> None:

@@ -1,42 +1,120 @@
-"""Where our own words go: readable on a terminal, JSON in a file that rotates."""
+"""Where our own words go: readable on a terminal, JSON in a file that rotates, secrets in neither."""
 
 import logging
+import os
+import re
 import sys
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Any
 
 import structlog
 
 FILE_SIZE = 10 << 20
 FILES = 5
+LEVELS = ("debug", "info", "warning", "error")
+NOISY = ("uvicorn", "uvicorn.error", "uvicorn.access", "websockets", "httpx", "asyncio")
 
 
-def configure(level: str, directory: Path) -> None:
-    """Sends structlog and the libraries' logging to stderr and to `directory/server.log`."""
+def configure(level: str, directory: Path, hidden: tuple[str, ...] = ()) -> None:
+    """Sends structlog and the libraries' logging to stderr and to `directory/server.log`.
+
+    `hidden` are secrets that cannot be known by their form.
+    """
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
+        Redaction(hidden),
     ]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-    pretty = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    lines = structlog.processors.JSONRenderer()
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = RotatingFileHandler(directory / "server.log", maxBytes=FILE_SIZE, backupCount=FILES, delay=True)
+    plain = structlog.dev.plain_traceback  # a pretty one shows the values of variables
+    pretty = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
     root = logging.getLogger()
     root.handlers = [
         _handler(logging.StreamHandler(sys.stderr), pretty, shared),
-        _handler(file, lines, shared),
+        _handler(PrivateFile(directory / "server.log"), structlog.processors.JSONRenderer(), shared),
     ]
-    root.setLevel(level.upper())
-    for noisy in ("uvicorn", "uvicorn.error", "uvicorn.access", "websockets", "httpx", "asyncio"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    set_level(level)
+    for name in NOISY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def set_level(level: str) -> None:
+    """How much is logged from now on."""
+    logging.getLogger().setLevel(level.upper())
+
+
+def level() -> str:
+    return logging.getLevelName(logging.getLogger().level).lower()
+
+
+class PrivateFile(RotatingFileHandler):
+    """A log only its owner can read, in a directory made when missing; a planted link is not followed."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        super().__init__(path, maxBytes=FILE_SIZE, backupCount=FILES, encoding="utf-8", delay=True)
+
+    def _open(self) -> Any:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self.baseFilename, flags, 0o600)
+        return os.fdopen(descriptor, "a", encoding=self.encoding)
+
+
+class Redaction:
+    """The processor that puts ‹hidden› in the place of secrets, wherever in an entry they stand."""
+
+    HIDDEN = "‹hidden›"
+    NAMES = re.compile(r"(?i)^(.*[_-])?(authorization|bearer|cookie|password|secret|token)$")
+    FORMS = re.compile(
+        r"""bp[a-z]_[\w-]{8,}              # ours, see web/mint.py
+        | (?<=bearer\ )\S+ | (?<=bullpen=)[^\s;,"']+ | (?<=\#code=)[\w-]+""",
+        re.IGNORECASE | re.VERBOSE,
+    )
+
+    def __init__(self, hidden: tuple[str, ...] = ()) -> None:
+        self._literals = [text for text in hidden if text]
+
+    def __call__(
+        self, _logger: Any, _method: str, entry: structlog.types.EventDict
+    ) -> structlog.types.EventDict:
+        # What begins with an underscore is structlog's own and is not written.
+        return {
+            name: value if name.startswith("_") else self._value(name, value) for name, value in entry.items()
+        }
+
+    def _value(self, name: object, value: Any) -> Any:
+        match value:
+            case None | bool() | int() | float():
+                return value
+            case dict():
+                return {key: self._value(key, each) for key, each in value.items()}
+            case list() | tuple():
+                return [self._value(name, each) for each in value]
+            case str():
+                return self.HIDDEN if _is_secret(name) else self.text(value)
+            case _:
+                return self.HIDDEN if _is_secret(name) else self.text(repr(value))
+
+    def text(self, text: str) -> str:
+        for literal in self._literals:
+            text = text.replace(literal, self.HIDDEN)
+        return self.FORMS.sub(self.HIDDEN, text)
+
+
+def _is_secret(name: object) -> bool:
+    return isinstance(name, str) and Redaction.NAMES.match(name) is not None
 
 
 def _handler(

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import sys
 import webbrowser
 from collections.abc import AsyncIterator, Iterator
@@ -15,19 +16,25 @@ import uvicorn
 
 from . import __version__, home, logs
 from .config import Config
-from .domain.errors import Invalid
+from .domain.errors import Invalid, StorageFull
 from .sessions.presence import Presence
 from .sessions.sessions import Sessions
 from .sessions.startup import take_up
 from .sessions.tasks import background
 from .store.database import Database
 from .store.events import EventStore
+from .store.keys import Keys
 from .store.records import Records
 from .web import app
+from .web.audit import AuditLog
 from .web.auth import Credentials
 from .web.context import Context
-from .web.hosts import Names, is_loopback
+from .web.hosts import Address, is_loopback
 from .web.http import HttpProtocol
+from .web.mint import Kind, Mint, new_seed
+from .web.owner import OwnerToken
+from .web.scopes import Scope
+from .web.trail import Traffic
 from .workers.children import Children
 from .workers.screens import Screens
 from .workers.workshop import Workshop
@@ -43,7 +50,7 @@ def serve(config: Config, open_browser: bool) -> int:
     check_listening(config)
     os.umask(0o077)
     with home.owned(config.home):
-        logs.configure(config.log_level, config.home / "logs")
+        logs.configure(config.log_level, config.home / "logs", hidden=(config.token or "",))
         _raise_limit()
         with asyncio.Runner(loop_factory=_loop) as runner:
             runner.run(_serve(config, open_browser))
@@ -54,6 +61,7 @@ def check_listening(config: Config) -> None:
     """Refuses to listen where others could read along (S-04)."""
     if bool(config.tls_certificate) != bool(config.tls_key):
         raise Invalid("TLS needs both a certificate and a key")
+    _check_certificate(config)
     if is_loopback(config.host) or config.tls_certificate or config.allow_plain_http_beyond_loopback:
         return
     raise Invalid(
@@ -62,45 +70,83 @@ def check_listening(config: Config) -> None:
     )
 
 
+def _check_certificate(config: Config) -> None:
+    if config.tls_certificate is None:
+        return
+    try:
+        # With a password that is none: a key that needs one is refused, not asked for.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.tls_certificate, config.tls_key, "")
+    except OSError as error:
+        raise Invalid(f"the TLS certificate or its key cannot be used: {error.strerror or error}") from None
+
+
 async def _serve(config: Config, open_browser: bool) -> None:
     with _listening(config) as listener:
-        port = listener.getsockname()[1]
-        shown = _shown(config.host)
-        names = Names(config.scheme, shown, port, config.allowed_hosts)
-        url = f"{config.scheme}://{_in_url(shown)}:{port}"
-        async with _house(config, url) as context:
-            server = _Server(_uvicorn(config, app.build(context, names)))
+        address = Address(config, listener.getsockname()[1])
+        async with _house(config, address) as context:
+            audit_log = AuditLog(config.home / "logs" / "audit.log")
+            server = _Server(_uvicorn(config, app.build(context, address.names, audit_log)))
             _stop_on_signals(server)
             await asyncio.gather(server.serve(sockets=[listener]), _get_ready(context, open_browser))
 
 
 @asynccontextmanager
-async def _house(config: Config, url: str) -> AsyncIterator[Context]:
+async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
     """Everything that lives as long as the server, opened in order and closed in reverse."""
-    token = home.owner_token(config.home, config.token)
+    mint = Mint.of_home(config.home)
     async with (
         Database.open(config.database_url) as database,
         Children.open(config.home) as children,
         Screens.open(config.home / "screens") as screens,
         background() as tasks,
     ):
-        records = Records(database)
-        credentials = Credentials(token, records)
+        keys = Keys(database)
+        owner = await OwnerToken.load(config.home, config.token, keys, mint)
+        credentials = Credentials(owner, keys, tasks)
         await credentials.load()
-        sessions = Sessions(EventStore(database), Workshop(config, children, screens), tasks)
-        yield Context(config, sessions, records, credentials, Presence(tasks), url)
+        yield Context(
+            config=config,
+            sessions=Sessions(EventStore(database), Workshop(config, children, screens), tasks),
+            records=Records(database),
+            credentials=credentials,
+            presence=Presence(tasks),
+            mint=mint,
+            traffic=Traffic(),
+            url=address.url,
+            public_url=address.public_url,
+        )
 
 
 async def _get_ready(context: Context, open_browser: bool) -> None:
     """Adopts what was left running; only then are we healthy."""
     await take_up(context.sessions, context.records)
     home.write_address(context.config.home, context.url)
-    url = f"{context.url}/#code={context.credentials.new_code()}"
-    sys.stdout.write(f"Bullpen {__version__} is at {url}\n")
-    sys.stdout.flush()
-    log.info("ready", url=context.url, pid=os.getpid())
+    url = await _login_url(context)
+    _print_url(url)
+    log.info("ready", url=context.public_url, pid=os.getpid())
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
+
+
+async def _login_url(context: Context) -> str:
+    """The address that lets one browser in; without a code when there is no room to store one."""
+    code = context.mint.make(Kind.CODE, new_seed())
+    try:
+        await context.credentials.add_code(code, Scope.ADMIN)
+    except StorageFull as full:
+        log.error("no login code", reason=str(full))
+        return context.public_url
+    return f"{context.public_url}/#code={code}"
+
+
+def _print_url(url: str) -> None:
+    """For a person to click or, on a terminal, for a phone's camera."""
+    sys.stdout.write(f"Bullpen {__version__} is at {url}\n")
+    if sys.stdout.isatty():
+        import segno  # noqa: PLC0415  only a terminal needs it
+
+        segno.make(url, micro=False).terminal(compact=True)
+    sys.stdout.flush()
 
 
 class _Server(uvicorn.Server):
@@ -132,8 +178,7 @@ def _uvicorn(config: Config, application: object) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=bool(config.trusted_proxies),
-        forwarded_allow_ips=list(config.trusted_proxies),
+        proxy_headers=False,  # web/proxies.py
         ssl_certfile=config.tls_certificate,
         ssl_keyfile=config.tls_key,
         timeout_graceful_shutdown=GOODBYE_SECONDS,
@@ -154,15 +199,6 @@ def _listening(config: Config) -> Iterator[socket.socket]:
         listener.listen(1024)
         listener.setblocking(False)
         yield listener
-
-
-def _shown(host: str) -> str:
-    """The name others reach us by: every address is none."""
-    return socket.gethostname() if host in ("0.0.0.0", "::") else host
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def _raise_limit() -> None:

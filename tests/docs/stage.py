@@ -72,7 +72,11 @@ class Stage:
             await self._end_worker_by_itself()
         bodies = section.examples("request")
         body = json.loads(self.real(json.dumps(bodies[0]))) if bodies else None
-        return await self.server.http.request(section.method, self.path(section.path), json=body)
+        answer = await self.server.http.request(section.method, self.path(section.path), json=body)
+        if section.path.endswith("/rotate"):
+            self.server.token = answer.json()["token"]
+            self.server.http.headers["Authorization"] = f"Bearer {self.server.token}"
+        return answer
 
     async def _end_worker_by_itself(self) -> None:
         async with self.server.socket(self.path("/ws/session/{id}/worker/{wid}")) as ws:

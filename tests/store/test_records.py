@@ -5,15 +5,16 @@ from msgspec.structs import replace
 
 from bullpen.domain.errors import Conflict, NotFound
 from bullpen.domain.events import Draft, SessionStart
-from bullpen.domain.records import Repository, Token
+from bullpen.domain.records import Repository
 from bullpen.domain.snapshot import Snapshot
+from bullpen.store.answers import KeptAnswer
+from bullpen.store.append import AlreadyAnswered
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import Records
 from support.stories import append_to, new_session_with_worker
 
 ENGINE = Repository(id="r1", path="/srv/engine", name="engine", created_at=1, updated_at=1)
-LAPTOP = Token(id="t1", name="laptop", hash="abc", scope="admin", created_at=1)
 
 
 @pytest.fixture
@@ -82,16 +83,28 @@ async def test_a_path_that_comes_back_brings_its_sessions(records: Records, stor
     assert await records.repositories() == [again]
 
 
-async def test_tokens_are_kept_used_and_revoked(records: Records) -> None:
-    phone = replace(LAPTOP, id="t2", name="phone", hash="def", created_at=2, secret_hash="s", expires_at=9)
-    await records.add_token(LAPTOP)
-    await records.add_token(phone)
-    await records.touch_token("t1", 77)
-    assert await records.tokens() == [replace(LAPTOP, last_used_at=77), phone]
-    await records.remove_token("t1")
-    assert await records.tokens() == [phone]
-    with pytest.raises(NotFound):
-        await records.remove_token("t1")
+async def test_a_repository_is_registered_once_under_its_key(records: Records, store: EventStore) -> None:
+    answer = KeptAnswer[Repository]("k", "h", lambda added: (201, added.id.encode()))
+    await records.add_repository(ENGINE, answer)
+    with pytest.raises(AlreadyAnswered) as again:
+        await records.add_repository(replace(ENGINE, id="r2"), answer)
+    assert again.value.answer.body == b"r1"
+    assert await records.repositories() == [ENGINE]
+
+
+async def test_an_answer_is_kept_without_an_effect(records: Records, store: EventStore) -> None:
+    answer = KeptAnswer[None]("k", "h", lambda _: (204, b""))
+    await records.answer_only(answer)
+    with pytest.raises(AlreadyAnswered):
+        await records.answer_only(answer)
+
+
+async def test_sessions_and_workers_are_counted(records: Records, store: EventStore) -> None:
+    assert (await records.count_sessions(), await records.count_workers()) == ({}, {})
+    for n in range(2):
+        await store.commit(new_session_with_worker(f"s{n}", f"w{n}"))
+    assert await records.count_sessions() == {"active": 2}
+    assert await records.count_workers() == {"spawning": 2}
 
 
 async def test_a_setting_is_any_json(records: Records) -> None:

@@ -24,3 +24,11 @@ class Token(Struct, frozen=True, kw_only=True):
     last_used_at: int | None = None
     expires_at: int | None = None
     secret_hash: str | None = None
+
+
+class Code(Struct, frozen=True, kw_only=True):
+    """What logs one browser in, once, for a while; its device gets this scope."""
+
+    hash: str
+    scope: str
+    expires_at: int

@@ -153,6 +153,7 @@ class SessionLog:
         if not append.entries:
             return
         self.snapshot = append.snapshot
+        self._store.appended += len(append.entries)
         if self._followers:
             self._tail.extend([entry.wire() for entry in append.entries])
         else:

@@ -29,6 +29,7 @@ class EventStore:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.appended = 0  # events of this process; their logs count them
         self._group = Group()
 
     @property

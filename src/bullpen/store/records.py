@@ -4,19 +4,20 @@ from collections.abc import Collection
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from .. import clock
 from ..domain.errors import Conflict, NotFound
-from ..domain.records import Repository, Token
+from ..domain.records import Repository
+from .answers import KeptAnswer, answered
 from .database import Database
 from .listing import Filters, Page, read_page
 from .statements import add, put
-from .tables import agents, purges, repositories, sessions, settings, tokens, workers
+from .tables import agents, purges, repositories, sessions, settings, workers
 
 
 class Records:
-    """Repositories, tokens, settings and agents by id; sessions by what is asked of them."""
+    """Repositories, settings and agents by id; sessions by what is asked of them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,9 +34,11 @@ class Records:
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return _repository(row) if row else None
 
-    async def add_repository(self, repository: Repository) -> Repository:
+    async def add_repository(
+        self, repository: Repository, answer: KeptAnswer[Repository] | None = None
+    ) -> Repository:
         """Registers a path. One that was removed comes back with its old id, and so with its sessions."""
-        return await self._database.write(lambda c: _add_repository(c, repository))
+        return await self._database.write(answered(lambda c: _add_repository(c, repository), answer))
 
     async def rename_repository(self, repo_id: str, name: str) -> Repository:
         def rename(connection: Connection) -> None:
@@ -54,22 +57,6 @@ class Records:
     async def remove_repository(self, repo_id: str) -> None:
         """Forgets a repository; its sessions keep knowing where they ran."""
         await self._database.write(lambda c: _remove_repository(c, repo_id))
-
-    async def tokens(self) -> list[Token]:
-        query = select(tokens).order_by(tokens.c.created_at)
-        return await self._database.read(lambda c: [Token(**row._mapping) for row in c.execute(query)])
-
-    async def add_token(self, token: Token) -> None:
-        await self._database.write(lambda c: add(c, tokens, [msgspec.structs.asdict(token)]))
-
-    async def touch_token(self, token_id: str, used_at: int) -> None:
-        query = update(tokens).where(tokens.c.id == token_id).values(last_used_at=used_at)
-        await self._database.write(lambda c: c.execute(query).rowcount)
-
-    async def remove_token(self, token_id: str) -> None:
-        query = delete(tokens).where(tokens.c.id == token_id)
-        if not await self._database.write(lambda c: c.execute(query).rowcount):
-            raise NotFound(f"no token {token_id}")
 
     async def setting(self, key: str) -> Any:
         """The value of a setting; None when it was never set."""
@@ -117,6 +104,20 @@ class Records:
         """The sessions with a living worker. Unsorted: to sort, SQLite would walk all that ever were."""
         query = select(sessions.c.id).where(sessions.c.live.is_(True), sessions.c.id.notin_(select(purges)))
         return await self._database.read(lambda c: list(c.execute(query).scalars()))
+
+    async def count_sessions(self) -> dict[str, int]:
+        """How many sessions there are, by status."""
+        query = select(sessions.c.status, func.count()).group_by(sessions.c.status)
+        return await self._database.read(lambda c: {row[0]: row[1] for row in c.execute(query)})
+
+    async def count_workers(self) -> dict[str, int]:
+        """How many workers there are, by state."""
+        query = select(workers.c.state, func.count()).group_by(workers.c.state)
+        return await self._database.read(lambda c: {row[0]: row[1] for row in c.execute(query)})
+
+    async def answer_only(self, answer: KeptAnswer[None]) -> None:
+        """Keeps the answer of a request whose effect is not in the database."""
+        await self._database.write(answered(lambda _: None, answer))
 
     async def sessions_of_workers(self, worker_ids: Collection[str]) -> dict[str, str]:
         """The session of each worker we know of."""

@@ -210,6 +210,14 @@ tokens = Table(
     Column("secret_hash", Text),
 )
 
+codes = Table(  # each logs one browser in, once
+    "codes",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column("scope", Text, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+)
+
 settings = Table(
     "settings",
     metadata,

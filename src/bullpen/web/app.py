@@ -1,4 +1,4 @@
-"""The application: every router, the audit of who may call them, and the gate round it all."""
+"""The application: every router, the check that each states who may call it, the layers round it all."""
 
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
@@ -7,17 +7,35 @@ from starlette.types import ASGIApp
 from .. import __version__
 from ..store.append import AlreadyAnswered
 from . import errors, pages
+from .audit import AuditLog
 from .context import Context
 from .gate import Gate
 from .hosts import Names
-from .rest import events, health, login, messages, openapi, repositories, sessions, workers
+from .proxies import Proxies
+from .rest import (
+    events,
+    health,
+    login,
+    messages,
+    metrics,
+    openapi,
+    repositories,
+    sessions,
+    settings,
+    tokens,
+    workers,
+)
 from .rest.answers import repeat
-from .scopes import audit
+from .scopes import require_stated
 from .sockets import dashboard, session, terminal
+from .trail import Trail
 
 ROUTERS = (
     health.router,
     login.router,
+    tokens.router,
+    settings.router,
+    metrics.router,
     repositories.router,
     sessions.router,
     workers.router,
@@ -36,13 +54,14 @@ def every_route() -> list[BaseRoute]:
     return [route for router in ROUTERS for route in router.routes]
 
 
-def build(context: Context, names: Names) -> ASGIApp:
+def build(context: Context, names: Names, audit_log: AuditLog) -> ASGIApp:
     """The application behind its gate."""
-    audit(every_route())
+    require_stated(every_route())
     app = FastAPI(title="Bullpen", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.context = context
     app.add_exception_handler(AlreadyAnswered, repeat)
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)
-    return Gate(app, names, context.credentials)
+    gate = Gate(app, names, context.credentials)
+    return Proxies(Trail(gate, audit_log, context.traffic), context.config.trusted_proxies)

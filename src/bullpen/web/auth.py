@@ -4,28 +4,34 @@ Secrets are kept as hashes. A device has two: a cookie, which the browser sends 
 another port, and a second one that only our own origin can read.
 """
 
-import hashlib
+import asyncio
 import hmac
-import secrets
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from msgspec import Struct
+import structlog
 from msgspec.structs import replace
 
 from .. import clock
-from ..domain.errors import Invalid, NotFound, TooMany, Unauthorized
+from ..domain.errors import BullpenError, Invalid, NotFound, Unauthorized
 from ..domain.ids import new_id
-from ..domain.records import Token
-from ..store.records import Records
+from ..domain.records import Code, Token
+from ..store.answers import KeptAnswer
+from ..store.keys import Keys
+from .attempts import Attempts
+from .mint import fingerprint
+from .open_sockets import Close, OpenSockets
+from .owner import OwnerToken
 from .scopes import Principal, Scope
+
+log = structlog.get_logger()
 
 COOKIE = "bullpen"
 SECRET_HEADER = "x-bullpen-secret"
-CODE_SECONDS = 600
+CODE_MS = 600_000
 DEVICE_DAYS = 90
+FRESH_MS = 60_000  # how exactly it is known when a token was last used
 OWNER = Principal("owner", "owner", Scope.ADMIN)
 
 
@@ -36,69 +42,67 @@ class Device(NamedTuple):
     secret_hash: str
 
     def has_secret(self, secret: str) -> bool:
-        return hmac.compare_digest(_hash(secret), self.secret_hash)
+        return hmac.compare_digest(fingerprint(secret), self.secret_hash)
 
 
-class Login(Struct, frozen=True):
-    """What a device gets, once."""
+class Login(NamedTuple):
+    """What a browser shows to become a device, and the secrets it gets when that works."""
 
+    code: str
+    device: str
     cookie: str
     secret: str
-    principal: Principal
-
-
-class Attempts:
-    """How often a code may be tried wrongly: twice a minute, twelve times an hour."""
-
-    LIMITS = ((60.0, 2), (3600.0, 12))
-
-    def __init__(self) -> None:
-        self._failures: deque[float] = deque()
-
-    def check(self) -> None:
-        now = clock.monotonic()
-        while self._failures and now - self._failures[0] > self.LIMITS[-1][0]:
-            self._failures.popleft()
-        for seconds, most in self.LIMITS:
-            if sum(now - at < seconds for at in self._failures) >= most:
-                raise TooMany("too many wrong codes; wait a minute and run `bullpen url` for a new one")
-
-    def failed(self) -> None:
-        self._failures.append(clock.monotonic())
 
 
 class Credentials:
     """Everyone who has a key, in memory; changes go to the database first."""
 
-    def __init__(self, owner_token: str, records: Records) -> None:
-        self._owner_hash = _hash(owner_token)
-        self._records = records
+    def __init__(self, owner: OwnerToken, keys: Keys, tasks: asyncio.TaskGroup) -> None:
+        self.sockets = OpenSockets()
+        self._owner = owner
+        self._keys = keys
+        self._tasks = tasks
         self._tokens: dict[str, Token] = {}  # by hash
-        self._codes: dict[str, float] = {}
+        self._codes: dict[str, Code] = {}  # by hash, also used ones: the database decides
+        self._used_at: dict[str, int] = {}  # by id
         self._attempts = Attempts()
-        self._sockets: dict[str, set[Callable[[], None]]] = {}
 
     async def load(self) -> None:
-        self._tokens = {token.hash: token for token in await self._records.tokens()}
+        self._tokens = {token.hash: token for token in await self._keys.tokens()}
+        self._codes = {code.hash: code for code in await self._keys.codes()}
 
     # -- recognising ------------------------------------------------------------------------------
 
     def by_authorization(self, header: str) -> Principal | None:
         """The principal of an `Authorization: Bearer …` header."""
         kind, _, value = header.partition(" ")
-        if kind.lower() != "bearer" or not value:
+        if kind.lower() != "bearer" or not value.strip():
             return None
-        hashed = _hash(value.strip())
-        if hmac.compare_digest(hashed, self._owner_hash):
-            return OWNER
+        hashed = fingerprint(value.strip())
+        if self._owner.matches(hashed):
+            return OWNER._replace(key=hashed)
         token = self._valid(hashed)
-        return _principal(token) if token and token.secret_hash is None else None
+        return principal_for(token) if token and token.secret_hash is None else None
 
     def by_cookie(self, cookie: str) -> Device | None:
-        token = self._valid(_hash(cookie))
+        token = self._valid(fingerprint(cookie))
         if token is None or token.secret_hash is None:
             return None
-        return Device(_principal(token), token.secret_hash)
+        return Device(principal_for(token), token.secret_hash)
+
+    def used(self, principal: Principal) -> None:
+        """Somebody is here. The database is told at most once a minute."""
+        now = clock.now_ms()
+        if principal.id == OWNER.id or now - self._used_at.get(principal.id, 0) < FRESH_MS:
+            return
+        self._used_at[principal.id] = now
+        self._tasks.create_task(self._touch(principal.id, now), name=f"touch {principal.id}")
+
+    async def _touch(self, token_id: str, now: int) -> None:
+        try:
+            await self._keys.touch_token(token_id, now)
+        except BullpenError as error:
+            log.info("not noted when a token was used", token_id=token_id, reason=str(error))
 
     def _valid(self, hashed: str) -> Token | None:
         token = self._tokens.get(hashed)
@@ -108,63 +112,102 @@ class Credentials:
 
     # -- logging in -------------------------------------------------------------------------------
 
-    def new_code(self) -> str:
+    async def add_code(self, text: str, scope: Scope, answer: KeptAnswer[Code] | None = None) -> None:
         """A code for one login within ten minutes."""
-        now = clock.monotonic()
-        self._codes = {code: until for code, until in self._codes.items() if until > now}
-        code = secrets.token_urlsafe(16)
-        self._codes[code] = now + CODE_SECONDS
-        return code
+        now = clock.now_ms()
+        code = Code(hash=fingerprint(text), scope=scope.name.lower(), expires_at=now + CODE_MS)
+        await self._keys.add_code(code, answer)
+        self._codes = {known.hash: known for known in self._codes.values() if known.expires_at > now}
+        self._codes[code.hash] = code
 
-    async def log_in(self, code: str, device: str) -> Login:
-        self._attempts.check()
-        if self._codes.pop(code, 0.0) <= clock.monotonic():
-            self._attempts.failed()
-            raise Unauthorized("that code is wrong, used or too old; run `bullpen url` for a new one")
-        cookie, secret = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        expires = clock.now_ms() + DEVICE_DAYS * 86_400_000
-        token = _token(device[:80] or "browser", cookie, Scope.ADMIN, expires)
-        token = replace(token, secret_hash=_hash(secret))
-        await self._add(token)
-        return Login(cookie, secret, _principal(token))
+    async def log_in(self, login: Login, peer: str, answer: KeptAnswer[Token] | None = None) -> Token:
+        """Makes a device of a browser that has a code."""
+        self._attempts.check(peer)
+        code = self._codes.get(fingerprint(login.code))
+        # No await before a wrong code is counted: a thousand at once are limited too.
+        if code is None or code.expires_at <= clock.now_ms():
+            raise self._wrong_code(peer)
+        try:
+            token = await self._keys.redeem_code(code.hash, lambda found: _device(login, found), answer)
+        except NotFound:
+            raise self._wrong_code(peer) from None
+        self._tokens[token.hash] = token
+        return token
+
+    def _wrong_code(self, peer: str) -> Unauthorized:
+        self._attempts.failed(peer)
+        return Unauthorized("that code is wrong, used or too old; run `bullpen url` for a new one")
 
     # -- tokens -----------------------------------------------------------------------------------
 
     def tokens(self) -> list[Token]:
-        return sorted(self._tokens.values(), key=lambda token: token.created_at)
+        """Every token and device, the oldest first."""
+        now = clock.now_ms()
+        shown = []
+        for token in self._tokens.values():
+            used_at = now if self.sockets.has(token.id) else self._used_at.get(token.id, token.last_used_at)
+            shown.append(replace(token, last_used_at=used_at))
+        return sorted(shown, key=lambda token: token.created_at)
 
-    async def add_token(self, name: str, scope: Scope, expires_at: int | None) -> tuple[Token, str]:
-        """A new token and its text, which is shown once."""
-        text = secrets.token_urlsafe(32)
-        token = _token(name, text, scope, expires_at)
-        await self._add(token)
-        return token, text
+    async def add_token(self, token: Token, answer: KeptAnswer[Token] | None = None) -> None:
+        await self._keys.add_token(token, answer)
+        self._tokens[token.hash] = token
 
     async def revoke(self, token_id: str) -> None:
         """The token is dead at once, and so is every socket it opened."""
         token = next((token for token in self._tokens.values() if token.id == token_id), None)
         if token is None:
             raise NotFound(f"no token {token_id}")
-        await self._records.remove_token(token_id)
+        await self._keys.remove_token(token_id)
         self._tokens.pop(token.hash, None)
-        for close in tuple(self._sockets.get(token_id, ())):
-            close()
+        self.sockets.close_of(token_id, "the token was revoked")
+
+    async def rotate_owner(self, text: str, answer: KeptAnswer[None] | None = None) -> None:
+        """The owner has another token; the old one and its sockets are dead at once."""
+        await self._owner.rotate(text, answer)
+        self.sockets.close_of(OWNER.id, "the owner's token was rotated")
+
+    # -- sockets ----------------------------------------------------------------------------------
 
     @contextmanager
-    def socket_of(self, principal: Principal, close: Callable[[], None]) -> Iterator[None]:
-        """Remembers an open socket while the block runs, so that a revoked token can close it."""
-        sockets = self._sockets.setdefault(principal.id, set())
-        sockets.add(close)
+    def socket_of(self, principal: Principal, route: str, close: Close) -> Iterator[None]:
+        """Remembers an open socket while the block runs; it is closed when its token dies or expires."""
+        if not self._alive(principal):
+            raise Unauthorized("the token was revoked")
+        self.used(principal)
+        with self.sockets.keep(principal.id, route, close), self._until_expiry(principal, close):
+            try:
+                yield
+            finally:
+                self.used(principal)
+
+    def _alive(self, principal: Principal) -> bool:
+        """Whether the key that opened the gate still would: it may have died since."""
+        return self._owner.matches(principal.key) or self._valid(principal.key) is not None
+
+    @contextmanager
+    def _until_expiry(self, principal: Principal, close: Close) -> Iterator[None]:
+        token = self._tokens.get(principal.key)
+        if token is None or token.expires_at is None:
+            yield
+            return
+        seconds = (token.expires_at - clock.now_ms()) / 1000
+        timer = asyncio.get_running_loop().call_later(seconds, close, "the token has expired")
         try:
             yield
         finally:
-            sockets.discard(close)
-            if not sockets:
-                self._sockets.pop(principal.id, None)
+            timer.cancel()
 
-    async def _add(self, token: Token) -> None:
-        await self._records.add_token(token)
-        self._tokens[token.hash] = token
+
+def new_token(name: str, text: str, scope: Scope, expires_at: int | None) -> Token:
+    return Token(
+        id=new_id(),
+        name=name,
+        hash=fingerprint(text),
+        scope=scope.name.lower(),
+        created_at=clock.now_ms(),
+        expires_at=expires_at,
+    )
 
 
 def scope_named(name: str) -> Scope:
@@ -174,20 +217,12 @@ def scope_named(name: str) -> Scope:
         raise Invalid(f"a scope is one of view, operate, admin, not {name}") from None
 
 
-def _token(name: str, text: str, scope: Scope, expires_at: int | None) -> Token:
-    return Token(
-        id=new_id(),
-        name=name,
-        hash=_hash(text),
-        scope=scope.name.lower(),
-        created_at=clock.now_ms(),
-        expires_at=expires_at,
-    )
+def _device(login: Login, code: Code) -> Token:
+    expires_at = clock.now_ms() + DEVICE_DAYS * 86_400_000
+    token = new_token(login.device[:80] or "browser", login.cookie, scope_named(code.scope), expires_at)
+    return replace(token, secret_hash=fingerprint(login.secret))
 
 
-def _principal(token: Token) -> Principal:
-    return Principal(token.id, token.name, Scope[token.scope.upper()])
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+def principal_for(token: Token) -> Principal:
+    """Whoever shows this token."""
+    return Principal(token.id, token.name, Scope[token.scope.upper()], token.hash)

@@ -11,6 +11,8 @@ from ..sessions.presence import Presence
 from ..sessions.sessions import Sessions
 from ..store.records import Records
 from .auth import Credentials
+from .mint import Mint
+from .trail import Traffic
 
 
 @dataclass
@@ -22,7 +24,10 @@ class Context:
     records: Records
     credentials: Credentials
     presence: Presence
+    mint: Mint
+    traffic: Traffic
     url: str
+    public_url: str
 
 
 def context_of(connection: HTTPConnection) -> Context:

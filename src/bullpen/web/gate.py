@@ -1,4 +1,4 @@
-"""The gate every request passes before any route: Host, Origin, credential, security headers.
+"""The gate every request passes before any route: Host, Origin, credential, length, security headers.
 
 It is plain ASGI because middleware for HTTP alone never sees WebSockets. What it lets through without
 a credential is a literal list.
@@ -12,8 +12,10 @@ from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .auth import COOKIE, SECRET_HEADER, Credentials
+from .bodies import MOST, TOO_LARGE, announced, limited
 from .errors import error_response
 from .hosts import Names
+from .trail import peer_of
 
 log = structlog.get_logger()
 
@@ -65,16 +67,18 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        refusal = self._refuse_names(scope, headers) or self._identify(scope, headers)
+        refusal = self._refuse_names(headers) or self._identify(scope, headers) or _refuse_length(headers)
         if scope["type"] == "http":
-            send = _with_headers(send, scope)
+            receive, send = limited(receive), _with_headers(send, scope)
         if refusal is None:
+            if "principal" in scope and "device" not in scope:
+                self._credentials.used(scope["principal"])
             await self._app(scope, receive, send)
             return
-        log.warning("refused", code=refusal.code, path=scope["path"], peer=_peer(scope))
+        log.warning("refused", error=refusal.code, path=scope["path"], peer=peer_of(scope))
         await _refuse(refusal, scope, receive, send)
 
-    def _refuse_names(self, scope: Scope, headers: Headers) -> Refusal | None:
+    def _refuse_names(self, headers: Headers) -> Refusal | None:
         if not self._names.knows_host(headers.getlist("host")):
             return Refusal("forbidden", "this server does not answer to that Host")
         origins = headers.getlist("origin")
@@ -85,8 +89,11 @@ class Gate:
     def _identify(self, scope: Scope, headers: Headers) -> Refusal | None:
         """Puts the principal into the scope, or says why there is none."""
         if bearer := headers.get("authorization"):
-            scope["principal"] = self._credentials.by_authorization(bearer)
-            return None if scope["principal"] else Refusal("unauthorized", "that token is not known here")
+            principal = self._credentials.by_authorization(bearer)
+            if principal is None:
+                return Refusal("unauthorized", "that token is not known here")
+            scope["principal"] = principal
+            return None
         if _is_public(scope):
             return None
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE)
@@ -108,6 +115,10 @@ class Gate:
         return None
 
 
+def _refuse_length(headers: Headers) -> Refusal | None:
+    return Refusal("too_large", TOO_LARGE) if announced(headers) > MOST else None
+
+
 def _is_public(scope: Scope) -> bool:
     if scope["type"] != "http":
         return False
@@ -123,7 +134,7 @@ def _with_headers(send: Send, scope: Scope) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
-            if scope["path"].startswith("/api"):
+            if scope["path"].startswith(("/api", "/metrics")):
                 headers.setdefault("Cache-Control", "no-store")
         await send(message)
 
@@ -143,8 +154,3 @@ async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) 
         }
     )
     await send({"type": "websocket.http.response.body", "body": response.body})
-
-
-def _peer(scope: Scope) -> str | None:
-    client = scope.get("client")
-    return client[0] if client else None

@@ -1,9 +1,13 @@
 """The names we answer to: exact lists of Host and Origin, so that no foreign page or name gets in."""
 
 import ipaddress
+import socket
 from collections.abc import Iterable
 
+from ..config import Config
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+EVERY_ADDRESS = ("0.0.0.0", "::")
 DEFAULT_PORT = {"http": 80, "https": 443}
 
 
@@ -34,6 +38,21 @@ class Names:
 
     def knows_origin(self, values: list[str]) -> bool:
         return len(values) == 1 and values[0] in self.origins
+
+
+class Address:
+    """Where the server is: for programs on this machine, and for people wherever they are."""
+
+    def __init__(self, config: Config, port: int) -> None:
+        every = config.host in EVERY_ADDRESS
+        shown = socket.gethostname() if every else config.host
+        self.names = Names(config.scheme, shown, port, config.allowed_hosts)
+        self.url = f"{config.scheme}://{_bracketed(shown)}:{port}"
+        self.public_url = self.url
+        if config.allowed_hosts and config.trusted_proxies:
+            self.public_url = f"https://{config.allowed_hosts[0]}"
+        elif config.allowed_hosts and every:
+            self.public_url = f"{config.scheme}://{config.allowed_hosts[0]}"
 
 
 def _bracketed(host: str) -> str:

@@ -1,4 +1,4 @@
-"""Who may call what: every route states it, and a start-up audit finds the one that does not."""
+"""Who may call what: every route states it, and a start finds the one that does not."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -25,6 +25,7 @@ class Principal(NamedTuple):
     id: str
     name: str
     scope: Scope
+    key: str = ""  # the fingerprint of what opened the gate
 
 
 class allow:
@@ -53,7 +54,7 @@ def principal_of(connection: HTTPConnection) -> Principal:
     return principal
 
 
-def audit(routes: Iterable[BaseRoute]) -> None:
+def require_stated(routes: Iterable[BaseRoute]) -> None:
     """Refuses to start when a route does not state who may call it."""
     silent = [str(getattr(route, "path", route)) for route in routes if not _stated(route)]
     if silent:

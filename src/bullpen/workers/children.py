@@ -5,6 +5,7 @@ into futures, and knows how a child is ended for good.
 """
 
 import asyncio
+import errno
 import hashlib
 import os
 import signal
@@ -24,6 +25,8 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 SCREEN_WRITER = "screen"  # the emulator's name as a writer
+ACP_WRITER = "acp"  # the ACP worker's
+TRY_AGAIN = 0.1  # seconds until an agent that does not listen is spoken to again
 PATIENCE = 5.0  # seconds between asking a child to end and ending it
 
 
@@ -52,6 +55,7 @@ class Child:
     def __init__(self, key: Key, marked: str, keeper: Keeper, recording: Recording) -> None:
         self.worker_id, self.run = key
         self.pid = 0
+        self.written = 0  # lines of the ACP worker that the agent was given before we adopted it
         self.answered = 0  # replies of the screen that the program was given before we adopted it
         self.recording = recording
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
@@ -70,6 +74,29 @@ class Child:
         """Types the screen's reply to what the program asked; one that just ended needs none."""
         with suppress(KeeperLost):
             _let_go(self._keeper.write(self.worker_id, self.run, SCREEN_WRITER, n, data))
+
+    async def take(self, n: int, line: bytes) -> int:
+        """Hands a numbered line to an agent, however long it takes to listen; the last number it has."""
+        while True:
+            try:
+                return await self._keeper.write(self.worker_id, self.run, ACP_WRITER, n, line)
+            except KeeperFault as fault:
+                if fault.errno != errno.EAGAIN:  # too much waits for it already
+                    raise refusal(fault) from fault
+            except KeeperLost as lost:
+                raise refusal(lost) from lost
+            await asyncio.sleep(TRY_AGAIN)
+
+    async def consume(self, offset: int) -> None:
+        """What was said up to here is in the log; the keeper need not keep it."""
+        with suppress(Conflict, RemoteFault):
+            await _ask(self._keeper.consumed(self.worker_id, self.run, offset))
+
+    async def close_input(self) -> None:
+        """Says that nothing more will be said."""
+        if not self.ended.done():
+            with suppress(Conflict, RemoteFault):
+                await _ask(self._keeper.close_input(self.worker_id, self.run))
 
     def resize(self, cols: int, rows: int, done: Callable[[], None]) -> None:
         """Sets the window's size and says when it is so; a program that just ended has none."""
@@ -119,6 +146,7 @@ class Children:
             for key, status in keepers.children.items():
                 child = self._add(key, keepers.of(*key), Recording(self.spool(*key)))
                 child.pid, child.answered = status.pid, status.writers.get(SCREEN_WRITER, 0)
+                child.written = status.writers.get(ACP_WRITER, 0)
                 if status.exit is not None:
                     self._on_exit(status.exit)
             yield self
@@ -129,9 +157,14 @@ class Children:
     def all(self) -> list[Child]:
         return list(self._children.values())
 
-    def spool(self, worker_id: str, run: int) -> Path:
+    def spool(self, worker_id: str, run: int, stream: str = "out") -> Path:
         """Where the keeper writes what a run says."""
-        return self._home / "spool" / worker_id / str(run) / "out"
+        return self._home / "spool" / worker_id / str(run) / stream
+
+    @property
+    def kept(self) -> bool:
+        """Whether a keeper is there to take new children."""
+        return self._keepers.current is not None
 
     def marker(self, worker_id: str, run: int) -> str:
         """What a child carries in its environment, so that it can be found without its keeper."""

@@ -1,84 +1,78 @@
-"""/api/login and /api/tokens: codes, devices and tokens."""
+"""/api/login and /api/login-codes: how a browser becomes a device."""
 
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from ... import clock
-from ...domain.commands import MAX_ROLE, check_text
 from ...domain.records import Token
-from ...wire.browser import iso
-from ..auth import COOKIE, DEVICE_DAYS, scope_named
-from ..context import ContextDep
+from ..auth import COOKIE, DEVICE_DAYS, Login, principal_for, scope_named
+from ..context import ContextDep, context_of
+from ..mint import Kind, new_seed
 from ..scopes import Scope, allow, public
-from .answers import json_answer
-from .shapes import (
-    LoggedInShape,
-    LoginCodeShape,
-    LoginShape,
-    NewTokenAnswerShape,
-    NewTokenShape,
-    TokensShape,
-)
+from ..trail import peer_of
+from .answers import OnceDep, completed_by, json_answer, without_seed
+from .shapes import LoggedInShape, LoginCodeShape, LoginShape, NewLoginCodeShape
 
 router = APIRouter(prefix="/api", tags=["login"])
-ADMIN = [Depends(allow(Scope.ADMIN))]
 
 
-@router.post("/login", response_model=LoggedInShape, dependencies=[Depends(public())])
-async def log_in(body: LoginShape, request: Request, context: ContextDep) -> Response:
-    """Trades a one-time code for a cookie and the second secret of this origin."""
-    device = body.device or request.headers.get("user-agent", "")
-    login = await context.credentials.log_in(body.code, device)
-    answer = json_answer(
-        {"secret": login.secret, "name": login.principal.name, "scope": login.principal.scope.name.lower()}
-    )
+def complete_login(request: Request, status: int, told: dict[str, Any]) -> Response:
+    """Adds the device's two secrets: one in the answer, one as a cookie."""
+    mint, (seed, shown) = context_of(request).mint, without_seed(told)
+    answer = json_answer({"secret": mint.make(Kind.SECOND, seed), **shown}, status)
     answer.set_cookie(
         COOKIE,
-        login.cookie,
+        mint.make(Kind.DEVICE, seed),
         max_age=DEVICE_DAYS * 86_400,
         httponly=True,
         samesite="strict",
-        secure=context.config.scheme == "https",
+        secure=request.url.scheme == "https",
     )
     return answer
 
 
-@router.post("/login-codes", status_code=201, response_model=LoginCodeShape, dependencies=ADMIN)
-async def new_code(context: ContextDep) -> Response:
+@router.post(
+    "/login",
+    response_model=LoggedInShape,
+    dependencies=[Depends(public()), Depends(completed_by(complete_login))],
+)
+async def log_in(body: LoginShape, request: Request, context: ContextDep, once: OnceDep) -> Response:
+    """Trades a one-time code for a cookie and the second secret of this origin."""
+    seed = new_seed()
+    login = Login(
+        code=body.code,
+        device=body.device or request.headers.get("user-agent", ""),
+        cookie=context.mint.make(Kind.DEVICE, seed),
+        secret=context.mint.make(Kind.SECOND, seed),
+    )
+
+    def told(token: Token) -> dict[str, Any]:
+        return {"name": token.name, "scope": token.scope, "seed": seed}
+
+    token = await context.credentials.log_in(login, peer_of(request.scope), once.kept(200, told))
+    request.scope["principal"] = principal_for(token)  # for the audit log
+    return complete_login(request, 200, told(token))
+
+
+def complete_code(request: Request, status: int, told: dict[str, Any]) -> Response:
+    context = context_of(request)
+    code = context.mint.make(Kind.CODE, told["seed"])
+    return json_answer({"code": code, "url": f"{context.public_url}/#code={code}"}, status)
+
+
+@router.post(
+    "/login-codes",
+    status_code=201,
+    response_model=LoginCodeShape,
+    dependencies=[Depends(allow(Scope.ADMIN)), Depends(completed_by(complete_code))],
+)
+async def new_code(
+    request: Request, context: ContextDep, once: OnceDep, body: NewLoginCodeShape | None = None
+) -> Response:
     """A code for one login within ten minutes, and the URL that carries it."""
-    code = context.credentials.new_code()
-    return json_answer({"code": code, "url": f"{context.url}/#code={code}"}, 201)
-
-
-@router.get("/tokens", response_model=TokensShape, dependencies=ADMIN)
-async def list_tokens(context: ContextDep) -> Response:
-    return json_answer({"tokens": [_token_json(token) for token in context.credentials.tokens()]})
-
-
-@router.post("/tokens", status_code=201, response_model=NewTokenAnswerShape, dependencies=ADMIN)
-async def add_token(body: NewTokenShape, context: ContextDep) -> Response:
-    """A new token; its text is shown this once."""
-    expires = clock.now_ms() + body.expires_in * 1000 if body.expires_in else None
-    name = check_text("name", body.name, MAX_ROLE)
-    token, text = await context.credentials.add_token(name, scope_named(body.scope), expires)
-    return json_answer(_token_json(token) | {"token": text}, 201)
-
-
-@router.delete("/tokens/{token_id}", status_code=204, dependencies=ADMIN)
-async def revoke_token(token_id: str, context: ContextDep) -> Response:
-    """The token is dead at once, and every socket it opened is closed."""
-    await context.credentials.revoke(token_id)
-    return Response(status_code=204)
-
-
-def _token_json(token: Token) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "scope": token.scope,
-        "kind": "device" if token.secret_hash else "token",
-        "createdAt": iso(token.created_at),
-        "expiresAt": iso(token.expires_at) if token.expires_at else None,
-    }
+    told = {"seed": new_seed()}
+    scope = scope_named(body.scope) if body else Scope.ADMIN
+    code = context.mint.make(Kind.CODE, told["seed"])
+    await context.credentials.add_code(code, scope, once.kept(201, lambda _: told))
+    return complete_code(request, 201, told)

@@ -14,7 +14,7 @@ from ...sandbox.paths import directory_inside
 from ...wire.browser import iso
 from ..context import ContextDep
 from ..scopes import Scope, allow
-from .answers import json_answer
+from .answers import OnceDep, json_answer
 from .shapes import NewRepositoryShape, RepositoriesShape, RepositoryEditShape, RepositoryShape
 
 router = APIRouter(prefix="/api/repositories", tags=["repositories"])
@@ -29,14 +29,15 @@ async def list_repositories(context: ContextDep) -> Response:
 
 
 @router.post("", status_code=201, response_model=RepositoryShape, dependencies=OPERATE)
-async def add(body: NewRepositoryShape, context: ContextDep) -> Response:
+async def add(body: NewRepositoryShape, context: ContextDep, once: OnceDep) -> Response:
     directory = directory_inside(context.config.workspace_root, body.path)
     if not (directory / ".git").exists():
         raise Invalid(f"{directory} is not a git repository; run `git init` there first")
     now = clock.now_ms()
     name = check_text("name", body.name or directory.name, MAX_TITLE)
     repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
-    return json_answer(repository_json(await context.records.add_repository(repository)), 201)
+    added = await context.records.add_repository(repository, once.kept(201, repository_json))
+    return json_answer(repository_json(added), 201)
 
 
 @router.get("/{repo_id}", response_model=RepositoryShape, dependencies=VIEW)

@@ -88,9 +88,12 @@ async def complete(session_id: str, context: ContextDep, once: OnceDep) -> Respo
 
 
 @router.post("/{session_id}/leave", status_code=204, dependencies=VIEW)
-async def leave(session_id: str, context: ContextDep) -> Response:
+async def leave(session_id: str, context: ContextDep, once: OnceDep) -> Response:
     """A page is going (R12): a `terminate` session ends soon, if nobody else looks at it."""
-    context.presence.leave(await context.sessions.get(session_id))
+    session = await context.sessions.get(session_id)
+    if answer := once.kept_empty():
+        await context.records.answer_only(answer)
+    context.presence.leave(session)
     return Response(status_code=204)
 
 

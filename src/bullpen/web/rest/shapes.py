@@ -167,6 +167,10 @@ class LoggedInShape(Shape):
     scope: str
 
 
+class NewLoginCodeShape(Shape):
+    scope: Literal["view", "operate", "admin"] = "admin"
+
+
 class LoginCodeShape(Shape):
     code: str
     url: str
@@ -184,6 +188,7 @@ class TokenShape(Shape):
     scope: str
     kind: Literal["token", "device"]
     created_at: str
+    last_used_at: str | None
     expires_at: str | None
 
 
@@ -193,3 +198,15 @@ class NewTokenAnswerShape(TokenShape):
 
 class TokensShape(Shape):
     tokens: list[TokenShape]
+
+
+class RotatedShape(Shape):
+    token: str
+
+
+class SettingsShape(Shape):
+    log_level: Literal["debug", "info", "warning", "error"]
+
+
+class SettingsEditShape(Shape):
+    log_level: Literal["debug", "info", "warning", "error"] | None = None

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -13,6 +13,7 @@ from ..auth import Credentials
 from ..scopes import Principal
 
 SECRET_SECONDS = 5.0
+GOODBYE_SECONDS = 1.0
 UNAUTHORIZED, FORBIDDEN, GONE = 4401, 4403, 4404
 REFUSED = 1008  # the standard's word for a request that makes no sense here
 
@@ -60,22 +61,25 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
     socket = Socket(websocket, websocket.scope["principal"])
     this = asyncio.current_task()
     assert this is not None
-    revoked = False
+    dead = ""
 
-    def revoke() -> None:
-        nonlocal revoked
-        revoked = True
-        this.cancel()
+    def die(reason: str) -> None:
+        nonlocal dead
+        if not dead:
+            dead = reason
+            this.cancel()
 
     try:
         await _hear_secret(websocket)
-        with credentials.socket_of(socket.principal, revoke):
+        with credentials.socket_of(socket.principal, websocket.scope["route"].path, die):
             yield socket
     except asyncio.CancelledError:
-        if not revoked:
+        if not dead:
             raise
         this.uncancel()
-        await socket.close(UNAUTHORIZED, "the token was revoked")
+        with suppress(TimeoutError):  # who does not read does not hear it either
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await socket.close(UNAUTHORIZED, dead)
     except Unauthorized as error:
         await socket.close(UNAUTHORIZED, str(error))
     except Forbidden as error:

@@ -20,6 +20,7 @@ TABLES = (  # each after those it refers to
     "answers",
     "queue",
     "tokens",
+    "codes",
     "settings",
     "agents",
 )
@@ -198,6 +199,13 @@ def upgrade() -> None:
         sa.Column("secret_hash", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_tokens"),
         sa.UniqueConstraint("hash", name="uq_tokens_hash"),
+    )
+    op.create_table(
+        "codes",
+        sa.Column("hash", sa.Text(), nullable=False),
+        sa.Column("scope", sa.Text(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("hash", name="pk_codes"),
     )
     op.create_table(
         "settings",

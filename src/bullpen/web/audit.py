@@ -1,0 +1,51 @@
+"""The audit log: who did what, a JSON object a line, in a file of its own."""
+
+import logging
+from pathlib import Path
+
+from .. import clock
+from ..logs import PrivateFile
+from ..wire.browser import iso
+from ..wire.json import encode
+from .scopes import Principal
+
+REFUSALS_A_MINUTE = 100  # of strangers; more would only push out of the file what matters
+LONGEST_PATH = 500
+
+
+class AuditLog:
+    """Says nothing of what was only read, and of a flood of refusals only that there was one."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = PrivateFile(path)
+        self._minute = 0
+        self._refusals = 0
+
+    def write(self, principal: Principal | None, method: str, path: str, status: int, peer: str) -> None:
+        if principal is None and not self._room_for_stranger():
+            return
+        self._line(
+            principal=principal.id if principal else None,
+            name=principal.name if principal else None,
+            method=method,
+            path=path[:LONGEST_PATH],
+            status=status,
+            peer=peer,
+        )
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _room_for_stranger(self) -> bool:
+        minute = int(clock.monotonic() // 60)
+        if minute != self._minute:
+            left_out = self._refusals - REFUSALS_A_MINUTE
+            self._minute, self._refusals = minute, 0
+            if left_out > 0:
+                self._line(left_out=left_out)
+        self._refusals += 1
+        return self._refusals <= REFUSALS_A_MINUTE
+
+    def _line(self, **values: object) -> None:
+        line = encode({"time": iso(clock.now_ms()), **values}).decode()
+        self._file.handle(logging.makeLogRecord({"msg": line}))

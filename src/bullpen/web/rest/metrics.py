@@ -1,0 +1,18 @@
+"""/metrics: the state of the house in Prometheus' text format."""
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from ..context import ContextDep
+from ..metrics import Figures, text_format
+from ..scopes import Scope, allow
+
+router = APIRouter(include_in_schema=False)
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@router.get("/metrics", dependencies=[Depends(allow(Scope.ADMIN))])
+async def metrics(context: ContextDep) -> Response:
+    figures = Figures(context, await context.records.count_sessions(), await context.records.count_workers())
+    return Response(text_format(figures.all()), headers={"Content-Type": TEXT})

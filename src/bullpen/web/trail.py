@@ -1,0 +1,69 @@
+"""What every request leaves behind: a line in the audit log, and what it adds to the counts."""
+
+from collections import Counter
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .audit import AuditLog
+
+READING = ("GET", "HEAD")
+REFUSED = (401, 403, 429)
+SWITCHED = 101  # a socket that was let in, as HTTP says it
+OURS = 4000  # closing codes from here on say why we closed
+
+
+class Traffic:
+    """What went through the doors since the start."""
+
+    def __init__(self) -> None:
+        self.bytes_out = 0
+        self.answers: Counter[int] = Counter()  # by status
+
+
+class Trail:
+    """Wraps the gate, so that it sees refusals too. A socket leaves a line when it opens or we close it."""
+
+    def __init__(self, app: ASGIApp, audit_log: AuditLog, traffic: Traffic) -> None:
+        self._app = app
+        self._audit_log = audit_log
+        self._traffic = traffic
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            match message["type"]:
+                case "websocket.send":
+                    self._traffic.bytes_out += _size(message)
+                case "http.response.body" | "websocket.http.response.body":
+                    self._traffic.bytes_out += len(message.get("body", b""))
+                case _:
+                    self._note(scope, message)
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+    def _note(self, scope: Scope, message: Message) -> None:
+        match message:
+            case {"type": "http.response.start" | "websocket.http.response.start", "status": status}:
+                self._traffic.answers[status] += 1
+                if scope.get("method", "GET") not in READING or status in REFUSED:
+                    self._write(scope, status)
+            case {"type": "websocket.accept"}:
+                self._write(scope, SWITCHED)
+            case {"type": "websocket.close", "code": int(code)} if code >= OURS:
+                self._write(scope, code)
+
+    def _write(self, scope: Scope, status: int) -> None:
+        method = "WS" if scope["type"] == "websocket" else scope["method"]
+        self._audit_log.write(scope.get("principal"), method, scope["path"], status, peer_of(scope))
+
+
+def _size(message: Message) -> int:
+    if (data := message.get("bytes")) is not None:
+        return len(data)
+    text: str = message["text"]
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def peer_of(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""

@@ -1,0 +1,105 @@
+"""The keys to the house: stored as hashes, traded once, dead for good, each with its answer."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from bullpen import clock
+from bullpen.domain.errors import NotFound
+from bullpen.domain.records import Code, Token
+from bullpen.store.answers import KeptAnswer
+from bullpen.store.append import AlreadyAnswered
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+from bullpen.store.keys import Keys
+
+LAPTOP = Token(id="t1", name="laptop", hash="abc", scope="admin", created_at=1)
+
+
+@pytest.fixture
+def keys(database: Database) -> Keys:
+    return Keys(database)
+
+
+def code(seconds: int = 600) -> Code:
+    return Code(hash="c0de", scope="view", expires_at=clock.now_ms() + seconds * 1000)
+
+
+def device(found: Code) -> Token:
+    return replace(LAPTOP, scope=found.scope, secret_hash="s")
+
+
+def kept(body: bytes = b"{}", key: str = "k") -> KeptAnswer[Token]:
+    return KeptAnswer(key, "h", lambda _: (201, body))
+
+
+async def test_tokens_are_kept_used_and_revoked(keys: Keys) -> None:
+    phone = replace(LAPTOP, id="t2", name="phone", hash="def", created_at=2, secret_hash="s", expires_at=9)
+    await keys.add_token(LAPTOP)
+    await keys.add_token(phone)
+    await keys.touch_token("t1", 77)
+    assert await keys.tokens() == [replace(LAPTOP, last_used_at=77), phone]
+    await keys.remove_token("t1")
+    assert await keys.tokens() == [phone]
+    with pytest.raises(NotFound):
+        await keys.remove_token("t1")
+
+
+async def test_a_code_is_traded_for_one_token_with_its_scope(keys: Keys) -> None:
+    await keys.add_code(code())
+    assert (await keys.redeem_code("c0de", device)).scope == "view"
+    assert [token.scope for token in await keys.tokens()] == ["view"]
+    with pytest.raises(NotFound):
+        await keys.redeem_code("c0de", lambda found: replace(device(found), id="t2", hash="def"))
+    assert len(await keys.tokens()) == 1
+
+
+async def test_of_many_at_once_one_gets_the_code(keys: Keys) -> None:
+    await keys.add_code(code())
+    made = (replace(LAPTOP, id=str(n), hash=str(n)) for n in range(10))
+    tries = [keys.redeem_code("c0de", lambda _: next(made)) for _ in range(10)]
+    results = await asyncio.gather(*tries, return_exceptions=True)
+    assert sorted(type(result).__name__ for result in results) == ["NotFound"] * 9 + ["Token"]
+
+
+async def test_an_old_code_is_worth_nothing(keys: Keys) -> None:
+    await keys.add_code(code(seconds=0))
+    assert await keys.codes() == []
+    with pytest.raises(NotFound):
+        await keys.redeem_code("c0de", device)
+    assert await keys.tokens() == []
+
+
+async def test_a_code_stays_when_its_token_cannot_be_stored(keys: Keys) -> None:
+    await keys.add_token(LAPTOP)
+    await keys.add_code(code())
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        await keys.redeem_code("c0de", device)
+    assert [found.hash for found in await keys.codes()] == ["c0de"]
+
+
+async def test_retired_tokens_of_the_owner_are_remembered(keys: Keys) -> None:
+    assert await keys.retired() == frozenset()
+    await keys.retire("old")
+    await keys.retire("older")
+    assert await keys.retired() == {"old", "older"}
+
+
+async def test_an_effect_and_its_answer_are_stored_together_once(keys: Keys, store: EventStore) -> None:
+    await keys.add_token(LAPTOP, kept(b'{"id":"t1"}'))
+    stored = await store.answer("k")
+    assert stored is not None and (stored.status, stored.body) == (201, b'{"id":"t1"}')
+    with pytest.raises(AlreadyAnswered) as again:
+        await keys.add_token(replace(LAPTOP, id="t2", hash="def"), kept(b"other"))
+    assert again.value.answer == stored
+    assert await keys.tokens() == [LAPTOP]
+
+
+async def test_an_effect_that_fails_leaves_no_answer(keys: Keys, store: EventStore) -> None:
+    with pytest.raises(NotFound):
+        await keys.redeem_code("c0de", device, kept())
+    assert await store.answer("k") is None
+    await keys.add_code(code())
+    await keys.redeem_code("c0de", device, kept())
+    assert await store.answer("k") is not None
