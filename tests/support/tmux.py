@@ -23,7 +23,8 @@ class Tmux:
     ) -> AsyncIterator["Tmux"]:
         tmux = cls(place)
         shell = ["env", f"PS1={PROMPT} ", "bash", "--norc", "--noprofile"]
-        tmux._run("new-session", "-d", "-x", str(cols), "-y", str(rows), *shell, env=env)
+        size = ["-x", str(cols), "-y", str(rows)]
+        tmux._run("new-session", "-d", "-c", str(place.parent), *size, *shell, env=env)
         try:
             await tmux.until(PROMPT)
             yield tmux
