@@ -15,7 +15,8 @@ import structlog
 import uvicorn
 
 from . import __version__, home, logs
-from .config import Config
+from .agents.registry import Registry
+from .config import Config, config_file
 from .domain.errors import Invalid, StorageFull
 from .sessions.presence import Presence
 from .sessions.sessions import Sessions
@@ -104,12 +105,16 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
         owner = await OwnerToken.load(config.home, config.token, keys, mint)
         credentials = Credentials(owner, keys, tasks)
         await credentials.load()
+        store, records = EventStore(database), Records(database)
+        agents = Registry(config_file(os.environ).parent / "agents")
+        agents.take_up(await records.agents())
         yield Context(
             config=config,
-            sessions=Sessions(EventStore(database), Workshop(config, children, screens), tasks),
-            records=Records(database),
+            sessions=Sessions(store, Workshop(config, store, children, screens, agents), tasks),
+            records=records,
             credentials=credentials,
             presence=Presence(tasks),
+            agents=agents,
             mint=mint,
             traffic=Traffic(),
             url=address.url,

@@ -8,11 +8,15 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from .conversation import ConversationReset, TurnEnd
+from .conversation_rules import loose_ends
 from .errors import Conflict, Invalid
 from .events import (
     Draft,
     SessionChanged,
     SessionEnd,
+    WorkerExited,
+    WorkerFailed,
     WorkerSpawning,
     WorkerTerminated,
 )
@@ -70,7 +74,7 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
 def restart_worker(
     snapshot: Snapshot, worker_id: str, cols: int | None = None, rows: int | None = None
 ) -> Draft:
-    """The next run of a worker that failed or ended."""
+    """The next run of a worker that failed or ended; an agent goes back to its conversation."""
     require_active(snapshot)
     worker = snapshot.worker(worker_id)
     if worker.state not in (State.EXITED, State.FAILED):
@@ -90,9 +94,26 @@ def restart_worker(
     return Draft(fact, worker.id, worker.role)
 
 
+def begin_anew(snapshot: Snapshot, worker_id: str) -> list[Draft]:
+    """The next run of an agent, which knows nothing of what was said before."""
+    spawning = restart_worker(snapshot, worker_id)
+    return [spawning, Draft(ConversationReset(), spawning.worker_id, spawning.role)]
+
+
+def halt_agent(snapshot: Snapshot, worker_id: str) -> list[Draft]:
+    """The end of an agent's run that is to be followed by another; nothing when it has ended."""
+    require_active(snapshot)
+    worker = snapshot.worker(worker_id)
+    if not worker.alive:
+        return []
+    began = worker.state is State.ACTIVE
+    fact = WorkerExited() if began else WorkerFailed(error="it was restarted before it was ready")
+    return [*_closed(snapshot, worker, "restarted"), Draft(fact, worker.id, worker.role)]
+
+
 def end_worker(snapshot: Snapshot, worker_id: str, reason: str) -> list[Draft]:
-    """The end of one worker; nothing when it was ended before."""
-    return _terminated([snapshot.worker(worker_id)], reason)
+    """The end of one worker, and of what it runs; nothing when it was ended before."""
+    return _terminated(snapshot, [snapshot.worker(worker_id)], reason)
 
 
 def end_session(snapshot: Snapshot, status: Status, reason: str, detail: str | None = None) -> list[Draft]:
@@ -100,7 +121,7 @@ def end_session(snapshot: Snapshot, status: Status, reason: str, detail: str | N
     if snapshot.status is status:
         return []
     require_active(snapshot)
-    drafts = _terminated((w for w in snapshot.workers.values() if w.alive), reason)
+    drafts = _terminated(snapshot, [w for w in snapshot.workers.values() if w.alive], reason)
     return [*drafts, Draft(SessionEnd(status=status, reason=reason, detail=detail))]
 
 
@@ -151,9 +172,35 @@ def check_last_disconnect(value: str) -> str:
     return value
 
 
-def _terminated(workers: Iterable[Worker], reason: str) -> list[Draft]:
+def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> list[Draft]:
+    """Each once, and after everything that it leaves open."""
+    drafts: list[Draft] = []
+    ended: set[str] = set()
+    for worker in workers:
+        if worker.state is State.TERMINATED or worker.id in ended:
+            continue
+        for draft in [
+            *_closed(snapshot, worker, reason),
+            Draft(WorkerTerminated(reason=reason), worker.id, worker.role),
+        ]:
+            if isinstance(draft.fact, WorkerTerminated):
+                if draft.worker_id in ended:
+                    continue
+                ended.add(draft.worker_id or "")
+            drafts.append(draft)
+    return drafts
+
+
+def _closed(snapshot: Snapshot, worker: Worker, reason: str) -> list[Draft]:
+    """What an agent leaves open when it ends: questions, tool calls, its turn, its terminals."""
+    conversation = snapshot.conversations.get(worker.id)
+    if conversation is None or not worker.alive:
+        return []
+    facts = loose_ends(conversation, by=reason)
+    if conversation.turn is not None:
+        facts.append(TurnEnd(stop_reason="cancelled"))
+    owned = [w for w in snapshot.workers.values() if w.alive and w.command and w.command.owner == worker.id]
     return [
-        Draft(WorkerTerminated(reason=reason), worker.id, worker.role)
-        for worker in workers
-        if worker.state is not State.TERMINATED
+        *(Draft(fact, worker.id, worker.role) for fact in facts),
+        *(Draft(WorkerTerminated(reason=reason), w.id, w.role) for w in owned),
     ]

@@ -73,6 +73,14 @@ class Waiting(Struct, frozen=True, kw_only=True):
     since: int
 
 
+class WaitingQuestion(Struct, frozen=True, kw_only=True):
+    """A form nobody has filled in, and the worker that waits for it."""
+
+    worker: Worker
+    question: Question
+    since: int
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """A session as it is after event `last_seq`."""
 
@@ -113,6 +121,16 @@ class Snapshot(Struct, frozen=True, kw_only=True):
             Waiting(worker=self.worker(worker_id), permission=open.fact, since=open.since)
             for worker_id, conversation in self.conversations.items()
             for open in conversation.permissions.values()
+        ]
+        return sorted(found, key=lambda each: each.since)
+
+    @property
+    def questions(self) -> list[WaitingQuestion]:
+        """The same of forms."""
+        found = [
+            WaitingQuestion(worker=self.worker(worker_id), question=open.fact, since=open.since)
+            for worker_id, conversation in self.conversations.items()
+            for open in conversation.questions.values()
         ]
         return sorted(found, key=lambda each: each.since)
 
@@ -200,9 +218,9 @@ def _settled(settled: tuple[str, ...], event: Event) -> tuple[str, ...]:
 
 
 def _founder(snapshot: Snapshot, event: Event) -> str | None:
-    """An agent whose spawning is the session's second event was made together with it."""
+    """An agent whose spawning is stored in one piece with the session's start was made together with it."""
     match event.fact:
-        case WorkerSpawning() if event.seq == 2:
+        case WorkerSpawning() if event.seq == 2 and event.timestamp == snapshot.created_at:
             return event.worker_id
         case fact if snapshot.founder == event.worker_id and (
             isinstance(fact, ANSWERS) or (isinstance(fact, TurnEnd) and fact.stop_reason != "error")

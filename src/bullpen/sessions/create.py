@@ -5,13 +5,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..domain import commands
+from ..domain.commands import AddWorker
 from ..domain.errors import Invalid, NotFound
 from ..domain.events import Draft, SessionStart
 from ..domain.ids import new_id
+from ..domain.snapshot import Snapshot
 from ..log.log import Answer, SessionLog
 from ..sandbox.paths import directory_inside
 from ..store.records import Records
-from .session import Session
+from ..workers.workshop import Workshop
+from .session import Session, complete_order
 from .sessions import Sessions
 
 
@@ -24,15 +27,28 @@ class NewSession(Struct, frozen=True, kw_only=True):
     location_path: str | None = None
     title: str | None = None
     on_last_disconnect: str = "keep"
+    agent_id: str | None = None
 
 
 async def create_session(
     sessions: Sessions, records: Records, order: NewSession, answer: Answer | None = None
 ) -> Session:
-    """A new session, open and without workers."""
+    """A new session, open, with the agent that was asked for and no other worker."""
     start = await _plan(sessions.workshop.config.workspace_root, records, order)
-    session_log = await SessionLog.create(sessions.store, new_id(), [Draft(start)], answer)
-    return sessions.add(session_log)
+    session_id, drafts = new_id(), [Draft(start)]
+    if order.agent_id is None:
+        return sessions.add(await SessionLog.create(sessions.store, session_id, drafts, answer))
+    drafts.append(_agent(sessions.workshop, order.agent_id, start.location_path))
+    with sessions.slots.hold(session_id):
+        session = sessions.add(await SessionLog.create(sessions.store, session_id, drafts, answer))
+    session.resume()
+    sessions.note(session)
+    return session
+
+
+def _agent(workshop: Workshop, agent_id: str, workspace: str) -> Draft:
+    order = AddWorker(worker_id=new_id(), type="agent", agent_id=agent_id, workspace=workspace)
+    return commands.add_worker(Snapshot(id=""), complete_order(order, workshop))
 
 
 async def _plan(root: Path, records: Records, order: NewSession) -> SessionStart:

@@ -2,32 +2,45 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
 
-import structlog
-
-from ..domain import commands
+from ..domain import commands, queue
 from ..domain.commands import AddWorker
-from ..domain.errors import Conflict, Invalid
-from ..domain.events import Draft, WorkerFailed
+from ..domain.conversation_rules import login_command
+from ..domain.errors import Conflict, Invalid, NotFound
+from ..domain.events import Draft, WorkerCommand
+from ..domain.ids import new_id
+from ..domain.prompts import Prompt, Prompted, addressee
+from ..domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import Status
 from ..log.log import Answer, Change, Committed, SessionLog
-from ..workers.kinds import KINDS, Running
+from ..workers import acp_orders
+from ..workers.acp_exchange import Exchange
+from ..workers.kinds import KINDS
 from ..workers.terminal import Terminal
 from ..workers.workshop import Workshop
+from .lives import Lives
+from .prompting import Prompting
+from .slots import Slots
 
-log = structlog.get_logger()
+__all__ = ["Prompt", "Prompted", "Session"]
 
 
 class Session:
     """Takes one order at a time: decided on the snapshot, stored, then done."""
 
-    def __init__(self, session_log: SessionLog, workshop: Workshop, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, session_log: SessionLog, workshop: Workshop, tasks: asyncio.TaskGroup, slots: Slots
+    ) -> None:
         self.log = session_log
         self._workshop = workshop
         self._tasks = tasks
-        self._latest: dict[str, Running] = {}
-        self._lives: dict[str, asyncio.Task[None]] = {}
+        self._slots = slots
+        self._prompting = Prompting(session_log, workshop, slots)
+        self._lives = Lives(session_log, workshop, tasks)
+        self._dispatching: asyncio.Task[None] | None = None
 
     @property
     def id(self) -> str:
@@ -42,25 +55,71 @@ class Session:
         """Whether some worker still runs, so that the session must stay in memory."""
         return bool(self._lives)
 
+    # Workers
+
     async def add_worker(self, order: AddWorker, answer: Answer | None = None) -> Worker:
         """Starts a worker; returns it as it is once its spawning is stored."""
         if order.type not in KINDS:
             raise Invalid(f"this server cannot run a worker of type {order.type}")
-        return await self._spawn(lambda snapshot: commands.add_worker(snapshot, order), answer)
+        order = complete_order(order, self._workshop)
+        return await self._spawn(
+            lambda snapshot: [commands.add_worker(snapshot, order)], answer, is_agent=order.type == "agent"
+        )
 
     async def restart_worker(self, worker_id: str, answer: Answer | None = None) -> Worker:
-        return await self._spawn(lambda snapshot: commands.restart_worker(snapshot, worker_id), answer)
+        """The next run of a worker that ended; an agent goes back to its conversation."""
+        is_agent = self.snapshot.worker(worker_id).type == "agent"
+        return await self._spawn(
+            lambda snapshot: [commands.restart_worker(snapshot, worker_id)], answer, is_agent=is_agent
+        )
+
+    async def restart(self, continue_conversation: bool, answer: Answer | None = None) -> Worker:
+        """Starts the first agent again, whether it lives or not, and perhaps in the same conversation."""
+        worker = self.snapshot.primary
+        if worker is None:
+            raise NotFound(f"session {self.id} has no agent to restart")
+        await self._change(lambda snapshot: commands.halt_agent(snapshot, worker.id))
+        await self._lives.stop([worker.id])
+        if continue_conversation:
+            return await self.restart_worker(worker.id, answer)
+        return await self._spawn(
+            lambda snapshot: commands.begin_anew(snapshot, worker.id), answer, is_agent=True
+        )
+
+    async def log_in(self, worker_id: str, answer: Answer | None = None) -> Worker:
+        """Opens what logs a person in to an agent in a terminal."""
+        worker = self.snapshot.worker(worker_id)
+        if worker.type != "agent" or worker.agent_id is None:
+            raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
+        definition = self._workshop.agents.get(worker.agent_id)
+        command = login_command(self.snapshot.conversations[worker_id], definition)
+        if not command:
+            raise Conflict(f"nobody knows how to log in to {definition.name}")
+        order = AddWorker(
+            worker_id=new_id(),
+            type="terminal",
+            name=f"Log in to {definition.name}",
+            workspace=worker.workspace,
+        )
+        env = self._workshop.agents.environment(definition)
+
+        def decide(snapshot: Snapshot) -> list[Draft]:
+            spawning = commands.add_worker(snapshot, order)
+            fact = WorkerCommand(argv=command, env=env)
+            return [spawning, Draft(fact, spawning.worker_id, spawning.role)]
+
+        return await self._spawn(decide, answer, is_agent=False)
 
     async def end_worker(self, worker_id: str, reason: str) -> Worker:
         """Ends a worker and waits until it is gone. Ending it twice is fine."""
         await self._change(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
-        await self._stop([worker_id])
+        await self._lives.stop([worker_id])
         return self.snapshot.worker(worker_id)
 
     async def end(self, status: Status, reason: str, answer: Answer | None = None) -> None:
         """Ends the session and all its workers, side by side. Worktrees stay."""
         await self._change(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
-        await self._stop(list(self._lives))
+        await self._lives.stop()
 
     async def edit(self, title: str | None, on_last_disconnect: str | None) -> None:
         await self._change(lambda snapshot: commands.change_session(snapshot, title, on_last_disconnect))
@@ -68,71 +127,181 @@ class Session:
     def terminal(self, worker_id: str) -> Terminal:
         """The latest run of a terminal, living or not."""
         worker = self.snapshot.worker(worker_id)
-        latest = self._latest.get(worker_id)
-        if latest is None and worker.type in KINDS:
-            latest = self._latest[worker_id] = KINDS[worker.type](worker, self.log, self._workshop)
+        latest = self._lives.latest(worker)
         if not isinstance(latest, Terminal):
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not a terminal")
         return latest
 
+    # Agents
+
+    async def prompt(self, order: Prompt, answer: Answer | None = None) -> Prompted:
+        """Says something to an agent, once for each promptId, whatever else the request is known by."""
+        return await self._prompting.prompt(order)
+
+    async def cancel_turn(self, worker_id: str | None, by: str) -> None:
+        """Cancels the turn of an agent; nothing happens when there is none."""
+
+        def decide(snapshot: Snapshot) -> Change:
+            worker = addressee(snapshot, worker_id, None)
+            return Change() if worker is None else acp_orders.cancel(snapshot, worker.id, by).change()
+
+        await self.log.change(decide)
+
+    async def answer_permission(
+        self, permission_id: str, option_id: str, by: str, answer: Answer | None = None
+    ) -> None:
+        """The first answer counts; a second is a Conflict."""
+        await self._exchange(
+            lambda snapshot: acp_orders.answer_permission(snapshot, permission_id, option_id, by), answer
+        )
+
+    async def answer_question(
+        self,
+        question_id: str,
+        action: str,
+        content: dict[str, Any] | None,
+        by: str,
+        answer: Answer | None = None,
+    ) -> None:
+        await self._exchange(
+            lambda snapshot: acp_orders.answer_question(snapshot, question_id, action, content, by), answer
+        )
+
+    async def set_mode(self, worker_id: str, mode_id: str, answer: Answer | None = None) -> None:
+        await self._exchange(lambda snapshot: acp_orders.set_mode(snapshot, worker_id, mode_id), answer)
+
+    async def set_model(self, worker_id: str, model_id: str, answer: Answer | None = None) -> None:
+        await self._exchange(lambda snapshot: acp_orders.set_model(snapshot, worker_id, model_id), answer)
+
+    async def set_config_option(
+        self, worker_id: str, option_id: str, value: str | bool, answer: Answer | None = None
+    ) -> None:
+        await self._exchange(
+            lambda snapshot: acp_orders.set_config_option(snapshot, worker_id, option_id, value), answer
+        )
+
+    # The queue
+
+    async def enqueue(
+        self,
+        message: str,
+        image_ids: Sequence[str] = (),
+        client_id: str | None = None,
+        *,
+        worker_id: str | None = None,
+        title: str | None = None,
+        scheduled_time: int | None = None,
+        answer: Answer | None = None,
+    ) -> QueueItem:
+        wish = QueueAdded(
+            id=new_id(),
+            message=message,
+            image_ids=tuple(image_ids),
+            client_id=client_id,
+            worker_id=worker_id,
+            title=title,
+            scheduled_time=scheduled_time,
+        )
+        return await self._prompting.enqueue(wish, answer)
+
+    async def edit_queued(self, item_id: str, message: str) -> QueueItem:
+        await self._change_queue(lambda held: queue.edit(held, item_id, message))
+        return self.snapshot.queue.item(item_id)
+
+    async def remove_queued(self, item_id: str) -> None:
+        await self._change_queue(lambda held: queue.remove(held, item_id))
+
+    async def clear_queue(self) -> None:
+        await self._change_queue(queue.clear)
+
+    async def move_queued(self, item_id: str, direction: str, answer: Answer | None = None) -> None:
+        await self._change_queue(lambda held: queue.move(held, item_id, direction), answer)
+
+    async def send_now(self, item_id: str, by: str = "send now", answer: Answer | None = None) -> None:
+        """The message goes next, in the place of the turn that runs."""
+
+        def decide(snapshot: Snapshot) -> Change:
+            drafts = queue.hurry(snapshot.queue, item_id)
+            item = snapshot.queue.item(item_id)
+            worker = addressee(snapshot, item.worker_id, None)
+            if worker is None:
+                return Change(drafts=drafts, answer=answer)
+            exchange = acp_orders.cancel(snapshot, worker.id, by)
+            exchange.tell_others(drafts)
+            return exchange.change(answer=answer)
+
+        await self.log.change(decide)
+
+    async def pause_queue(self, answer: Answer | None = None) -> None:
+        await self._change_queue(lambda held: queue.pause(held, "a person paused it"), answer)
+
+    async def resume_queue(self, answer: Answer | None = None) -> None:
+        await self._change_queue(queue.resume, answer)
+
+    async def queue_settings(self, settings: QueueSettings) -> QueueSettings:
+        await self._change_queue(lambda held: queue.configure(held, settings))
+        return self.snapshot.queue.settings
+
+    # What follows from what is stored
+
     def resume(self) -> None:
-        """After a start of the server: takes up every worker where it was left."""
-        for worker in self.snapshot.workers.values():
-            if worker.alive or self._workshop.children.get(worker.id, worker.run) is not None:
-                self._run(worker)
+        """After a start of the server: takes up every worker, and what waits for one, where it was left."""
+        self._lives.resume()
+        self.follow()
+
+    def follow(self) -> None:
+        """Does what the latest snapshot calls for: starts and ends workers, sends what waits."""
+        self._lives.follow()
+        if self.snapshot.queue.waiting and (self._dispatching is None or self._dispatching.done()):
+            self._dispatching = self._tasks.create_task(self._prompting.dispatch(), name=f"queue {self.id}")
 
     async def _change(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: Answer | None = None
     ) -> Committed:
         return await self.log.change(lambda snapshot: Change(drafts=decide(snapshot), answer=answer))
 
-    async def _spawn(self, decide: Callable[[Snapshot], Draft], answer: Answer | None) -> Worker:
-        committed = await self._change(lambda snapshot: [decide(snapshot)], answer)
+    async def _exchange(self, decide: Callable[[Snapshot], Exchange], answer: Answer | None) -> Committed:
+        return await self.log.change(lambda snapshot: decide(snapshot).change(answer=answer))
+
+    async def _change_queue(
+        self, decide: Callable[[Queue], list[Draft]], answer: Answer | None = None
+    ) -> None:
+        def in_session(snapshot: Snapshot) -> list[Draft]:
+            commands.require_active(snapshot)
+            return decide(snapshot.queue)
+
+        await self._change(in_session, answer)
+
+    async def _spawn(
+        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: Answer | None, *, is_agent: bool
+    ) -> Worker:
+        with self._slots.hold(self.id) if is_agent else nullcontext():
+            committed = await self._change(decide, answer)
         worker_id = committed.events[0].worker_id
         assert worker_id is not None
-        worker = committed.snapshot.worker(worker_id)
-        self._run(worker)
-        return worker
-
-    def _run(self, worker: Worker) -> None:
-        running = KINDS[worker.type](worker, self.log, self._workshop)
-        before, self._latest[worker.id] = self._latest.get(worker.id), running
-        if isinstance(before, Terminal):
-            before.replace()
-        task = self._tasks.create_task(self._watch(worker, running), name=f"worker {worker.id}")
-        self._lives[worker.id] = task
-        task.add_done_callback(
-            lambda done: self._lives.pop(worker.id) if self._lives.get(worker.id) is done else None
-        )
-
-    async def _watch(self, worker: Worker, running: Running) -> None:
-        """A worker's fault is its own: it fails, the session and the house go on."""
-        try:
-            await running.live()
-        except Exception as error:
-            log.error("worker broke", worker=worker.id, session=self.id, exc_info=error)
-            await self.log.change(lambda snapshot: _broken(snapshot, worker), patient=True)
-
-    async def _stop(self, worker_ids: Sequence[str]) -> None:
-        """Ends the processes of workers whose end is stored, all at once, whoever stops waiting."""
-        stopping = self._tasks.create_task(self._stop_all(worker_ids), name=f"stop {self.id}")
-        await asyncio.shield(stopping)
-
-    async def _stop_all(self, worker_ids: Sequence[str]) -> None:
-        lives = [self._lives[each] for each in worker_ids if each in self._lives]
-        results = await asyncio.gather(
-            *(self._latest[each].stop() for each in worker_ids if each in self._latest),
-            return_exceptions=True,
-        )
-        for result in results:
-            if isinstance(result, Exception):
-                log.error("worker would not stop", session=self.id, exc_info=result)
-        if lives:
-            await asyncio.wait(lives)
+        return committed.snapshot.worker(worker_id)
 
 
-def _broken(snapshot: Snapshot, worker: Worker) -> Change:
-    now = snapshot.worker(worker.id)
-    if now.run != worker.run or not now.alive:
-        return Change()
-    return Change(drafts=[Draft(WorkerFailed(error="internal error"), now.id, now.role)])
+def complete_order(order: AddWorker, workshop: Workshop) -> AddWorker:
+    """An agent has a definition, and its name unless another is wanted."""
+    if order.type != "agent":
+        return order
+    agent_id = order.agent_id or workshop.agents.default()
+    try:
+        definition = workshop.agents.get(agent_id)
+    except NotFound as error:
+        raise Invalid(str(error)) from None
+    if definition.kind != "acp":
+        raise Invalid(f"{definition.name} does not speak ACP; run it in a terminal")
+    name = order.name or definition.name
+    return AddWorker(
+        worker_id=order.worker_id,
+        type=order.type,
+        workspace=order.workspace,
+        name=name,
+        role=order.role,
+        agent_id=agent_id,
+        file_path=order.file_path,
+        cols=order.cols,
+        rows=order.rows,
+    )

@@ -14,7 +14,9 @@ from ..log.log import SessionLog
 from ..store.events import EventStore
 from ..workers.children import Child
 from ..workers.workshop import Workshop
+from .reaper import Reaper
 from .session import Session
+from .slots import Slots
 
 Watcher = Callable[[str, Snapshot | None], None]
 
@@ -33,6 +35,12 @@ class Sessions:
         self._recent: deque[Session] = deque(maxlen=KEPT_OPEN)
         self._opening: dict[str, asyncio.Lock] = {}
         self._watchers: set[Watcher] = set()
+        self._slots = Slots(workshop.config.max_sessions)
+        self._reaper = Reaper(workshop.config.idle_timeout * 60, tasks)
+
+    @property
+    def slots(self) -> Slots:
+        return self._slots
 
     async def get(self, session_id: str) -> Session:
         """The session, opened when it was not; NotFound when there is none.
@@ -59,11 +67,16 @@ class Sessions:
 
     def add(self, session_log: SessionLog) -> Session:
         """Takes a log that was just made or opened into the house."""
-        session = Session(session_log, self.workshop, self._tasks)
-        session_log.on_commit = self._changed
+        session = Session(session_log, self.workshop, self._tasks, self._slots)
+        session_log.on_commit = lambda _: self._changed(session)
+        self._slots.update(session.snapshot)
         self._open[session.id] = session
         self._recent.append(session)
         return session
+
+    def note(self, session: Session) -> None:
+        """A session was taken up: its idle time counts from now."""
+        self._reaper.note(session)
 
     async def purge(self, session_id: str) -> None:
         """Removes everything of a session that has ended; its worktree stays."""
@@ -76,6 +89,7 @@ class Sessions:
         self._tell(session_id, None)
         for worker_id in session.snapshot.workers:
             await self.workshop.forget(worker_id)
+        await asyncio.to_thread(self.workshop.images.forget, session_id)
 
     def end_stray(self, child: Child) -> None:
         """Ends a process whose session is gone."""
@@ -96,8 +110,11 @@ class Sessions:
         finally:
             self._watchers.discard(changed)
 
-    def _changed(self, snapshot: Snapshot) -> None:
-        self._tell(snapshot.id, snapshot)
+    def _changed(self, session: Session) -> None:
+        self._slots.update(session.snapshot)
+        session.follow()
+        self._reaper.note(session)
+        self._tell(session.id, session.snapshot)
 
     def _tell(self, session_id: str, snapshot: Snapshot | None) -> None:
         for changed in tuple(self._watchers):

@@ -20,4 +20,5 @@ async def take_up(sessions: Sessions, records: Records) -> None:
     for session_id in {*owners.values(), *await records.live_sessions()}:
         session = await sessions.open(session_id)
         session.resume()
+        sessions.note(session)
     sessions.taken_up.set()

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from ..agents.registry import Registry
 from ..config import Config
 from ..sessions.presence import Presence
 from ..sessions.sessions import Sessions
@@ -24,6 +25,7 @@ class Context:
     records: Records
     credentials: Credentials
     presence: Presence
+    agents: Registry
     mint: Mint
     traffic: Traffic
     url: str

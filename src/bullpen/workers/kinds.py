@@ -5,12 +5,16 @@ from typing import Protocol
 
 from ..domain.snapshot import Worker
 from ..log.log import SessionLog
+from .acp_agent import AcpAgent
+from .acp_terminals import AgentTerminal
 from .terminal import Terminal
 from .workshop import Workshop
 
 
 class Running(Protocol):
     """One run of a worker, as its session sees it."""
+
+    worker: Worker
 
     async def live(self) -> None:
         """The whole run; returns when its end is in the log."""
@@ -19,6 +23,12 @@ class Running(Protocol):
         """Ends it; its end has been decided before."""
 
 
+def _terminal(worker: Worker, log: SessionLog, workshop: Workshop) -> Terminal:
+    kind = AgentTerminal if worker.command is not None else Terminal
+    return kind(worker, log, workshop)
+
+
 KINDS: dict[str, Callable[[Worker, SessionLog, Workshop], Running]] = {
-    "terminal": Terminal,
+    "terminal": _terminal,
+    "agent": AcpAgent,
 }

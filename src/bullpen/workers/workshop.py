@@ -2,11 +2,16 @@
 
 import os
 from collections.abc import Mapping
+from typing import Protocol
 
 from ..config import Config
+from ..domain.agents import AgentDefinition
 from ..keeper.marker import MARKER
+from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
+from ..store.events import EventStore
 from .children import Children
+from .images import Images
 from .screens import Screens
 
 # What a child may inherit. Never our own secrets, nor the marks of an agent that runs us.
@@ -25,13 +30,32 @@ INHERITED = (
 )
 
 
+class Agents(Protocol):
+    """The agents there are, and how each is started."""
+
+    def get(self, agent_id: str) -> AgentDefinition: ...
+
+    def default(self) -> str: ...
+
+    def all(self) -> list[AgentDefinition]: ...
+
+    def command(self, definition: AgentDefinition) -> tuple[str, ...]: ...
+
+    def environment(self, definition: AgentDefinition) -> dict[str, str]: ...
+
+
 class Workshop:
     """Shared by all workers of one server."""
 
-    def __init__(self, config: Config, children: Children, screens: Screens) -> None:
+    def __init__(
+        self, config: Config, store: EventStore, children: Children, screens: Screens, agents: Agents
+    ) -> None:
         self.config = config
+        self.store = store
         self.children = children
         self.screens = screens
+        self.agents = agents
+        self.images = Images(config.home / "images")
 
     def environment(self, worker_id: str, run: int, more: Mapping[str, str]) -> dict[str, str]:
         """The environment of a child: the house's harmless part, our marker, and what the worker adds."""
@@ -43,6 +67,20 @@ class Workshop:
         """The recording of a run, living or not."""
         child = self.children.get(worker_id, run)
         return child.recording if child else Recording(self.children.spool(worker_id, run))
+
+    def tail(self, worker_id: str, run: int, most: int, stream: str = "out") -> tuple[int, bytes]:
+        """The last bytes a run said, and the offset they begin at."""
+        recording = Recording(self.children.spool(worker_id, run, stream))
+        try:
+            start = max(recording.start, recording.end - most)
+            said = b""
+            while piece := recording.read(start + len(said), most):
+                said += piece
+        except SpoolGone:
+            return 0, b""
+        finally:
+            recording.close()
+        return start, said
 
     async def forget(self, worker_id: str) -> None:
         """Removes what a purged worker left on the disk."""

@@ -1,0 +1,133 @@
+"""The workers of one session that run: started, watched, ended, and sometimes started again."""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from .. import clock
+from ..domain import commands
+from ..domain.events import Draft, WorkerFailed
+from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import State, Status
+from ..log.log import Change, SessionLog
+from ..workers.kinds import KINDS, Running
+from ..workers.terminal import Terminal
+from ..workers.workshop import Workshop
+
+log = structlog.get_logger()
+
+MOST_RESTARTS = 3  # of an agent that crashes, by itself
+RESTARTS_WITHIN = 300.0  # seconds
+
+
+class Lives:
+    """What runs follows from what is stored: `follow` after every change."""
+
+    def __init__(self, session_log: SessionLog, workshop: Workshop, tasks: asyncio.TaskGroup) -> None:
+        self._log = session_log
+        self._workshop = workshop
+        self._tasks = tasks
+        self._latest: dict[str, Running] = {}
+        self._lives: dict[str, asyncio.Task[None]] = {}
+        self._stops: dict[str, asyncio.Task[None]] = {}
+        self._restarts: dict[str, list[float]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._lives)
+
+    def latest(self, worker: Worker) -> Running | None:
+        """The latest run of a worker, living or not."""
+        if worker.id not in self._latest and worker.type in KINDS:
+            self._latest[worker.id] = KINDS[worker.type](worker, self._log, self._workshop)
+        return self._latest.get(worker.id)
+
+    def resume(self) -> None:
+        """Takes up every worker where the last server left it."""
+        for worker in self._log.snapshot.workers.values():
+            if worker.alive or self._workshop.children.get(worker.id, worker.run) is not None:
+                self._run(worker)
+
+    def follow(self) -> None:
+        """Starts what is to be started and ends what is to be ended, by the latest snapshot."""
+        for worker in self._log.snapshot.workers.values():
+            if worker.state is State.SPAWNING:
+                running = self._latest.get(worker.id)
+                if running is None or running.worker.run != worker.run:
+                    self._run(worker)
+            elif worker.state is State.TERMINATED and worker.id in self._lives:
+                self._begin_stop(worker.id)
+
+    async def stop(self, worker_ids: Sequence[str] | None = None) -> None:
+        """Ends processes whose end is stored, all at once, whoever stops waiting."""
+        wanted = list(self._lives) if worker_ids is None else worker_ids
+        stops = [self._begin_stop(each) for each in wanted if each in self._lives]
+        if stops:
+            await asyncio.wait(stops)
+
+    def may_restart(self, worker: Worker) -> bool:
+        """Whether a crashed agent is started again: its definition says so, and it is not always crashing."""
+        snapshot = self._log.snapshot
+        now = snapshot.worker(worker.id)
+        crashed = now.run == worker.run and now.state is State.FAILED and now.pid is not None
+        if not crashed or now.agent_id is None or snapshot.status is not Status.ACTIVE:
+            return False
+        if not self._workshop.agents.get(now.agent_id).restart:
+            return False
+        since = clock.monotonic() - RESTARTS_WITHIN
+        recent = [time for time in self._restarts.get(worker.id, []) if time > since]
+        self._restarts[worker.id] = [*recent, clock.monotonic()]
+        return len(recent) < MOST_RESTARTS
+
+    def _run(self, worker: Worker) -> None:
+        running = KINDS[worker.type](worker, self._log, self._workshop)
+        before, self._latest[worker.id] = self._latest.get(worker.id), running
+        if isinstance(before, Terminal):
+            before.replace()
+        task = self._tasks.create_task(self._watch(worker, running), name=f"worker {worker.id}")
+        self._lives[worker.id] = task
+        task.add_done_callback(
+            lambda done: self._lives.pop(worker.id) if self._lives.get(worker.id) is done else None
+        )
+
+    async def _watch(self, worker: Worker, running: Running) -> None:
+        """A worker's fault is its own: it fails, the session and the house go on."""
+        try:
+            await running.live()
+        except Exception as error:
+            log.error("worker broke", worker=worker.id, session=self._log.id, exc_info=error)
+            await self._log.change(lambda snapshot: _broken(snapshot, worker), patient=True)
+            await running.stop()
+        if self.may_restart(worker):
+            log.info("a crashed agent is started again", worker=worker.id, session=self._log.id)
+            await self._log.change(lambda snapshot: _again(snapshot, worker), patient=True)
+
+    def _begin_stop(self, worker_id: str) -> asyncio.Task[None]:
+        stopping = self._stops.get(worker_id)
+        if stopping is None or stopping.done():
+            stopping = self._tasks.create_task(self._stop_one(worker_id), name=f"stop {worker_id}")
+            self._stops[worker_id] = stopping
+            stopping.add_done_callback(lambda _: self._stops.pop(worker_id, None))
+        return stopping
+
+    async def _stop_one(self, worker_id: str) -> None:
+        life = self._lives[worker_id]
+        try:
+            await self._latest[worker_id].stop()
+        except Exception as error:
+            log.error("worker would not stop", session=self._log.id, worker=worker_id, exc_info=error)
+        await asyncio.wait([life])
+
+
+def _broken(snapshot: Snapshot, worker: Worker) -> Change:
+    now = snapshot.worker(worker.id)
+    if now.run != worker.run or not now.alive:
+        return Change()
+    return Change(drafts=[Draft(WorkerFailed(error="internal error"), now.id, now.role)])
+
+
+def _again(snapshot: Snapshot, worker: Worker) -> Change:
+    now = snapshot.worker(worker.id)
+    if now.run != worker.run or now.state is not State.FAILED or snapshot.status is not Status.ACTIVE:
+        return Change()  # somebody was faster
+    return Change(drafts=[commands.restart_worker(snapshot, worker.id)])

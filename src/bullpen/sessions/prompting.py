@@ -1,0 +1,240 @@
+"""Takes prompts to agents: at once when they are free, through the queue when they are not."""
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import Callable, Iterable
+
+import msgspec
+import structlog
+
+from .. import clock
+from ..domain import commands, prompts, queue
+from ..domain.commands import AddWorker
+from ..domain.conversation import AgentMessage, UserPrompt
+from ..domain.errors import BullpenError, Conflict, NotFound, StorageFull
+from ..domain.events import Draft, Fact
+from ..domain.ids import new_id
+from ..domain.prompts import Place, Prompt, Prompted
+from ..domain.queue import QueueAdded, QueueFailed, QueueItem
+from ..domain.snapshot import Snapshot, Worker
+from ..log.log import AlreadyAnswered, Answer, Change, Committed, SessionLog
+from ..store.append import StoredAnswer
+from ..wire.json import encode
+from ..workers import acp_orders
+from ..workers.acp_exchange import Exchange
+from ..workers.workshop import Workshop
+from .slots import Slots
+
+log = structlog.get_logger()
+
+TRY_AGAIN = 1.0  # seconds until a message that found the disk full is tried again
+RECAP_EVENTS = 5000
+RECAP_LENGTH = 32 << 10
+
+
+class Prompting:
+    """The prompts of one session."""
+
+    def __init__(self, session_log: SessionLog, workshop: Workshop, slots: Slots) -> None:
+        self._log = session_log
+        self._workshop = workshop
+        self._slots = slots
+
+    async def prompt(self, order: Prompt) -> Prompted:
+        """Stores the prompt, once for each `prompt_id`; the same again gets the first answer again."""
+        key, body_hash = self._key(order.prompt_id), _hash(order)
+        if stored := await self._workshop.store.answer(key):
+            return _again(stored, body_hash)
+        images = self._images(order.image_ids)
+        recap = await self._recap(order)
+
+        def decide(snapshot: Snapshot) -> Change:
+            plan = self._decide(snapshot, order, images, recap)
+            drafts = plan.drafts if isinstance(plan, Exchange) else plan
+            prompted = _prompted(enumerate((draft.fact for draft in drafts), snapshot.last_seq + 1))
+            answer = Answer(key, body_hash, lambda _: (202, encode(prompted)))
+            return (
+                plan.change(answer=answer)
+                if isinstance(plan, Exchange)
+                else Change(drafts=plan, answer=answer)
+            )
+
+        try:
+            committed = await self._change(decide)
+        except AlreadyAnswered as error:
+            return _again(error.answer, body_hash)
+        except Conflict:
+            # Its twin may have come in a moment ago, and be what makes the agent busy.
+            if stored := await self._workshop.store.answer(key):
+                return _again(stored, body_hash)
+            raise
+        return _prompted((event.seq, event.fact) for event in committed.events)
+
+    async def enqueue(self, wish: QueueAdded, answer: Answer | None = None) -> QueueItem:
+        """A message for the queue; an agent that is free gets it at once."""
+
+        def decide(snapshot: Snapshot) -> Change:
+            commands.require_active(snapshot)
+            return Change(drafts=self._queued(snapshot, wish), answer=answer)
+
+        committed = await self._change(decide)
+        return committed.snapshot.queue.item(wish.id)
+
+    async def dispatch(self) -> None:
+        """Sends what waits, one after another, as long as something does."""
+        while self._log.snapshot.queue.waiting and not self._log.closed:
+            now = clock.now_ms()
+            found = next(prompts.sendable(self._log.snapshot, now), None)
+            try:
+                if found is not None:
+                    await self._send(*found)
+                else:
+                    await self._wait(prompts.next_due(self._log.snapshot, now), now)
+            except StorageFull:
+                await asyncio.sleep(TRY_AGAIN)
+
+    async def _send(self, item: QueueItem, worker: Worker) -> None:
+        order = Prompt(text=item.message, prompt_id=item.id, image_ids=item.image_ids, sender=item.client_id)
+        try:
+            images = self._images(item.image_ids)
+            recap = await self._recap(order)
+            await self._log.change(lambda snapshot: _sent(snapshot, item, worker, order, images, recap))
+        except StorageFull:
+            raise
+        except BullpenError as error:
+            fact = QueueFailed(id=item.id, error=str(error))
+            await self._log.change(lambda snapshot: _failed(snapshot, fact))
+
+    async def _wait(self, due: int | None, now: int) -> None:
+        try:
+            async with asyncio.timeout(None if due is None else (due - now) / 1000):
+                await self._log.news.wait()
+        except TimeoutError:
+            return
+
+    async def _change(self, decide: Callable[[Snapshot], Change]) -> Committed:
+        if self._log.snapshot.primary is not None:
+            return await self._log.change(decide)
+        with self._slots.hold(self._log.id):
+            return await self._log.change(decide)
+
+    def _decide(
+        self, snapshot: Snapshot, order: Prompt, images: acp_orders.Images, recap: str
+    ) -> Exchange | list[Draft]:
+        wish = QueueAdded(
+            id=order.prompt_id, message=order.text, image_ids=order.image_ids, client_id=order.sender
+        )
+        worker = prompts.addressee(snapshot, order.worker_id, order.role)
+        if worker is not None and (order.worker_id or order.role):
+            wish = msgspec.structs.replace(wish, worker_id=worker.id)
+        match prompts.place(snapshot, order):
+            case Place.SEND:
+                assert worker is not None
+                return acp_orders.prompt(snapshot, worker.id, order, images, recap)
+            case Place.INTERRUPT:
+                assert worker is not None
+                exchange = acp_orders.cancel(snapshot, worker.id, by=order.sender or "interrupt")
+                urgent = msgspec.structs.replace(wish, urgent=True)
+                exchange.tell_others([queue.enqueue(snapshot.queue, urgent)])
+                return exchange
+            case Place.QUEUE:
+                return self._queued(snapshot, wish)
+
+    def _queued(self, snapshot: Snapshot, wish: QueueAdded) -> list[Draft]:
+        """The message in the queue, and an agent to take it when the session has none (R2)."""
+        added = queue.enqueue(snapshot.queue, wish)
+        if snapshot.primary is not None:
+            return [added]
+        agents = self._workshop.agents
+        definition = agents.get(agents.default())
+        order = AddWorker(
+            worker_id=new_id(),
+            type="agent",
+            name=definition.name,
+            agent_id=definition.id,
+            workspace=snapshot.location_path,
+        )
+        return [commands.add_worker(snapshot, order), added]
+
+    def _images(self, image_ids: Iterable[str]) -> acp_orders.Images:
+        found = [self._workshop.images.read(self._log.id, image_id) for image_id in image_ids]
+        return [(kind, base64.b64encode(data).decode()) for kind, data in found]
+
+    async def _recap(self, order: Prompt) -> str:
+        """What was said so far, for an agent whose session is new to it."""
+        snapshot = self._log.snapshot
+        try:
+            worker = prompts.addressee(snapshot, order.worker_id, order.role)
+        except NotFound:
+            return ""
+        if worker is None or not snapshot.conversations[worker.id].recap:
+            return ""
+        events = await self._workshop.store.events(
+            snapshot.id,
+            after=max(0, snapshot.last_seq - RECAP_EVENTS),
+            limit=RECAP_EVENTS,
+            types=[UserPrompt.type, AgentMessage.type],
+        )
+        return recap_text(event.fact for event, _ in events if event.worker_id == worker.id)
+
+    def _key(self, prompt_id: str) -> str:
+        return hashlib.sha256(f"prompt {self._log.id} {prompt_id}".encode()).hexdigest()
+
+
+def _prompted(facts: Iterable[tuple[int, Fact]]) -> Prompted:
+    """What became of the prompt that these facts tell of."""
+    for seq, fact in facts:
+        match fact:
+            case UserPrompt():
+                return Prompted(fact.prompt_id, seq, queued=False)
+            case QueueAdded():
+                return Prompted(fact.id, seq, queued=True)
+    raise AssertionError("a prompt is always told of")
+
+
+def _again(stored: StoredAnswer, body_hash: str) -> Prompted:
+    if stored.body_hash != body_hash:
+        raise Conflict("another prompt was sent under this promptId")
+    return msgspec.json.decode(stored.body, type=Prompted)
+
+
+def _hash(order: Prompt) -> str:
+    said = encode([order.text, order.worker_id, order.role, order.image_ids])
+    return hashlib.sha256(said).hexdigest()
+
+
+def recap_text(facts: Iterable[object]) -> str:
+    """The end of a conversation as text: who said what."""
+    said: list[str] = []
+    speaker = ""
+    for fact in facts:
+        match fact:
+            case UserPrompt():
+                said.append(f"\n\nUser: {fact.text}")
+                speaker = "user"
+            case AgentMessage() if fact.text:
+                said.append(fact.text if speaker == "agent" else f"\n\nAssistant: {fact.text}")
+                speaker = "agent"
+    text = "".join(said).strip()[-RECAP_LENGTH:]
+    return f"This is our conversation so far, which you have no memory of:\n\n{text}\n\n---" if text else ""
+
+
+def _sent(
+    snapshot: Snapshot,
+    item: QueueItem,
+    worker: Worker,
+    order: Prompt,
+    images: acp_orders.Images,
+    recap: str,
+) -> Change:
+    """The item as a prompt, unless it was changed or taken back a moment ago."""
+    found = next(prompts.sendable(snapshot, clock.now_ms()), None)
+    if found is None or found[0] != item or found[1].id != worker.id:
+        return Change()
+    return acp_orders.prompt(snapshot, worker.id, order, images, recap, from_queue=True).change()
+
+
+def _failed(snapshot: Snapshot, fact: QueueFailed) -> Change:
+    waits = any(item.id == fact.id for item in snapshot.queue.items)
+    return Change(drafts=[Draft(fact)] if waits else [])

@@ -1,0 +1,75 @@
+"""Ends sessions whose agents have had nothing to do for long (R38-R40)."""
+
+import asyncio
+
+import structlog
+
+from .. import clock
+from ..domain.errors import Conflict
+from ..domain.snapshot import Snapshot
+from ..domain.states import Status
+from .session import Session
+
+log = structlog.get_logger()
+
+
+class Reaper:
+    """One timer for each session with an agent; it counts anew after a start of the server."""
+
+    def __init__(self, seconds: float, tasks: asyncio.TaskGroup) -> None:
+        self._seconds = seconds
+        self._tasks = tasks
+        self._active: dict[str, float] = {}  # when something last happened
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def note(self, session: Session) -> None:
+        """Something happened in the session."""
+        if not self._seconds:
+            return
+        if not may_time_out(session.snapshot):
+            self._forget(session.id)
+            return
+        self._active[session.id] = clock.monotonic()
+        if session.id not in self._timers:
+            self._arm(session, self._seconds)
+
+    def _arm(self, session: Session, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers[session.id] = loop.call_later(seconds, self._look, session)
+
+    def _look(self, session: Session) -> None:
+        del self._timers[session.id]
+        left = self._active[session.id] + self._seconds - clock.monotonic()
+        if left > 0:
+            self._arm(session, left)
+        elif is_idle(session.snapshot):
+            self._tasks.create_task(self._end(session), name=f"idle {session.id}")
+        else:
+            self._active[session.id] = clock.monotonic()
+            self._arm(session, self._seconds)
+
+    async def _end(self, session: Session) -> None:
+        log.info("idle for too long", session=session.id, seconds=self._seconds)
+        try:
+            await session.end(Status.COMPLETED, "idle_timeout")
+        except Conflict:
+            return  # somebody ended it a moment ago
+
+    def _forget(self, session_id: str) -> None:
+        self._active.pop(session_id, None)
+        if timer := self._timers.pop(session_id, None):
+            timer.cancel()
+
+
+def may_time_out(snapshot: Snapshot) -> bool:
+    """Whether agents are all that lives in the session: a person in a terminal leaves no events."""
+    living = [worker for worker in snapshot.workers.values() if worker.alive]
+    agents = any(worker.type == "agent" for worker in living)
+    others = any(worker.type == "terminal" and worker.command is None for worker in living)
+    return snapshot.status is Status.ACTIVE and agents and not others
+
+
+def is_idle(snapshot: Snapshot) -> bool:
+    """Whether nothing waits: neither a turn, nor a question, nor a message."""
+    busy = any(each.turn or each.asking for each in snapshot.conversations.values())
+    return may_time_out(snapshot) and not busy and not snapshot.queue.waiting

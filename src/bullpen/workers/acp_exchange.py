@@ -1,0 +1,143 @@
+"""One change in the conversation with an agent: what is told of it, and the lines that go to it.
+
+Every line is told by one fact, and so its number is known before the store gives it out. What an agent's
+activity is follows from its conversation; a change that alters it says so.
+"""
+
+from collections.abc import Callable, Sequence
+
+from ..domain import commands, queue
+from ..domain.conversation import TurnEnd
+from ..domain.conversation_rules import loose_ends
+from ..domain.conversation_state import Conversation, fold_conversation
+from ..domain.errors import Conflict
+from ..domain.events import (
+    Draft,
+    Event,
+    Fact,
+    WorkerActivity,
+    WorkerExited,
+    WorkerFailed,
+    WorkerReady,
+    WorkerTerminated,
+)
+from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import Activity, State, Status
+from ..log.log import Answer, Change, Consumed, OutboxLine
+from ..wire.acp_calls import Saying
+
+
+class Exchange:
+    """Put together on a snapshot; `conversation` is as it will be after what was told so far."""
+
+    def __init__(self, snapshot: Snapshot, worker_id: str) -> None:
+        self.snapshot = snapshot
+        self.worker: Worker = snapshot.worker(worker_id)
+        self.conversation: Conversation = snapshot.conversations.get(worker_id, Conversation())
+        self.drafts: list[Draft] = []
+        self._outbox: list[OutboxLine] = []
+        self._active = self.worker.state is State.ACTIVE
+        self.over = False  # the run has ended: neither lines nor an activity follow
+
+    @property
+    def seq(self) -> int:
+        """The number the next fact will have."""
+        return self.snapshot.last_seq + len(self.drafts) + 1
+
+    def tell(self, *facts: Fact) -> None:
+        """Facts of this agent, in order."""
+        for fact in facts:
+            event = Event(self.seq, self.snapshot.updated_at, fact, self.worker.id, self.worker.role)
+            self.conversation = fold_conversation(self.conversation, event)
+            self.drafts.append(Draft(fact, self.worker.id, self.worker.role))
+            if isinstance(fact, WorkerReady):
+                self._active = True
+            if isinstance(fact, TurnEnd):
+                self._after_turn(fact)
+
+    def tell_others(self, drafts: Sequence[Draft]) -> None:
+        """Facts of the session, or of another worker."""
+        self.drafts.extend(drafts)
+
+    def say(self, *sayings: Saying) -> None:
+        """Lines to the agent, each with its fact."""
+        for saying in sayings:
+            n = self.conversation.traffic.next_n
+            self.tell(saying.fact(n))
+            self._outbox.append(OutboxLine(self.worker.id, self.worker.run, _numbered(saying, n)))
+
+    def end_terminals(self, reason: str) -> None:
+        """What the agent runs in terminals ends with its turn, or with itself."""
+        for terminal in terminals_of(self.snapshot, self.worker.id):
+            if terminal.alive:
+                self.drafts.append(Draft(WorkerTerminated(reason=reason), terminal.id, terminal.role))
+
+    def fail(self, fact: WorkerFailed, *, blames_session: bool = True) -> None:
+        """The end of the run against its will: with its turn, its terminals, and perhaps its session."""
+        self.close_turn("error", fact.error)
+        self.end_terminals("its agent ended")
+        self.tell(fact)
+        self.over = True
+        if blames_session and self.snapshot.founder == self.worker.id:
+            ending = commands.end_session(self.snapshot, Status.ERROR, "error", fact.error)
+            told = {draft.worker_id for draft in self.drafts if isinstance(draft.fact, WorkerTerminated)}
+            self.drafts += [d for d in ending if d.worker_id not in (self.worker.id, *told)]
+
+    def close_turn(self, stop_reason: str, error: str | None = None) -> None:
+        """Everything that is open is closed, because nothing more will come."""
+        self.tell(*loose_ends(self.conversation, by="bullpen"))
+        if self.conversation.turn is not None:
+            self.tell(TurnEnd(stop_reason=stop_reason, error=error))
+
+    def end(self, fact: WorkerExited) -> None:
+        """The end of the run by itself."""
+        self.close_turn("cancelled")
+        self.end_terminals("its agent ended")
+        self.tell(fact)
+        self.over = True
+
+    def change(self, consumed: int | None = None, answer: Answer | None = None) -> Change:
+        mark = None if consumed is None else Consumed(self.worker.id, self.worker.run, consumed)
+        return Change(
+            drafts=[*self.drafts, *self._activity()], outbox=self._outbox, consumed=mark, answer=answer
+        )
+
+    def _after_turn(self, end: TurnEnd) -> None:
+        if end.stop_reason in ("error", "cancelled", "unknown"):
+            why = "the turn was cancelled" if end.stop_reason == "cancelled" else "the turn failed"
+            self.drafts += [Draft(fact) for fact in queue.after_bad_turn(self.snapshot.queue, why)]
+
+    def _activity(self) -> list[Draft]:
+        if not self._active or self.over:
+            return []
+        now, why = activity_of(self.conversation)
+        if now is self.worker.activity:
+            return []
+        return [Draft(WorkerActivity(activity=now.value, why=why), self.worker.id, self.worker.role)]
+
+
+def activity_of(conversation: Conversation) -> tuple[Activity, str]:
+    """What an agent that lives is doing, and why we think so (R72)."""
+    if conversation.asking:
+        return Activity.ASKING, "a question is open"
+    if conversation.turn is not None:
+        return Activity.ACTIVE, "in a turn"
+    return Activity.IDLE, "waits for a prompt"
+
+
+def terminals_of(snapshot: Snapshot, agent_id: str) -> list[Worker]:
+    """The terminals an agent ordered."""
+    return [
+        worker
+        for worker in snapshot.workers.values()
+        if worker.command is not None and worker.command.owner == agent_id
+    ]
+
+
+def _numbered(saying: Saying, n: int) -> Callable[[int], bytes]:
+    def make(number: int) -> bytes:
+        if number != n:  # a line without a fact, or a fact without a line, came before
+            raise Conflict(f"line {number} was told of as {n}")
+        return saying.line(n)
+
+    return make

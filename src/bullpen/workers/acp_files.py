@@ -1,0 +1,67 @@
+"""fs/read_text_file and fs/write_text_file: an agent's hands on the files of its workspace."""
+
+import asyncio
+from typing import Any
+
+from ..domain.agents import AgentDefinition
+from ..domain.conversation import FileRead, FileWrite
+from ..domain.errors import BullpenError, Forbidden, Invalid, NotFound
+from ..domain.events import Fact
+from ..domain.snapshot import Worker
+from ..sandbox.files import read_bytes, write_bytes
+from ..wire.acp import Task
+from ..wire.acp_calls import RESOURCE_NOT_FOUND, Fault, Reply
+from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+
+
+async def perform(task: Task, worker: Worker, definition: AgentDefinition) -> tuple[list[Fact], Reply]:
+    """Does it, and what is told of it and answered. To do it twice is to do it once."""
+    try:
+        match task.method, task.params:
+            case "fs/read_text_file", {"path": str(path)}:
+                return await _read(task, worker, path, empty=definition.quirks.missing_file == "empty")
+            case "fs/write_text_file", {"path": str(path), "content": str(content)}:
+                return await _write(task, worker, path, content)
+            case _:
+                raise Invalid(f"{task.method} needs a path and what belongs to it")
+    except BullpenError as error:
+        return [], Reply(rpc_id=task.rpc_id, method=task.method, fault=_fault(error))
+
+
+async def _read(task: Task, worker: Worker, path: str, empty: bool) -> tuple[list[Fact], Reply]:
+    try:
+        data = await asyncio.to_thread(read_bytes, worker.workspace, path)
+    except NotFound:
+        if not empty:
+            raise
+        data = b""
+    content = _some_lines(data.decode("utf-8", "replace"), task.params)
+    reply = Reply(rpc_id=task.rpc_id, method=task.method, result={"content": content})
+    return [FileRead(path=path, size=len(data))], reply
+
+
+async def _write(task: Task, worker: Worker, path: str, content: str) -> tuple[list[Fact], Reply]:
+    data = content.encode("utf-8", "replace")
+    await asyncio.to_thread(write_bytes, worker.workspace, path, data)
+    reply = Reply(rpc_id=task.rpc_id, method=task.method, result={})
+    return [FileWrite(path=path, size=len(data))], reply
+
+
+def _some_lines(text: str, params: dict[str, Any]) -> str:
+    """From `line` (the first is 1) on, at most `limit` lines."""
+    first, most = params.get("line"), params.get("limit")
+    if not isinstance(first, int) and not isinstance(most, int):
+        return text
+    lines = text.splitlines(keepends=True)
+    start = max(0, first - 1) if isinstance(first, int) else 0
+    return "".join(lines[start : start + max(0, most) if isinstance(most, int) else None])
+
+
+def _fault(error: BullpenError) -> Fault:
+    match error:
+        case NotFound():
+            return Fault(RESOURCE_NOT_FOUND, str(error))
+        case Invalid() | Forbidden():
+            return Fault(INVALID_PARAMS, str(error))
+        case _:
+            return Fault(INTERNAL_ERROR, str(error))

@@ -1,0 +1,141 @@
+"""What a person orders of an agent, as a change: prompt, cancel, answer, set."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..domain import commands, permissions
+from ..domain.conversation import AgentMessage, AgentThought, TurnStart, UserPrompt
+from ..domain.conversation_rules import loose_ends
+from ..domain.errors import Conflict, Invalid
+from ..domain.events import Draft
+from ..domain.prompts import Prompt, is_free
+from ..domain.queue import QueueSending, QueueSent
+from ..domain.snapshot import Snapshot
+from ..domain.states import State
+from ..wire import acp_calls
+from ..wire.acp_calls import Reply
+from .acp_exchange import Exchange
+
+Images = Sequence[tuple[str, str]]  # each as its type and its base64
+
+
+def prompt(
+    snapshot: Snapshot,
+    worker_id: str,
+    order: Prompt,
+    images: Images,
+    recap: str = "",
+    from_queue: bool = False,
+) -> Exchange:
+    """The prompt and the turn it begins; the agent must be free."""
+    commands.require_active(snapshot)
+    exchange = Exchange(snapshot, worker_id)
+    if not is_free(snapshot, exchange.worker):
+        raise Conflict(f"the agent in role {exchange.worker.role} is busy")
+    if images and not exchange.conversation.capable("promptCapabilities", "image"):
+        raise Invalid(f"the agent in role {exchange.worker.role} takes no images")
+    if block := exchange.conversation.block:  # text after the last turn's end, which nobody closed
+        kind = AgentThought if block.type == AgentThought.type else AgentMessage
+        exchange.tell(kind(text="", partial=False, message_id=block.message_id))
+    if from_queue:
+        exchange.tell_others([Draft(QueueSending(id=order.prompt_id)), Draft(QueueSent(id=order.prompt_id))])
+    exchange.tell(
+        UserPrompt(
+            text=order.text, prompt_id=order.prompt_id, image_ids=order.image_ids, sender=order.sender
+        ),
+        TurnStart(prompt_id=order.prompt_id),
+    )
+    text = f"{recap}\n\n{order.text}" if recap else order.text
+    exchange.say(acp_calls.session_prompt(_acp_session_id(exchange), text, images))
+    return exchange
+
+
+def cancel(snapshot: Snapshot, worker_id: str, by: str) -> Exchange:
+    """Stops the turn: what is open is closed by us, what the agent ran for it is ended. None: nothing."""
+    exchange = Exchange(snapshot, worker_id)
+    conversation = exchange.conversation
+    if conversation.turn is None or conversation.turn.cancelling:
+        return exchange
+    withdrawn = acp_calls.withdrawn(conversation)
+    exchange.tell(*loose_ends(conversation, by))
+    exchange.say(acp_calls.session_cancel(_acp_session_id(exchange)), *withdrawn)
+    exchange.end_terminals("the turn was cancelled")
+    return exchange
+
+
+def answer_permission(snapshot: Snapshot, permission_id: str, option_id: str, by: str) -> Exchange:
+    worker_id, fact = permissions.answer_permission(snapshot, permission_id, option_id, by)
+    return _answered(snapshot, worker_id, fact, acp_calls.permission_result(option_id))
+
+
+def answer_question(
+    snapshot: Snapshot, question_id: str, action: str, content: dict[str, Any] | None, by: str
+) -> Exchange:
+    worker_id, fact = permissions.answer_question(snapshot, question_id, action, content, by)
+    return _answered(snapshot, worker_id, fact, acp_calls.question_result(fact.status, fact.answer))
+
+
+def set_mode(snapshot: Snapshot, worker_id: str, mode_id: str) -> Exchange:
+    """Where an agent has an option for its modes, that is what counts."""
+    exchange = _settable(snapshot, worker_id)
+    if option := _option_of_category(exchange, "mode"):
+        return _with_option(exchange, option, mode_id)
+    exchange.say(acp_calls.set_mode(_acp_session_id(exchange), mode_id))
+    return exchange
+
+
+def set_model(snapshot: Snapshot, worker_id: str, model_id: str) -> Exchange:
+    exchange = _settable(snapshot, worker_id)
+    if option := _option_of_category(exchange, "model"):
+        return _with_option(exchange, option, model_id)
+    exchange.say(acp_calls.set_model(_acp_session_id(exchange), model_id))
+    return exchange
+
+
+def set_config_option(snapshot: Snapshot, worker_id: str, option_id: str, value: str | bool) -> Exchange:
+    exchange = _settable(snapshot, worker_id)
+    session = exchange.conversation.session
+    known = [option.get("id") for option in (session.config_options if session else None) or []]
+    if option_id not in known:
+        raise Invalid(f"the agent has the options {', '.join(map(str, known)) or 'none'}, not {option_id}")
+    return _with_option(exchange, option_id, value)
+
+
+def _answered(snapshot: Snapshot, worker_id: str, fact: Any, result: Any) -> Exchange:
+    exchange = Exchange(snapshot, worker_id)
+    ask = exchange.conversation.traffic.asks.get(fact.id)
+    exchange.tell(fact)
+    if ask is not None:
+        exchange.say(Reply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=fact.id))
+    return exchange
+
+
+def _settable(snapshot: Snapshot, worker_id: str) -> Exchange:
+    commands.require_active(snapshot)
+    exchange = Exchange(snapshot, worker_id)
+    if exchange.worker.type != "agent":
+        raise Conflict(f"the worker in role {exchange.worker.role} is a {exchange.worker.type}, not an agent")
+    if exchange.worker.state is not State.ACTIVE:
+        raise Conflict(f"the agent in role {exchange.worker.role} is {exchange.worker.state}")
+    return exchange
+
+
+def _option_of_category(exchange: Exchange, category: str) -> str | None:
+    session = exchange.conversation.session
+    for option in (session.config_options if session else None) or []:
+        match option:
+            case {"id": str(id), "category": str(found)} if found == category:
+                return id
+    return None
+
+
+def _with_option(exchange: Exchange, option_id: str, value: str | bool) -> Exchange:
+    exchange.say(acp_calls.set_config_option(_acp_session_id(exchange), option_id, value))
+    return exchange
+
+
+def _acp_session_id(exchange: Exchange) -> str:
+    id = exchange.conversation.acp_session_id
+    if id is None:
+        raise Conflict(f"the agent in role {exchange.worker.role} has no session yet")
+    return id

@@ -1,0 +1,279 @@
+"""Agents in a session: prompted, asked, cancelled, failing, and what the log says of it."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bullpen.domain.commands import AddWorker
+from bullpen.domain.errors import Conflict, Invalid, NotFound
+from bullpen.domain.snapshot import Snapshot
+from bullpen.domain.states import Activity, State, Status
+from support.quiet_house import QuietHouse, first_agent, say, turn, until
+from support.scripted_agent.journal import prompts_in, read_journal
+
+
+def _is_active(snapshot: Snapshot, worker_id: str, run: int) -> bool:
+    worker = snapshot.worker(worker_id)
+    return worker.run == run and worker.state is State.ACTIVE
+
+
+async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await house.agent(session)
+    assert worker.activity is Activity.IDLE
+    await turn(
+        session, "[[chunk 'Hello ']] [[thought hm]] [[plan one two]] [[tool title=look]] [[chunk world]]"
+    )
+    types = [event.type for event in await house.events(session)]
+    wanted = ["user_prompt", "turn_start", "agent_message", "agent_thought", "plan", "tool_call", "turn_end"]
+    places = [types.index(each) for each in wanted]
+    assert places == sorted(places)
+    assert await house.text(session) == "Hello world"
+    assert await house.stop_reasons(session) == ["end_turn"]
+    assert [event.seq for event in await house.events(session)] == list(range(1, len(types) + 1))
+    assert session.snapshot.worker(worker.id).activity is Activity.IDLE
+
+
+async def test_messages_have_the_shapes_of_the_requirements(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    await turn(session, """[[chunk Hi]] [[plan one]] [[tool title=look 'rawInput={"a":1}']]""")
+    messages = await house.messages(session)
+    user, *rest = messages
+    assert (user["role"], user["type"]) == ("user", "text")
+    assert {"role": "agent", "type": "text", "text": "Hi", "partial": False} in rest
+    plan = next(each for each in rest if each["type"] == "plan")
+    assert (plan["role"], plan["steps"][0]["content"]) == ("system", "one")
+    tools = [each for each in rest if each["type"] == "tool"]
+    assert [(each["role"], each["tool"], each["args"]) for each in tools] == [
+        ("system", "look", {"a": 1})
+    ] * 2
+    assert [each["result"] for each in tools] == [None, {}]
+
+
+async def test_the_first_prompt_makes_an_agent_when_there_is_none(house: QuietHouse) -> None:
+    house.define("claude")  # the first in the list of preferences, and installed
+    session = await house.session()
+    prompted = await say(session, "[[chunk Hi]]", prompt_id="first")
+    assert prompted.queued
+    assert first_agent(session.snapshot).state is State.SPAWNING
+    await until(session, lambda s: first_agent(s).activity is Activity.IDLE and not s.queue.items)
+    assert [fact.prompt_id for fact in await house.facts(session, "user_prompt")] == ["first"]
+    await until(session, lambda s: not s.conversations[first_agent(s).id].turn)
+    assert await house.text(session) == "Hi"
+
+
+async def test_the_same_prompt_id_is_one_prompt_and_other_text_is_a_conflict(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    answers = await asyncio.gather(*(say(session, "[[sleep 0.2]]", prompt_id="p") for _ in range(5)))
+    assert len(set(answers)) == 1
+    with pytest.raises(Conflict, match="another prompt"):
+        await say(session, "other", prompt_id="p")
+    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
+    assert await say(session, "[[sleep 0.2]]", prompt_id="p", busy="reject") == answers[0]
+    assert prompts_in(house.journal) == ["[[sleep 0.2]]"]
+
+
+async def test_a_permission_waits_and_its_first_answer_wins(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await house.agent(session)
+    await say(session, "[[permission title=write]] [[chunk done]]")
+    snapshot = await until(session, lambda s: s.permissions)
+    assert snapshot.worker(worker.id).activity is Activity.ASKING
+    id = snapshot.permissions[0].permission.id
+    with pytest.raises(Invalid):
+        await session.answer_permission(id, "perhaps", "ada")
+    results = await asyncio.gather(
+        *(session.answer_permission(id, "yes", who) for who in ("ada", "bob")), return_exceptions=True
+    )
+    assert [type(each) for each in results if each is not None] == [Conflict]
+    await until(session, lambda s: s.worker(worker.id).activity is Activity.IDLE)
+    facts = await house.facts(session, "permission")
+    assert [fact.status for fact in facts] == ["pending", "selected"]
+    with pytest.raises(NotFound):
+        await session.answer_permission("nothing", "yes", "ada")
+
+
+async def test_a_form_is_filled_in(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    await say(session, "[[question who]]")
+    snapshot = await until(session, lambda s: s.questions)
+    await session.answer_question(snapshot.questions[0].question.id, "accept", {"name": "Ada"}, "ada")
+    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
+    assert '"name": "Ada"' in await house.text(session)
+
+
+async def test_a_cancelled_turn_withdraws_what_is_open_and_goes_on_reading(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await house.agent(session)
+    await say(session, "[[chunk before]] [[permission title=x]] [[chunk never]]")
+    await until(session, lambda s: s.permissions)
+    await session.cancel_turn(None, "ada")
+    await until(session, lambda s: s.worker(worker.id).activity is Activity.IDLE)
+    assert await house.stop_reasons(session) == ["cancelled"]
+    assert session.snapshot.permissions == []
+    assert {"role": "system", "type": "text", "text": "the turn was cancelled"} in await house.messages(
+        session
+    )
+    await session.cancel_turn(None, "ada")  # nothing to cancel is fine
+    await turn(session, "[[chunk after]]")
+    assert await house.text(session) == "beforeafter"
+
+
+async def test_modes_models_and_options_are_set(house: QuietHouse) -> None:
+    options = [{"id": "pace", "category": "model_config", "currentValue": "slow"}]
+    modes = {"currentModeId": "ask", "availableModes": []}
+    house.define("set", {"agent": {"session": {"modes": modes, "configOptions": options}}})
+    session = await house.session()
+    worker = await house.agent(session, "set")
+    await session.set_mode(worker.id, "auto")
+    await session.set_model(worker.id, "large")
+    await session.set_config_option(worker.id, "pace", "fast")
+    snapshot = await until(session, lambda s: not s.conversations[worker.id].traffic.calls)
+    acp = snapshot.conversations[worker.id].session
+    assert acp is not None
+    assert (acp.modes["currentModeId"], acp.models["currentModelId"]) == ("auto", "large")
+    assert acp.config_options == [{"id": "pace", "currentValue": "fast"}]
+    with pytest.raises(Invalid):
+        await session.set_config_option(worker.id, "colour", "red")
+
+
+async def test_files_are_read_and_written_inside_the_workspace_only(house: QuietHouse) -> None:
+    (house.workspace / "notes").write_text("one\ntwo\n")
+    session = await house.session()
+    await house.agent(session)
+    await turn(session, "[[read notes]] [[write path=new/file content=hello]] [[read new/file]]")
+    assert await house.text(session) == "read 'one\\ntwo\\n'read 'hello'"
+    assert (house.workspace / "new/file").read_text() == "hello"
+    assert [e.type for e in await house.events(session, "file_read", "file_write")] == [
+        "file_read",
+        "file_write",
+        "file_read",
+    ]
+    await turn(session, "[[read ../journal]]")
+    assert (await house.stop_reasons(session))[-1] == "error"
+
+
+async def test_an_agents_command_runs_in_a_terminal_everybody_sees(house: QuietHouse) -> None:
+    session = await house.session()
+    agent = await house.agent(session)
+    await turn(session, "[[terminal 'echo hello; exit 3']]")
+    assert "exit 3 said 'hello\\n'" in await house.text(session)
+    terminal = next(w for w in session.snapshot.workers.values() if w.type == "terminal")
+    assert terminal.command is not None
+    assert terminal.command.owner == agent.id
+    assert (terminal.exit_code, terminal.name) == (3, "echo hello; exit 3")
+    assert terminal.state is State.TERMINATED
+
+
+async def test_a_terminal_ends_with_the_turn_that_is_cancelled(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    await say(session, "[[terminal 'sleep 1000']]")
+    snapshot = await until(
+        session, lambda s: [w for w in s.workers.values() if w.type == "terminal" and w.state == "active"]
+    )
+    pid = next(w.pid for w in snapshot.workers.values() if w.type == "terminal")
+    await session.cancel_turn(None, "ada")
+    async with asyncio.timeout(10):
+        while Path(f"/proc/{pid}").exists():
+            await asyncio.sleep(0.01)
+    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
+
+
+async def test_an_agent_that_crashes_in_a_turn_fails_with_what_it_said_last(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await house.agent(session)
+    await say(session, "[[stderr 'out of luck']] [[chunk half]] [[exit code=7]]")
+    await session.enqueue("later")
+    snapshot = await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+    failed = snapshot.worker(worker.id)
+    assert (failed.exit_code, failed.signal) == (7, None)
+    assert failed.error == "it ended with exit code 7: out of luck"
+    assert await house.text(session) == "half"
+    assert await house.stop_reasons(session) == ["error"]
+    assert snapshot.queue.paused
+    assert snapshot.status is Status.ACTIVE
+    assert (await house.facts(session, "worker_failed"))[0].stderr == "out of luck"
+
+
+async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(house: QuietHouse) -> None:
+    house.define("broken", {"start": ["exit code=3"]})
+    session = await house.session("broken")
+    snapshot = await until(session, lambda s: s.status is not Status.ACTIVE)
+    assert (snapshot.status, snapshot.end_reason) == (Status.ERROR, "error")
+    assert snapshot.workers[next(iter(snapshot.workers))].state is State.FAILED
+    assert any("exit code 3" in each["text"] for each in await house.messages(session))
+
+
+async def test_an_agent_added_later_never_ends_its_session(house: QuietHouse) -> None:
+    house.define("broken", {"start": ["exit code=3"]})
+    session = await house.session("scripted")
+    order = AddWorker(worker_id="later", type="agent", agent_id="broken", workspace=str(house.workspace))
+    await session.add_worker(order)
+    snapshot = await until(session, lambda s: s.worker("later").state is State.FAILED)
+    assert snapshot.status is Status.ACTIVE
+    assert first_agent(snapshot).alive
+
+
+async def test_one_that_wants_a_person_to_log_in_says_what_to_run(house: QuietHouse) -> None:
+    house.define(
+        "closed",
+        {"on": {"session/new": [{"do": "error", "code": -32000, "text": "who are you?"}]}},
+        loginCommand=["sh", "-c", "echo welcome"],
+    )
+    session = await house.session("closed")
+    snapshot = await until(session, lambda s: first_agent(s).state is State.FAILED)
+    assert "run: sh -c 'echo welcome'" in (first_agent(snapshot).error or "")
+    assert snapshot.status is Status.ACTIVE
+    terminal = await session.log_in(first_agent(snapshot).id)
+    await until(session, lambda s: s.worker(terminal.id).state is State.EXITED)
+    _, said = house.sessions.workshop.tail(terminal.id, 1, 100)
+    assert said == b"welcome\r\n"
+
+
+async def test_an_agent_is_restarted_into_its_conversation_or_anew(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await house.agent(session)
+    await turn(session, "[[chunk first]]")
+    await session.restart(continue_conversation=True)
+    await until(session, lambda s: s.worker(worker.id).state is State.ACTIVE)
+    again = session.snapshot.worker(worker.id)
+    assert (again.run, again.pid != worker.pid) == (2, True)
+    await session.restart(continue_conversation=False)
+    await until(session, lambda s: _is_active(s, worker.id, 3))
+    methods = [fact.how for fact in await house.facts(session, "agent_session")]
+    assert methods == ["new", "resume", "new"]
+    assert await house.text(session) == "first"
+
+
+async def test_an_agent_that_cannot_go_back_is_told_what_was_said(house: QuietHouse) -> None:
+    house.define("forgetful", {"agent": {"initialize": {"agentCapabilities": {}}}})
+    session = await house.session()
+    worker = await house.agent(session, "forgetful")
+    await turn(session, "remember [[chunk blue]]")
+    await session.restart(continue_conversation=True)
+    await until(session, lambda s: s.worker(worker.id).state is State.ACTIVE)
+    await turn(session, "[[chunk again]]")
+    assert "remember" in prompts_in(house.journal)[-1]
+    assert "Assistant: blue" in prompts_in(house.journal)[-1]
+    assert (await house.facts(session, "user_prompt"))[-1].text == "[[chunk again]]"
+    await turn(session, "[[chunk third]]")
+    assert prompts_in(house.journal)[-1] == "[[chunk third]]"
+
+
+async def test_a_crashed_agent_is_started_again_by_itself_three_times(house: QuietHouse) -> None:
+    house.define("phoenix", {}, restart=True)
+    session = await house.session()
+    worker = await house.agent(session, "phoenix")
+    for run in (1, 2, 3):
+        await say(session, "[[crash]]")
+        await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
+    await say(session, "[[crash]]")
+    await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+    assert session.snapshot.worker(worker.id).run == 4
+    assert len([r for r in read_journal(house.journal) if r["dir"] == "note"]) == 4

@@ -1,0 +1,140 @@
+"""The house without its web: sessions over a real database, a real keeper and real agents."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bullpen import config
+from bullpen.agents.registry import Registry
+from bullpen.domain.commands import AddWorker
+from bullpen.domain.events import Event
+from bullpen.domain.ids import new_id
+from bullpen.domain.prompts import Prompt, Prompted
+from bullpen.domain.snapshot import Snapshot, Worker
+from bullpen.sessions.create import NewSession, create_session
+from bullpen.sessions.session import Session
+from bullpen.sessions.sessions import Sessions
+from bullpen.sessions.startup import take_up
+from bullpen.sessions.tasks import background
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+from bullpen.store.records import Records
+from bullpen.workers.children import Children
+from bullpen.workers.screens import Screens
+from bullpen.workers.workshop import Workshop
+
+SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
+DEADLINE = 30.0
+
+
+class QuietHouse:
+    """Opened, closed and opened again on the same directory, like a server that is restarted."""
+
+    def __init__(self, directory: Path, **env: str) -> None:
+        self.home = directory / "home"
+        self.workspace = directory / "workspace"
+        self.journal = directory / "journal"
+        self.sessions: Sessions
+        self.records: Records
+        self.registry = Registry(directory / "agents")
+        self._directory = directory
+        self._env = {
+            "HOME": str(self.workspace),
+            "BULLPEN_HOME": str(self.home),
+            "AGENT_WORKSPACE_ROOT": str(self.workspace),
+            **env,
+        }
+        for path in (self.home, self.workspace):
+            path.mkdir(exist_ok=True)
+
+    def define(self, agent_id: str = "scripted", script: dict[str, Any] | None = None, **more: Any) -> None:
+        """The scripted agent as a person would define it, with what it does."""
+        path = self._directory / f"{agent_id}.script.json"
+        path.write_text(json.dumps(script or {}))
+        command = [sys.executable, str(SCRIPTED), "--journal", str(self.journal), "--script", str(path)]
+        self.registry.add(
+            agent_id, {"name": agent_id.capitalize(), "kind": "acp", "command": command, **more}
+        )
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["QuietHouse"]:
+        settings = config.load({}, self._env)
+        async with (
+            Database.open(settings.database_url) as database,
+            Children.open(self.home) as children,
+            Screens.open(self.home / "screens") as screens,
+            background() as tasks,
+        ):
+            store, self.records = EventStore(database), Records(database)
+            workshop = Workshop(settings, store, children, screens, self.registry)
+            self.sessions = Sessions(store, workshop, tasks)
+            await take_up(self.sessions, self.records)
+            yield self
+
+    async def session(self, agent_id: str | None = None, **more: Any) -> Session:
+        order = NewSession(location_path=str(self.workspace), agent_id=agent_id, **more)
+        return await create_session(self.sessions, self.records, order)
+
+    async def agent(self, session: Session, agent_id: str = "scripted", **more: Any) -> Worker:
+        """An agent that is ready."""
+        order = AddWorker(
+            worker_id=new_id(), type="agent", agent_id=agent_id, workspace=str(self.workspace), **more
+        )
+        worker = await session.add_worker(order)
+        await until(session, lambda s: s.worker(worker.id).state == "active")
+        return session.snapshot.worker(worker.id)
+
+    async def events(self, session: Session, *types: str) -> list[Event]:
+        found = await self.sessions.store.events(session.id, limit=100_000, types=types or None)
+        return [event for event, _ in found]
+
+    async def facts(self, session: Session, *types: str) -> list[Any]:
+        return [event.fact for event in await self.events(session, *types)]
+
+    async def text(self, session: Session) -> str:
+        """All that the agents said."""
+        return "".join([fact.text for fact in await self.facts(session, "agent_message")])
+
+    async def stop_reasons(self, session: Session) -> list[str]:
+        return [fact.stop_reason for fact in await self.facts(session, "turn_end")]
+
+    async def messages(self, session: Session) -> list[dict[str, Any]]:
+        rows = await self.sessions.store.messages(session.id)
+        return [{"role": row["role"], **json.loads(row["content"])} for row in rows]
+
+
+async def until(session: Session, condition: Callable[[Snapshot], object]) -> Snapshot:
+    """Waits for the session to become so."""
+    try:
+        async with asyncio.timeout(DEADLINE):
+            while not condition(session.snapshot):
+                await session.log.news.wait()
+    except TimeoutError:
+        states = [(w.role, w.state, w.activity, w.error) for w in session.snapshot.workers.values()]
+        raise AssertionError(f"it did not come to that: {states}, {session.snapshot.queue}") from None
+    return session.snapshot
+
+
+def first_agent(snapshot: Snapshot) -> Worker:
+    assert snapshot.primary is not None
+    return snapshot.primary
+
+
+async def say(session: Session, text: str, prompt_id: str | None = None, **more: Any) -> Prompted:
+    return await session.prompt(Prompt(text=text, prompt_id=prompt_id or new_id(), **more))
+
+
+async def turn(session: Session, text: str, **more: Any) -> None:
+    """A whole turn."""
+    prompted = await say(session, text, **more)
+    await until(session, lambda s: s.last_seq > prompted.seq and is_calm(s))
+
+
+def is_calm(snapshot: Snapshot) -> bool:
+    """Whether no agent is in a turn, and none will begin one."""
+    waiting = snapshot.queue.waiting and not snapshot.queue.paused
+    return not waiting and all(each.turn is None for each in snapshot.conversations.values())
