@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from ..client import Client, Repository, Session, Worker
+from ..client import Client, Repository, Session, Token, Worker
 from ..domain.errors import Conflict, NotFound
 from .text import short
 
@@ -49,6 +49,21 @@ async def find_repository(client: Client, text: str) -> Repository:
         lambda each: f"{each.name} ({short(each.id)})",
         text,
         f"there is no repository called {text}; see: bullpen repo ls",
+    )
+
+
+async def find_token(client: Client, text: str) -> Token:
+    tokens = await client.tokens()
+    ways = (
+        [each for each in tokens if each.id == text],
+        [each for each in tokens if each.name == text],
+        [each for each in tokens if each.id.startswith(text)],
+    )
+    return _only(
+        ways,
+        lambda each: f"{each.name} ({short(each.id)})",
+        text,
+        f"there is no token or device called {text}; see: bullpen token list",
     )
 
 

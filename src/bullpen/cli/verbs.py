@@ -14,6 +14,7 @@ VERBS = {
     "rm": "Cancel a session, or remove its data too.",
     "worker": "Add, list, restart or end the workers of a session.",
     "repo": "Register, list or forget git repositories.",
+    "token": "Add, list, revoke or rotate the tokens that let others in.",
     "config": "Show every setting and where it comes from.",
     "db": "Look at or move the revision of the database.",
     "completion": "Print a completion script for your shell.",

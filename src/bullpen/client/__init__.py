@@ -4,7 +4,18 @@ from .client import Client
 from .discovery import Discovery, Server
 from .errors import ConnectionLost, ServerNotRunning
 from .frames import Activity, Back, Exit, Frame, History, Lost, Output, Refused, Size
-from .shapes import Event, EventPage, Health, LoginCode, Repository, Session, Worker
+from .shapes import (
+    Event,
+    EventPage,
+    Health,
+    LoginCode,
+    NewToken,
+    OwnersToken,
+    Repository,
+    Session,
+    Token,
+    Worker,
+)
 from .sync import SyncClient, SyncTerminal
 
 __all__ = [
@@ -21,7 +32,9 @@ __all__ = [
     "History",
     "LoginCode",
     "Lost",
+    "NewToken",
     "Output",
+    "OwnersToken",
     "Refused",
     "Repository",
     "Server",
@@ -30,5 +43,6 @@ __all__ = [
     "Size",
     "SyncClient",
     "SyncTerminal",
+    "Token",
     "Worker",
 ]

@@ -24,6 +24,7 @@ from .shapes import (
     Worker,
     Workers,
 )
+from .tokens import Tokens
 
 if TYPE_CHECKING:
     from .terminal import Terminal
@@ -32,7 +33,7 @@ _PAGE = 100
 _EVENTS = 1000
 
 
-class Client:
+class Client(Tokens):
     """Reaches the server the settings say, or the one at a given url."""
 
     def __init__(

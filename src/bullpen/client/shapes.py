@@ -116,3 +116,29 @@ class Workers(Shape, frozen=True, kw_only=True):
 
 class Repositories(Shape, frozen=True, kw_only=True):
     repositories: list[Repository]
+
+
+class Token(Shape, frozen=True, kw_only=True):
+    """A key to the house; `kind` tells a browser that logged in (device) from a token."""
+
+    id: str
+    name: str
+    scope: str
+    kind: str = "token"
+    created_at: datetime = _EPOCH
+    last_used_at: datetime | None = None
+    expires_at: datetime | None = None
+
+
+class NewToken(Token, frozen=True, kw_only=True):
+    """A token with its text, which nobody can see again."""
+
+    token: str
+
+
+class OwnersToken(Shape, frozen=True, kw_only=True):
+    token: str
+
+
+class TokenList(Shape, frozen=True, kw_only=True):
+    tokens: list[Token]

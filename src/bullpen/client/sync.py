@@ -92,6 +92,10 @@ class SyncClient:
     repositories = _waiting(Client.repositories)
     add_repository = _waiting(Client.add_repository)
     delete_repository = _waiting(Client.delete_repository)
+    tokens = _waiting(Client.tokens)
+    add_token = _waiting(Client.add_token)
+    revoke_token = _waiting(Client.revoke_token)
+    rotate_token = _waiting(Client.rotate_token)
 
     def follow(self, session_id: str, after: int = 0) -> Iterator[Event]:
         return self._thread.iterate(self._client.follow(session_id, after))

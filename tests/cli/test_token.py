@@ -1,0 +1,78 @@
+"""`bullpen token`: keys are made, shown once, listed and taken back."""
+
+import json
+
+import pytest
+
+from bullpen.cli.token import seconds_of
+from bullpen.client import Client
+from bullpen.domain.errors import Invalid, Unauthorized
+from support.commands import Bullpen
+from support.server import Server
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("15m", 900), ("12h", 43_200), ("30d", 2_592_000), ("2w", 1_209_600)]
+)
+def test_a_span_is_a_number_and_a_unit(text: str, seconds: int) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "d", "30", "0d", "-1d", "1.5d", "30 d", "30y", "²d", "9" * 5000 + "d"])
+def test_any_other_span_is_refused(text: str) -> None:
+    with pytest.raises(Invalid, match="--expires"):
+        seconds_of(text)
+
+
+async def test_a_new_token_opens_what_its_scope_allows(bullpen: Bullpen, server: Server) -> None:
+    shown = (await bullpen("token", "add", "wall", "--scope", "view", "--expires", "30d")).out.splitlines()
+    assert shown[0] == "made wall (view, expires in 30d); this is its token, shown only now:"
+    bullpen.env["BULLPEN_TOKEN"] = shown[1]
+    assert (await bullpen("ls")).out == "no sessions; start one with: bullpen new\n"
+    refused = await bullpen("new", str(server.workspace), "-d")
+    assert (refused.code, refused.err) == (1, "bullpen: this needs the scope operate\n")
+
+
+async def test_the_text_of_a_token_is_in_no_list(bullpen: Bullpen) -> None:
+    text = (await bullpen("token", "add", "ci", "-q")).out.strip()
+    made = json.loads((await bullpen("token", "add", "phone", "--expires", "12h", "--json")).out)
+    assert (made["scope"], made["kind"]) == ("operate", "token")
+    listed, table = await bullpen("token", "list", "--json"), await bullpen("token", "list")
+    assert [each["name"] for each in json.loads(listed.out)["tokens"]] == ["ci", "phone"]
+    assert "in 11h" in table.out
+    assert (await bullpen("token", "ls", "-q")).out.split()[1] == made["id"]
+    for secret in (text, made["token"]):
+        assert secret
+        assert secret not in listed.out + table.out
+
+
+async def test_a_revoked_token_is_dead(bullpen: Bullpen, server: Server) -> None:
+    text = (await bullpen("token", "add", "ci", "-q")).out.strip()
+    assert (await bullpen("token", "revoke", "ci")).out == "revoked ci\n"
+    async with Client(server.url, text) as client:
+        with pytest.raises(Unauthorized):
+            await client.sessions()
+    again = await bullpen("token", "revoke", "ci")
+    assert (again.code, again.err) == (
+        1,
+        "bullpen: there is no token or device called ci; see: bullpen token list\n",
+    )
+
+
+async def test_two_tokens_of_one_name_are_told_apart_by_id(bullpen: Bullpen) -> None:
+    ids = [json.loads((await bullpen("token", "add", "ci", "--json")).out)["id"] for _ in range(2)]
+    unclear = await bullpen("token", "revoke", "ci")
+    assert unclear.code == 1
+    assert all(each[:8] in unclear.err for each in ids)
+    assert (await bullpen("token", "revoke", *ids)).out == "revoked ci\nrevoked ci\n"
+    assert (await bullpen("token", "list")).out.startswith("no tokens but the owner's")
+
+
+async def test_after_a_rotation_the_command_line_here_goes_on(bullpen: Bullpen, server: Server) -> None:
+    rotated = (await bullpen("token", "rotate")).out.splitlines()
+    assert rotated[0] == "the owner has another token; this is it, shown only now:"
+    assert rotated[2].startswith("BULLPEN_TOKEN still says the old one here")
+    assert (await bullpen("ls")).code == 1
+    del bullpen.env["BULLPEN_TOKEN"]
+    assert (await bullpen("ls")).code == 0
+    assert (server.home / "token").read_text().strip() == rotated[1]
