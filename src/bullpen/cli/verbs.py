@@ -15,7 +15,9 @@ VERBS = {
     "worker": "Add, list, restart or end the workers of a session.",
     "repo": "Register, list or forget git repositories.",
     "token": "Add, list, revoke or rotate the tokens that let others in.",
+    "service": "Run the server as a systemd user service.",
     "config": "Show every setting and where it comes from.",
+    "doctor": "Check whether all is well here, and say what to do.",
     "db": "Look at or move the revision of the database.",
     "completion": "Print a completion script for your shell.",
 }

@@ -1,0 +1,63 @@
+"""What Bullpen needs of the machine: Python, git, room on the disk, agents."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...config import config_file
+from ..text import home_relative
+from .finding import Finding, fail, ok, warn
+
+_MIB = 1 << 20
+_LITTLE, _TOO_LITTLE = 1024 * _MIB, 64 * _MIB
+_PATIENCE = 10.0  # seconds
+
+
+def check_python() -> Finding:
+    return ok("python", f"{platform.python_version()} ({home_relative(sys.executable)})")
+
+
+def check_git(env: Mapping[str, str]) -> Finding:
+    program = shutil.which("git", path=env.get("PATH", os.defpath))
+    advice = "install git (on Debian: apt install git)"
+    if program is None:
+        return fail("git", "not on the path", advice)
+    try:
+        done = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, check=True, timeout=_PATIENCE
+        )
+    except (OSError, subprocess.SubprocessError):
+        return fail("git", f"{program} does not say its version", advice)
+    return ok("git", done.stdout.strip().removeprefix("git version "))
+
+
+def check_disk(home: Path) -> Finding:
+    place = next(path for path in (home, *home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    found = f"{_size(free)} free where {home_relative(str(home))} is"
+    advice = "make room; recordings are what takes it: bullpen rm --purge <session>"
+    if free < _TOO_LITTLE:
+        return fail("disk", found, advice)
+    return warn("disk", found, advice) if free < _LITTLE else ok("disk", found)
+
+
+def check_agents(env: Mapping[str, str]) -> list[Finding]:
+    from ...agents.definitions import load  # noqa: PLC0415  (only a doctor looks for agents from here)
+    from ...agents.discovery import DEMO, find_program  # noqa: PLC0415
+
+    loaded = load(config_file(env).parent / "agents")
+    others = [each for each in loaded.definitions.values() if each.id != DEMO]
+    there = sorted(each.id for each in others if find_program(each, env))
+    problems = [warn("agents", problem, "correct or remove that file") for problem in loaded.problems]
+    if there:
+        return [ok("agents", ", ".join([*there, DEMO])), *problems]
+    hint = next((f", for example with: {each.install}" for each in others if each.install), "")
+    return [warn("agents", "only the demo, which needs no model", f"install one{hint}"), *problems]
+
+
+def _size(amount: int) -> str:
+    return f"{amount / (1024 * _MIB):.1f} GiB" if amount >= 1024 * _MIB else f"{amount // _MIB} MiB"

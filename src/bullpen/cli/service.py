@@ -1,0 +1,116 @@
+"""`bullpen service`: the server as a systemd user service."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..config import load
+from ..domain.errors import BullpenError, Conflict, RemoteFault
+from .output import print_json
+from .text import home_relative
+from .unit import NAME, unit_file, unit_text
+from .verb import AsJson, new_app
+
+app = new_app("Run the server as a systemd user service.")
+
+_START = f"systemctl --user daemon-reload && systemctl --user enable --now {NAME}"
+_PATIENCE = 30.0  # seconds; stopping the server takes at most a few
+_NOT_ACTIVE = 3  # as systemctl says it
+
+
+class NoSystemd(BullpenError):
+    """There is nobody who would run a unit."""
+
+    code = "no_systemd"
+
+
+@app.command()
+def install(
+    only_print: Annotated[bool, typer.Option("--print", help="Print the unit, write nothing.")] = False,
+) -> None:
+    """Write a unit that runs the server whenever you are logged in.
+
+    Settings that come from the environment now are written into it, but for the token.
+
+    \b
+    Examples:
+      bullpen service install
+      bullpen service install --print > bullpen.service
+    """
+    settings = load()
+    text = unit_text(settings, os.environ)
+    if only_print:
+        print(text, end="")
+        return
+    _require_systemd()
+    path = unit_file(os.environ)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    print(f"wrote {home_relative(str(path))}:\n\n{text}")
+    if settings.sources["token"] == "environment":
+        print("BULLPEN_TOKEN is not in it; the service uses the token in its data directory.")
+    print(f"Start it now and at every login with:  {_START}")
+    print("Keep it when you log out with:         loginctl enable-linger")
+
+
+@app.command()
+def uninstall() -> None:
+    """Stop the service and remove its unit. Terminals and agents go on."""
+    path = unit_file(os.environ)
+    _require_unit(path)
+    _require_systemd()
+    _order("disable", "--now", NAME)
+    path.unlink()
+    _order("daemon-reload")
+    print(f"stopped the service and removed {home_relative(str(path))}")
+
+
+@app.command()
+def status(json: AsJson = False) -> int:
+    """Show whether the service is installed and runs. Exits with 3 when it does not run."""
+    path = unit_file(os.environ)
+    _require_unit(path)
+    _require_systemd()
+    enabled, active = _ask("is-enabled"), _ask("is-active")
+    if json:
+        print_json({"unit": str(path), "enabled": enabled, "active": active})
+    else:
+        print(f"{home_relative(str(path))} is {enabled} and {active}")
+        if active != "active":
+            print(f"start it with: {_START}\nor see why it does not run: journalctl --user -u {NAME} -e")
+    return 0 if active == "active" else _NOT_ACTIVE
+
+
+def _require_unit(path: Path) -> None:
+    if not path.exists():
+        raise Conflict("the service is not installed; install it with: bullpen service install")
+
+
+def _require_systemd() -> None:
+    """Whether the user's own manager answers; that systemd is installed says nothing."""
+    if shutil.which("systemctl") is None or _systemctl("show", "--property=Version").returncode != 0:
+        raise NoSystemd(
+            "systemd does not run services for this user here; keep `bullpen serve` alive in another way "
+            "(tmux, a supervisor), or take the unit elsewhere: bullpen service install --print"
+        )
+
+
+def _order(*arguments: str) -> None:
+    done = _systemctl(*arguments)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines() or ["it does not say why"]
+        raise RemoteFault(f"systemctl --user {' '.join(arguments)} failed: {said[-1]}")
+
+
+def _ask(question: str) -> str:
+    return _systemctl(question, NAME).stdout.strip() or "unknown"
+
+
+def _systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["systemctl", "--user", *arguments], capture_output=True, text=True, check=False, timeout=_PATIENCE
+    )

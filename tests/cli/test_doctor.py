@@ -1,0 +1,174 @@
+"""`bullpen doctor` finds what is wrong and says what to do about it."""
+
+import json
+import os
+import socket
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from support.commands import Bullpen
+from support.server import Server
+
+
+class Checkup(NamedTuple):
+    code: int
+    checks: dict[str, dict[str, str]]
+
+    def verdicts(self, verdict: str) -> list[str]:
+        return [name for name, check in self.checks.items() if check["verdict"] == verdict]
+
+
+async def examine(bullpen: Bullpen) -> Checkup:
+    done = await bullpen("doctor", "--json")
+    report = json.loads(done.out)
+    assert done.err == ""
+    assert report["ok"] == (done.code == 0)
+    return Checkup(done.code, {check["name"]: check for check in report["checks"]})
+
+
+@pytest.fixture
+def house(lonely_bullpen: Bullpen) -> Path:
+    """A private data directory that no server runs on, at a port nobody has."""
+    home = Path(lonely_bullpen.env["BULLPEN_HOME"])
+    home.mkdir(mode=0o700)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        lonely_bullpen.env["BULLPEN_PORT"] = str(probe.getsockname()[1])
+    return home
+
+
+async def test_a_running_house_is_well(bullpen: Bullpen, server: Server) -> None:
+    found = await examine(bullpen)
+    assert (found.code, found.verdicts("fail")) == (0, [])
+    assert {"python", "git", "data", "disk", "database", "token", "server", "keeper"} <= set(
+        found.verdicts("ok")
+    )
+    assert "port" not in found.checks
+    shown = (await bullpen("doctor")).out
+    assert "ok    server    " in shown
+    del bullpen.env["BULLPEN_TOKEN"]
+    assert (await examine(bullpen)).checks["token"]["found"].endswith("mode 600")
+
+
+async def test_before_the_first_start_nothing_is_wrong_and_nothing_is_made(lonely_bullpen: Bullpen) -> None:
+    lonely_bullpen.env["BULLPEN_PORT"] = "0"
+    found = await examine(lonely_bullpen)
+    assert (found.code, found.verdicts("fail")) == (0, [])
+    assert found.checks["server"]["verdict"] == "warn"
+    assert found.checks["server"]["advice"] == "start it with: bullpen serve"
+    assert not Path(lonely_bullpen.env["BULLPEN_HOME"]).exists()
+
+
+async def test_what_others_may_read_is_named(lonely_bullpen: Bullpen, house: Path) -> None:
+    (house / "token").touch(mode=0o644)
+    found = await examine(lonely_bullpen)
+    assert (found.code, found.verdicts("fail")) == (1, ["data", "token"])
+    assert "mode 644" in found.checks["token"]["found"]
+    assert "bullpen token rotate" in found.checks["token"]["advice"]
+    shown = await lonely_bullpen("doctor")
+    assert shown.code == 1
+    assert "fail  token     others may read ~/nobody/token (mode 644)" in shown.out
+    assert "→ close it: chmod -R go= ~/nobody" in shown.out
+
+
+async def test_a_damaged_database_is_found(lonely_bullpen: Bullpen, house: Path) -> None:
+    assert (await lonely_bullpen("db", "upgrade")).code == 0
+    database = house / "bullpen.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        root, size = (
+            connection.execute(question).fetchone()[0]
+            for question in (
+                "SELECT rootpage FROM sqlite_master WHERE name = 'events' AND type = 'table'",
+                "PRAGMA page_size",
+            )
+        )
+    connection.close()
+    assert (await examine(lonely_bullpen)).checks["database"]["verdict"] == "ok"
+    with database.open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\xff" * size)
+    damaged = await examine(lonely_bullpen)
+    assert (damaged.code, damaged.verdicts("fail")) == (1, ["database"])
+    assert "backup" in damaged.checks["database"]["advice"]
+
+
+async def test_a_file_that_is_no_database_is_found(lonely_bullpen: Bullpen, house: Path) -> None:
+    database = house / "bullpen.db"
+    database.touch(mode=0o600)
+    database.write_bytes(b"nonsense" * 1000)
+    assert (await examine(lonely_bullpen)).verdicts("fail") == ["database"]
+
+
+async def test_a_newer_database_is_told(lonely_bullpen: Bullpen, house: Path) -> None:
+    assert (await lonely_bullpen("db", "upgrade")).code == 0
+    with sqlite3.connect(house / "bullpen.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    found = await examine(lonely_bullpen)
+    assert found.verdicts("fail") == ["database"]
+    assert found.checks["database"]["advice"] == "upgrade Bullpen"
+
+
+async def test_a_port_somebody_else_has_is_told(lonely_bullpen: Bullpen, house: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        lonely_bullpen.env["BULLPEN_PORT"] = str(other.getsockname()[1])
+        found = await examine(lonely_bullpen)
+    assert found.verdicts("fail") == ["port"]
+    assert "BULLPEN_PORT" in found.checks["port"]["advice"]
+    assert (await examine(lonely_bullpen)).checks["port"]["verdict"] == "ok"
+
+
+async def test_a_bad_setting_is_told(lonely_bullpen: Bullpen) -> None:
+    lonely_bullpen.env["BULLPEN_PORT"] = "many"
+    found = await examine(lonely_bullpen)
+    assert (found.code, found.verdicts("fail")) == (1, ["settings"])
+    assert found.checks["settings"]["found"].startswith("BULLPEN_PORT must be a whole number")
+
+
+async def test_without_git_it_says_so(lonely_bullpen: Bullpen, house: Path, tmp_path: Path) -> None:
+    lonely_bullpen.env["PATH"] = str(tmp_path)
+    found = await examine(lonely_bullpen)
+    assert found.verdicts("fail") == ["git"]
+
+
+async def test_a_token_the_server_does_not_know_is_told(bullpen: Bullpen) -> None:
+    bullpen.env["BULLPEN_TOKEN"] = "wrong"
+    found = await examine(bullpen)
+    assert found.verdicts("fail") == ["server"]
+    assert "BULLPEN_TOKEN" in found.checks["server"]["advice"]
+
+
+async def test_a_server_without_a_keeper_is_told(bullpen: Bullpen, server: Server) -> None:
+    assert (await examine(bullpen)).checks["keeper"]["verdict"] == "ok"
+    (keeper,) = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if str(server.home) in (process.info["cmdline"] or ()) and process.pid != os.getpid()
+    ]
+    keeper.kill()
+    psutil.wait_procs([keeper], timeout=10)
+    found = await examine(bullpen)
+    assert found.verdicts("fail") == ["keeper"]
+    assert "restart the server" in found.checks["keeper"]["advice"]
+
+
+async def test_of_a_server_elsewhere_only_the_way_there_is_checked(bullpen: Bullpen, server: Server) -> None:
+    bullpen.env |= {"BULLPEN_URL": server.url, "BULLPEN_HOME": "/nowhere"}
+    found = await examine(bullpen)
+    assert (found.code, list(found.checks)) == (0, ["python", "git", "server"])
+    bullpen.env["BULLPEN_URL"] = "http://127.0.0.1:1"
+    assert (await examine(bullpen)).verdicts("fail") == ["server"]
+
+
+async def test_a_broken_agent_definition_breaks_only_itself(lonely_bullpen: Bullpen, house: Path) -> None:
+    agents = house.parent / ".config" / "bullpen" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "mine.toml").write_text("nmae = 'x'\n")
+    done = await lonely_bullpen("doctor")
+    assert done.code == 0
+    assert "mine.toml" in done.out
