@@ -16,13 +16,13 @@ async def test_an_order_whose_answer_is_cut_off_is_carried_out_once(
 ) -> None:
     await cut_client.health()
     chance = random.Random(3)
-    wire.scissors = lambda direction, _size: chance.random() < (0.4 if direction == "down" else 0.2)
-    for number in range(20):
+    wire.scissors = lambda direction, _nth: chance.random() < (0.3 if direction == "down" else 0.1)
+    for number in range(12):
         await cut_client.create_session(location_path=str(workspace), title=f"order {number}")
-    wire.scissors = lambda _direction, _size: False
-    assert wire.cuts > 5
+    wire.scissors = lambda _direction, _nth: False
+    assert wire.cuts > 2
     assert sorted(session.title for session in await client.sessions()) == sorted(
-        f"order {number}" for number in range(20)
+        f"order {number}" for number in range(12)
     )
 
 
@@ -31,7 +31,7 @@ async def test_a_purge_whose_answer_is_cut_off_is_no_error(
 ) -> None:
     session = await cut_client.create_session(location_path=str(workspace))
     cut_once = iter([True])
-    wire.scissors = lambda direction, _size: direction == "down" and next(cut_once, False)
+    wire.scissors = lambda direction, _nth: direction == "down" and next(cut_once, False)
     await cut_client.delete_session(session.id, purge=True)
     assert wire.cuts == 1
     assert await client.sessions() == []
@@ -49,7 +49,7 @@ async def test_requests_wait_for_a_server_that_is_being_restarted(client: Client
 async def test_patience_ends(wire: Wire, server: Server) -> None:
     async with Client(wire.url, server.token, patience=0.3) as client:
         await client.health()
-        wire.scissors = lambda _direction, _size: True
+        wire.scissors = lambda _direction, _nth: True
         with pytest.raises(ConnectionLost):
             await client.sessions()
         await server.kill()

@@ -15,6 +15,7 @@ from support.server import Server
 from support.wire import Wire
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
+SECONDS = 1800 if FULL else 200
 
 JOURNAL = """
 import os, sys, tty
@@ -84,16 +85,17 @@ async def test_a_worker_that_is_not_there_is_an_error(client: Client, server: Se
             await read_to_the_end(terminal)
 
 
+@pytest.mark.timeout(SECONDS + 60)
 async def test_output_is_whole_over_cuts(
     cut_client: Client, client: Client, wire: Wire, server: Server
 ) -> None:
     where = await new_terminal(server)
     cuts = 300 if FULL else 30
     chance = random.Random(5)
-    async with asyncio.timeout(250), cut_client.terminal(*where, after=0) as terminal:
+    async with asyncio.timeout(SECONDS), cut_client.terminal(*where, after=0) as terminal:
         await terminal.write(b"seq 1 200000; exit\n")
-        wire.scissors = lambda direction, _size: (
-            direction == "down" and wire.cuts < cuts and chance.random() < 0.2
+        wire.scissors = lambda direction, nth: (
+            direction == "down" and nth > 0 and wire.cuts < cuts and chance.random() < 0.2
         )
         frames = await read_to_the_end(terminal)
     stream = b"".join(frame.data for frame in frames if isinstance(frame, Output))
@@ -104,6 +106,7 @@ async def test_output_is_whole_over_cuts(
     assert b"\r\n".join(b"%d" % number for number in range(1, 200001)) in stream
 
 
+@pytest.mark.timeout(SECONDS + 60)
 async def test_each_batch_is_read_once_over_cuts(
     cut_client: Client, wire: Wire, server: Server, tmp_path: Path
 ) -> None:
@@ -112,10 +115,10 @@ async def test_each_batch_is_read_once_over_cuts(
     (tmp_path / "journal.py").write_text(JOURNAL)
     chance = random.Random(9)
     batches = [b"<%d>" % number for number in range(2000 if FULL else 300)]
-    async with asyncio.timeout(200), cut_client.terminal(*where) as terminal:
+    async with asyncio.timeout(SECONDS), cut_client.terminal(*where) as terminal:
         await terminal.write(f"{sys.executable} {tmp_path}/journal.py {journal}\n".encode())
         await read_until(terminal, b"ready")
-        wire.scissors = lambda _direction, _size: chance.random() < 0.1
+        wire.scissors = lambda _direction, nth: chance.random() < (0.1 if nth else 0.01)
         for batch in batches:
             await terminal.write(batch)
             if chance.random() < 0.3:
@@ -125,6 +128,7 @@ async def test_each_batch_is_read_once_over_cuts(
     await server_has_written(journal, b"".join(batches))
 
 
+@pytest.mark.timeout(SECONDS + 60)
 async def test_each_batch_is_read_once_over_kills_of_the_server(
     client: Client, server: Server, tmp_path: Path
 ) -> None:
@@ -141,7 +145,7 @@ async def test_each_batch_is_read_once_over_kills_of_the_server(
             await asyncio.sleep(0.002)
         await terminal.flush()
 
-    async with asyncio.timeout(200), client.terminal(*where) as terminal:
+    async with asyncio.timeout(SECONDS), client.terminal(*where) as terminal:
         await terminal.write(f"{sys.executable} {tmp_path}/journal.py {journal}\n".encode())
         await read_until(terminal, b"ready")
         async with asyncio.TaskGroup() as tasks:

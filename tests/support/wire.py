@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 Direction = str  # "up" to the server, "down" to the client
-Scissors = Callable[[Direction, int], bool]  # whether to cut instead of passing these many bytes on
+Scissors = Callable[[Direction, int], bool]  # whether to cut instead of passing the nth piece on
 
 
 class Wire:
@@ -14,15 +14,10 @@ class Wire:
     def __init__(self, port: int) -> None:
         self.cuts = 0
         self.url = ""
-        self.scissors: Scissors = lambda _direction, _size: False
+        self.scissors: Scissors = lambda _direction, _nth: False
         self._port = port
         self._names = (b"", b"")  # ours, and the one the server answers to
         self._open: set[asyncio.StreamWriter] = set()
-
-    def cut(self) -> None:
-        """Ends every connection there is, without a goodbye."""
-        for writer in self._open:
-            writer.transport.abort()
 
     @asynccontextmanager
     async def laid(self) -> AsyncIterator["Wire"]:
@@ -32,38 +27,41 @@ class Wire:
         self._names = (b"Host: 127.0.0.1:%d" % port, b"Host: 127.0.0.1:%d" % self._port)
         async with server:
             yield self
-            self.cut()
+            for writer in self._open:
+                writer.transport.abort()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
+        try:
             there, back = await asyncio.open_connection("127.0.0.1", self._port)
-            self._open |= {writer, back}
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._pass("up", reader, back, writer))
-                    tasks.create_task(self._pass("down", there, writer, back))
-            finally:
-                self._open -= {writer, back}
-                writer.transport.abort()
-                back.transport.abort()
+        except OSError:
+            writer.transport.abort()
+            return
+        both = {writer, back}
+        self._open |= both
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._pass("up", reader, back, both))
+            tasks.create_task(self._pass("down", there, writer, both))
+        self._open -= both
 
     async def _pass(
         self,
         direction: Direction,
         source: asyncio.StreamReader,
         target: asyncio.StreamWriter,
-        other: asyncio.StreamWriter,
+        both: set[asyncio.StreamWriter],
     ) -> None:
+        nth = 0
         with suppress(OSError):
             while data := await source.read(16384):
                 if direction == "up":
                     data = data.replace(*self._names)
-                if self.scissors(direction, len(data)):
+                if self.scissors(direction, nth):
                     self.cuts += 1
                     target.write(data[: len(data) // 2])  # in the middle of a frame
                     await target.drain()
                     break
                 target.write(data)
                 await target.drain()
-        target.transport.abort()
-        other.transport.abort()
+                nth += 1
+        for writer in both:
+            writer.transport.abort()

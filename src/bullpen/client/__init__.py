@@ -5,12 +5,18 @@ from .discovery import Discovery, Server
 from .errors import ConnectionLost, ServerNotRunning
 from .frames import Activity, Back, Exit, Frame, History, Lost, Output, Refused, Size
 from .shapes import (
+    Agent,
     Event,
     EventPage,
     Health,
     LoginCode,
     NewToken,
     OwnersToken,
+    Permission,
+    Prompted,
+    Question,
+    Queue,
+    QueueItem,
     Repository,
     Session,
     Token,
@@ -20,6 +26,7 @@ from .sync import SyncClient, SyncTerminal
 
 __all__ = [
     "Activity",
+    "Agent",
     "Back",
     "Client",
     "ConnectionLost",
@@ -35,6 +42,11 @@ __all__ = [
     "NewToken",
     "Output",
     "OwnersToken",
+    "Permission",
+    "Prompted",
+    "Question",
+    "Queue",
+    "QueueItem",
     "Refused",
     "Repository",
     "Server",

@@ -24,6 +24,7 @@ from .shapes import (
     Worker,
     Workers,
 )
+from .talking import Talking
 from .tokens import Tokens
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _PAGE = 100
 _EVENTS = 1000
 
 
-class Client(Tokens):
+class Client(Talking, Tokens):
     """Reaches the server the settings say, or the one at a given url."""
 
     def __init__(

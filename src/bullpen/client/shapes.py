@@ -142,3 +142,79 @@ class OwnersToken(Shape, frozen=True, kw_only=True):
 
 class TokenList(Shape, frozen=True, kw_only=True):
     tokens: list[Token]
+
+
+class Agent(Shape, frozen=True, kw_only=True):
+    """An agent that is defined; `missing` names the program it lacks."""
+
+    id: str
+    name: str
+    kind: str = "acp"
+    description: str = ""
+    command: list[str] = []
+    installed: bool = False
+    missing: str | None = None
+    install_hint: str = ""
+    default: bool = False
+
+
+class Agents(Shape, frozen=True, kw_only=True):
+    agents: list[Agent]
+
+
+class Prompted(Shape, frozen=True, kw_only=True):
+    """What became of a prompt; `seq` is that of the event that tells of it."""
+
+    prompt_id: str
+    seq: int
+    queued: bool
+
+
+class Permission(Shape, frozen=True, kw_only=True):
+    """What an agent asks leave for; `tool_call` and `options` are in its own words."""
+
+    id: str
+    worker_id: str
+    role: str
+    tool_call: dict[str, Any] = {}
+    options: list[Any] = []
+    created_at: datetime = _EPOCH
+
+
+class Permissions(Shape, frozen=True, kw_only=True):
+    permissions: list[Permission]
+
+
+class Question(Shape, frozen=True, kw_only=True):
+    """A form an agent wants filled in."""
+
+    id: str
+    worker_id: str
+    role: str
+    message: str
+    form: Any = None
+    url: str | None = None
+    created_at: datetime = _EPOCH
+
+
+class Questions(Shape, frozen=True, kw_only=True):
+    questions: list[Question]
+
+
+class QueueItem(Struct, frozen=True, kw_only=True):
+    """A message that waits for the agent."""
+
+    id: str
+    message: str
+    queued_at: datetime = _EPOCH
+    image_ids: list[str] = []
+    client_id: str | None = None
+    title: str | None = None
+    scheduled_time: datetime | None = None
+    state: str = "queued"
+
+
+class Queue(Struct, frozen=True, kw_only=True):
+    messages: list[QueueItem]
+    count: int
+    paused: bool = False

@@ -8,7 +8,7 @@ program once. One task reads the socket and one writes it; everybody else leaves
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -26,6 +26,7 @@ from .outgoing import Outgoing
 from .tasks import beside
 
 _MOST_UNSENT = 1024 * 1024
+_LAST_WORDS = 1.0  # seconds
 
 
 class Terminal:
@@ -121,7 +122,19 @@ class Terminal:
                 self._link.progress()
                 await self._incoming.put(fresh)
             if isinstance(frame, Exit):
+                await self._hear_out(socket)
                 return
+
+    async def _hear_out(self, socket: ClientConnection) -> None:
+        """An acknowledgement may come right behind the exit."""
+        with suppress(TimeoutError, ConnectionClosed):
+            async with asyncio.timeout(_LAST_WORDS):
+                while self._outgoing:
+                    match frames.read(await socket.recv()):
+                        case Taken(n):
+                            self._outgoing.taken(n)
+                        case Refused():
+                            return
 
     def _check_run(self, history: History) -> None:
         """Offsets and numbers are those of one run; another one is another terminal."""
@@ -135,8 +148,7 @@ class Terminal:
         while True:
             self._work.clear()
             if self._redraw:
-                self._redraw = False
-                self._incoming.position = None
+                self._link.progress()  # no loss: the next connection need not wait
                 await socket.close()
             if self._size is not None and self._size != size:
                 size = self._size
@@ -150,6 +162,9 @@ class Terminal:
 
     def _address(self) -> str:
         query = {"client": self.writer}
+        if self._redraw:
+            self._redraw = False
+            self._incoming.position = None
         if self.position is not None:
             query["after"] = str(self.position)
         if self._run is not None:

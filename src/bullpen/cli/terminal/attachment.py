@@ -81,8 +81,7 @@ class Attachment:
             case Back():
                 self._lost.clear()
                 self._back.set()
-                if not await self._screen.hide_notice():
-                    self._terminal.redraw()
+                await self._screen.hide_notice()
             case Refused(error=Forbidden.code):
                 self._read_only = True  # the token allows looking only
 
@@ -93,5 +92,6 @@ class Attachment:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_QUIET):
                     await self._back.wait()
-            await self._screen.show_notice(_AWAY, unless=self._back.is_set)
+            if await self._screen.show_notice(_AWAY, unless=self._back.is_set):
+                self._terminal.redraw()
             await self._back.wait()

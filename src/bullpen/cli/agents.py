@@ -1,0 +1,79 @@
+"""`bullpen agents`: which agents there are, and whether one works here."""
+
+import asyncio
+import os
+from contextlib import aclosing
+from typing import Annotated
+
+import typer
+
+from ..client import Agent, Client, Session, Worker
+from ..domain.errors import BullpenError, NotFound
+from .output import print_json
+from .table import Cell, Column, print_table
+from .text import life
+from .verb import AsJson, new_app, with_client
+
+app = new_app("List agents, or see whether one works here.")
+
+_COLUMNS = (Column("ID"), Column("NAME"), Column("STATE"), Column("TO INSTALL", least=12))
+
+
+class DidNotStart(BullpenError):
+    code = "agent_failed"
+
+
+@app.command()
+def ls(json: AsJson = False) -> None:
+    """List the agents that are defined, installed or not."""
+    agents = with_client(lambda client: client.agents())
+    if json:
+        print_json({"agents": agents})
+        return
+    print_table(_COLUMNS, [_row(agent) for agent in agents])
+
+
+@app.command()
+def test(
+    agent: Annotated[str, typer.Argument(help="Its id.")],
+    timeout: Annotated[float, typer.Option(help="Give up after so many seconds.")] = 60,
+) -> None:
+    """Start an agent in a session of its own, wait until it is ready, and end it."""
+    worker = with_client(lambda client: _test(client, agent, timeout))
+    print(f"{agent} works: it was ready as process {worker.pid}")
+
+
+async def _test(client: Client, agent_id: str, timeout: float) -> Worker:
+    agent = next((each for each in await client.agents() if each.id == agent_id), None)
+    if agent is None:
+        raise NotFound(f"there is no agent {agent_id}; see: bullpen agents ls")
+    if not agent.installed:
+        raise DidNotStart(f"{agent.name} is not installed; to install it, run: {agent.install_hint}")
+    session = await client.create_session(
+        location_path=os.getcwd(), title=f"test of {agent_id}", agent_id=agent_id
+    )
+    try:
+        async with asyncio.timeout(timeout):
+            worker = await _settled(client, session)
+    except TimeoutError:
+        raise DidNotStart(f"{agent.name} was not ready after {timeout:g} seconds") from None
+    finally:
+        await client.delete_session(session.id, purge=True)
+    if worker.state != "active":
+        raise DidNotStart(f"{agent.name} {life(worker)}")
+    return worker
+
+
+async def _settled(client: Client, session: Session) -> Worker:
+    async with aclosing(client.follow(session.id, session.last_seq)) as events:
+        while True:
+            (worker,) = (await client.session(session.id)).workers
+            if worker.state != "spawning":
+                return worker
+            await anext(events)
+
+
+def _row(agent: Agent) -> list[Cell | str]:
+    if not agent.installed:
+        return [agent.id, agent.name, Cell("not installed", "grey"), agent.install_hint]
+    return [agent.id, agent.name, Cell("default" if agent.default else "installed", "green"), ""]

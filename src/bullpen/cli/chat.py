@@ -1,0 +1,150 @@
+"""`bullpen chat`: a conversation with an agent in this terminal."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any
+
+from ..client import Client, Event
+from ..domain.errors import BullpenError, Conflict
+from .approve import describe
+from .find import Found, find
+from .report import plain, what_is_asked
+from .text import paint, printable
+from .turn import Turn, fold
+from .verb import Target, new_app, with_client
+
+app = new_app()
+
+
+@app.command()
+def chat(target: Target) -> None:
+    """Talk to an agent: what it says appears here, what it asks is asked here.
+
+    An empty line or Ctrl-D leaves; the agent goes on. Ctrl-C cancels its turn.
+
+    \b
+    Examples:
+      bullpen chat my-session
+      bullpen chat my-session/reviewer
+    """
+    with_client(lambda client: _chat(client, target))
+
+
+async def _chat(client: Client, target: str) -> None:
+    found = await find(client, target)
+    if not found.session.active:
+        raise Conflict(f"{found.name} has ended; it takes no more prompts")
+    lines = Lines()
+    print(paint(f"talking to {found.name}; an empty line leaves", "grey"))
+    while text := await lines.ask("> "):
+        await Talk(client, found, lines).say(text)
+
+
+class Lines:
+    """What a person types, line by line. A thread reads, so that a signal is heard meanwhile."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=self._read, args=(loop,), daemon=True).start()
+
+    async def ask(self, prompt: str) -> str:
+        """The next line; empty at the end of the input."""
+        print(prompt, end="", flush=True)
+        return (await self._lines.get()).strip()
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        rest = b""
+        while data := os.read(sys.stdin.fileno(), 65536):
+            *whole, rest = (rest + data).split(b"\n")
+            for line in whole:
+                loop.call_soon_threadsafe(self._lines.put_nowait, line.decode(errors="replace"))
+        for last in (rest.decode(errors="replace"), ""):
+            loop.call_soon_threadsafe(self._lines.put_nowait, last)
+
+
+class Talk:
+    """One prompt and everything until its turn is over."""
+
+    def __init__(self, client: Client, found: Found, lines: Lines) -> None:
+        self._client = client
+        self._session_id = found.session.id
+        self._worker_id = found.worker.id if found.worker else None
+        self._lines = lines
+        self._cancelling: asyncio.Task[None] | None = None
+
+    async def say(self, text: str) -> None:
+        prompted = await self._client.prompt(self._session_id, text, worker_id=self._worker_id)
+        turn = Turn(prompt_id=prompted.prompt_id)
+        with self._cancel_on_interrupt():
+            async with aclosing(self._client.follow(self._session_id, prompted.seq - 1)) as events:
+                async for event in events:
+                    turn = await self._take(turn, event)
+                    if turn.is_over:
+                        break
+        print()
+        if turn.error:
+            print(paint(printable(turn.error), "red"))
+        elif turn.stop_reason != "end_turn":
+            print(paint(f"the turn ended: {turn.stop_reason}", "amber"))
+
+    async def _take(self, turn: Turn, event: Event) -> Turn:
+        after = fold(turn, event)
+        if after.worker_id is not None and event.worker_id == after.worker_id:
+            _show(event)
+        if after.asks is not None and after.asks is not turn.asks:
+            await self._answer(after.asks)
+        return after
+
+    async def _answer(self, asked: dict[str, Any]) -> None:
+        """Asks the person here; somebody elsewhere may be faster."""
+        open_ones = {each.id: each for each in await self._client.permissions(self._session_id)}
+        permission = open_ones.get(str(asked.get("id")))
+        if permission is None:
+            print(paint(f"\nit asks: {what_is_asked(asked)}; answer it in the browser", "amber"))
+            return
+        print(paint(f"\n{describe(permission)}", "amber"))
+        options = [each for each in permission.options if isinstance(each, dict)]
+        for number, option in enumerate(options, 1):
+            print(f"  {number}. {printable(str(option.get('name')))}")
+        choice = await self._lines.ask("? ")
+        while not (choice.isdecimal() and 1 <= int(choice) <= len(options)):
+            choice = await self._lines.ask(f"a number from 1 to {len(options)}? ")
+        try:
+            option_id = str(options[int(choice) - 1].get("optionId"))
+            await self._client.answer_permission(self._session_id, permission.id, option_id)
+        except BullpenError as error:
+            print(paint(str(error), "red"))
+
+    @contextmanager
+    def _cancel_on_interrupt(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._cancel)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    def _cancel(self) -> None:
+        order = self._client.cancel_turn(self._session_id, self._worker_id)
+        self._cancelling = asyncio.get_running_loop().create_task(order)
+
+
+def _show(event: Event) -> None:
+    data = event.data if isinstance(event.data, dict) else {}
+    match event.type:
+        case "agent_message":
+            print(plain(str(data.get("text", ""))), end="", flush=True)
+        case "agent_thought":
+            print(paint(plain(str(data.get("text", ""))), "grey"), end="", flush=True)
+        case "tool_call":
+            print(paint(f"\n· {printable(str(data.get('title') or data.get('kind') or 'a tool'))}", "blue"))
+        case "plan":
+            for step in data.get("entries") or []:
+                if isinstance(step, dict):
+                    print(paint(f"  {step.get('status')}: {printable(str(step.get('content')))}", "grey"))

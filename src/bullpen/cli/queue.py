@@ -1,0 +1,104 @@
+"""`bullpen queue`: messages that wait for an agent."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Queue
+from ..domain.errors import NotFound
+from .find import find_session
+from .output import print_json
+from .table import Cell, Column, print_table
+from .text import age, printable, short
+from .verb import AsJson, SessionName, new_app, with_client
+
+app = new_app("See and change the messages that wait for an agent.")
+
+MessageName = Annotated[str, typer.Argument(metavar="MESSAGE", help="Its id or the beginning of it.")]
+
+_COLUMNS = (Column("ID"), Column("STATE"), Column("AGE"), Column("MESSAGE", least=12))
+
+
+@app.command()
+def ls(session: SessionName, json: AsJson = False) -> None:
+    """List what waits, in the order it will be sent."""
+
+    async def work(client: Client) -> Queue:
+        return await client.queue((await find_session(client, session)).id)
+
+    queue = with_client(work)
+    if json:
+        print_json(queue)
+        return
+    if queue.messages:
+        rows = [
+            [short(each.id), each.state, age(each.queued_at), printable(each.message)]
+            for each in queue.messages
+        ]
+        print_table(_COLUMNS, [[Cell(text, None) for text in row] for row in rows])
+    print(f"{queue.count} waiting{', paused' if queue.paused else ''}")
+
+
+@app.command()
+def add(session: SessionName, text: Annotated[str, typer.Argument(help="What to say.")]) -> None:
+    """Put a message at the end of the queue."""
+    _do(session, lambda client, id: client.enqueue(id, text))
+    print("queued")
+
+
+@app.command()
+def rm(session: SessionName, message: MessageName) -> None:
+    """Take a message out of the queue."""
+
+    async def work(client: Client, session_id: str) -> None:
+        await client.remove_queued(session_id, await _find(client, session_id, message))
+
+    _do(session, work)
+    print("removed")
+
+
+@app.command()
+def now(session: SessionName, message: MessageName) -> None:
+    """Send a message before all others."""
+
+    async def work(client: Client, session_id: str) -> None:
+        await client.send_now(session_id, await _find(client, session_id, message))
+
+    _do(session, work)
+    print("goes next")
+
+
+@app.command()
+def clear(session: SessionName) -> None:
+    """Take everything out of the queue."""
+    _do(session, lambda client, id: client.clear_queue(id))
+    print("cleared")
+
+
+@app.command()
+def pause(session: SessionName) -> None:
+    """Send nothing until it is resumed."""
+    _do(session, lambda client, id: client.pause_queue(id))
+    print("paused")
+
+
+@app.command()
+def resume(session: SessionName) -> None:
+    """Go on with what waits."""
+    _do(session, lambda client, id: client.resume_queue(id))
+    print("resumed")
+
+
+def _do(session: str, work: Callable[[Client, str], Awaitable[object]]) -> None:
+    async def find_and_work(client: Client) -> None:
+        await work(client, (await find_session(client, session)).id)
+
+    with_client(find_and_work)
+
+
+async def _find(client: Client, session_id: str, text: str) -> str:
+    ids = [each.id for each in (await client.queue(session_id)).messages if each.id.startswith(text)]
+    if len(ids) != 1:
+        raise NotFound(f"{len(ids) or 'no'} messages begin with {text}; see: bullpen queue ls")
+    return ids[0]

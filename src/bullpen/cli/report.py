@@ -1,0 +1,57 @@
+"""Says how a turn came out, to a person or to a script."""
+
+import asyncio
+import sys
+
+from ..client import Client, Prompted
+from ..domain.errors import BullpenError
+from .output import print_json
+from .text import printable, short
+from .turn import Turn, follow_turn, outcome
+
+
+class TookTooLong(BullpenError):
+    code = "timeout"
+
+
+async def report_turn(
+    client: Client, session_id: str, prompted: Prompted, json: bool, timeout: float | None
+) -> int:
+    """Waits for the end of a turn, prints what was answered, returns the exit code."""
+    try:
+        async with asyncio.timeout(timeout):
+            turn = await follow_turn(client, session_id, prompted)
+    except TimeoutError:
+        raise TookTooLong(f"the turn was not over after {timeout:g} seconds; it goes on") from None
+    if json:
+        print_json(outcome(turn, session_id))
+    else:
+        _print_turn(turn, session_id)
+    return turn.code
+
+
+def _print_turn(turn: Turn, session_id: str) -> None:
+    if turn.text:
+        print(plain(turn.text))
+    if turn.error:
+        _say(turn.error)
+    elif turn.asks is not None:
+        _say(f"it asks: {what_is_asked(turn.asks)}; answer with: bullpen approve {short(session_id)}")
+    elif turn.code:
+        _say(f"the turn ended: {turn.stop_reason}")
+
+
+def what_is_asked(asks: dict[str, object]) -> str:
+    """A permission or a question in a line."""
+    call = asks.get("toolCall")
+    title = call.get("title") if isinstance(call, dict) else None
+    return printable(str(asks.get("message") or title or "a permission"))
+
+
+def plain(text: str) -> str:
+    """An agent's words without anything a terminal would obey."""
+    return "\n".join(printable(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def _say(sentence: str) -> None:
+    print(f"bullpen: {sentence}", file=sys.stderr)

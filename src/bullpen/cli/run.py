@@ -1,0 +1,58 @@
+"""`bullpen run`: a prompt to an agent in a new session."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..client import Client
+from ..domain.errors import BullpenError
+from .output import print_json
+from .report import report_turn
+from .text import short
+from .verb import AsJson, Quiet, new_app, with_client
+
+app = new_app()
+
+
+@app.command()
+def run(
+    prompt: Annotated[str, typer.Argument(help="What the agent shall do.")],
+    agent: Annotated[str | None, typer.Option(help="Which agent; see: bullpen agents ls")] = None,
+    directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
+    name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
+    timeout: Annotated[float | None, typer.Option(help="Stop waiting after so many seconds.")] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """Give a prompt to an agent in a new session.
+
+    With --wait, exits with 0 when the agent finished, 1 when it did not, 3 when it asks a person.
+
+    \b
+    Examples:
+      bullpen run "fix the failing test"
+      bullpen run "explain main.py" --agent demo --wait
+      id=$(bullpen run -q "update the docs") && bullpen chat $id
+    """
+    path = os.path.abspath(directory.expanduser())
+
+    async def work(client: Client) -> int:
+        session = await client.create_session(location_path=path, title=name, agent_id=agent)
+        try:
+            prompted = await client.prompt(session.id, prompt)
+        except BullpenError:
+            await client.delete_session(session.id)  # nobody asked for an empty one
+            raise
+        if wait:
+            return await report_turn(client, session.id, prompted, json, timeout)
+        if json:
+            print_json({"sessionId": session.id, "promptId": prompted.prompt_id})
+        else:
+            started = f"started {session.title}; follow with: bullpen chat {short(session.id)}"
+            print(session.id if quiet else started)
+        return 0
+
+    return with_client(work)

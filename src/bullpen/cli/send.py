@@ -1,0 +1,45 @@
+"""`bullpen send`: another prompt to an agent that is there."""
+
+from typing import Annotated
+
+import typer
+
+from ..client import Client
+from .find import find
+from .output import print_json
+from .report import report_turn
+from .verb import AsJson, Target, new_app, with_client
+
+app = new_app()
+
+
+@app.command()
+def send(
+    target: Target,
+    text: Annotated[str, typer.Argument(help="What to say.")],
+    busy: Annotated[str, typer.Option(help="While it works: queue, reject or interrupt.")] = "queue",
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
+    timeout: Annotated[float | None, typer.Option(help="Stop waiting after so many seconds.")] = None,
+    json: AsJson = False,
+) -> int:
+    """Say something to an agent.
+
+    \b
+    Examples:
+      bullpen send my-session "now the tests"
+      bullpen send my-session/reviewer "what do you think?" --wait
+    """
+
+    async def work(client: Client) -> int:
+        found = await find(client, target)
+        worker_id = found.worker.id if found.worker else None
+        prompted = await client.prompt(found.session.id, text, worker_id=worker_id, busy=busy)
+        if wait:
+            return await report_turn(client, found.session.id, prompted, json, timeout)
+        if json:
+            print_json(prompted)
+        else:
+            print(f"{'queued for' if prompted.queued else 'sent to'} {found.name}")
+        return 0
+
+    return with_client(work)

@@ -1,0 +1,98 @@
+"""The part of the client that talks to agents: prompts, permissions, questions, the queue."""
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from .rest import Request, Rest
+from .shapes import Agent, Agents, Permission, Permissions, Prompted, Question, Questions, Queue, QueueItem
+
+
+class Talking:
+    """What a session's agents can be told and asked."""
+
+    _rest: Rest
+
+    async def agents(self) -> list[Agent]:
+        """Every agent that is defined, installed or not."""
+        return (await self._rest.call(Agents, Request("GET", "/api/agents"))).agents
+
+    async def prompt(
+        self,
+        session_id: str,
+        text: str,
+        *,
+        prompt_id: str | None = None,
+        worker_id: str | None = None,
+        role: str | None = None,
+        image_ids: Iterable[str] = (),
+        busy: str | None = None,
+        key: str | None = None,
+    ) -> Prompted:
+        """Says something to an agent; returns once it is stored."""
+        optional = {"promptId": prompt_id, "workerId": worker_id, "role": role, "busy": busy}
+        body: dict[str, Any] = {"text": text, "imageIds": list(image_ids)}
+        body |= {name: value for name, value in optional.items() if value is not None}
+        return await self._rest.call(Prompted, Request("POST", _of(session_id, "prompt"), body, key=key))
+
+    async def cancel_turn(
+        self, session_id: str, worker_id: str | None = None, *, key: str | None = None
+    ) -> None:
+        body = {} if worker_id is None else {"workerId": worker_id}
+        await self._rest.order(Request("POST", _of(session_id, "cancel"), body, key=key))
+
+    async def permissions(self, session_id: str) -> list[Permission]:
+        """What is open, oldest first."""
+        answer = await self._rest.call(Permissions, Request("GET", _of(session_id, "permissions")))
+        return answer.permissions
+
+    async def answer_permission(
+        self, session_id: str, permission_id: str, option_id: str, *, key: str | None = None
+    ) -> None:
+        path = _of(session_id, "permissions", permission_id)
+        await self._rest.order(Request("POST", path, {"optionId": option_id}, key=key))
+
+    async def questions(self, session_id: str) -> list[Question]:
+        """What is open, oldest first."""
+        return (await self._rest.call(Questions, Request("GET", _of(session_id, "questions")))).questions
+
+    async def answer_question(
+        self,
+        session_id: str,
+        question_id: str,
+        action: str,
+        content: dict[str, Any] | None = None,
+        *,
+        key: str | None = None,
+    ) -> None:
+        body = {"action": action, "content": content}
+        await self._rest.order(Request("POST", _of(session_id, "questions", question_id), body, key=key))
+
+    async def queue(self, session_id: str) -> Queue:
+        return await self._rest.call(Queue, Request("GET", _of(session_id, "queue")))
+
+    async def enqueue(
+        self, session_id: str, message: str, *, image_ids: Iterable[str] = (), key: str | None = None
+    ) -> QueueItem:
+        body = {"message": message, "image_ids": list(image_ids)}
+        return await self._rest.call(QueueItem, Request("POST", _of(session_id, "queue"), body, key=key))
+
+    async def remove_queued(self, session_id: str, message_id: str) -> None:
+        await self._rest.order(Request("DELETE", _of(session_id, "queue", message_id)))
+
+    async def clear_queue(self, session_id: str) -> None:
+        await self._rest.order(Request("DELETE", _of(session_id, "queue")))
+
+    async def pause_queue(self, session_id: str) -> None:
+        await self._rest.order(Request("POST", _of(session_id, "queue", "pause"), {}))
+
+    async def resume_queue(self, session_id: str) -> None:
+        await self._rest.order(Request("POST", _of(session_id, "queue", "resume"), {}))
+
+    async def send_now(self, session_id: str, message_id: str) -> None:
+        """A queued message goes before all others."""
+        await self._rest.order(Request("POST", _of(session_id, "queue", message_id, "send-now"), {}))
+
+
+def _of(session_id: str, *parts: str) -> str:
+    return "/".join(("/api/sessions", *(quote(part, safe="") for part in (session_id, *parts))))
