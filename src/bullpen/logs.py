@@ -21,12 +21,13 @@ def configure(level: str, directory: Path, hidden: tuple[str, ...] = ()) -> None
 
     `hidden` are secrets that cannot be known by their form.
     """
+    redaction.also(hidden)
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        Redaction(hidden),
+        redaction,
     ]
     structlog.configure(
         processors=[
@@ -83,8 +84,12 @@ class Redaction:
         re.IGNORECASE | re.VERBOSE,
     )
 
-    def __init__(self, hidden: tuple[str, ...] = ()) -> None:
-        self._literals = [text for text in hidden if text]
+    def __init__(self) -> None:
+        self._literals: list[str] = []
+
+    def also(self, hidden: tuple[str, ...]) -> None:
+        """Hides these texts too."""
+        self._literals += filter(None, hidden)
 
     def __call__(
         self, _logger: Any, _method: str, entry: structlog.types.EventDict
@@ -111,6 +116,9 @@ class Redaction:
         for literal in self._literals:
             text = text.replace(literal, self.HIDDEN)
         return self.FORMS.sub(self.HIDDEN, text)
+
+
+redaction = Redaction()
 
 
 def _is_secret(name: object) -> bool:

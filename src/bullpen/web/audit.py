@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from .. import clock
-from ..logs import PrivateFile
+from ..logs import PrivateFile, redaction
 from ..wire.browser import iso
 from ..wire.json import encode
 from .scopes import Principal
@@ -28,7 +28,7 @@ class AuditLog:
             principal=principal.id if principal else None,
             name=principal.name if principal else None,
             method=method,
-            path=path[:LONGEST_PATH],
+            path=redaction.text(path[:LONGEST_PATH]),
             status=status,
             peer=peer,
         )

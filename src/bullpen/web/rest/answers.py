@@ -1,13 +1,13 @@
 """How a route answers: JSON that is encoded once, and the same again for a request that comes twice."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Header, Request
 from starlette.responses import Response
 
-from ...domain.errors import Conflict, Invalid
+from ...domain.errors import BullpenError, Conflict, Invalid
 from ...domain.snapshot import Snapshot
 from ...log.log import Answer
 from ...store.answers import KeptAnswer
@@ -75,10 +75,11 @@ class Once:
 
 async def once(
     request: Request, idempotency_key: Annotated[str | None, Header(max_length=LONGEST_KEY)] = None
-) -> Once:
+) -> AsyncIterator[Once]:
     """The dependency of every POST. Raises AlreadyAnswered when the key is known."""
     if idempotency_key is None:
-        return Once(None, "")
+        yield Once(None, "")
+        return
     if not idempotency_key.isprintable() or not idempotency_key:
         raise Invalid("an Idempotency-Key is 1 to 200 printable characters")
     principal = request.scope.get("principal")
@@ -87,9 +88,18 @@ async def once(
     key = hashlib.sha256(scope.encode()).hexdigest()
     this = Once(key, hashlib.sha256(await request.body()).hexdigest())
     request.state.once = this
-    if stored := await context_of(request).sessions.store.answer(key):
+    store = context_of(request).sessions.store
+    if stored := await store.answer(key):
         raise AlreadyAnswered(stored)
-    return this
+    try:
+        yield this
+    except AlreadyAnswered:
+        raise
+    except BullpenError:
+        # What stood in the way may be the effect of the same request, which came twice at once.
+        if stored := await store.answer(key):
+            raise AlreadyAnswered(stored) from None
+        raise
 
 
 OnceDep = Annotated[Once, Depends(once)]

@@ -1,0 +1,207 @@
+"""S-01: every route and method, and every socket, against every kind of credential."""
+
+import asyncio
+import itertools
+import socket
+from http.client import HTTPConnection
+from typing import NamedTuple
+
+import pytest
+from fastapi.routing import APIRoute, APIWebSocketRoute
+from websockets.exceptions import InvalidStatus
+
+from bullpen.web.app import every_route
+from support.server import Server
+from web.people import SCOPES, Headers, bearer, bearing, log_in
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+# Who may. A route that is not here fails the test: decide it here first.
+WHO_MAY = {
+    "GET /": "anybody",
+    "GET /{path:path}": "anybody",
+    "GET /api/health": "anybody",
+    "POST /api/login": "anybody",
+    "POST /api/login-codes": "admin",
+    "GET /api/tokens": "admin",
+    "POST /api/tokens": "admin",
+    "POST /api/tokens/rotate": "admin",
+    "DELETE /api/tokens/{token_id}": "admin",
+    "GET /api/settings": "admin",
+    "PATCH /api/settings": "admin",
+    "GET /metrics": "admin",
+    "GET /api/openapi.json": "view",
+    "GET /api/repositories": "view",
+    "POST /api/repositories": "operate",
+    "GET /api/repositories/{repo_id}": "view",
+    "PATCH /api/repositories/{repo_id}": "operate",
+    "DELETE /api/repositories/{repo_id}": "operate",
+    "GET /api/sessions": "view",
+    "POST /api/sessions": "operate",
+    "GET /api/sessions/{session_id}": "view",
+    "PATCH /api/sessions/{session_id}": "operate",
+    "DELETE /api/sessions/{session_id}": "operate",
+    "POST /api/sessions/{session_id}/complete": "operate",
+    "POST /api/sessions/{session_id}/leave": "view",
+    "GET /api/sessions/{session_id}/events": "view",
+    "GET /api/sessions/{session_id}/messages": "view",
+    "GET /api/sessions/{session_id}/workers": "view",
+    "POST /api/sessions/{session_id}/workers": "operate",
+    "GET /api/sessions/{session_id}/workers/{worker_id}": "view",
+    "DELETE /api/sessions/{session_id}/workers/{worker_id}": "operate",
+    "POST /api/sessions/{session_id}/workers/{worker_id}/restart": "operate",
+    "GET /api/sessions/{session_id}/workers/{worker_id}/output": "view",
+    "GET /api/sessions/{session_id}/workers/{worker_id}/recording.cast": "view",
+    "WS /ws/dashboard": "view",
+    "WS /ws/session/{session_id}": "view",
+    "WS /ws/session/{session_id}/worker/{worker_id}": "view",
+}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+NOBODY = "00000000-0000-4000-8000-000000000000"
+# Stops what is allowed right behind the door, before it has an effect.
+NO_EFFECT = {"Idempotency-Key": "x" * 201}
+
+
+class Credential(NamedTuple):
+    name: str
+    headers: Headers
+    scope: str | None  # None: it opens nothing
+
+    @property
+    def is_somebody(self) -> bool:
+        """Whether the server knows whose it is, be it enough or not."""
+        return self.scope is not None or "a real cookie" in self.name
+
+    def may(self, who: str) -> bool:
+        if who == "anybody":
+            # A wrong bearer is refused even where none is needed: better than to ignore it.
+            return self.scope is not None or "Authorization" not in self.headers
+        return self.scope is not None and SCOPES.index(self.scope) >= SCOPES.index(who)
+
+
+async def expired(server: Server) -> Headers:
+    headers = await bearer(server, "admin", expiresIn=1)
+    async with asyncio.timeout(10):
+        while (await server.http.get("/api/sessions", headers=headers)).status_code != 401:
+            await asyncio.sleep(0.05)
+    return headers
+
+
+async def credentials(server: Server) -> list[Credential]:
+    browsers = {scope: await log_in(server, scope) for scope in SCOPES}
+    wrong_secret = {**browsers["admin"].cookie, "X-Bullpen-Secret": browsers["view"].secret}
+    as_bearer = bearing(browsers["admin"].cookie["Cookie"].split("=", 1)[1])
+    return [
+        Credential("nothing", {}, None),
+        Credential("garbage", bearing("wrong"), None),
+        Credential("an empty bearer", {"Authorization": "Bearer"}, None),
+        Credential("a password", {"Authorization": "Basic dXNlcjp0b2tlbg=="}, None),
+        Credential("an expired token", await expired(server), None),
+        Credential("a garbage cookie", {"Cookie": "bullpen=wrong", "X-Bullpen-Secret": "wrong"}, None),
+        Credential("a real cookie alone", browsers["admin"].cookie, None),
+        Credential("a real cookie with another's secret", wrong_secret, None),
+        Credential("a cookie as bearer", as_bearer, None),
+        *[Credential(f"{scope} token", await bearer(server, scope), scope) for scope in SCOPES],
+        *[Credential(f"{scope} device", browsers[scope].headers, scope) for scope in SCOPES],
+    ]
+
+
+def routes() -> set[str]:
+    found = set()
+    for route in every_route():
+        match route:
+            case APIRoute():
+                found |= {f"{method} {route.path}" for method in route.methods or ()}
+            case APIWebSocketRoute():
+                found.add(f"WS {route.path}")
+            case _:
+                found.add(f"? {route}")
+    return found
+
+
+def filled(path: str) -> str:
+    for name in ("session_id", "worker_id", "repo_id", "token_id"):
+        path = path.replace("{" + name + "}", NOBODY)
+    path = path.replace("{path:path}", "nothing-here")
+    assert "{" not in path, f"say what stands for the name in {path}"
+    return path
+
+
+async def test_every_route_is_in_the_table_and_nothing_else() -> None:
+    assert routes() == set(WHO_MAY)
+
+
+async def test_every_route_and_method_opens_exactly_for_those_who_may(house: Server) -> None:
+    paths = sorted({route.split()[1] for route in WHO_MAY if not route.startswith("WS")})
+    tries = list(itertools.product(METHODS, paths, await credentials(house)))
+    statuses = await asyncio.to_thread(_statuses, house, tries)
+    for (method, path, who), status in zip(tries, statuses, strict=True):
+        _check(method, path, who, status)
+
+
+def _statuses(server: Server, tries: list[tuple[str, str, Credential]]) -> list[int]:
+    """Over one connection of the standard library: there are thousands."""
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+    statuses = []
+    for method, path, who in tries:
+        connection.request(method, filled(path), headers={**who.headers, **NO_EFFECT})
+        with connection.getresponse() as answer:
+            answer.read()
+            statuses.append(answer.status)
+    connection.close()
+    return statuses
+
+
+def _check(method: str, path: str, who: Credential, status: int) -> None:
+    told = f"{method} {path} with {who.name} got {status}"
+    allowed_to = WHO_MAY.get(f"{method} {path}")
+    if method == "HEAD" and WHO_MAY.get(f"GET {path}") == "anybody":
+        allowed_to = "anybody"
+    if allowed_to is None and who.scope:
+        assert status in (403, 404, 405), told  # only those who are known learn that it is not there
+    elif allowed_to and who.may(allowed_to):
+        assert status in (200, 400, 404) or (method, status) == ("HEAD", 405), told
+    else:
+        assert status == (403 if who.is_somebody else 401), told
+
+
+async def test_every_socket_opens_exactly_for_those_who_may(house: Server) -> None:
+    for route, who in itertools.product(WHO_MAY, await credentials(house)):
+        if not route.startswith("WS") or "Cookie" in who.headers:  # logins have tests of their own
+            continue
+        opened = await _opens(house, filled(route.split()[1]), who.headers)
+        assert opened == who.may(WHO_MAY[route]), f"{route} with {who.name}"
+
+
+async def _opens(server: Server, path: str, headers: Headers) -> bool:
+    try:
+        async with server.socket(path, headers={"Authorization": "", **headers}):
+            return True
+    except InvalidStatus as refused:
+        assert refused.response.status_code == 401
+        return False
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//api/sessions",
+        "/API/sessions",
+        "/./api/sessions",
+        "/x/../api/sessions",
+        "/%61pi/sessions",
+        "/api%2Fsessions",
+    ],
+)
+async def test_no_other_spelling_of_a_path_gets_round_the_gate(house: Server, path: str) -> None:
+    reader = await asyncio.to_thread(_raw_get, house, path)
+    assert reader.split()[1] in ("401", "404"), reader[:100]
+    assert '"sessions"' not in reader
+
+
+def _raw_get(server: Server, path: str) -> str:
+    """As it stands: a client would tidy the path up."""
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n"
+        connection.sendall(request.encode())
+        return connection.makefile("rb").read().decode(errors="replace")

@@ -1,0 +1,151 @@
+"""Tokens that die: revoked, expired, rotated, at once and over restarts (S-22)."""
+
+import asyncio
+import stat
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from bullpen.home import write_private
+from bullpen.store.database import Database
+from bullpen.store.keys import Keys
+from bullpen.web.mint import Mint, fingerprint
+from bullpen.web.owner import OwnerToken
+from support.server import TOKEN, Server
+from web.people import Headers, bearer, bearing, new_token
+
+
+SOON = 5.0  # seconds; two are enough on a machine that has nothing else to do
+
+
+async def closed(ws: ClientConnection, within: float) -> int | None:
+    with pytest.raises(ConnectionClosed):
+        async with asyncio.timeout(within):
+            while True:
+                await ws.recv()
+    return ws.close_code
+
+
+async def status(server: Server, headers: Headers) -> int:
+    return (await server.http.get("/api/sessions", headers=headers)).status_code
+
+
+async def test_a_rotated_token_is_dead_at_once_with_its_sockets_and_after_a_restart(server: Server) -> None:
+    admin = await bearer(server)
+    session = await server.new_session()
+    worker = await server.new_terminal(session["id"])
+    paths = [
+        "/ws/dashboard",
+        f"/ws/session/{session['id']}",
+        f"/ws/session/{session['id']}/worker/{worker['id']}",
+    ]
+    async with AsyncExitStack() as stack:
+        sockets = [await stack.enter_async_context(server.socket(paths[n % 3])) for n in range(5)]
+        other = await stack.enter_async_context(server.socket("/ws/dashboard", headers=admin))
+        for ws in (*sockets, other):
+            await ws.send('{"type": "subscribe"}')
+            await ws.recv()
+        answer = await server.call("POST", "/api/tokens/rotate", 200, headers=admin)
+        assert await status(server, bearing(TOKEN)) == 401
+        codes = await asyncio.gather(*(closed(ws, within=SOON) for ws in sockets))
+        assert codes == [4401] * 5
+        await (await other.ping())  # another's socket stays
+    token_file = server.home / "token"
+    assert token_file.read_text() == answer["token"] + "\n"
+    assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
+    server.http.headers.update(bearing(answer["token"]))
+    await server.restart()  # with the old one in BULLPEN_TOKEN
+    assert await status(server, bearing(TOKEN)) == 401
+    with pytest.raises(InvalidStatus):
+        async with server.socket("/ws/dashboard"):
+            pass
+    assert await status(server, bearing(answer["token"])) == 200
+    assert await status(server, admin) == 200
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_an_expired_token_loses_its_sockets(house: Server) -> None:
+    headers = await bearer(house, "view", expiresIn=1)
+    async with house.socket("/ws/dashboard", headers=headers) as ws:
+        await ws.recv()
+        assert await closed(ws, within=10) == 4401
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_revoked_token_is_dead_with_a_socket_that_has_not_said_its_secret(house: Server) -> None:
+    token = await new_token(house, "view")
+    async with house.socket("/ws/dashboard", headers=bearing(token["token"])) as ws:
+        await ws.recv()
+        await house.call("DELETE", f"/api/tokens/{token['id']}", 204)
+        assert await closed(ws, within=SOON) == 4401
+    assert await status(house, bearing(token["token"])) == 401
+
+
+class Home:
+    """A data directory at some step of a rotation."""
+
+    def __init__(self, home: Path, keys: Keys) -> None:
+        self.path = home
+        self.keys = keys
+
+    async def owner(self, given: str | None = None) -> OwnerToken:
+        return await OwnerToken.load(self.path, given, self.keys, Mint("house secret"))
+
+    @property
+    def token(self) -> str:
+        return (self.path / "token").read_text().strip()
+
+
+@pytest.fixture
+async def home(tmp_path: Path):  # type: ignore[no-untyped-def]
+    async with Database.open(f"sqlite:///{tmp_path}/bullpen.db") as database:
+        yield Home(tmp_path, Keys(database))
+
+
+async def test_a_token_is_made_kept_and_replaced_by_a_given_one(home: Home) -> None:
+    await home.owner()
+    made = home.token
+    assert (await home.owner()).matches(fingerprint(made))
+    assert (await home.owner(given="mine")).matches(fingerprint("mine"))
+    assert home.token == "mine"
+
+
+async def test_a_rotation_cut_short_before_it_was_stored_has_not_happened(home: Home) -> None:
+    await home.owner(given="old")
+    write_private(home.path / "token.next", "new\n")
+    assert (await home.owner()).matches(fingerprint("old"))
+    assert not (home.path / "token.next").exists()
+
+
+@pytest.mark.parametrize("given", ["old", None])
+async def test_a_rotation_cut_short_after_it_was_stored_is_finished(home: Home, given: str | None) -> None:
+    await home.owner(given="old")
+    write_private(home.path / "token.next", "new\n")
+    await home.keys.retire(fingerprint("old"))
+    owner = await home.owner(given)
+    assert owner.matches(fingerprint("new")) and not owner.matches(fingerprint("old"))
+    assert home.token == "new"
+
+
+async def test_a_retired_token_in_the_file_is_replaced(home: Home) -> None:
+    await home.owner(given="old")
+    await home.keys.retire(fingerprint("old"))
+    owner = await home.owner()
+    assert not owner.matches(fingerprint("old"))
+    assert owner.matches(fingerprint(home.token))
+
+
+@pytest.mark.parametrize("planted", ["", " \n", "link"])
+async def test_an_empty_file_or_a_link_is_no_token(home: Home, planted: str) -> None:
+    victim = home.path / "victim"
+    victim.write_text("known to everybody")
+    if planted == "link":
+        (home.path / "token").symlink_to(victim)
+    else:
+        (home.path / "token").write_text(planted)
+    owner = await home.owner()
+    assert owner.matches(fingerprint(home.token)) and len(home.token) > 40
+    assert victim.read_text() == "known to everybody"
