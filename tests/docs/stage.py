@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 
 from docs.protocol_page import CODE, HOME, REPOSITORY, SESSION, TOKEN, WORKER, Section
+from docs.scenes import prepare
+from support.pictures import png
 from support.server import Server
 
 
@@ -15,8 +17,8 @@ def same_shape(shown: Any, real: Any, where: str = "$") -> None:
     match shown, real:
         case (None, _) | (_, None) | ([], list()) | (list(), []):
             return
-        case dict(), dict() if where.endswith(".metadata"):
-            return
+        case dict(), dict() if where.endswith((".metadata", ".toolCall")):
+            return  # anybody's own words
         case dict(), dict():
             assert set(shown) == set(real), f"{where} has other fields"
             for name in shown:
@@ -68,15 +70,27 @@ class Stage:
 
     async def call(self, section: Section) -> httpx.Response:
         """The request of the page."""
-        if section.path.endswith("/restart"):
+        if section.path.endswith("{wid}/restart"):
             await self._end_worker_by_itself()
+        path = section.path
+        for parameter, real in (await prepare(self.server, self.real(SESSION), section)).items():
+            path = path.replace(parameter, real)
         bodies = section.examples("request")
+        if section.path.startswith("/api/sessions/{id}/images"):
+            return await self._call_with_image(section)
         body = json.loads(self.real(json.dumps(bodies[0]))) if bodies else None
-        answer = await self.server.http.request(section.method, self.path(section.path), json=body)
+        answer = await self.server.http.request(section.method, self.path(path), json=body)
         if section.path.endswith("/rotate"):
             self.server.token = answer.json()["token"]
             self.server.http.headers["Authorization"] = f"Bearer {self.server.token}"
         return answer
+
+    async def _call_with_image(self, section: Section) -> httpx.Response:
+        path = self.path("/api/sessions/{id}/images")
+        added = await self.server.http.post(path, content=png())
+        if section.method == "POST":
+            return added
+        return await self.server.http.get(f"{path}/{added.json()['id']}")
 
     async def _end_worker_by_itself(self) -> None:
         async with self.server.socket(self.path("/ws/session/{id}/worker/{wid}")) as ws:

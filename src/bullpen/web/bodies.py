@@ -4,8 +4,19 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
+from ..workers.images import LARGEST
+
 MOST = 1 << 20  # bytes
-TOO_LARGE = f"a body may have {MOST} bytes, not more"
+MOST_OF_IMAGES = LARGEST + 1  # one more than an image may have, so that its own refusal says why
+
+
+def most(path: str) -> int:
+    """The bytes a body sent to this path may have."""
+    return MOST_OF_IMAGES if path.startswith("/api/sessions/") and path.endswith("/images") else MOST
+
+
+def too_large(path: str) -> str:
+    return f"a body may have {most(path)} bytes, not more"
 
 
 def announced(headers: Headers) -> int:
@@ -14,16 +25,16 @@ def announced(headers: Headers) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def limited(receive: Receive) -> Receive:
+def limited(receive: Receive, path: str) -> Receive:
     """The same request; reading more than it may bring ends in 413."""
-    size = 0
+    size, limit = 0, most(path)
 
     async def receiving() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > MOST:
-            raise HTTPException(413, TOO_LARGE)
+        if size > limit:
+            raise HTTPException(413, too_large(path))
         return message
 
     return receiving

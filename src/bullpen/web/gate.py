@@ -12,7 +12,7 @@ from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .auth import COOKIE, SECRET_HEADER, Credentials
-from .bodies import MOST, TOO_LARGE, announced, limited
+from .bodies import announced, limited, most, too_large
 from .errors import error_response
 from .hosts import Names
 from .trail import peer_of
@@ -67,9 +67,11 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        refusal = self._refuse_names(headers) or self._identify(scope, headers) or _refuse_length(headers)
+        refusal = (
+            self._refuse_names(headers) or self._identify(scope, headers) or _refuse_length(scope, headers)
+        )
         if scope["type"] == "http":
-            receive, send = limited(receive), _with_headers(send, scope)
+            receive, send = limited(receive, scope["path"]), _with_headers(send, scope)
         if refusal is None:
             if "principal" in scope and "device" not in scope:
                 self._credentials.used(scope["principal"])
@@ -115,8 +117,9 @@ class Gate:
         return None
 
 
-def _refuse_length(headers: Headers) -> Refusal | None:
-    return Refusal("too_large", TOO_LARGE) if announced(headers) > MOST else None
+def _refuse_length(scope: Scope, headers: Headers) -> Refusal | None:
+    path = scope["path"]
+    return Refusal("too_large", too_large(path)) if announced(headers) > most(path) else None
 
 
 def _is_public(scope: Scope) -> bool:

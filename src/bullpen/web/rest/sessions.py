@@ -9,13 +9,21 @@ from ...domain.errors import Invalid
 from ...domain.snapshot import Snapshot
 from ...domain.states import Status
 from ...sessions.create import NewSession, create_session
-from ...wire.browser import session_json
+from ...wire.browser import session_json, worker_json
 from ..context import Context, ContextDep
 from ..scopes import Scope, allow
+from .agent_shapes import RestartShape
 from .answers import OnceDep, json_answer
 from .messages import messages_of
 from .repositories import repository_json
-from .shapes import NewSessionShape, SessionDetailShape, SessionEditShape, SessionShape, SessionsShape
+from .shapes import (
+    NewSessionShape,
+    SessionDetailShape,
+    SessionEditShape,
+    SessionShape,
+    SessionsShape,
+    WorkerShape,
+)
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 VIEW = [Depends(allow(Scope.VIEW))]
@@ -31,9 +39,8 @@ async def create(body: NewSessionShape, context: ContextDep, once: OnceDep) -> R
         location_path=body.location_path,
         title=body.title,
         on_last_disconnect=body.on_last_disconnect,
+        agent_id=body.agent_id,
     )
-    if body.agent_id is not None:
-        raise Invalid(f"there is no agent {body.agent_id} here; leave agentId out for a session without one")
     session = await create_session(context.sessions, context.records, order, once.answer(201, session_json))
     return json_answer(session_json(session.snapshot), 201)
 
@@ -85,6 +92,21 @@ async def complete(session_id: str, context: ContextDep, once: OnceDep) -> Respo
     session = await context.sessions.get(session_id)
     await session.end(Status.COMPLETED, "user_request", once.answer(200, session_json))
     return json_answer(session_json(session.snapshot))
+
+
+@router.post("/{session_id}/restart", response_model=WorkerShape, dependencies=OPERATE)
+async def restart(
+    session_id: str, context: ContextDep, once: OnceDep, body: RestartShape | None = None
+) -> Response:
+    """Starts the first agent again, whether it lives or not."""
+    session = await context.sessions.get(session_id)
+    order = body or RestartShape()
+
+    def render(snapshot: Snapshot) -> object:
+        return worker_json(snapshot.primary, session_id) if snapshot.primary else {}
+
+    worker = await session.restart(order.continue_conversation, once.answer(200, render))
+    return json_answer(worker_json(worker, session_id))
 
 
 @router.post("/{session_id}/leave", status_code=204, dependencies=VIEW)

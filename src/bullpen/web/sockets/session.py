@@ -1,4 +1,4 @@
-"""WS /ws/session/{sid}: the event stream of a session, from any seq on."""
+"""WS /ws/session/{sid}: the event stream of a session, from any seq on, and orders to it."""
 
 import asyncio
 from typing import Any
@@ -12,6 +12,7 @@ from ...wire.browser import session_json
 from ..context import context_of
 from ..scopes import Scope, allow
 from .admission import Socket, admitted
+from .orders import Orders
 
 router = APIRouter()
 
@@ -24,15 +25,16 @@ async def session_socket(websocket: WebSocket, session_id: str) -> None:
     async with admitted(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
         with context.presence.viewing(session):
-            await Stream(session.log, socket).run()
+            await Stream(session.log, socket, Orders(session, socket.principal)).run()
 
 
 class Stream:
-    """One follower of a log: subscribes, and subscribes again, as often as it likes."""
+    """One follower of a log: subscribes, and subscribes again, as often as it likes; its orders go by."""
 
-    def __init__(self, log: SessionLog, socket: Socket) -> None:
+    def __init__(self, log: SessionLog, socket: Socket, orders: Orders) -> None:
         self._log = log
         self._socket = socket
+        self._orders = orders
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -40,20 +42,21 @@ class Stream:
             beating = tasks.create_task(self._beat())
             async for message in self._socket.messages():
                 try:
-                    self._take(message, tasks)
+                    await self._take(message, tasks)
                 except BullpenError as error:
                     await self._socket.send_error(error, message)
             beating.cancel()
             self._unsubscribe()
 
-    def _take(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
+    async def _take(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
         match message["type"]:
             case "subscribe":
                 after = _after(message, self._log.head)
                 self._unsubscribe()
                 self._following = tasks.create_task(self._follow(after))
-            case unknown:
-                raise Invalid(f"a session's socket does not take {unknown}")
+            case _:
+                done = await self._orders.take(message)
+                await self._socket.send({"type": "ack", "id": message.get("id"), **done})
 
     def _unsubscribe(self) -> None:
         if self._following is not None:

@@ -1,0 +1,170 @@
+"""The JSON shapes of what is said to agents and asked by them; queue items keep the names of R54."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .shapes import Shape
+
+LONGEST_ID = 200
+
+Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, pattern=r"^[\x21-\x7e]+$")]
+
+
+class SnakeShape(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class PromptShape(Shape):
+    text: str = ""
+    prompt_id: Id | None = None
+    worker_id: str | None = None
+    role: str | None = None
+    image_ids: tuple[str, ...] = ()
+    busy: Literal["queue", "reject", "interrupt"] = "queue"
+
+
+class PromptedShape(Shape):
+    prompt_id: str
+    seq: int
+    queued: bool
+
+
+class CancelShape(Shape):
+    worker_id: str | None = None
+
+
+class RestartShape(Shape):
+    continue_conversation: bool = True
+
+
+class OptionShape(Shape):
+    option_id: str
+    name: str
+    kind: str
+
+
+class PermissionShape(Shape):
+    id: str
+    worker_id: str
+    role: str
+    tool_call: dict[str, Any]
+    options: list[OptionShape]
+    created_at: str
+
+
+class PermissionsShape(Shape):
+    permissions: list[PermissionShape]
+
+
+class PermissionAnswerShape(Shape):
+    option_id: str
+
+
+class QuestionShape(Shape):
+    id: str
+    worker_id: str
+    role: str
+    message: str
+    form: dict[str, Any] | None
+    url: str | None
+    created_at: str
+
+
+class QuestionsShape(Shape):
+    questions: list[QuestionShape]
+
+
+class QuestionAnswerShape(Shape):
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, Any] | None = None
+
+
+class NewQueueItemShape(SnakeShape):
+    message: str = ""
+    image_ids: tuple[str, ...] = ()
+    client_id: str | None = None
+
+
+class QueueEditShape(SnakeShape):
+    message: str
+
+
+class MoveShape(SnakeShape):
+    direction: Literal["up", "down"]
+
+
+class QueueItemShape(SnakeShape):
+    id: str
+    message: str
+    image_ids: list[str]
+    queued_at: str
+    client_id: str | None
+    title: str | None
+    scheduled_time: str | None
+    state: Literal["queued", "sending", "failed"]
+
+
+class QueueShape(SnakeShape):
+    messages: list[QueueItemShape]
+    count: int
+    paused: bool
+
+
+class QueueSettingsShape(SnakeShape):
+    enabled: bool
+    delay_seconds: float
+    max_size: int
+    auto_generate_titles: bool
+
+
+class QueueSettingsEditShape(SnakeShape):
+    """What is left out stays."""
+
+    enabled: bool | None = None
+    delay_seconds: float | None = None
+    max_size: int | None = None
+    auto_generate_titles: bool | None = None
+
+
+class ImageShape(Shape):
+    id: str
+    mime_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+    size: int
+
+
+class OfferShape(Shape):
+    fs: bool
+    terminal: bool
+
+
+class AgentShape(Shape):
+    id: str
+    name: str
+    description: str
+    kind: Literal["acp", "pty"]
+    command: list[str]
+    env: dict[str, str]
+    pass_env: list[str]
+    offer: OfferShape
+    added: bool
+    installed: bool
+    missing: str | None
+    install_hint: str
+    default: bool
+
+
+class AgentsShape(Shape):
+    agents: list[AgentShape]
+
+
+class ModeChoiceShape(Shape):
+    mode_id: str
+
+
+class ModelChoiceShape(Shape):
+    model_id: str
+
+
+class OptionChoiceShape(Shape):
+    value: str | bool

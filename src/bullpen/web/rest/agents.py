@@ -1,0 +1,93 @@
+"""/api/agents: which agents there are, which of them are installed, and the ones people added."""
+
+from contextlib import suppress
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from msgspec import to_builtins
+from starlette.responses import Response
+
+from ...agents.discovery import DEMO
+from ...domain.agents import AgentDefinition, read_definition
+from ...domain.errors import Conflict, Invalid, NotFound
+from ...store.answers import KeptAnswer
+from ..context import Context, ContextDep
+from ..scopes import Scope, allow, principal_of
+from .agent_shapes import AgentShape, AgentsShape
+from .answers import OnceDep, json_answer
+
+router = APIRouter(prefix="/api/agents", tags=["agents"])
+ADMIN = [Depends(allow(Scope.ADMIN))]  # a definition is a command this machine will run
+
+HIDDEN = "…"
+
+
+@router.get("", response_model=AgentsShape, dependencies=[Depends(allow(Scope.VIEW))])
+async def list_agents(request: Request, context: ContextDep) -> Response:
+    added = await context.records.agents()
+    shown = [_agent_json(context, each, each.id in added) for each in context.agents.all()]
+    if principal_of(request).scope < Scope.ADMIN:
+        shown = [each | {"env": dict.fromkeys(each["env"], HIDDEN)} for each in shown]
+    return json_answer({"agents": shown})
+
+
+@router.post("", status_code=201, response_model=AgentShape, dependencies=ADMIN)
+async def add(body: dict[str, Any], context: ContextDep, once: OnceDep) -> Response:
+    """Defines an agent; one that is there already is changed with PUT."""
+    definition = read_definition(body, "the definition")
+    if any(each.id == definition.id for each in context.agents.all()):
+        raise Conflict(f"there is an agent {definition.id} already; change it with PUT")
+    answer: KeptAnswer[None] | None = once.kept(201, lambda _: _agent_json(context, definition, True))
+    await _keep(context, definition, answer)
+    return json_answer(_agent_json(context, definition, True), 201)
+
+
+@router.put("/{agent_id}", response_model=AgentShape, dependencies=ADMIN)
+async def define(agent_id: str, body: dict[str, Any], context: ContextDep) -> Response:
+    """Defines an agent under this id, in the place of one that may be there."""
+    if body.get("id", agent_id) != agent_id:
+        raise Invalid("the id in the body is not the id in the address")
+    definition = read_definition({**body, "id": agent_id}, "the definition")
+    await _keep(context, definition)
+    return json_answer(_agent_json(context, definition, True))
+
+
+@router.delete("/{agent_id}", status_code=204, dependencies=ADMIN)
+async def remove(agent_id: str, context: ContextDep) -> Response:
+    """Forgets a definition that was added; one it stood in place of comes back."""
+    if agent_id not in await context.records.agents():
+        context.agents.get(agent_id)  # NotFound when there is none at all
+        raise Conflict(f"the agent {agent_id} was not added here, so it cannot be removed here")
+    await context.records.remove_agent(agent_id)
+    with suppress(NotFound):  # it was left out at the start, because it made no sense any more
+        context.agents.remove(agent_id)
+    return Response(status_code=204)
+
+
+async def _keep(
+    context: Context, definition: AgentDefinition, answer: KeptAnswer[None] | None = None
+) -> None:
+    """Stored first: what runs must be there after a restart."""
+    stored = to_builtins(definition)
+    await context.records.put_agent(definition.id, stored, answer)
+    context.agents.add(definition.id, stored)
+
+
+def _agent_json(context: Context, definition: AgentDefinition, added: bool) -> dict[str, Any]:
+    # The demo is part of us: it can be started even where its program is not found.
+    installed = definition.id == DEMO or context.agents.program(definition) is not None
+    return {
+        "id": definition.id,
+        "name": definition.name,
+        "description": definition.description,
+        "kind": definition.kind,
+        "command": definition.command,
+        "env": definition.env,
+        "passEnv": definition.pass_env,
+        "offer": to_builtins(definition.offer),
+        "added": added,
+        "installed": installed,
+        "missing": None if installed else definition.command[0],
+        "installHint": definition.install,
+        "default": definition.id == context.agents.default(),
+    }

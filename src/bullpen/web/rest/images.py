@@ -1,0 +1,46 @@
+"""/api/sessions/{id}/images: pictures for prompts; the body is the file itself."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from ...domain.commands import require_active
+from ...store.answers import KeptAnswer
+from ...workers.images import Image
+from ..context import ContextDep
+from ..scopes import Scope, allow
+from .agent_shapes import ImageShape
+from .answers import OnceDep, json_answer
+
+router = APIRouter(prefix="/api/sessions/{session_id}/images", tags=["images"])
+
+
+@router.post("", status_code=201, response_model=ImageShape, dependencies=[Depends(allow(Scope.OPERATE))])
+async def add(session_id: str, request: Request, context: ContextDep, once: OnceDep) -> Response:
+    """Keeps an image. What it is, its content says."""
+    session = await context.sessions.get(session_id)
+    require_active(session.snapshot)
+    images = context.sessions.workshop.images
+    image = await asyncio.to_thread(images.add, session.id, await request.body())
+    answer: KeptAnswer[None] | None = once.kept(201, lambda _: _image_json(image))
+    if answer:
+        await context.records.answer_only(answer)
+    return json_answer(_image_json(image), 201)
+
+
+@router.get("/{image_id}", response_class=Response, dependencies=[Depends(allow(Scope.VIEW))])
+async def show(session_id: str, image_id: str, context: ContextDep) -> Response:
+    """The image, never to be taken for a page of ours."""
+    session = await context.sessions.get(session_id)
+    mime, data = await asyncio.to_thread(context.sessions.workshop.images.read, session.id, image_id)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{image_id}"',
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    return Response(data, headers=headers, media_type=mime)
+
+
+def _image_json(image: Image) -> dict[str, Any]:
+    return {"id": image.id, "mimeType": image.mime, "size": image.size}

@@ -1,0 +1,55 @@
+"""/api/sessions/{id}/prompt and /cancel: say something to an agent, stop what it does."""
+
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from ...domain.ids import new_id
+from ...domain.prompts import Prompt, Prompted
+from ..context import ContextDep
+from ..scopes import Scope, allow, principal_of
+from .agent_shapes import CancelShape, PromptedShape, PromptShape
+from .answers import OnceDep, json_answer
+
+router = APIRouter(prefix="/api/sessions/{session_id}", tags=["prompts"])
+OPERATE = [Depends(allow(Scope.OPERATE))]
+
+
+@router.post("/prompt", status_code=202, response_model=PromptedShape, dependencies=OPERATE)
+async def prompt(
+    session_id: str, body: PromptShape, request: Request, context: ContextDep, once: OnceDep
+) -> Response:
+    """Answers once the prompt is stored; what the agent says comes as events."""
+    session = await context.sessions.get(session_id)
+    prompted = await session.prompt(prompt_order(body, principal_of(request).name, once.id))
+    return json_answer(prompted_json(prompted), 202)
+
+
+@router.post("/cancel", status_code=204, dependencies=OPERATE)
+async def cancel(
+    session_id: str, request: Request, context: ContextDep, once: OnceDep, body: CancelShape | None = None
+) -> Response:
+    """Cancels the turn, not the session; nothing happens when there is none."""
+    session = await context.sessions.get(session_id)
+    await session.cancel_turn(body.worker_id if body else None, principal_of(request).name)
+    if answer := once.kept_empty():
+        await context.records.answer_only(answer)
+    return Response(status_code=204)
+
+
+def prompt_order(body: PromptShape, sender: str, key: str | None = None) -> Prompt:
+    """What is asked of the session; a request with a key is the same prompt when it comes again."""
+    return Prompt(
+        text=body.text,
+        prompt_id=body.prompt_id or key or new_id(),
+        worker_id=body.worker_id,
+        role=body.role,
+        image_ids=body.image_ids,
+        busy=body.busy,
+        sender=sender,
+    )
+
+
+def prompted_json(prompted: Prompted) -> dict[str, Any]:
+    return {"promptId": prompted.prompt_id, "seq": prompted.seq, "queued": prompted.queued}

@@ -1,0 +1,139 @@
+"""/api/sessions/{id}/queue: messages that wait for the agent (R54)."""
+
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from ...domain.queue import Queue, QueueItem
+from ...wire.browser import iso
+from ..context import ContextDep
+from ..scopes import Scope, allow, principal_of
+from .agent_shapes import (
+    MoveShape,
+    NewQueueItemShape,
+    QueueEditShape,
+    QueueItemShape,
+    QueueSettingsEditShape,
+    QueueSettingsShape,
+    QueueShape,
+)
+from .answers import OnceDep, json_answer
+
+router = APIRouter(prefix="/api/sessions/{session_id}/queue", tags=["queue"])
+VIEW = [Depends(allow(Scope.VIEW))]
+OPERATE = [Depends(allow(Scope.OPERATE))]
+
+
+@router.get("", response_model=QueueShape, dependencies=VIEW)
+async def show(session_id: str, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    return json_answer(_queue_json(session.snapshot.queue))
+
+
+@router.post("", status_code=201, response_model=QueueItemShape, dependencies=OPERATE)
+async def add(session_id: str, body: NewQueueItemShape, context: ContextDep, once: OnceDep) -> Response:
+    """Queues a message; an agent that is idle gets it at once."""
+    session = await context.sessions.get(session_id)
+    answer = once.answer(201, lambda snapshot: _item_json(snapshot.queue.items[-1]))
+    item = await session.enqueue(body.message, body.image_ids, body.client_id, answer=answer)
+    return json_answer(_item_json(item), 201)
+
+
+@router.delete("", status_code=204, dependencies=OPERATE)
+async def clear(session_id: str, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    await session.clear_queue()
+    return Response(status_code=204)
+
+
+@router.post("/pause", response_model=QueueShape, dependencies=OPERATE)
+async def pause(session_id: str, context: ContextDep, once: OnceDep) -> Response:
+    """What waits stays until somebody resumes."""
+    session = await context.sessions.get(session_id)
+    await session.pause_queue(once.answer(200, lambda snapshot: _queue_json(snapshot.queue)))
+    return json_answer(_queue_json(session.snapshot.queue))
+
+
+@router.post("/resume", response_model=QueueShape, dependencies=OPERATE)
+async def resume(session_id: str, context: ContextDep, once: OnceDep) -> Response:
+    session = await context.sessions.get(session_id)
+    await session.resume_queue(once.answer(200, lambda snapshot: _queue_json(snapshot.queue)))
+    return json_answer(_queue_json(session.snapshot.queue))
+
+
+@router.get("/settings", response_model=QueueSettingsShape, dependencies=VIEW)
+async def show_settings(session_id: str, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    return json_answer(session.snapshot.queue.settings)
+
+
+@router.put("/settings", response_model=QueueSettingsShape, dependencies=OPERATE)
+async def change_settings(session_id: str, body: QueueSettingsEditShape, context: ContextDep) -> Response:
+    """Changes what is given and leaves the rest."""
+    session = await context.sessions.get(session_id)
+    settings = replace(session.snapshot.queue.settings, **body.model_dump(exclude_none=True))
+    return json_answer(await session.queue_settings(settings))
+
+
+@router.get("/{message_id}", response_model=QueueItemShape, dependencies=VIEW)
+async def show_item(session_id: str, message_id: str, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    return json_answer(_item_json(session.snapshot.queue.item(message_id)))
+
+
+@router.patch("/{message_id}", response_model=QueueItemShape, dependencies=OPERATE)
+async def edit(session_id: str, message_id: str, body: QueueEditShape, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    item = await session.edit_queued(message_id, body.message)
+    return json_answer(_item_json(item))
+
+
+@router.delete("/{message_id}", status_code=204, dependencies=OPERATE)
+async def remove(session_id: str, message_id: str, context: ContextDep) -> Response:
+    session = await context.sessions.get(session_id)
+    await session.remove_queued(message_id)
+    return Response(status_code=204)
+
+
+@router.post("/{message_id}/move", response_model=QueueShape, dependencies=OPERATE)
+async def move(
+    session_id: str, message_id: str, body: MoveShape, context: ContextDep, once: OnceDep
+) -> Response:
+    """One place up or down; at the end of the way nothing happens."""
+    session = await context.sessions.get(session_id)
+    answer = once.answer(200, lambda snapshot: _queue_json(snapshot.queue))
+    await session.move_queued(message_id, body.direction, answer)
+    return json_answer(_queue_json(session.snapshot.queue))
+
+
+@router.post("/{message_id}/send-now", status_code=204, dependencies=OPERATE)
+async def send_now(
+    session_id: str, message_id: str, request: Request, context: ContextDep, once: OnceDep
+) -> Response:
+    """The message goes next, in the place of the turn that runs, even when the queue is paused."""
+    session = await context.sessions.get(session_id)
+    await session.send_now(message_id, principal_of(request).name, once.empty())
+    return Response(status_code=204)
+
+
+def _queue_json(queue: Queue) -> dict[str, Any]:
+    return {
+        "messages": [_item_json(item) for item in queue.items],
+        "count": len(queue.items),
+        "paused": queue.paused,
+    }
+
+
+def _item_json(item: QueueItem) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "message": item.message,
+        "image_ids": item.image_ids,
+        "queued_at": iso(item.queued_at),
+        "client_id": item.client_id,
+        "title": item.title,
+        "scheduled_time": iso(item.scheduled_time) if item.scheduled_time else None,
+        "state": item.state,
+    }

@@ -1,0 +1,52 @@
+"""What must be there before a request of docs/protocol.md makes sense: an agent, a question, a message."""
+
+import sys
+from typing import Any
+
+from bullpen.agents.discovery import DEMO
+from docs.protocol_page import Section
+from support.server import Server
+from support.talk import Talk
+
+DEMO_COMMAND = [sys.executable, "-m", "bullpen.agents.demo"]
+
+
+async def prepare(server: Server, session_id: str, section: Section) -> dict[str, str]:
+    """Sets the scene; returns what stands in the place of each parameter of the path."""
+    talk = Talk(server, {"id": session_id})
+    match section.path.removeprefix("/api/sessions/{id}").split("/")[1:]:
+        case ["permissions", *_]:
+            return await _asked(talk, "ask", "permission", "{pid}")
+        case ["questions", *_]:
+            return await _asked(talk, "question", "question", "{qid}")
+        case ["queue", *_]:
+            return {"{mid}": await _queued(talk)}
+        case ["restart"] | ["workers", "{wid}", "mode" | "model" | "options", *_]:
+            return await _with_agent(talk, DEMO) | {"{oid}": "pace"}
+        case ["workers", "{wid}", "login"]:
+            definition: dict[str, Any] = {"name": "Mine", "kind": "acp", "command": DEMO_COMMAND}
+            definition |= {"loginCommand": ["true"]}
+            await server.call("PUT", "/api/agents/with-login", 200, json=definition)
+            return await _with_agent(talk, "with-login")
+        case _:
+            return {"{aid}": "mine"}
+
+
+async def _with_agent(talk: Talk, agent_id: str) -> dict[str, str]:
+    body: dict[str, Any] = {"type": "agent", "agentId": agent_id}
+    worker = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
+    await talk.seen("agent_session")
+    return {"{wid}": worker["id"]}
+
+
+async def _asked(talk: Talk, prompt: str, type: str, parameter: str) -> dict[str, str]:
+    await talk.prompt(prompt)
+    event = await talk.seen(type, status="pending")
+    return {parameter: event["data"]["id"]}
+
+
+async def _queued(talk: Talk) -> str:
+    await talk.server.call("POST", f"{talk.path}/queue/pause", 200)
+    item = await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": "later"})
+    message_id: str = item["id"]
+    return message_id

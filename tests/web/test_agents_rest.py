@@ -1,0 +1,309 @@
+"""Sessions with agents over REST: prompts, permissions, questions, limits, restarts (R13 to R43)."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from support.pictures import png
+from support.scripted_agent.journal import prompts_in
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+
+@pytest.fixture
+async def journal(server: Server) -> Path:
+    """The scripted agent is defined; this is where it keeps its journal."""
+    return await define_scripted(server)
+
+
+@pytest.fixture
+async def talk(server: Server, journal: Path) -> Talk:
+    return await Talk.begin(server)
+
+
+@pytest.fixture
+async def small_house(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+    """A server that takes two sessions with agents."""
+    this = Server(tmp_path / "small", workspace, {"AGENT_MAX_SESSIONS": "2"})
+    await this.start()
+    yield this
+    await this.close()
+
+
+# Making and prompting
+
+
+async def test_r30_a_session_with_an_agent_has_its_worker_at_once(server: Server, journal: Path) -> None:
+    session = await server.new_session(agentId="scripted")
+    (worker,) = session["workers"]
+    assert (worker["type"], worker["agentId"], worker["state"]) == ("agent", "scripted", "spawning")
+    ready = await server.worker_in(session["id"], worker["id"], "active")
+    assert ready["pid"]
+
+
+async def test_an_agent_nobody_defined_is_invalid(server: Server) -> None:
+    body = {"locationPath": str(server.workspace), "agentId": "nobody"}
+    assert (await server.call("POST", "/api/sessions", 400, json=body))["error"] == "invalid"
+    assert (await server.call("GET", "/api/sessions"))["total"] == 0
+
+
+async def test_r33_a_prompt_is_accepted_at_once_and_answered_in_events(talk: Talk) -> None:
+    prompted = await talk.prompt("[[chunk hello]]")
+    assert set(prompted) == {"promptId", "seq", "queued"}
+    assert prompted["queued"] is False
+    event = await talk.seen("user_prompt", promptId=prompted["promptId"])
+    assert (event["seq"], event["data"]["text"]) == (prompted["seq"], "[[chunk hello]]")
+    end = await talk.seen("turn_end")
+    assert end["data"]["stopReason"] == "end_turn"
+    assert await talk.said() == "hello"
+
+
+async def test_r2_the_first_prompt_of_a_session_without_an_agent_brings_one(server: Server) -> None:
+    talk = Talk(server, await server.new_session())
+    prompted = await talk.prompt("help")
+    assert prompted["queued"] is True
+    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "end_turn"
+    assert (await talk.worker())["agentId"] == "demo"
+    assert "demo agent" in await talk.said()
+
+
+async def test_a_prompt_sent_five_times_is_one_prompt(talk: Talk, journal: Path) -> None:
+    name = str(uuid.uuid4())
+    answers = await asyncio.gather(*(talk.prompt("[[chunk x]]", promptId=name) for _ in range(5)))
+    assert len({json.dumps(answer) for answer in answers}) == 1
+    await talk.seen("turn_end")
+    assert (await talk.prompt("other", expect=409, promptId=name))["error"] == "conflict"
+    assert await talk.said() == "x"
+    assert prompts_in(journal) == ["[[chunk x]]"]
+
+
+async def test_a_prompt_without_an_id_is_known_by_its_key(talk: Talk) -> None:
+    headers = {"Idempotency-Key": "k1"}
+    path = f"{talk.path}/prompt"
+    first = await talk.server.call("POST", path, 202, json={"text": "[[chunk x]]"}, headers=headers)
+    again = await talk.server.call("POST", path, 202, json={"text": "[[chunk x]]"}, headers=headers)
+    assert again == first
+    await talk.server.call("POST", path, 409, json={"text": "other"}, headers=headers)
+
+
+@pytest.mark.parametrize("body", [{"text": ""}, {"text": " \n"}, {}])
+async def test_an_empty_prompt_is_refused(talk: Talk, body: dict[str, str]) -> None:
+    answer = await talk.server.call("POST", f"{talk.path}/prompt", 400, json=body)
+    assert answer["error"] == "empty_message"
+
+
+async def test_a_prompt_names_its_agent_by_role_or_id(talk: Talk) -> None:
+    second = await talk.server.call(
+        "POST",
+        f"{talk.path}/workers",
+        201,
+        json={"type": "agent", "agentId": "scripted", "role": "second"},
+    )
+    await talk.server.worker_in(talk.id, second["id"], "active")
+    await talk.prompt("[[chunk to-second]]", role="second")
+    event = await talk.seen("user_prompt", text="[[chunk to-second]]")
+    assert event["workerId"] == second["id"]
+    assert (await talk.prompt("x", expect=404, role="nobody"))["error"] == "not_found"
+    assert (await talk.prompt("x", expect=404, workerId="nobody"))["error"] == "not_found"
+
+
+async def test_an_image_goes_with_its_prompt(talk: Talk, journal: Path) -> None:
+    image = await talk.server.call("POST", f"{talk.path}/images", 201, content=png())
+    await talk.ask("[[chunk seen]]", imageIds=[image["id"]])
+    assert "image/png" in journal.read_text()
+    missing = await talk.prompt("x", expect=404, imageIds=["nothing"])
+    assert missing["error"] == "not_found"
+
+
+async def test_r17_a_session_that_ended_takes_no_prompt_and_says_its_status(talk: Talk) -> None:
+    await talk.server.call("POST", f"{talk.path}/complete", 200)
+    answer = await talk.prompt("x", expect=409)
+    assert answer["error"] == "conflict"
+    assert "completed" in answer["message"]
+
+
+async def test_r16_activity_moves_updated_at_on(talk: Talk) -> None:
+    before = (await talk.server.call("GET", talk.path))["updatedAt"]
+    await talk.ask("[[chunk x]]")
+    assert (await talk.server.call("GET", talk.path))["updatedAt"] > before
+
+
+# Messages
+
+
+async def test_r26_to_r29_messages_have_the_shapes_of_the_seed(talk: Talk) -> None:
+    await talk.ask("[[chunk hello]] [[plan one two]] [[tool]] [[chunk bye]]")
+    messages = (await talk.server.call("GET", f"{talk.path}/messages"))["messages"]
+    by_type: dict[str, list[dict[str, object]]] = {}
+    for message in messages:
+        by_type.setdefault(f"{message['role']} {message['content']['type']}", []).append(message["content"])
+    assert str(by_type["user text"][0]["text"]).startswith("[[chunk hello]]")
+    assert "hello" in "".join(str(content["text"]) for content in by_type["agent text"])
+    assert all("partial" in content for content in by_type["agent text"])
+    (plan,) = by_type["system plan"]
+    assert isinstance(plan["steps"], list)
+    assert len(plan["steps"]) == 2
+    assert all({"tool", "args", "result"} <= set(content) for content in by_type["system tool"])
+    assert (await talk.server.call("GET", talk.path))["messages"] == messages
+
+
+async def test_r19_an_agent_that_never_answered_ends_its_session_as_error(server: Server) -> None:
+    await define_scripted(server, "broken", {"start": ["exit code=7"]})
+    talk = Talk(server, await server.new_session(agentId="broken"))
+    end = await talk.seen("session_end")
+    assert end["data"]["status"] == "error"
+    session = await server.call("GET", talk.path)
+    assert (session["status"], session["endReason"]) == ("error", "error")
+    assert [message["role"] for message in session["messages"]][-1] == "system"
+
+
+# Permissions and questions
+
+
+async def test_a_permission_waits_and_the_first_answer_wins(talk: Talk) -> None:
+    await talk.prompt("[[permission]] [[chunk done]]")
+    permission = await talk.permission()
+    assert {"id", "workerId", "role", "toolCall", "options", "createdAt"} <= set(permission)
+    assert {option["kind"] for option in permission["options"]} >= {"allow_once", "reject_once"}
+    path = f"{talk.path}/permissions/{permission['id']}"
+    assert (await talk.server.call("POST", path, 400, json={"optionId": "maybe"}))["error"] == "invalid"
+    answers = await asyncio.gather(
+        *(talk.server.http.post(path, json={"optionId": option}) for option in ("yes", "no"))
+    )
+    assert sorted(answer.status_code for answer in answers) == [204, 409]
+    await talk.seen("turn_end")
+    assert (await talk.server.call("GET", f"{talk.path}/permissions"))["permissions"] == []
+    nobody = f"{talk.path}/permissions/nobody"
+    assert (await talk.server.call("POST", nobody, 404, json={"optionId": "yes"}))["error"] == "not_found"
+
+
+async def test_an_answer_sent_again_under_its_key_is_fine(talk: Talk) -> None:
+    await talk.prompt("[[permission]]")
+    path = f"{talk.path}/permissions/{(await talk.permission())['id']}"
+    for _ in range(2):
+        headers = {"Idempotency-Key": "yes"}
+        await talk.server.call("POST", path, 204, json={"optionId": "yes"}, headers=headers)
+
+
+async def test_an_open_permission_outlives_the_server(talk: Talk) -> None:
+    await talk.prompt("[[permission]] [[chunk done]]")
+    before = await talk.permission()
+    await talk.server.restart()
+    assert await talk.permission() == before
+    path = f"{talk.path}/permissions/{before['id']}"
+    await talk.server.call("POST", path, 204, json={"optionId": "yes"})
+    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "end_turn"
+
+
+async def test_a_question_is_answered_once(talk: Talk) -> None:
+    await talk.prompt("[[question 'your name?']]")
+    event = await talk.seen("question", status="pending")
+    (question,) = (await talk.server.call("GET", f"{talk.path}/questions"))["questions"]
+    assert (question["id"], question["message"]) == (event["data"]["id"], "your name?")
+    path = f"{talk.path}/questions/{question['id']}"
+    body = {"action": "accept", "content": {"name": "Ada"}}
+    await talk.server.call("POST", path, 204, json=body)
+    assert (await talk.server.call("POST", path, 409, json=body))["error"] == "conflict"
+    await talk.seen("turn_end")
+    assert "Ada" in await talk.said()
+
+
+# Cancel and restart
+
+
+async def test_a_cancelled_turn_ends_and_the_session_goes_on(talk: Talk) -> None:
+    await talk.prompt("[[permission]] [[wait_cancel]]")
+    await talk.permission()
+    await talk.server.call("POST", f"{talk.path}/cancel", 204)
+    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+    assert (await talk.seen("permission", status="cancelled"))["data"]["id"]
+    assert (await talk.server.call("GET", talk.path))["status"] == "active"
+    end = await talk.ask("[[chunk on]]")
+    assert end["data"]["stopReason"] == "end_turn"
+
+
+async def test_cancelling_nothing_is_fine(talk: Talk) -> None:
+    await talk.server.call("POST", f"{talk.path}/cancel", 204)
+
+
+async def test_r35_delete_cancels_the_agent_and_answers_with_the_session(talk: Talk) -> None:
+    await talk.prompt("[[wait_cancel]]")
+    await talk.seen("turn_start")
+    session = await talk.server.call("DELETE", talk.path, 200)
+    assert session["status"] == "cancelled"
+    assert [worker["state"] for worker in session["workers"]] == ["terminated"]
+
+
+async def test_an_agent_that_crashed_is_restarted_with_what_was_said(talk: Talk) -> None:
+    await talk.ask("[[chunk before]]")
+    await talk.prompt("[[crash]]")
+    await talk.seen("worker_failed")
+    worker = await talk.server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
+    assert (worker["run"], worker["state"]) == (2, "spawning")
+    ready = await talk.server.worker_in(talk.id, worker["id"], "active")
+    end = await talk.ask("[[chunk after]]")
+    assert (ready["run"], end["data"]["stopReason"]) == (2, "end_turn")
+    sessions = [each["data"] for each in await talk.events() if each["type"] == "agent_session"]
+    assert sessions[0]["acpSessionId"] == sessions[1]["acpSessionId"]
+
+
+async def test_a_living_agent_begins_anew_when_asked_to(talk: Talk) -> None:
+    before = await talk.worker()
+    body = {"continueConversation": False}
+    worker = await talk.server.call("POST", f"{talk.path}/restart", 200, json=body)
+    assert (worker["id"], worker["run"]) == (before["id"], 2)
+    ready = await talk.server.worker_in(talk.id, worker["id"], "active")
+    assert ready["pid"] != before["pid"]
+    await talk.seen("conversation_reset")
+    empty = await talk.server.new_session()
+    await talk.server.call("POST", f"/api/sessions/{empty['id']}/restart", 404)
+
+
+# Limits
+
+
+async def test_r36_r37_one_session_too_many_is_told_to_come_again_and_a_freed_slot_is_used(
+    small_house: Server,
+) -> None:
+    await define_scripted(small_house)
+    talks = [await Talk.begin(small_house) for _ in range(2)]
+    body = {"locationPath": str(small_house.workspace), "agentId": "scripted"}
+    refused = await small_house.http.post("/api/sessions", json=body)
+    assert refused.status_code == 429
+    assert refused.headers["retry-after"] == "60"
+    assert refused.json()["error"] == "too_many"
+    assert "2" in refused.json()["message"]
+    await small_house.new_session()  # without an agent it is free
+    await small_house.call("DELETE", talks[0].path, 200)
+    await small_house.call("POST", "/api/sessions", 201, json=body)
+
+
+async def test_r25_a_workspace_outside_the_root_is_refused(server: Server, journal: Path) -> None:
+    body = {"locationPath": f"{server.workspace}/../..", "agentId": "scripted"}
+    assert (await server.call("POST", "/api/sessions", 403, json=body))["error"] == "forbidden"
+
+
+# Scopes
+
+
+async def test_looking_is_not_prompting_and_prompting_is_not_defining(talk: Talk) -> None:
+    await talk.prompt("[[permission]]")
+    permission = await talk.permission()
+
+    async def status(scope: str, method: str, path: str, body: object) -> int:
+        token = await talk.server.call("POST", "/api/tokens", 201, json={"name": scope, "scope": scope})
+        headers = {"Authorization": f"Bearer {token['token']}"}
+        return (await talk.server.http.request(method, path, json=body, headers=headers)).status_code
+
+    answer = f"{talk.path}/permissions/{permission['id']}"
+    assert await status("view", "GET", f"{talk.path}/permissions", None) == 200
+    assert await status("view", "POST", f"{talk.path}/prompt", {"text": "x"}) == 403
+    assert await status("view", "POST", answer, {"optionId": "yes"}) == 403
+    assert await status("view", "POST", f"{talk.path}/queue", {"message": "x"}) == 403
+    definition = {"name": "x", "kind": "acp", "command": ["x"]}
+    assert await status("operate", "PUT", "/api/agents/x", definition) == 403
+    assert await status("operate", "POST", answer, {"optionId": "yes"}) == 204

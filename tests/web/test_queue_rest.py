@@ -1,0 +1,144 @@
+"""The queue over REST (R54): codes, order, pausing; titles and schedules come later."""
+
+import pytest
+
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+
+@pytest.fixture
+async def busy(server: Server) -> Talk:
+    """A session whose agent works until it is cancelled."""
+    await define_scripted(server)
+    talk = await Talk.begin(server)
+    await talk.prompt("[[wait_cancel]]")
+    await talk.seen("turn_start")
+    return talk
+
+
+async def add(talk: Talk, message: str, expect: int = 201) -> dict[str, str]:
+    item: dict[str, str] = await talk.server.call(
+        "POST", f"{talk.path}/queue", expect, json={"message": message}
+    )
+    return item
+
+
+async def waiting(talk: Talk) -> list[str]:
+    queue = await talk.server.call("GET", f"{talk.path}/queue")
+    assert queue["count"] == len(queue["messages"])
+    return [item["message"] for item in queue["messages"]]
+
+
+async def test_a_message_is_added_shown_edited_and_removed(busy: Talk) -> None:
+    body = {"message": "later", "client_id": "laptop"}
+    item = await busy.server.call("POST", f"{busy.path}/queue", 201, json=body)
+    assert set(item) == {
+        "id",
+        "message",
+        "image_ids",
+        "queued_at",
+        "client_id",
+        "title",
+        "scheduled_time",
+        "state",
+    }
+    assert (item["client_id"], item["state"], item["image_ids"]) == ("laptop", "queued", [])
+    path = f"{busy.path}/queue/{item['id']}"
+    assert await busy.server.call("GET", path, 200) == item
+    edited = await busy.server.call("PATCH", path, 200, json={"message": "much later"})
+    assert edited == item | {"message": "much later"}
+    await busy.server.call("PATCH", path, 400, json={"message": " "})
+    await busy.server.call("DELETE", path, 204)
+    for method in ("GET", "PATCH", "DELETE"):
+        gone = await busy.server.call(method, path, 404, json={"message": "x"})
+        assert gone["error"] == "not_found"
+
+
+async def test_an_empty_message_and_one_too_many_are_refused(busy: Talk) -> None:
+    assert (await add(busy, "  ", 400))["error"] == "empty_message"
+    for number in range(10):
+        await add(busy, f"message {number}")
+    assert (await add(busy, "one too many", 409))["error"] == "queue_full"
+    assert (await busy.prompt("one too many", expect=409))["error"] == "queue_full"
+    await busy.server.call("PUT", f"{busy.path}/queue/settings", 200, json={"max_size": 11})
+    await add(busy, "one more")
+    await busy.server.call("DELETE", f"{busy.path}/queue", 204)
+    assert await waiting(busy) == []
+
+
+async def test_messages_move_up_and_down(busy: Talk) -> None:
+    items = [await add(busy, message) for message in ("a", "b", "c")]
+
+    async def move(item: dict[str, str], direction: str) -> None:
+        path = f"{busy.path}/queue/{item['id']}/move"
+        await busy.server.call("POST", path, 200, json={"direction": direction})
+
+    await move(items[2], "up")
+    assert await waiting(busy) == ["a", "c", "b"]
+    await move(items[0], "down")
+    assert await waiting(busy) == ["c", "a", "b"]
+    await move(items[2], "up")
+    assert await waiting(busy) == ["c", "a", "b"]
+    path = f"{busy.path}/queue/{items[0]['id']}/move"
+    assert (await busy.server.call("POST", path, 400, json={"direction": "left"}))["error"] == "invalid"
+    await busy.server.call("POST", f"{busy.path}/queue/nobody/move", 404, json={"direction": "up"})
+
+
+async def test_a_prompt_to_a_busy_agent_waits_is_rejected_or_interrupts(busy: Talk) -> None:
+    assert (await busy.prompt("[[chunk queued]]"))["queued"] is True
+    assert (await busy.prompt("x", expect=409, busy="reject"))["error"] == "conflict"
+    assert (await busy.prompt("x", expect=400, busy="perhaps"))["error"] == "invalid"
+    await busy.prompt("[[chunk interrupting]]", busy="interrupt")
+    assert (await busy.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+    await busy.seen("user_prompt", text="[[chunk interrupting]]")
+
+
+async def test_a_cancelled_turn_pauses_the_queue_and_resume_goes_on(busy: Talk) -> None:
+    first, second = await add(busy, "[[chunk first]]"), await add(busy, "[[chunk second]]")
+    await busy.server.call("POST", f"{busy.path}/cancel", 204)
+    await busy.seen("turn_end")
+    await busy.seen("queue_paused")
+    assert (await busy.server.call("GET", f"{busy.path}/queue"))["paused"] is True
+    resumed = await busy.server.call("POST", f"{busy.path}/queue/resume", 200)
+    assert resumed["paused"] is False
+    one = await busy.seen("turn_start", promptId=first["id"])
+    two = await busy.seen("turn_start", promptId=second["id"])
+    assert one["seq"] < two["seq"]
+    await busy.seen("turn_end", after=two["seq"])
+    assert (await waiting(busy), await busy.said()) == ([], "firstsecond")
+
+
+async def test_a_message_sent_now_takes_the_place_of_the_turn_and_goes_through_a_pause(busy: Talk) -> None:
+    await add(busy, "[[chunk first]]")
+    urgent = await add(busy, "[[chunk urgent]]")
+    await busy.server.call("POST", f"{busy.path}/queue/pause", 200)
+    await busy.server.call("POST", f"{busy.path}/queue/{urgent['id']}/send-now", 204)
+    assert (await busy.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+    await busy.seen("user_prompt", text="[[chunk urgent]]")
+    assert await waiting(busy) == ["[[chunk first]]"]
+
+
+async def test_an_idle_agent_gets_a_queued_message_at_once(server: Server) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server)
+    item = await add(talk, "[[chunk hello]]")
+    await talk.seen("user_prompt", promptId=item["id"])
+    await talk.seen("turn_end")
+    assert await talk.said() == "hello"
+
+
+async def test_a_message_added_twice_under_one_key_is_one_message(busy: Talk) -> None:
+    headers = {"Idempotency-Key": "k"}
+    path, body = f"{busy.path}/queue", {"message": "once"}
+    first = await busy.server.call("POST", path, 201, json=body, headers=headers)
+    assert await busy.server.call("POST", path, 201, json=body, headers=headers) == first
+    assert await waiting(busy) == ["once"]
+
+
+async def test_settings_are_changed_one_by_one_and_checked(busy: Talk) -> None:
+    path = f"{busy.path}/queue/settings"
+    before = await busy.server.call("GET", path)
+    assert before == {"enabled": True, "delay_seconds": 0, "max_size": 10, "auto_generate_titles": True}
+    after = await busy.server.call("PUT", path, 200, json={"delay_seconds": 1.5})
+    assert after == before | {"delay_seconds": 1.5}
+    assert (await busy.server.call("PUT", path, 400, json={"max_size": 0}))["error"] == "invalid"
