@@ -156,7 +156,8 @@ async def test_mistakes_of_a_person_are_answered_helpfully(
         (("new", "-d", str(tmp_path)), "outside the workspace root"),
         (("new", "-d", str(server.workspace / "missing")), "missing"),
         (("show", "one/terminal"), "is a worker"),
-        (("attach", "one"), "needs a terminal"),
+        (("attach", "one"), "bullpen logs -f"),
+        (("new", str(server.workspace)), "bullpen new --detach"),
         (("serve", "--no-open"), "another server runs"),
     ):
         done = await bullpen(*arguments)

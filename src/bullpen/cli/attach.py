@@ -8,6 +8,7 @@ import typer
 
 from ..client import Client, Exit
 from .find import Found, find, terminal_of
+from .terminal.tty import Tty
 from .text import short
 from .verb import Target, new_app, with_client
 
@@ -30,21 +31,20 @@ def attach(
       bullpen attach my-session/terminal-2
       bullpen attach --read-only 3f2a
     """
-    return with_client(lambda client: _attach(client, target, read_only))
+    tty = Tty("to read from a script use: bullpen logs -f")
+    return with_client(lambda client: _attach(client, tty, target, read_only))
 
 
-async def _attach(client: Client, target: str, read_only: bool) -> int:
+async def _attach(client: Client, tty: Tty, target: str, read_only: bool) -> int:
     found = await find(client, target)
-    return await attach_to(client, Found(found.session, terminal_of(found)), read_only)
+    return await attach_to(client, tty, Found(found.session, terminal_of(found)), read_only)
 
 
-async def attach_to(client: Client, found: Found, read_only: bool = False) -> int:
+async def attach_to(client: Client, tty: Tty, found: Found, read_only: bool = False) -> int:
     """Attaches until the person or the program leaves; returns the exit code."""
     from .terminal.attachment import Attachment  # noqa: PLC0415  (only who attaches needs sockets)
-    from .terminal.tty import Tty  # noqa: PLC0415
 
     assert found.worker is not None
-    tty = Tty()
     _say(f"attached to {found.name}{' to look' if read_only else ''}; Ctrl-] or ~. detaches")
     async with client.terminal(found.session.id, found.worker.id, may_skip=True) as terminal:
         end = await Attachment(tty, terminal, read_only).run()

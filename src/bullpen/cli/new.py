@@ -13,6 +13,7 @@ from ..domain.errors import BullpenError
 from .attach import attach_to
 from .find import Found
 from .output import print_json
+from .terminal.tty import Tty
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
 
@@ -37,7 +38,8 @@ def new(
     """
     path = os.path.abspath(directory.expanduser())
     if not (detach or json or quiet):
-        return with_client(lambda client: _attach_to_new(client, path, name))
+        tty = Tty("to start it without one use: bullpen new --detach")
+        return with_client(lambda client: _attach_to_new(client, tty, path, name))
     session = with_client(lambda client: _start_session(client, path, name))
     if json:
         print_json(session)
@@ -50,8 +52,8 @@ def new(
     return 0
 
 
-async def _attach_to_new(client: Client, path: str, name: str | None) -> int:
-    return await attach_to(client, await _start(client, path, name))
+async def _attach_to_new(client: Client, tty: Tty, path: str, name: str | None) -> int:
+    return await attach_to(client, tty, await _start(client, path, name))
 
 
 async def _start_session(client: Client, path: str, name: str | None) -> Session:

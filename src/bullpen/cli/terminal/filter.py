@@ -7,7 +7,7 @@ a second answer into the program, and any number of old ones when history is dra
 import re
 
 from .modes import Modes
-from .sequences import Sequences
+from .sequences import ALL_BUT_DRAWING, Sequences
 
 _LARGEST_NUMBER = b"9999"  # some terminals take minutes over a larger count
 
@@ -37,6 +37,8 @@ _ASKING_STRINGS = (b"$q", b"+q", b"tmux;")
 
 class Filter(Sequences):
     """Lets through what draws, and remembers what it changed."""
+
+    pattern = ALL_BUT_DRAWING
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,11 +18,11 @@ _FAREWELLS = (signal.SIGTERM, signal.SIGHUP)
 class Tty:
     """Standard input and output, which must both be a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, otherwise: str) -> None:
         self._input = sys.stdin.fileno()
         self._output = sys.stdout.fileno()
         if not (os.isatty(self._input) and os.isatty(self._output)):
-            raise Invalid("this needs a terminal; to read from a script use: bullpen logs -f")
+            raise Invalid(f"this needs a terminal; {otherwise}")
 
     def size(self) -> tuple[int, int]:
         """Columns and rows; a terminal that does not know says 80 × 24."""

@@ -1,0 +1,127 @@
+"""The verbs that talk to agents, as a script and as a person use them."""
+
+import json
+
+import pytest
+
+from support.commands import Bullpen
+from support.server import Server
+from support.talk import Talk, define_scripted
+from support.tmux import Tmux
+
+
+@pytest.fixture
+async def talk(server: Server) -> Talk:
+    await define_scripted(server)
+    return await Talk.begin(server, title="work")
+
+
+async def test_run_prints_the_answer_and_exits_by_the_stop_reason(bullpen: Bullpen, server: Server) -> None:
+    await define_scripted(server)
+
+    async def run(prompt: str, *options: str) -> tuple[int, str, str]:
+        command = ("run", prompt, "--agent", "scripted", "-C", str(server.workspace), *options)
+        return await bullpen(*command)
+
+    assert await run("[[chunk 'all done']]", "--wait") == (0, "all done\n", "")
+    code, out, err = await run("[[chunk half]] [[error text=broken]]", "--wait")
+    assert (code, out) == (1, "half\n")
+    assert "broken" in err
+    code, _, err = await run("[[permission title=delete]]", "--wait")
+    assert code == 3
+    assert "delete" in err
+    assert "bullpen approve" in err
+    done = json.loads((await run("[[chunk x]]", "--wait", "--json"))[1])
+    assert (done["text"], done["stopReason"], done["error"]) == ("x", "end_turn", None)
+    code, out, _ = await run("[[chunk x]]", "--quiet")
+    assert code == 0
+    assert (await server.call("GET", f"/api/sessions/{out.strip()}"))["id"] == out.strip()
+
+
+async def test_run_says_how_to_have_an_agent_that_is_missing(bullpen: Bullpen, server: Server) -> None:
+    body = {"name": "Ghost", "kind": "acp", "command": ["no-such-program"], "install": "summon ghost"}
+    await server.call("PUT", "/api/agents/ghost", 200, json=body)
+    gone = await bullpen("run", "x", "--agent", "ghost", "-C", str(server.workspace), "--wait")
+    assert gone.code == 1
+    assert "summon ghost" in gone.err
+    unknown = await bullpen("run", "x", "--agent", "nobody", "-C", str(server.workspace))
+    assert unknown.code == 2
+
+
+async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
+    assert await bullpen("send", "work", "[[chunk hello]]", "--wait") == (0, "hello\n", "")
+    assert (await bullpen("send", "work", "[[wait_cancel]]")).out == "sent to work\n"
+    await talk.seen("turn_start", after=10)
+    assert (await bullpen("send", "work", "later")).out == "queued for work\n"
+    assert (await bullpen("send", "work", "now", "--busy", "reject")).code == 1
+
+
+async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> None:
+    assert (await bullpen("approve", "work")).code == 1
+    await talk.prompt("[[permission title=delete]] [[chunk first]] [[permission title=again]] [[chunk second]]")
+    permission = await talk.permission()
+    listed = await bullpen("approve", "work", "--list")
+    assert "delete" in listed.out
+    assert "yes" in listed.out
+    assert (await bullpen("approve", "work", "--option", "maybe")).code == 2
+    assert (await bullpen("approve", "work")).out.startswith("allowed: scripted: delete")
+    await talk.seen("permission", status="selected", id=permission["id"], optionId="yes")
+    await talk.seen("permission", after=permission and (await talk.events())[-1]["seq"] - 1)
+    second = await talk.permission()
+    assert (await bullpen("approve", "work", "--deny")).code == 0
+    await talk.seen("permission", status="selected", id=second["id"], optionId="no")
+
+
+async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: Talk) -> None:
+    await talk.prompt("[[wait_cancel]]")
+    await talk.seen("turn_start")
+    assert (await bullpen("cancel", "work")).out == "cancelled the turn of work\n"
+    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+
+
+async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: Talk) -> None:
+    assert (await bullpen("queue", "pause", "work")).code == 0
+    assert (await bullpen("queue", "add", "work", "first")).code == 0
+    assert (await bullpen("queue", "add", "work", "second")).code == 0
+    listed = (await bullpen("queue", "ls", "work")).out
+    assert listed.index("first") < listed.index("second")
+    assert "2 waiting, paused" in listed
+    queue = json.loads((await bullpen("queue", "ls", "work", "--json")).out)
+    first = queue["messages"][0]["id"]
+    assert (await bullpen("queue", "rm", "work", first[:13])).code == 0
+    assert (await bullpen("queue", "rm", "work", first)).code == 1
+    assert (await bullpen("queue", "clear", "work")).code == 0
+    assert "0 waiting" in (await bullpen("queue", "ls", "work")).out
+
+
+async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> None:
+    await define_scripted(server, "broken", {"start": ["exit code=7"]})
+    listed = json.loads((await bullpen("agents", "ls", "--json")).out)["agents"]
+    assert {"demo", "claude", "gemini", "broken"} <= {agent["id"] for agent in listed}
+    assert "npm install" in (await bullpen("agents", "ls")).out
+    bullpen.env["PWD"] = str(server.workspace)
+    works = await bullpen("agents", "test", "demo", "--directory", str(server.workspace))
+    assert (works.code, "demo works" in works.out) == (0, True)
+    fails = await bullpen("agents", "test", "broken", "--directory", str(server.workspace))
+    assert fails.code == 1
+    assert "7" in fails.err
+    assert (await bullpen("agents", "test", "nobody")).code == 1
+    assert (await server.call("GET", "/api/sessions"))["total"] == 0
+
+
+async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: Talk) -> None:
+    await tmux.type("bullpen chat work\n")
+    await tmux.sees("an empty line leaves")
+    await tmux.type("[[chunk hello]] [[permission title=delete]] [[chunk thanks]]\n")
+    await tmux.sees("hello")
+    await tmux.sees("3. Reject")
+    await tmux.type("9\n1\n")
+    await tmux.sees("thanks")
+    await talk.seen("permission", status="selected", optionId="yes")
+    await tmux.type("[[chunk working]] [[wait_cancel]]\n")
+    await tmux.sees("working")
+    await tmux.type("\x03")
+    await tmux.sees("the turn ended: cancelled")
+    await tmux.type("\n")
+    await tmux.type("echo left-$((40 + 2))\n")
+    await tmux.sees("left-42")
