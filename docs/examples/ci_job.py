@@ -1,0 +1,38 @@
+"""A CI job: runs a command in a terminal that Bullpen keeps, shows what it prints, exits with its code.
+
+    python docs/examples/ci_job.py ~/src/site make test
+
+The command survives this program and a restart of the server; people can watch it while it runs.
+"""
+
+import os
+import shlex
+import sys
+
+from bullpen.client import Exit, Output, SyncClient
+
+USAGE = "usage: ci_job.py DIRECTORY COMMAND [ARGUMENT...]"
+
+
+def run(directory: str, command: list[str]) -> int:
+    """The exit code of the command; its output is on ours when it comes."""
+    with SyncClient() as bullpen:
+        session = bullpen.create_session(location_path=directory, title=f"ci: {shlex.join(command)}"[:80])
+        worker = bullpen.add_worker(session.id, "terminal")
+        with bullpen.terminal(session.id, worker.id, after=0) as terminal:
+            terminal.write(f"{shlex.join(command)}; exit\n".encode())
+            for frame in terminal:
+                match frame:
+                    case Output(data=data):
+                        sys.stdout.buffer.write(data)
+                        sys.stdout.flush()
+                    case Exit(code=code):
+                        bullpen.complete_session(session.id)
+                        return 1 if code is None else code
+    return 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(USAGE)
+    sys.exit(run(os.path.abspath(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,67 @@
+"""A nightly run: several commands side by side, each in a terminal of one session, and a summary.
+
+    python docs/examples/nightly_run.py ~/src/site "lint=make check" "test=make test"
+
+Exits with 1 when one of them failed; then the end of what it printed is in the summary too.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from dataclasses import dataclass
+
+from bullpen.client import Client, Exit, Output
+
+SHOWN = 5  # lines of a failure
+
+
+@dataclass
+class Result:
+    name: str
+    code: int
+    seconds: float
+    output: str
+
+
+async def run(client: Client, session_id: str, name: str, command: str) -> Result:
+    began, output, code = time.monotonic(), b"", 1
+    worker = await client.add_worker(session_id, "terminal", name=name, role=name)
+    async with client.terminal(session_id, worker.id, after=0) as terminal:
+        await terminal.write(f"{command}; exit\n".encode())
+        async for frame in terminal:
+            if isinstance(frame, Output):
+                output += frame.data
+            elif isinstance(frame, Exit) and frame.code is not None:
+                code = frame.code
+    return Result(name, code, time.monotonic() - began, output.decode(errors="replace"))
+
+
+async def run_all(directory: str, commands: dict[str, str]) -> list[Result]:
+    async with Client() as client:
+        session = await client.create_session(location_path=directory, title="nightly")
+        results = await asyncio.gather(
+            *(run(client, session.id, name, command) for name, command in commands.items())
+        )
+        await client.complete_session(session.id)
+    return results
+
+
+def summary(results: list[Result]) -> str:
+    lines = []
+    for result in results:
+        verdict = "ok" if result.code == 0 else f"failed with code {result.code}"
+        lines.append(f"{result.name}: {verdict} after {result.seconds:.1f} s")
+        if result.code != 0:
+            lines += [f"    {line}" for line in result.output.splitlines()[-SHOWN:]]
+    good = sum(result.code == 0 for result in results)
+    return "\n".join([*lines, f"{good} of {len(results)} are well"])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3 or not all("=" in task for task in sys.argv[2:]):
+        sys.exit("usage: nightly_run.py DIRECTORY NAME=COMMAND...")
+    commands = dict(task.split("=", 1) for task in sys.argv[2:])
+    results = asyncio.run(run_all(os.path.abspath(sys.argv[1]), commands))
+    print(summary(results))
+    sys.exit(any(result.code != 0 for result in results))

@@ -1,0 +1,143 @@
+"""The examples in docs/examples do what their first lines say, against a real server."""
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bullpen.client import Client
+from support.commands import Done
+from support.server import Server
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+async def start(server: Server, name: str, *arguments: str) -> Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, EXAMPLES / name, *arguments, env=server.environment(), stdout=PIPE, stderr=PIPE
+    )
+
+
+async def run(server: Server, name: str, *arguments: str) -> Done:
+    process = await start(server, name, *arguments)
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return Done(process.returncode, out.decode(), err.decode())
+
+
+def test_every_example_is_tried_here() -> None:
+    source = Path(__file__).read_text()
+    assert [path.name for path in EXAMPLES.glob("*.py") if f'"{path.name}"' not in source] == []
+
+
+@pytest.mark.parametrize("code", [0, 7])
+async def test_a_ci_job_prints_the_output_and_exits_with_the_code(server: Server, code: int) -> None:
+    script = f"echo answer $((20 + 22)); exit {code}"
+    done = await run(server, "ci_job.py", str(server.workspace), "sh", "-c", script)
+    assert (done.code, done.err) == (code, "")
+    assert "answer 42\r\n" in done.out
+    (session,) = (await server.call("GET", "/api/sessions"))["sessions"]
+    assert (session["status"], session["title"][:4]) == ("completed", "ci: ")
+
+
+async def test_a_ci_job_whose_program_is_not_there_fails(server: Server) -> None:
+    done = await run(server, "ci_job.py", str(server.workspace), "no-such-program")
+    assert (done.code, done.err) == (127, "")
+
+
+async def test_a_ci_job_goes_on_over_a_killed_server(server: Server, workspace: Path) -> None:
+    script = "touch begun; while [ ! -e go ]; do sleep 0.05; done; echo ended $((1 + 1)); exit 3"
+    process = await start(server, "ci_job.py", str(workspace), "sh", "-c", script)
+    async with asyncio.timeout(60):
+        while not (workspace / "begun").exists():
+            await asyncio.sleep(0.02)
+        await server.restart()
+        (workspace / "go").touch()
+        out, _ = await process.communicate()
+    assert process.returncode == 3
+    assert out.count(b"ended 2\r\n") == 1
+
+
+class Chat:
+    """A webhook that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.url = ""
+        self._heard = asyncio.Condition()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls) -> AsyncIterator["Chat"]:
+        chat = cls()
+        server = await asyncio.start_server(chat._take, "127.0.0.1", 0)
+        chat.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook"
+        async with server:
+            yield chat
+
+    async def has_heard(self, line: str) -> None:
+        async with asyncio.timeout(30), self._heard:
+            await self._heard.wait_for(lambda: line in self.lines)
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = int(head.split("content-length: ")[1].split("\r\n")[0])
+        line = json.loads(await reader.readexactly(length))["text"]
+        async with self._heard:
+            self.lines.append(line)
+            self._heard.notify_all()
+        writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+
+async def test_a_bridge_tells_a_chat_what_happens_in_every_session(server: Server) -> None:
+    old = await server.new_session(title="old")
+    async with Chat.open() as chat, Client(server.url, server.token) as client:
+        process = await start(server, "chat_bridge.py", chat.url)
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(30):
+                assert b"following 1 sessions" in await process.stdout.readline()
+            await server.new_session(title="new")
+            await chat.has_heard("new has started")
+            worker = await server.new_terminal(old["id"])
+            async with client.terminal(old["id"], worker["id"]) as terminal:
+                await terminal.write(b"exit 4\n")
+                await chat.has_heard("old/terminal ended with code 4")
+            await server.restart()
+            await client.complete_session(old["id"])
+            await chat.has_heard("old has ended: user_request")
+        finally:
+            process.kill()
+            await process.wait()
+    assert chat.lines == [
+        "new has started",
+        "old/terminal ended with code 4",
+        "old has ended: user_request",
+    ]
+
+
+async def test_a_nightly_run_goes_side_by_side_and_sums_up(server: Server, workspace: Path) -> None:
+    meet = "touch {0}; while [ ! -e {1} ]; do sleep 0.05; done"
+    done = await run(
+        server,
+        "nightly_run.py",
+        str(workspace),
+        f"lint={meet.format('left', 'right')}",  # each ends only when the other runs too
+        f"test={meet.format('right', 'left')}; echo br''oken; false",
+    )
+    lines = done.out.splitlines()
+    assert (done.code, done.err) == (1, "")
+    assert lines[0].startswith("lint: ok after ")
+    assert lines[1].startswith("test: failed with code 1 after ")
+    assert "    broken" in lines
+    assert lines[-1] == "1 of 2 are well"
+    (session,) = (await server.call("GET", "/api/sessions"))["sessions"]
+    assert sorted(worker["role"] for worker in session["workers"]) == ["lint", "test"]
