@@ -19,7 +19,6 @@ _QUESTION = re.compile(
     rb"|\\"  # the end of a string that began before we look
     rb")"
 )
-_STRING_BEGINS = re.compile(rb"\x1b[\]P_X^]")
 _SIZE_REPORTS = re.compile(rb"\x1b\[\?" + _INSIDE + rb"*2048" + _INSIDE + rb"*+h")
 
 
@@ -28,10 +27,8 @@ def may_ask(tail: bytes, chunk: bytes) -> bool:
 
     Text and colours alone never ask.
     """
-    if b"\x05" in chunk:  # ENQ
+    if b"\x05" in chunk or chunk.endswith(b"\x1b"):  # ENQ; an ESC by itself may end a string
         return True
-    if chunk.endswith(b"\x1b"):  # by itself it may end a string
-        return b"\x07" in chunk or bool(_STRING_BEGINS.search(tail + chunk)) or _asks(tail + chunk, len(tail))
     if b"\x1b" not in chunk and b"\x1b" not in tail:
         return b"\x07" in chunk  # it may end a string that began long before
     return _asks(tail + chunk, len(tail))

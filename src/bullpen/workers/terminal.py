@@ -193,11 +193,16 @@ async def _type_replies(child: Child, replies: Sequence[Reply]) -> None:
 
 
 def _read_or_skip(recording: Recording, offset: int) -> bytes | None:
-    """The next piece; None when it is no longer kept."""
+    """The next piece; None when it is no longer kept.
+
+    An ESC at its end waits for what follows: alone it looks like a question, and a coloured flood is cut
+    behind one all the time.
+    """
     try:
-        return recording.read(offset, PIECE)
+        piece = recording.read(offset, PIECE)
     except SpoolGone:
         return None
+    return piece[:-1] if len(piece) > 1 and piece.endswith(b"\x1b") else piece
 
 
 def _known_end(worker: Worker) -> Ended | None:

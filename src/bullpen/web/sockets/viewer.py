@@ -64,6 +64,11 @@ class Acks:
         self.due = False
         return self._last
 
+    def hurry(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._ring()
+
     def _ring(self) -> None:
         self._timer, self.due = None, True
         self._wake()
@@ -142,7 +147,9 @@ class Viewer:
         if self._sent < recording.end:
             return await self._send_output()
         if self._terminal.ended is not None and not self._end_told:
-            await self._send_end()
+            self._acks.hurry()  # nothing is acknowledged after the end
+            if not self._acks.due:
+                await self._send_end()
             return True
         return False
 
