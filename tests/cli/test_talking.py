@@ -7,7 +7,7 @@ import pytest
 from support.commands import Bullpen
 from support.server import Server
 from support.talk import Talk, define_scripted
-from support.tmux import Tmux
+from support.tmux import PROMPT, Tmux
 
 
 @pytest.fixture
@@ -58,18 +58,19 @@ async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
 
 async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> None:
     assert (await bullpen("approve", "work")).code == 1
-    await talk.prompt("[[permission title=delete]] [[chunk first]] [[permission title=again]] [[chunk second]]")
-    permission = await talk.permission()
+    await talk.prompt(
+        "[[permission title=delete]] [[chunk first]] [[permission title=again]] [[chunk second]]"
+    )
+    asked = await talk.seen("permission", status="pending")
     listed = await bullpen("approve", "work", "--list")
     assert "delete" in listed.out
     assert "yes" in listed.out
     assert (await bullpen("approve", "work", "--option", "maybe")).code == 2
     assert (await bullpen("approve", "work")).out.startswith("allowed: scripted: delete")
-    await talk.seen("permission", status="selected", id=permission["id"], optionId="yes")
-    await talk.seen("permission", after=permission and (await talk.events())[-1]["seq"] - 1)
-    second = await talk.permission()
+    await talk.seen("permission", status="selected", id=asked["data"]["id"], optionId="yes")
+    second = await talk.seen("permission", after=asked["seq"], status="pending")
     assert (await bullpen("approve", "work", "--deny")).code == 0
-    await talk.seen("permission", status="selected", id=second["id"], optionId="no")
+    await talk.seen("permission", status="selected", id=second["data"]["id"], optionId="no")
 
 
 async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: Talk) -> None:
@@ -99,7 +100,6 @@ async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> 
     listed = json.loads((await bullpen("agents", "ls", "--json")).out)["agents"]
     assert {"demo", "claude", "gemini", "broken"} <= {agent["id"] for agent in listed}
     assert "npm install" in (await bullpen("agents", "ls")).out
-    bullpen.env["PWD"] = str(server.workspace)
     works = await bullpen("agents", "test", "demo", "--directory", str(server.workspace))
     assert (works.code, "demo works" in works.out) == (0, True)
     fails = await bullpen("agents", "test", "broken", "--directory", str(server.workspace))
@@ -110,18 +110,19 @@ async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> 
 
 
 async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: Talk) -> None:
-    await tmux.type("bullpen chat work\n")
-    await tmux.sees("an empty line leaves")
-    await tmux.type("[[chunk hello]] [[permission title=delete]] [[chunk thanks]]\n")
-    await tmux.sees("hello")
-    await tmux.sees("3. Reject")
-    await tmux.type("9\n1\n")
-    await tmux.sees("thanks")
+    await tmux.enter("bullpen chat work")
+    await tmux.until("an empty line leaves")
+    await tmux.enter("[[chunk hel]] [[chunk lo]] [[permission title=delete]] [[chunk than]] [[chunk ks]]")
+    await tmux.until("hello")
+    await tmux.until("3. Reject")
+    await tmux.enter("9")
+    await tmux.until("a number from 1 to 3?")
+    await tmux.enter("1")
+    await tmux.until("thanks")
     await talk.seen("permission", status="selected", optionId="yes")
-    await tmux.type("[[chunk working]] [[wait_cancel]]\n")
-    await tmux.sees("working")
-    await tmux.type("\x03")
-    await tmux.sees("the turn ended: cancelled")
-    await tmux.type("\n")
-    await tmux.type("echo left-$((40 + 2))\n")
-    await tmux.sees("left-42")
+    await tmux.enter("[[chunk work]] [[chunk ing]] [[wait_cancel]]")
+    await tmux.until("working")
+    await tmux.type("C-c")
+    await tmux.until("the turn ended: cancelled")
+    await tmux.enter("")
+    await tmux.until(lambda screen: screen.rstrip().endswith(PROMPT))

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from contextlib import aclosing
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,22 +37,22 @@ def ls(json: AsJson = False) -> None:
 @app.command()
 def test(
     agent: Annotated[str, typer.Argument(help="Its id.")],
+    directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
     timeout: Annotated[float, typer.Option(help="Give up after so many seconds.")] = 60,
 ) -> None:
     """Start an agent in a session of its own, wait until it is ready, and end it."""
-    worker = with_client(lambda client: _test(client, agent, timeout))
+    path = os.path.abspath(directory.expanduser())
+    worker = with_client(lambda client: _test(client, agent, path, timeout))
     print(f"{agent} works: it was ready as process {worker.pid}")
 
 
-async def _test(client: Client, agent_id: str, timeout: float) -> Worker:
+async def _test(client: Client, agent_id: str, path: str, timeout: float) -> Worker:
     agent = next((each for each in await client.agents() if each.id == agent_id), None)
     if agent is None:
         raise NotFound(f"there is no agent {agent_id}; see: bullpen agents ls")
     if not agent.installed:
         raise DidNotStart(f"{agent.name} is not installed; to install it, run: {agent.install_hint}")
-    session = await client.create_session(
-        location_path=os.getcwd(), title=f"test of {agent_id}", agent_id=agent_id
-    )
+    session = await client.create_session(location_path=path, title=f"test of {agent_id}", agent_id=agent_id)
     try:
         async with asyncio.timeout(timeout):
             worker = await _settled(client, session)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ..client import Client
-from ..domain.errors import BullpenError
+from ..client import Client, Prompted, Session
+from ..domain.errors import BullpenError, RemoteFault
 from .output import print_json
 from .report import report_turn
 from .text import short
@@ -41,11 +41,7 @@ def run(
 
     async def work(client: Client) -> int:
         session = await client.create_session(location_path=path, title=name, agent_id=agent)
-        try:
-            prompted = await client.prompt(session.id, prompt)
-        except BullpenError:
-            await client.delete_session(session.id)  # nobody asked for an empty one
-            raise
+        prompted = await _prompt(client, session, prompt)
         if wait:
             return await report_turn(client, session.id, prompted, json, timeout)
         if json:
@@ -56,3 +52,14 @@ def run(
         return 0
 
     return with_client(work)
+
+
+async def _prompt(client: Client, session: Session, text: str) -> Prompted:
+    try:
+        return await client.prompt(session.id, text)
+    except BullpenError:
+        now = await client.session(session.id)
+        if now.status == "error" and now.workers:
+            raise RemoteFault(now.workers[0].error or "the agent did not start") from None
+        await client.delete_session(session.id)  # nobody asked for an empty one
+        raise
