@@ -1,0 +1,137 @@
+"""The server is killed while an agent works: nothing it was told or said is lost, doubled or reordered."""
+
+import asyncio
+import random
+import re
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bullpen.domain.snapshot import Snapshot, fold_all
+from bullpen.wire.browser import session_json
+from support.agent_client import AgentClient, define_scripted, insist
+from support.scripted_agent.journal import prompts_in, read_journal
+from support.server import Server
+from support.stories import read_event
+
+CHUNKS = 2000
+
+
+async def check_copies(clients: list[AgentClient]) -> None:
+    """Every client has the log, and what it adds up to is what the server says of the session."""
+    log = await clients[0].log()
+    assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
+    for client in clients:
+        await client.until(lambda events: len(events) >= len(log))
+        assert client.events == log
+    folded = session_json(fold_all(Snapshot(id=clients[0].id), map(read_event, log)))
+    detail = await clients[0].get()
+    assert {name: detail[name] for name in folded} == folded
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"<(\d+)>", text)]
+
+
+def _script(number: int, chunks: int) -> str:
+    half = chunks // 2
+    return (
+        f"{number} [[stream n={half} delay=0.002]] [[write path=file-{number} content=w{number}]] "
+        f"[[permission title=t{number}]] [[stream n={chunks - half} delay=0.002]] "
+        f"[[terminal 'echo once >> ran-{number}']]"
+    )
+
+
+async def test_an_agent_works_on_while_the_server_is_killed(
+    server: Server, workspace: Path, faults: int
+) -> None:
+    journal = define_scripted(workspace)
+    talker = await AgentClient.begin(server)
+    clients = [talker, AgentClient(server, talker.id), AgentClient(server, talker.id)]
+    each = CHUNKS // faults
+    texts = []
+    async with AsyncExitStack() as stack:
+        for client in clients:
+            await stack.enter_async_context(client.following())
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
+        answering = tasks.create_task(clients[1].answer_all())
+        for number in range(faults):
+            texts.append(_script(number, each))
+            before = len(talker.events)
+            await talker.prompt(texts[-1])
+            await talker.until_length(before + random.randrange(1, 12))
+            await server.restart()
+            await talker.until_turns(number + 1)
+        answering.cancel()
+        await check_copies(clients)
+    assert prompts_in(journal) == texts
+    assert [event["data"]["text"] for event in talker.of_type("user_prompt")] == texts
+    assert numbers(talker.text()) == list(range(each * faults))
+    assert [event["data"]["stopReason"] for event in talker.of_type("turn_end")] == ["end_turn"] * faults
+    assert len({record["pid"] for record in read_journal(journal)}) == 1
+    assert len(talker.of_type("worker_ready")) == 1 + faults  # the agent, and a terminal for each turn
+    assert len(talker.of_type("file_write")) == faults
+    for number in range(faults):
+        assert (workspace / f"file-{number}").read_text() == f"w{number}"
+        assert (workspace / f"ran-{number}").read_text() == "once\n"
+
+
+async def test_a_prompt_sent_often_over_restarts_and_from_two_clients_is_one_prompt(
+    server: Server, workspace: Path
+) -> None:
+    journal = define_scripted(workspace)
+    first = await AgentClient.begin(server)
+    second = AgentClient(server, first.id)
+    async with first.following():
+        await first.until(lambda _: first.of_type("worker_ready"))
+        answers = []
+        for client in (first, second, first):
+            answers += await asyncio.gather(*(client.prompt("[[sleep 2]]", "the-id") for _ in range(2)))
+            await server.restart()
+        assert all(answer == answers[0] for answer in answers)
+        await server.call("POST", f"{first.path}/prompt", 409, json={"text": "other", "promptId": "the-id"})
+        await first.until_turns(1)
+    assert prompts_in(journal) == ["[[sleep 2]]"]
+    assert len(first.of_type("user_prompt")) == 1
+
+
+async def test_a_permission_is_answered_once_after_a_restart(server: Server, workspace: Path) -> None:
+    journal = define_scripted(workspace)
+    talker = await AgentClient.begin(server)
+    async with talker.following():
+        await talker.prompt("[[permission title=x]] [[chunk allowed]]")
+        await talker.until(lambda _: talker.asked())
+        await server.restart()
+        (permission,) = (await talker.get("/permissions"))["permissions"]
+        answers = await asyncio.gather(*(talker.answer(permission["id"], "yes") for _ in range(2)))
+        assert sorted(answers) == [204, 409]
+        await talker.until_turns(1)
+    assert talker.text() == "allowed"
+    replies = [record for record in read_journal(journal) if '"optionId"' in record.get("line", "")]
+    assert len([record for record in replies if record["dir"] == "in"]) == 1
+
+
+async def test_queued_messages_are_sent_once_and_in_order_while_the_server_is_killed(
+    server: Server, workspace: Path, faults: int
+) -> None:
+    journal = define_scripted(workspace)
+    talker = await AgentClient.begin(server)
+    other = AgentClient(server, talker.id)
+    async with talker.following():
+        await talker.until(lambda _: talker.of_type("worker_ready"))
+        await talker.prompt("[[sleep 1.5]]")
+        names = [f"{number} [[sleep 0.4]]" for number in range(8)]
+        for number, client in zip(range(8), [talker, other] * 4, strict=True):
+            await client.prompt(names[number], f"item-{number}")
+        await server.restart()
+        await insist(lambda: server.call("DELETE", f"{talker.path}/queue/item-6", 204))
+        await insist(lambda: server.call("POST", f"{other.path}/queue/item-7/move", json={"direction": "up"}))
+        expected = ["[[sleep 1.5]]", *names[:5], names[7], names[5]]
+        for _ in range(faults // 5):
+            await asyncio.sleep(random.uniform(0, 0.5))
+            await server.restart()
+        await talker.until_turns(len(expected))
+        assert (await talker.get("/queue"))["count"] == 0
+        assert await talker.log() == talker.events
+    assert prompts_in(journal) == expected
+    sent = [event["data"]["promptId"] for event in talker.of_type("user_prompt")]
+    assert sent[1:] == [f"item-{number}" for number in (0, 1, 2, 3, 4, 7, 5)]
