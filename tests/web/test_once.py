@@ -1,227 +1,274 @@
-"""R-04: every POST sent up to five times, from two clients, over a kill: done once, answered the same."""
+"""R-04: every POST is done once and answered the same, however often it comes."""
 
-import asyncio
 import json
 import sqlite3
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import httpx
 import pytest
 from fastapi.routing import APIRoute
 
 from bullpen.web.app import every_route
+from support.pictures import png
+from support.scripted_agent.journal import prompts_in
 from support.server import Server
-from web.people import bearer, new_code, stranger
+from support.talk import Talk, define_scripted
+from web.people import bearer, bearing, new_code, stranger
+from web.repeats import DoneOnce, Post, send_again_and_again
 
-Check = Callable[["Stage", Any], Awaitable[None]]
+shared = pytest.mark.asyncio(loop_scope="session")
 
-
-class Stage(NamedTuple):
-    """What the requests are about, and who sends them."""
-
-    server: Server
-    session: str
-    ended_session: str
-    worker: str
-    repository: Path
-    clients: tuple[httpx.AsyncClient, httpx.AsyncClient]
-
-    def database(self, query: str) -> Any:
-        with sqlite3.connect(self.server.home / "bullpen.db") as connection:
-            return connection.execute(query).fetchone()[0]
-
-    async def events(self, session: str, kind: str) -> int:
-        page = await self.get(f"/api/sessions/{session}/events?types={kind}")
-        return len(page["events"])
-
-    async def get(self, path: str) -> Any:
-        answer = await self.clients[0].get(path)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-
-class Post(NamedTuple):
-    """A request, and how one sees that it was done once."""
-
-    path: Callable[[Stage], str]
-    body: Callable[[Stage], Any]
-    done_once: Check
-
-
-async def one_session(stage: Stage, _: Any) -> None:
-    assert (await stage.get("/api/sessions?q=only+one"))["total"] == 1
-
-
-async def one_worker(stage: Stage, _: Any) -> None:
-    workers = (await stage.get(f"/api/sessions/{stage.session}/workers"))["workers"]
-    assert [worker["role"] for worker in workers].count("builder") == 1
-    assert await stage.events(stage.session, "worker_spawning") == 3  # the stage's, its restart, this one
-
-
-async def second_run(stage: Stage, answer: Any) -> None:
-    assert answer["run"] == 2
-    assert (await stage.get(f"/api/sessions/{stage.session}/workers/{stage.worker}"))["run"] == 2
-
-
-async def one_end(stage: Stage, _: Any) -> None:
-    assert await stage.events(stage.ended_session, "session_end") == 1
-
-
-async def one_repository(stage: Stage, _: Any) -> None:
-    assert len((await stage.get("/api/repositories"))["repositories"]) == 1
-
-
-async def one_token(stage: Stage, answer: Any) -> None:
-    tokens = (await stage.get("/api/tokens"))["tokens"]
-    assert [token["name"] for token in tokens].count("only one") == 1
-    mine = {"Authorization": f"Bearer {answer['token']}"}
-    assert (await stage.clients[0].get("/api/sessions", headers=mine)).status_code == 200
-
-
-async def one_device(stage: Stage, _: Any) -> None:
-    tokens = (await stage.get("/api/tokens"))["tokens"]
-    assert [token["kind"] for token in tokens].count("device") == 1
-
-
-async def one_code(stage: Stage, answer: Any) -> None:
-    async with stranger(stage.server) as browser:
-        logins = [await browser.post("/api/login", json={"code": answer["code"]}) for _ in range(2)]
-    assert [login.status_code for login in logins] == [200, 401]
-
-
-async def one_rotation(stage: Stage, answer: Any) -> None:
-    assert (stage.server.home / "token").read_text().strip() == answer["token"]
-    retired = stage.database("SELECT value FROM settings WHERE key = 'owner.retired'")
-    assert len(json.loads(retired)) == 1
-
-
-async def nothing_to_see(stage: Stage, _: Any) -> None:
-    assert (await stage.get(f"/api/sessions/{stage.session}"))["status"] == "active"
-
-
-async def body_of_login(stage: Stage) -> Any:
-    return {"code": await new_code(stage.server)}
-
-
-POSTS = {
-    "/api/sessions": Post(lambda _: "/api/sessions", lambda _: {"title": "only one"}, one_session),
-    "/api/sessions/{session_id}/workers": Post(
-        lambda stage: f"/api/sessions/{stage.session}/workers",
-        lambda _: {"type": "terminal", "role": "builder"},
-        one_worker,
-    ),
-    "/api/sessions/{session_id}/workers/{worker_id}/restart": Post(
-        lambda stage: f"/api/sessions/{stage.session}/workers/{stage.worker}/restart",
-        lambda _: None,
-        second_run,
-    ),
-    "/api/sessions/{session_id}/complete": Post(
-        lambda stage: f"/api/sessions/{stage.ended_session}/complete", lambda _: None, one_end
-    ),
-    "/api/sessions/{session_id}/leave": Post(
-        lambda stage: f"/api/sessions/{stage.session}/leave", lambda _: None, nothing_to_see
-    ),
-    "/api/repositories": Post(
-        lambda _: "/api/repositories", lambda stage: {"path": str(stage.repository)}, one_repository
-    ),
-    "/api/tokens": Post(lambda _: "/api/tokens", lambda _: {"name": "only one"}, one_token),
-    "/api/tokens/rotate": Post(lambda _: "/api/tokens/rotate", lambda _: None, one_rotation),
-    "/api/login": Post(lambda _: "/api/login", body_of_login, one_device),
-    "/api/login-codes": Post(lambda _: "/api/login-codes", lambda _: None, one_code),
+OF_THE_HOUSE = {
+    "/api/login",
+    "/api/login-codes",
+    "/api/repositories",
+    "/api/sessions",
+    "/api/sessions/{session_id}/complete",
+    "/api/sessions/{session_id}/leave",
+    "/api/sessions/{session_id}/workers",
+    "/api/sessions/{session_id}/workers/{worker_id}/restart",
+    "/api/tokens",
+    "/api/tokens/rotate",
+}
+OF_AGENTS = {
+    "/api/agents",
+    "/api/sessions/{session_id}/cancel",
+    "/api/sessions/{session_id}/images",
+    "/api/sessions/{session_id}/permissions/{permission_id}",
+    "/api/sessions/{session_id}/prompt",
+    "/api/sessions/{session_id}/questions/{question_id}",
+    "/api/sessions/{session_id}/queue",
+    "/api/sessions/{session_id}/queue/pause",
+    "/api/sessions/{session_id}/queue/resume",
+    "/api/sessions/{session_id}/queue/{message_id}/move",
+    "/api/sessions/{session_id}/queue/{message_id}/send-now",
+    "/api/sessions/{session_id}/restart",
+    "/api/sessions/{session_id}/workers/{worker_id}/login",
 }
 
 
-def test_every_post_is_in_the_table() -> None:
-    posts = {
-        route.path
-        for route in every_route()
-        if isinstance(route, APIRoute) and "POST" in (route.methods or ())
-    }
-    assert posts == set(POSTS)
+def test_every_post_is_sent_again_and_again() -> None:
+    routes = (route for route in every_route() if isinstance(route, APIRoute))
+    assert {route.path for route in routes if "POST" in (route.methods or ())} == OF_THE_HOUSE | OF_AGENTS
 
 
-@pytest.fixture
-async def stage(server: Server) -> AsyncIterator[Stage]:
-    repository = server.workspace / "project"
-    subprocess.run(["git", "init", "-q", repository], check=True)
-    session, ended = await server.new_session(), await server.new_session()
-    worker, _ = await server.new_terminal(session["id"]), await server.new_terminal(ended["id"])
-    async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}") as ws:
-        await ws.send(json.dumps({"type": "input", "data": "exit\r"}))
-        await server.worker_in(session["id"], worker["id"], "exited")
-    admin = await bearer(server)  # not the owner: one of the requests is to replace the owner's token
-    clients = (stranger(server), stranger(server))
-    for client in clients:
-        client.headers.update(admin)
-    yield Stage(server, session["id"], ended["id"], worker["id"], repository, clients)
-    for client in clients:
-        await client.aclose()
+class House:
+    """The requests that need no agent."""
 
+    def __init__(self, server: Server) -> None:
+        self.server = server
 
-class Sent(NamedTuple):
-    """A request under a key, as often as one likes."""
-
-    path: str
-    body: bytes
-    key: str
-
-    async def by(self, client: httpx.AsyncClient, body: bytes | None = None) -> httpx.Response:
-        headers = {"Idempotency-Key": self.key, "Content-Type": "application/json"}
-        return await client.post(self.path, content=self.body if body is None else body, headers=headers)
-
-
-def said(answer: httpx.Response) -> tuple[int, bytes, str | None]:
-    return answer.status_code, answer.content, answer.headers.get("set-cookie", "").split(";")[0]
-
-
-async def prepared(stage: Stage) -> list[tuple[Sent, Check]]:
-    requests = []
-    for number, post in enumerate(POSTS.values()):
-        body = post.body(stage)
-        body = await body if asyncio.iscoroutine(body) else body
-        content = b"" if body is None else json.dumps(body).encode()
-        requests.append((Sent(post.path(stage), content, f"request {number}"), post.done_once))
-    return requests
-
-
-async def test_every_post_is_done_once_and_answered_the_same_however_often_it_comes(stage: Stage) -> None:
-    requests = await prepared(stage)
-    first: list[httpx.Response] = []
-    for number, (request, _) in enumerate(requests):
-        times = number % 5 + 1
-        answers = await asyncio.gather(*(request.by(stage.clients[n % 2]) for n in range(times)))
-        assert answers[0].is_success, f"{request.path}: {answers[0].text}"
-        assert {said(answer) for answer in answers} == {said(answers[0])}, request.path
-        first.append(answers[0])
-    await stage.server.kill()
-    await stage.server.start(wait=False)
-    await until_healthy(stage.clients[0])
-    for (request, done_once), before in zip(requests, first, strict=True):
-        again = await request.by(stage.clients[1])
-        assert said(again) == said(before), request.path
-        other = await request.by(
-            stage.clients[0],
-            b'{"another": "body", "code": "x", "name": "x", "path": "x", "type": "terminal"}',
+    async def posts(self) -> list[Post]:
+        server = self.server
+        repository = server.workspace / "project"
+        subprocess.run(["git", "init", "-q", repository], check=True)
+        self.session, self.ended = await server.new_session(), await server.new_session()
+        await server.new_terminal(self.ended["id"])
+        self.worker = await self._exited_terminal()
+        session, workers = (
+            f"/api/sessions/{self.session['id']}",
+            f"/api/sessions/{self.session['id']}/workers",
         )
-        assert (other.status_code, other.json()["error"]) == (409, "conflict"), request.path
-        await done_once(stage, before.json() if before.content else None)
+        of_session = "/api/sessions/{session_id}"
+        return [
+            # First: from then on the owner has another token.
+            Post("/api/tokens/rotate", "/api/tokens/rotate", None, self._one_rotation),
+            Post("/api/sessions", "/api/sessions", {"title": "only one"}, self._one_session),
+            Post(f"{of_session}/leave", f"{session}/leave", None, self._still_active),
+            Post(f"{of_session}/workers", workers, {"type": "terminal", "role": "new"}, self._one_worker),
+            Post(
+                f"{of_session}/workers/{{worker_id}}/restart",
+                f"{workers}/{self.worker['id']}/restart",
+                None,
+                self._second_run,
+            ),
+            Post(f"{of_session}/complete", f"/api/sessions/{self.ended['id']}/complete", None, self._one_end),
+            Post("/api/repositories", "/api/repositories", {"path": str(repository)}, self._one_repository),
+            Post("/api/tokens", "/api/tokens", {"name": "only one"}, self._one_token),
+            Post("/api/login", "/api/login", {"code": await new_code(server)}, self._one_device),
+            Post("/api/login-codes", "/api/login-codes", None, self._one_login),
+        ]
+
+    async def _exited_terminal(self) -> dict[str, Any]:
+        session_id = self.session["id"]
+        worker = await self.server.new_terminal(session_id)
+        async with self.server.socket(f"/ws/session/{session_id}/worker/{worker['id']}") as ws:
+            await ws.send(json.dumps({"type": "input", "data": "exit\r"}))
+            return await self.server.worker_in(session_id, worker["id"], "exited")
+
+    async def _one_session(self, _: Any) -> None:
+        assert (await self.server.call("GET", "/api/sessions?q=only+one"))["total"] == 1
+
+    async def _still_active(self, _: Any) -> None:
+        assert (await self.server.call("GET", f"/api/sessions/{self.session['id']}"))["status"] == "active"
+
+    async def _one_worker(self, _: Any) -> None:
+        workers = (await self.server.call("GET", f"/api/sessions/{self.session['id']}/workers"))["workers"]
+        assert [worker["role"] for worker in workers] == ["terminal", "new"]
+
+    async def _second_run(self, answer: Any) -> None:
+        assert answer["run"] == 2
+        path = f"/api/sessions/{self.session['id']}/workers/{self.worker['id']}"
+        assert (await self.server.call("GET", path))["run"] == 2
+
+    async def _one_end(self, _: Any) -> None:
+        events = await self.server.call("GET", f"/api/sessions/{self.ended['id']}/events?types=session_end")
+        assert len(events["events"]) == 1
+
+    async def _one_rotation(self, answer: Any) -> None:
+        assert (self.server.home / "token").read_text().strip() == answer["token"]
+        with sqlite3.connect(self.server.home / "bullpen.db") as database:
+            query = "SELECT value FROM settings WHERE key = 'owner.retired'"
+            assert len(json.loads(database.execute(query).fetchone()[0])) == 1
+        self.server.http.headers.update(bearing(answer["token"]))
+
+    async def _one_repository(self, _: Any) -> None:
+        assert len((await self.server.call("GET", "/api/repositories"))["repositories"]) == 1
+
+    async def _one_token(self, answer: Any) -> None:
+        tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]
+        assert [token["name"] for token in tokens].count("only one") == 1
+        await self.server.call("GET", "/api/sessions", 200, headers=bearing(answer["token"]))
+
+    async def _one_device(self, _: Any) -> None:
+        tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]
+        assert [token["kind"] for token in tokens].count("device") == 1
+
+    async def _one_login(self, answer: Any) -> None:
+        async with stranger(self.server) as browser:
+            logins = [await browser.post("/api/login", json={"code": answer["code"]}) for _ in range(2)]
+        assert [login.status_code for login in logins] == [200, 401]
 
 
-async def until_healthy(client: httpx.AsyncClient) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                if (await client.get("/api/health")).status_code == 200:
-                    return
-            except httpx.TransportError:
-                pass
-            await asyncio.sleep(0.02)
+class Agents:
+    """The requests about conversations: five agents, each in a state of its own."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    async def posts(self) -> list[Post]:
+        self.journal = await define_scripted(self.server)
+        await self._teach_login()
+        begin = [await Talk.begin(self.server) for _ in range(5)]
+        self.quiet, self.asking, self.wondering, self.busy, self.stopping = begin
+        return [
+            *self._of_quiet(),
+            await self._answer(self.asking, "permission", {"optionId": "yes"}),
+            await self._answer(self.wondering, "question", {"action": "accept", "content": {"name": "Ada"}}),
+            *await self._of_queue(),
+            *await self._of_stopping(),
+        ]
+
+    async def _teach_login(self) -> None:
+        (definition,) = [
+            agent
+            for agent in (await self.server.call("GET", "/api/agents"))["agents"]
+            if agent["id"] == "scripted"
+        ]
+        body = {key: definition[key] for key in ("name", "kind", "command")} | {"loginCommand": ["true"]}
+        await self.server.call("PUT", "/api/agents/scripted", 200, json=body)
+
+    def _of_quiet(self) -> list[Post]:
+        async def prompted(_: Any) -> None:
+            await self.quiet.seen("turn_end")
+            assert prompts_in(self.journal).count("[[chunk once]]") == 1
+
+        async def kept(answer: Any) -> None:
+            assert (await self.server.http.get(f"{self.quiet.path}/images/{answer['id']}")).status_code == 200
+
+        async def defined(_: Any) -> None:
+            agents = (await self.server.call("GET", "/api/agents"))["agents"]
+            assert [agent["id"] for agent in agents].count("another") == 1
+
+        another = {"id": "another", "name": "Another", "kind": "acp", "command": ["true"]}
+        return [
+            _of_session(self.quiet, "/prompt", {"text": "[[chunk once]]"}, prompted),
+            _of_session(self.quiet, "/images", png(), kept),
+            Post("/api/agents", "/api/agents", another, defined),
+        ]
+
+    async def _answer(self, talk: Talk, kind: str, body: dict[str, Any]) -> Post:
+        await talk.prompt(f"[[{kind}]]")
+        asked = (await talk.seen(kind, status="pending"))["data"]["id"]
+
+        async def answered(_: Any) -> None:
+            states = [each["data"]["status"] for each in await talk.events() if each["type"] == kind]
+            assert len(states) == 2
+
+        path = f"{talk.path}/{kind}s/{asked}"
+        return Post(f"/api/sessions/{{session_id}}/{kind}s/{{{kind}_id}}", path, body, answered)
+
+    async def _of_queue(self) -> list[Post]:
+        busy = self.busy
+        await busy.prompt("[[wait_cancel]]")
+        await busy.seen("turn_start")
+        items = {}
+        for message in ("a", "b", "c", "[[sleep 60]]"):
+            items[message] = (
+                await self.server.call("POST", f"{busy.path}/queue", 201, json={"message": message})
+            )["id"]
+
+        async def in_order(_: Any) -> None:
+            queue = await self.server.call("GET", f"{busy.path}/queue")
+            assert [item["message"] for item in queue["messages"]] == ["a", "c", "b", "only one"]
+
+        async def sent(_: Any) -> None:
+            await busy.seen("user_prompt", text="[[sleep 60]]")
+            assert prompts_in(self.journal).count("[[sleep 60]]") == 1
+
+        moved, now = f"/queue/{items['c']}/move", f"/queue/{items['[[sleep 60]]']}/send-now"
+        return [
+            _of_session(busy, "/queue", {"message": "only one"}, in_order),
+            _of_session(busy, moved, {"direction": "up"}, in_order, "/queue/{message_id}/move"),
+            _of_session(busy, "/queue/pause", None, in_order),
+            _of_session(busy, "/queue/resume", None, in_order),
+            _of_session(busy, now, None, sent, "/queue/{message_id}/send-now"),
+        ]
+
+    async def _of_stopping(self) -> list[Post]:
+        talk = self.stopping
+        await talk.prompt("[[wait_cancel]]")
+        await talk.seen("turn_start")
+        worker = await talk.worker()
+
+        async def stopped(_: Any) -> None:
+            assert [each["type"] for each in await talk.events()].count("turn_end") == 1
+
+        async def second_run(answer: Any) -> None:
+            workers = (await self.server.call("GET", f"{talk.path}/workers"))["workers"]
+            assert (answer["run"], [each["run"] for each in workers]) == (2, [2, 1])
+
+        async def one_login(_: Any) -> None:
+            workers = (await self.server.call("GET", f"{talk.path}/workers"))["workers"]
+            assert [each["type"] for each in workers] == ["agent", "terminal"]
+
+        login = f"/workers/{worker['id']}/login"
+        return [
+            _of_session(talk, "/cancel", None, stopped),
+            _of_session(talk, "/restart", None, second_run),
+            _of_session(talk, login, None, one_login, "/workers/{worker_id}/login"),
+        ]
 
 
-@pytest.mark.asyncio(loop_scope="session")
+def _of_session(
+    talk: Talk, path: str, body: dict[str, Any] | bytes | None, done_once: DoneOnce, route: str | None = None
+) -> Post:
+    return Post(f"/api/sessions/{{session_id}}{route or path}", f"{talk.path}{path}", body, done_once)
+
+
+async def test_every_post_of_the_house_is_done_once_however_often_it_comes(server: Server) -> None:
+    posts = await House(server).posts()
+    assert {post.route for post in posts} == OF_THE_HOUSE
+    await send_again_and_again(server, posts)
+
+
+async def test_every_post_of_agents_is_done_once_however_often_it_comes(server: Server) -> None:
+    posts = await Agents(server).posts()
+    assert {post.route for post in posts} == OF_AGENTS
+    await send_again_and_again(server, posts)
+
+
+@shared
 async def test_what_failed_may_be_tried_again_under_its_key(house: Server) -> None:
     place = house.workspace / "later"
     headers = {"Idempotency-Key": "later"}
@@ -231,7 +278,7 @@ async def test_what_failed_may_be_tried_again_under_its_key(house: Server) -> No
     assert (await house.http.post("/api/repositories", json=body, headers=headers)).status_code == 201
 
 
-@pytest.mark.asyncio(loop_scope="session")
+@shared
 async def test_a_key_belongs_to_who_uses_it(house: Server) -> None:
     headers = {"Idempotency-Key": "mine"}
     first = await house.http.post("/api/sessions", json={}, headers=headers)
@@ -240,7 +287,7 @@ async def test_a_key_belongs_to_who_uses_it(house: Server) -> None:
     assert first.json()["id"] != other.json()["id"]
 
 
-@pytest.mark.asyncio(loop_scope="session")
+@shared
 @pytest.mark.parametrize("key", ["", "x" * 201, "tab\there"])
 async def test_a_key_that_is_none_is_invalid(house: Server, key: str) -> None:
     answer = await house.http.post("/api/sessions", json={}, headers={"Idempotency-Key": key})

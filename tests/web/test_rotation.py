@@ -17,7 +17,6 @@ from bullpen.web.owner import OwnerToken
 from support.server import TOKEN, Server
 from web.people import Headers, bearer, bearing, new_token
 
-
 SOON = 5.0  # seconds; two are enough on a machine that has nothing else to do
 
 
