@@ -34,7 +34,7 @@ DEADLINE = 30.0
 class QuietHouse:
     """Opened, closed and opened again on the same directory, like a server that is restarted."""
 
-    def __init__(self, directory: Path, **env: str) -> None:
+    def __init__(self, directory: Path, idle_seconds: float | None = None, **env: str) -> None:
         self.home = directory / "home"
         self.workspace = directory / "workspace"
         self.journal = directory / "journal"
@@ -42,6 +42,7 @@ class QuietHouse:
         self.records: Records
         self.registry = Registry(directory / "agents")
         self._directory = directory
+        self._idle_seconds = idle_seconds
         self._env = {
             "HOME": str(self.workspace),
             "BULLPEN_HOME": str(self.home),
@@ -71,7 +72,7 @@ class QuietHouse:
         ):
             store, self.records = EventStore(database), Records(database)
             workshop = Workshop(settings, store, children, screens, self.registry)
-            self.sessions = Sessions(store, workshop, tasks)
+            self.sessions = Sessions(store, workshop, tasks, self._idle_seconds)
             await take_up(self.sessions, self.records)
             yield self
 

@@ -14,6 +14,7 @@ from ..log.log import Change, SessionLog
 from ..workers.kinds import KINDS, Running
 from ..workers.terminal import Terminal
 from ..workers.workshop import Workshop
+from .tasks import Tasks
 
 log = structlog.get_logger()
 
@@ -24,7 +25,7 @@ RESTARTS_WITHIN = 300.0  # seconds
 class Lives:
     """What runs follows from what is stored: `follow` after every change."""
 
-    def __init__(self, session_log: SessionLog, workshop: Workshop, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, session_log: SessionLog, workshop: Workshop, tasks: Tasks) -> None:
         self._log = session_log
         self._workshop = workshop
         self._tasks = tasks

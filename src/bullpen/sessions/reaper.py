@@ -9,6 +9,7 @@ from ..domain.errors import Conflict
 from ..domain.snapshot import Snapshot
 from ..domain.states import Status
 from .session import Session
+from .tasks import Tasks
 
 log = structlog.get_logger()
 
@@ -16,7 +17,7 @@ log = structlog.get_logger()
 class Reaper:
     """One timer for each session with an agent; it counts anew after a start of the server."""
 
-    def __init__(self, seconds: float, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, seconds: float, tasks: Tasks) -> None:
         self._seconds = seconds
         self._tasks = tasks
         self._active: dict[str, float] = {}  # when something last happened
@@ -38,10 +39,12 @@ class Reaper:
         self._timers[session.id] = loop.call_later(seconds, self._look, session)
 
     def _look(self, session: Session) -> None:
-        del self._timers[session.id]
+        self._timers.pop(session.id, None)
         left = self._active[session.id] + self._seconds - clock.monotonic()
         if left > 0:
             self._arm(session, left)
+        elif self._tasks.over:
+            return
         elif is_idle(session.snapshot):
             self._tasks.create_task(self._end(session), name=f"idle {session.id}")
         else:

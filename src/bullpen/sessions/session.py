@@ -24,6 +24,7 @@ from ..workers.workshop import Workshop
 from .lives import Lives
 from .prompting import Prompting
 from .slots import Slots
+from .tasks import Tasks
 
 __all__ = ["Prompt", "Prompted", "Session"]
 
@@ -31,9 +32,7 @@ __all__ = ["Prompt", "Prompted", "Session"]
 class Session:
     """Takes one order at a time: decided on the snapshot, stored, then done."""
 
-    def __init__(
-        self, session_log: SessionLog, workshop: Workshop, tasks: asyncio.TaskGroup, slots: Slots
-    ) -> None:
+    def __init__(self, session_log: SessionLog, workshop: Workshop, tasks: Tasks, slots: Slots) -> None:
         self.log = session_log
         self._workshop = workshop
         self._tasks = tasks
@@ -251,6 +250,8 @@ class Session:
 
     def follow(self) -> None:
         """Does what the latest snapshot calls for: starts and ends workers, sends what waits."""
+        if self._tasks.over:
+            return
         self._lives.follow()
         if self.snapshot.queue.waiting and (self._dispatching is None or self._dispatching.done()):
             self._dispatching = self._tasks.create_task(self._prompting.dispatch(), name=f"queue {self.id}")

@@ -17,6 +17,7 @@ from ..workers.workshop import Workshop
 from .reaper import Reaper
 from .session import Session
 from .slots import Slots
+from .tasks import Tasks
 
 Watcher = Callable[[str, Snapshot | None], None]
 
@@ -26,7 +27,13 @@ KEPT_OPEN = 64  # sessions nobody runs or looks at that stay in memory
 class Sessions:
     """Opens a session on first need; it stays while something runs in it or somebody holds it."""
 
-    def __init__(self, store: EventStore, workshop: Workshop, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self,
+        store: EventStore,
+        workshop: Workshop,
+        tasks: Tasks,
+        idle_seconds: float | None = None,
+    ) -> None:
         self.store = store
         self.workshop = workshop
         self.taken_up = asyncio.Event()
@@ -36,7 +43,8 @@ class Sessions:
         self._opening: dict[str, asyncio.Lock] = {}
         self._watchers: set[Watcher] = set()
         self._slots = Slots(workshop.config.max_sessions)
-        self._reaper = Reaper(workshop.config.idle_timeout * 60, tasks)
+        minutes = workshop.config.idle_timeout
+        self._reaper = Reaper(minutes * 60 if idle_seconds is None else idle_seconds, tasks)
 
     @property
     def slots(self) -> Slots:

@@ -9,12 +9,21 @@ class _Over(Exception):
     """Raised inside the group to end what still runs in it."""
 
 
+class Tasks(asyncio.TaskGroup):
+    """A group that says when it takes no more: what a late commit calls for is left to the next start."""
+
+    over = False
+
+
 @asynccontextmanager
-async def background() -> AsyncIterator[asyncio.TaskGroup]:
+async def background() -> AsyncIterator[Tasks]:
     """Tasks started in the group are cancelled, and waited for, when the block is left."""
     try:
-        async with asyncio.TaskGroup() as tasks:
-            yield tasks
+        async with Tasks() as tasks:
+            try:
+                yield tasks
+            finally:
+                tasks.over = True
             raise _Over
     except* _Over:
         pass

@@ -1,0 +1,86 @@
+"""How many agents may live, and for how long when nothing happens."""
+
+import asyncio
+
+import pytest
+
+from bullpen.domain.commands import AddWorker
+from bullpen.domain.conversation import TurnEnd
+from bullpen.domain.errors import TooMany
+from bullpen.domain.states import State, Status
+from support.quiet_house import QuietHouse, first_agent, say, until
+
+
+def in_a_turn(number: int) -> str:
+    return f"{number} [[wait_cancel]]"
+
+
+async def test_the_session_after_the_last_allowed_one_is_refused_until_a_slot_is_free(
+    small_house: QuietHouse,
+) -> None:
+    async with small_house.open() as house:
+        busy = [await house.session("scripted") for _ in range(2)]
+        for number, session in enumerate(busy):
+            await say(session, in_a_turn(number))
+        with pytest.raises(TooMany, match="2 sessions have a living agent") as refused:
+            await house.session("scripted")
+        assert refused.value.retry_after == 60
+        empty = await house.session()  # one without an agent is free
+        order = AddWorker(worker_id="w", type="agent", agent_id="scripted", workspace=str(house.workspace))
+        with pytest.raises(TooMany):
+            await empty.add_worker(order)
+        with pytest.raises(TooMany):
+            await say(empty, "hello")
+        await busy[0].end(Status.CANCELLED, "cancelled")
+        await empty.add_worker(order)
+        await until(empty, lambda s: s.worker("w").state is State.ACTIVE)
+
+
+async def test_many_at_once_do_not_get_past_the_limit(small_house: QuietHouse) -> None:
+    async with small_house.open() as house:
+        made = await asyncio.gather(*(house.session("scripted") for _ in range(6)), return_exceptions=True)
+        assert sum(isinstance(each, TooMany) for each in made) == 4
+
+
+async def test_living_agents_count_after_a_restart_too(small_house: QuietHouse) -> None:
+    async with small_house.open() as house:
+        for number in range(2):
+            session = await house.session("scripted")
+            await say(session, in_a_turn(number))
+    async with small_house.open() as house:
+        with pytest.raises(TooMany):
+            await house.session("scripted")
+
+
+async def test_an_idle_session_ends_and_says_why(small_house: QuietHouse) -> None:
+    async with small_house.open() as house:
+        session = await house.session("scripted")
+        snapshot = await until(session, lambda s: s.status is not Status.ACTIVE)
+        assert (snapshot.status, snapshot.end_reason) == (Status.COMPLETED, "idle_timeout")
+        assert snapshot.metadata == {"reason": "idle_timeout"}
+        assert [worker.state for worker in snapshot.workers.values()] == [State.TERMINATED]
+
+
+async def test_an_agent_nobody_talked_to_since_a_restart_is_idle_too(small_house: QuietHouse) -> None:
+    async with small_house.open() as house:
+        session = await house.session("scripted")
+        await until(session, lambda s: first_agent(s).state is State.ACTIVE)
+    async with small_house.open() as house:
+        session = await house.sessions.get(session.id)
+        await until(session, lambda s: s.end_reason == "idle_timeout")
+
+
+async def test_a_turn_a_question_or_a_message_keeps_a_session(small_house: QuietHouse) -> None:
+    async with small_house.open() as house:
+        session = await house.session("scripted")
+        await say(session, "[[sleep 1.2]] [[permission title=x]] [[sleep 0.1]]")
+        snapshot = await until(session, lambda s: s.permissions)
+        assert snapshot.status is Status.ACTIVE  # the turn alone took longer than an idle one has
+        await session.pause_queue()
+        await session.enqueue("later")
+        await session.answer_permission(snapshot.permissions[0].permission.id, "yes", "ada")
+        await until(session, lambda s: s.conversations[first_agent(s).id].turn is None)
+        await session.clear_queue()
+        await until(session, lambda s: s.status is Status.COMPLETED)
+        ended = [event for event in await house.events(session) if isinstance(event.fact, TurnEnd)]
+        assert [event.fact.stop_reason for event in ended if isinstance(event.fact, TurnEnd)] == ["end_turn"]

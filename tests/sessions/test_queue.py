@@ -1,0 +1,123 @@
+"""The queue at work: busy agents, pauses, and what goes before what."""
+
+import asyncio
+
+import pytest
+
+from bullpen.domain.errors import Conflict, EmptyMessage, QueueFull
+from bullpen.domain.queue import QueueSettings
+from bullpen.domain.states import Activity, State
+from support.quiet_house import QuietHouse, first_agent, is_calm, say, turn, until
+from support.scripted_agent.journal import prompts_in
+
+
+async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_takes_its_place(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    assert not (await say(session, "1 [[wait_cancel]]")).queued
+    assert (await say(session, "2")).queued
+    with pytest.raises(Conflict, match="busy"):
+        await say(session, "3", busy="reject")
+    assert (await say(session, "4", busy="interrupt")).queued
+    await until(session, is_calm)
+    assert prompts_in(house.journal) == ["1 [[wait_cancel]]", "4", "2"]
+    assert await house.stop_reasons(session) == ["cancelled", "end_turn", "end_turn"]
+
+
+async def test_a_message_for_an_agent_that_is_free_goes_at_once(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    item = await session.enqueue("hello", client_id="ada")
+    await until(session, lambda s: not s.queue.items and is_calm(s))
+    (prompt,) = await house.facts(session, "user_prompt")
+    assert (prompt.text, prompt.prompt_id, prompt.sender) == ("hello", item.id, "ada")
+    types = [event.type for event in await house.events(session)]
+    assert types.index("queue_sent") < types.index("user_prompt")
+
+
+async def test_a_failed_or_cancelled_turn_pauses_the_queue_until_it_is_resumed(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    for bad in ("[[wait_cancel]]", "[[sleep 0.2]] [[error]]"):
+        await say(session, bad)
+        await session.enqueue("after")
+        if "cancel" in bad:
+            await session.cancel_turn(None, "ada")
+        await until(session, lambda s: s.queue.paused and first_agent(s).activity is Activity.IDLE)
+        assert [item.state for item in session.snapshot.queue.items] == ["queued"]
+        await session.resume_queue()
+        await until(session, lambda s: not s.queue.items and is_calm(s))
+    assert prompts_in(house.journal).count("after") == 2
+
+
+async def test_a_message_sent_now_goes_before_the_others_and_stops_the_turn(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    await say(session, "[[wait_cancel]]")
+    await session.enqueue("first")
+    second = await session.enqueue("second")
+    await session.send_now(second.id)
+    await until(session, lambda s: not s.queue.items and is_calm(s))
+    assert prompts_in(house.journal)[1:] == ["second", "first"]
+
+
+async def test_the_queue_is_bounded_edited_moved_removed_and_cleared(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    await session.queue_settings(QueueSettings(max_size=3))
+    await session.pause_queue()
+    a, b, c = [await session.enqueue(text) for text in "abc"]
+    with pytest.raises(QueueFull):
+        await session.enqueue("d")
+    with pytest.raises(EmptyMessage):
+        await session.enqueue("  ")
+    await session.edit_queued(b.id, "B")
+    await session.move_queued(c.id, "up")
+    await session.remove_queued(a.id)
+    assert [item.message for item in session.snapshot.queue.items] == ["c", "B"]
+    await session.clear_queue()
+    assert session.snapshot.queue.items == ()
+
+
+async def test_a_message_that_cannot_be_sent_stays_and_holds_nobody(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    bad = await session.enqueue("look", image_ids=("nothing",))
+    await until(session, lambda s: s.queue.item(bad.id).state == "failed")
+    await turn(session, "hello")
+    assert prompts_in(house.journal) == ["hello"]
+
+
+async def test_a_delay_is_kept(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    await session.queue_settings(QueueSettings(delay_seconds=0.3))
+    await say(session, "one")
+    await session.enqueue("two")
+    await until(session, lambda s: not s.queue.items and is_calm(s))
+    end = (await house.events(session, "turn_end"))[0].timestamp
+    start = (await house.events(session, "turn_start"))[1].timestamp
+    assert start - end >= 300
+
+
+async def test_what_waits_is_sent_after_a_restart_of_the_server(closed_house: QuietHouse) -> None:
+    async with closed_house.open() as house:
+        session = await house.session()
+        worker = await house.agent(session)
+        await say(session, "[[sleep 0.5]]")
+        await session.enqueue("later")
+    async with closed_house.open() as house:
+        session = await house.sessions.get(session.id)
+        await until(session, lambda s: not s.queue.items and is_calm(s))
+        assert session.snapshot.worker(worker.id).state is State.ACTIVE
+        assert session.snapshot.worker(worker.id).pid == worker.pid
+    assert prompts_in(closed_house.journal) == ["[[sleep 0.5]]", "later"]
+
+
+async def test_thirty_callers_at_once_give_one_prompt_each(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    await session.queue_settings(QueueSettings(max_size=200))
+    await asyncio.gather(*(say(session, f"{number}") for number in range(30)))
+    await until(session, is_calm)
+    assert sorted(prompts_in(house.journal), key=int) == [f"{number}" for number in range(30)]
