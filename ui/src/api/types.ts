@@ -26,7 +26,29 @@ export interface Session {
   locationPath: string
   createdAt: string
   updatedAt: string
+  lastSeq: number
   workers: Worker[]
+}
+
+/** What happened in a session; `seq` has no gaps. */
+export interface SessionEvent {
+  seq: number
+  type: string
+  workerId: string | null
+  timestamp: string
+  data: Record<string, unknown>
+}
+
+export interface Agent {
+  id: string
+  name: string
+  installed: boolean
+  default: boolean
+}
+
+export interface Queue {
+  count: number
+  paused: boolean
 }
 
 export interface Size {

@@ -18,8 +18,9 @@ export function markOf(session: Session): Mark {
   return { shape: '○', tone: 'quiet', label: session.live ? 'idle' : session.status === 'active' ? 'not running' : session.status }
 }
 
-export function isTerminal(worker: Worker): boolean {
-  return worker.type === 'terminal'
+/** Whether the page has a pane for it. */
+export function isShown(worker: Worker): boolean {
+  return worker.type === 'terminal' || worker.type === 'agent'
 }
 
 export function age(iso: string, now: number): string {

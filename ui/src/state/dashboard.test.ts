@@ -13,6 +13,7 @@ function session(id: string, createdAt: string): Session {
     locationPath: '/home/me',
     createdAt,
     updatedAt: createdAt,
+    lastSeq: 1,
     workers: [{ ...worker, state: 'active', activity: 'unknown' }],
   }
 }

@@ -3,7 +3,7 @@ import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import { keepSecret } from '../api/secret.ts'
-import type { Session, Worker } from '../api/types.ts'
+import type { Agent, Session, Worker } from '../api/types.ts'
 import { fold } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
 
@@ -11,6 +11,7 @@ export class Page {
   entrance: 'knocking' | 'inside' | 'outside' = $state('knocking')
   status: Status = $state('closed')
   sessions: readonly Session[] = $state.raw([])
+  agents: readonly Agent[] = $state.raw([])
   problem: string | undefined = $state()
   busy = $state(false)
   route: Route | undefined = $state(parseRoute(location.hash))
@@ -26,7 +27,9 @@ export class Page {
   async start(): Promise<void> {
     const code = loginCode(location.hash)
     if (code) await this.#login(code)
-    if (await this.#knock()) this.#dashboard.open()
+    if (!(await this.#knock())) return
+    this.#dashboard.open()
+    await this.#attempt(async () => void (this.agents = (await rest.agents()).agents))
   }
 
   /** The address changed under us: the back button, or a link of ours. */
@@ -47,6 +50,14 @@ export class Page {
     return this.#attempt(async () => {
       const session = await rest.createSession(locationPath)
       await this.#addTerminal(session.id)
+    })
+  }
+
+  /** A new session in this directory with this agent, shown at once. */
+  openAgent(locationPath: string, agentId: string): Promise<void> {
+    return this.#attempt(async () => {
+      const session = await rest.createSession(locationPath, agentId)
+      this.show({ sessionId: session.id })
     })
   }
 

@@ -1,0 +1,122 @@
+"""An agent in the page: what it says appears, what it asks is asked, and nothing is said twice."""
+
+import re
+
+import pytest
+from playwright.async_api import BrowserContext, Locator, Page, expect
+
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+
+class ChatPage:
+    """A page that shows the conversation with one agent."""
+
+    def __init__(self, page: Page, talk: Talk) -> None:
+        self.page = page
+        self.talk = talk
+
+    @classmethod
+    async def at(cls, device: BrowserContext, talk: Talk) -> "ChatPage":
+        this = cls(await device.new_page(), talk)
+        await this.page.goto(f"{talk.server.url}/#/session/{talk.id}")
+        await expect(this.page.locator("footer")).to_contain_text("connected")
+        return this
+
+    @property
+    def log(self) -> Locator:
+        return self.page.get_by_role("log")
+
+    async def say(self, text: str) -> None:
+        await self.page.get_by_label("Message").fill(text)
+        await self.page.keyboard.press("Enter")
+
+
+@pytest.fixture
+async def chat(device: BrowserContext, server: Server) -> ChatPage:
+    await define_scripted(server)
+    return await ChatPage.at(device, await Talk.begin(server))
+
+
+async def test_a_new_agent_is_a_button_away(device: BrowserContext, server: Server) -> None:
+    page = await device.new_page()
+    await page.goto(server.url)
+    await page.get_by_label("Agent").select_option("demo")
+    await page.get_by_role("button", name="New agent").click()
+    await page.get_by_label("Message").fill("plan, think and help")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.get_by_role("log")).to_contain_text("I am the demo agent")
+    await expect(page.get_by_label("Plan")).to_be_visible()
+    assert await page.evaluate("window.violations") == []
+
+
+async def test_text_and_tools_appear_in_order_and_again_after_a_reload(chat: ChatPage) -> None:
+    await chat.say("[[thought hm]] [[chunk 'first <b>']] [[tool title=Look]] [[chunk second]]")
+    shown = re.compile(r"hm\s*first <b>.*Look.*completed.*second", re.DOTALL)
+    await expect(chat.log).to_contain_text(shown)
+    await chat.page.reload()
+    await expect(chat.log).to_contain_text(shown)
+
+
+async def test_a_permission_is_answered_by_its_button_in_every_page(
+    chat: ChatPage, device: BrowserContext
+) -> None:
+    await chat.say("[[permission title='delete it all']] [[chunk done]]")
+    other = await ChatPage.at(device, chat.talk)
+    for each in (chat, other):
+        card = each.page.get_by_role("region", name="Permission")
+        await expect(card).to_contain_text("delete it all")
+    await other.page.get_by_role("button", name="Allow", exact=True).click()
+    for each in (chat, other):
+        await expect(each.log).to_contain_text("done")
+        await expect(each.page.get_by_role("button", name="Allow", exact=True)).to_have_count(0)
+
+
+async def test_a_form_is_filled_in(chat: ChatPage) -> None:
+    await chat.say("[[question 'your name?']]")
+    form = chat.page.get_by_role("form", name="Question")
+    await form.get_by_role("textbox").fill("Ada")
+    await form.get_by_role("button", name="Answer").click()
+    await expect(chat.log).to_contain_text('"name": "Ada"')
+
+
+async def test_what_is_said_meanwhile_waits_and_stop_ends_the_turn(chat: ChatPage) -> None:
+    await chat.say("[[chunk working]] [[wait_cancel]]")
+    await expect(chat.log).to_contain_text("working")
+    await chat.say("[[chunk later]]")
+    await expect(chat.page.get_by_text("Queued (1)")).to_be_visible()
+    await chat.page.get_by_role("button", name="Stop").click()
+    await expect(chat.log).to_contain_text("cancelled")
+    await chat.page.get_by_role("button", name="Resume").click()
+    await expect(chat.log).to_contain_text("later")
+    await expect(chat.page.get_by_text("Queued")).to_have_count(0)
+
+
+async def test_a_killed_server_loses_and_doubles_no_prompt(chat: ChatPage, server: Server) -> None:
+    await chat.say("[[stream n=200 delay=0.01]]")
+    await expect(chat.log).to_contain_text("<5>")
+    await server.kill()
+    await expect(chat.page.locator("footer")).to_contain_text("reconnecting")
+    await chat.say("[[chunk after-the-kill]]")
+    await expect(chat.log).to_contain_text("after-the-kill")
+    await server.start()
+    await expect(chat.log).to_contain_text("<199>")
+    await expect(chat.log.get_by_label("Agent")).to_contain_text(["after-the-kill"])
+    events = await chat.talk.events()
+    prompts = [each["data"]["text"] for each in events if each["type"] == "user_prompt"]
+    assert prompts.count("[[chunk after-the-kill]]") == 1
+    said = "".join(await chat.log.get_by_label("Agent", exact=True).all_inner_texts())
+    assert re.findall(r"<(\d+)>", said) == [str(n) for n in range(200)]
+
+
+async def test_nothing_can_be_said_in_a_session_that_ended(chat: ChatPage) -> None:
+    await chat.talk.server.call("POST", f"{chat.talk.path}/complete", 200)
+    await expect(chat.page.get_by_label("Message")).to_be_disabled()
+
+
+async def test_an_agent_that_crashed_is_started_again(chat: ChatPage) -> None:
+    await chat.say("[[chunk before]] [[crash]]")
+    await chat.page.get_by_role("button", name="Start again").click()
+    await chat.talk.seen("worker_spawning", run=2)
+    await chat.say("[[chunk after]]")
+    await expect(chat.log).to_contain_text("after")

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { contentOf, fieldsOf } from './form.ts'
+
+const SCHEMA = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', title: 'Your name' },
+    age: { type: 'integer' },
+    colour: { type: 'string', enum: ['red', 'blue'] },
+    sure: { type: 'boolean' },
+  },
+  required: ['name'],
+}
+
+test('each property is a field of its kind', () => {
+  expect(fieldsOf(SCHEMA).map(({ label, kind, required }) => [label, kind, required])).toEqual([
+    ['Your name', 'text', true],
+    ['age', 'number', false],
+    ['colour', 'choice', false],
+    ['sure', 'yes', false],
+  ])
+})
+
+test('what is sent has the types of the schema and no empty fields', () => {
+  expect(contentOf(fieldsOf(SCHEMA), { name: 'Ada', age: '36', colour: '' })).toEqual({ name: 'Ada', age: 36, sure: false })
+})
+
+test('a schema that is none has no fields', () => {
+  for (const schema of [undefined, null, 'x', {}, { properties: null }, { properties: { x: null } }]) fieldsOf(schema)
+  expect(fieldsOf({ properties: 7 })).toEqual([])
+})

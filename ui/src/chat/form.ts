@@ -1,0 +1,40 @@
+/** The fields of a form an agent asks to be filled in, read from its schema. */
+export interface Field {
+  name: string
+  label: string
+  kind: 'text' | 'number' | 'choice' | 'yes'
+  choices: string[]
+  required: boolean
+}
+
+export type Values = Record<string, string | boolean>
+
+/** Fields of a kind nobody knows are plain text: the agent says if that will not do. */
+export function fieldsOf(schema: unknown): Field[] {
+  const { properties, required } = (schema ?? {}) as { properties?: Record<string, Record<string, unknown> | null>; required?: unknown }
+  if (typeof properties !== 'object' || properties === null) return []
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    label: typeof property?.title === 'string' ? property.title : name,
+    kind: kindOf(property),
+    choices: Array.isArray(property?.enum) ? property.enum.map(String) : [],
+    required: Array.isArray(required) && required.includes(name),
+  }))
+}
+
+/** What is sent: numbers as numbers, and nothing for a field that was left empty. */
+export function contentOf(fields: Field[], values: Values): Record<string, unknown> {
+  const filled = fields.filter((field) => field.kind === 'yes' || (values[field.name] ?? '') !== '')
+  return Object.fromEntries(filled.map((field) => [field.name, valueOf(field, values[field.name])]))
+}
+
+function valueOf(field: Field, value: string | boolean | undefined): unknown {
+  if (field.kind === 'yes') return value === true
+  return field.kind === 'number' ? Number(value) : value
+}
+
+function kindOf(property: Record<string, unknown> | null): Field['kind'] {
+  if (Array.isArray(property?.enum)) return 'choice'
+  if (property?.type === 'boolean') return 'yes'
+  return property?.type === 'number' || property?.type === 'integer' ? 'number' : 'text'
+}
