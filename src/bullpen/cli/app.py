@@ -10,10 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from .. import __version__
-from ..domain.errors import BullpenError, Invalid
+from ..domain.errors import BullpenError, Invalid, Unauthorized
+from .light import LightGroup
 from .verbs import VERBS
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ Sessions and workers go by title, by id or by the beginning of one; a worker als
 """
 
 
-class Verbs(TyperGroup):
+class Verbs(LightGroup):
     """A group whose commands are modules."""
 
     def __init__(self, **settings: Any) -> None:
@@ -125,6 +126,8 @@ def explain(error: Exception) -> int:
         case Invalid():
             _say(str(error))
             return WRONG_USE
+        case Unauthorized() if os.environ.get("BULLPEN_TOKEN"):
+            _say(f"{error}; unset BULLPEN_TOKEN, or set it to one of the server's")
         case BullpenError():
             _say(str(error))
         case typer.TyperException():
