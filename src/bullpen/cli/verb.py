@@ -8,6 +8,7 @@ import typer
 
 from ..client import Client
 from .complete import sessions
+from .light import LightApp
 
 Result = TypeVar("Result")
 
@@ -26,7 +27,7 @@ SessionName = Annotated[
 
 
 def new_app(help: str | None = None) -> typer.Typer:
-    return typer.Typer(
+    return LightApp(
         help=help,
         add_completion=False,
         rich_markup_mode=None,
