@@ -39,6 +39,20 @@ def test_help_imports_no_verb_and_nothing_heavy() -> None:
     assert done.stderr.strip() == "set()"
 
 
+@pytest.mark.parametrize("arguments", [["ls"], ["show", "x"], ["worker", "ls", "x"]], ids=" ".join)
+def test_a_command_imports_only_what_it_needs(lonely_bullpen: Bullpen, arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from bullpen.cli.app import run\n"
+        f"run({arguments})\n"
+        "print(sorted({'pydantic', 'websockets', 'rich', 'sqlalchemy', 'fastapi'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=lonely_bullpen.env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
