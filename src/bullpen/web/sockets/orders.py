@@ -1,22 +1,25 @@
 """What a session's socket can be told to do: the same orders as over REST, each answered under its `id`."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ...domain.errors import Forbidden, Invalid
 from ...sessions.session import Session
 from ..rest.agent_shapes import (
     CancelShape,
+    MoveShape,
+    NewQueueItemShape,
     PermissionAnswerShape,
     PromptShape,
     QuestionAnswerShape,
+    QueueEditShape,
 )
 from ..rest.prompts import prompt_order, prompted_json
-from ..rest.shapes import Shape
 from ..scopes import Principal, Scope
 
-S = TypeVar("S", bound=Shape)
+S = TypeVar("S", bound=BaseModel)
 
 
 class Orders:
@@ -46,8 +49,37 @@ class Orders:
                 await self._session.answer_question(
                     _text(message, "questionId"), body.action, body.content, by
                 )
+            case "queue":
+                self._check()
+                return await self._queue(message)
             case unknown:
                 raise Invalid(f"a session's socket does not take {unknown}")
+        return {}
+
+    async def _queue(self, message: dict[str, Any]) -> dict[str, Any]:
+        """One of the orders a queue takes; adding one says under which id it waits."""
+        session = self._session
+        if message.get("action") == "add":
+            body = _read(NewQueueItemShape, message)
+            item = await session.enqueue(body.message, body.image_ids, body.client_id)
+            return {"messageId": item.id}
+        actions: dict[object, Callable[[], Awaitable[object]]] = {
+            "edit": lambda: session.edit_queued(
+                _text(message, "messageId"), _read(QueueEditShape, message).message
+            ),
+            "move": lambda: session.move_queued(
+                _text(message, "messageId"), _read(MoveShape, message).direction
+            ),
+            "remove": lambda: session.remove_queued(_text(message, "messageId")),
+            "send_now": lambda: session.send_now(_text(message, "messageId"), self._principal.name),
+            "clear": session.clear_queue,
+            "pause": session.pause_queue,
+            "resume": session.resume_queue,
+        }
+        action = message.get("action")
+        if not isinstance(action, str) or action not in actions:
+            raise Invalid(f"a queue takes add, {', '.join(map(str, actions))}, not {action}")
+        await actions[action]()
         return {}
 
     def _check(self) -> None:
