@@ -277,3 +277,41 @@ async def test_a_crashed_agent_is_started_again_by_itself_three_times(house: Qui
     await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
     assert session.snapshot.worker(worker.id).run == 4
     assert len([r for r in read_journal(house.journal) if r["dir"] == "note"]) == 4
+
+
+async def test_a_new_session_continues_the_last_conversation_of_its_directory(house: QuietHouse) -> None:
+    first = await house.session("scripted")
+    await until(first, lambda s: first_agent(s).state is State.ACTIVE)
+    before = first.snapshot.conversations[first_agent(first.snapshot).id].acp_session_id
+    await turn(first, "[[chunk hello]]")
+    await first.end(Status.COMPLETED, "user_request")
+    second = await house.session("scripted", continue_conversation=True)
+    await until(second, lambda s: first_agent(s).state is State.ACTIVE)
+    told = await house.facts(second, "agent_session")
+    assert [(fact.how, fact.acp_session_id) for fact in told] == [("continue", before), ("resume", before)]
+    third = await house.session("scripted")
+    await until(third, lambda s: first_agent(s).state is State.ACTIVE)
+    assert [fact.how for fact in await house.facts(third, "agent_session")] == ["new"]
+
+
+async def test_an_agent_that_ends_by_itself_in_peace_has_exited(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await house.agent(session)
+    await say(session, "[[answer]] [[exit code=0]]")
+    snapshot = await until(session, lambda s: not s.worker(worker.id).alive)
+    assert (snapshot.worker(worker.id).state, snapshot.worker(worker.id).exit_code) == (State.EXITED, 0)
+    await session.restart_worker(worker.id)
+    await until(session, lambda s: _is_active(s, worker.id, 2))
+
+
+async def test_a_purge_in_the_middle_of_it_all_harms_nobody(house: QuietHouse) -> None:
+    session, other = await house.session("scripted"), await house.session("scripted")
+    await say(session, "[[stream n=1000 delay=0.001]]")
+    await say(other, "[[stream n=100 delay=0.005]] [[chunk ' the end']]")
+    await until(session, lambda s: first_agent(s).state is State.ACTIVE)
+    await session.end(Status.CANCELLED, "cancelled")
+    await house.sessions.purge(session.id)
+    with pytest.raises(NotFound):
+        await house.sessions.get(session.id)
+    await until(other, lambda s: first_agent(s).activity is Activity.IDLE and not s.queue.items)
+    assert (await house.text(other)).endswith(" the end")

@@ -86,6 +86,9 @@ class AgentClient:
     async def until_turns(self, ended: int) -> None:
         await self.until(lambda _: len(self.of_type("turn_end")) >= ended)
 
+    async def until_answered(self, permission_id: str) -> None:
+        await self.until(lambda _: permission_id not in self.asked())
+
     async def prompt(self, text: str, prompt_id: str | None = None, **body: Any) -> dict[str, Any]:
         """The same prompt, however often it has to be sent."""
         body |= {"text": text, "promptId": prompt_id or str(uuid.uuid4())}

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from ..domain import commands
 from ..domain.commands import AddWorker
+from ..domain.conversation import AgentSession
 from ..domain.errors import Invalid, NotFound
 from ..domain.events import Draft, SessionStart
 from ..domain.ids import new_id
@@ -16,6 +17,8 @@ from ..store.records import Records
 from ..workers.workshop import Workshop
 from .session import Session, complete_order
 from .sessions import Sessions
+
+LOOK_BACK = 100  # sessions
 
 
 class NewSession(Struct, frozen=True, kw_only=True):
@@ -28,6 +31,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
     title: str | None = None
     on_last_disconnect: str = "keep"
     agent_id: str | None = None
+    continue_conversation: bool = False
 
 
 async def create_session(
@@ -38,7 +42,11 @@ async def create_session(
     session_id, drafts = new_id(), [Draft(start)]
     if order.agent_id is None:
         return sessions.add(await SessionLog.create(sessions.store, session_id, drafts, answer))
-    drafts.append(_agent(sessions.workshop, order.agent_id, start.location_path))
+    agent = _agent(sessions.workshop, order.agent_id, start.location_path)
+    drafts.append(agent)
+    if order.continue_conversation:
+        earlier = await _last_conversation(sessions, records, order.agent_id, start.location_path)
+        drafts += [Draft(fact, agent.worker_id, agent.role) for fact in earlier]
     with sessions.slots.hold(session_id):
         session = sessions.add(await SessionLog.create(sessions.store, session_id, drafts, answer))
     session.resume()
@@ -49,6 +57,22 @@ async def create_session(
 def _agent(workshop: Workshop, agent_id: str, workspace: str) -> Draft:
     order = AddWorker(worker_id=new_id(), type="agent", agent_id=agent_id, workspace=workspace)
     return commands.add_worker(Snapshot(id=""), complete_order(order, workshop))
+
+
+async def _last_conversation(
+    sessions: Sessions, records: Records, agent_id: str, location: str
+) -> list[AgentSession]:
+    """What an agent of this kind last talked about in this directory, to be gone back to (R80)."""
+    page = await records.list_sessions(limit=LOOK_BACK)
+    for listed in page.sessions:
+        if listed["locationPath"] != location:
+            continue
+        snapshot = (await sessions.open(listed["id"])).snapshot
+        for worker in snapshot.workers.values():
+            conversation = snapshot.conversations.get(worker.id)
+            if worker.agent_id == agent_id and conversation and conversation.acp_session_id:
+                return [AgentSession(acp_session_id=conversation.acp_session_id, how="continue")]
+    return []
 
 
 async def _plan(root: Path, records: Records, order: NewSession) -> SessionStart:

@@ -7,6 +7,7 @@ import structlog
 
 from .. import clock
 from ..domain import commands
+from ..domain.errors import NotFound
 from ..domain.events import Draft, WorkerFailed
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import State, Status
@@ -95,13 +96,16 @@ class Lives:
         """A worker's fault is its own: it fails, the session and the house go on."""
         try:
             await running.live()
+            if self.may_restart(worker):
+                log.info("a crashed agent is started again", worker=worker.id, session=self._log.id)
+                await self._log.change(lambda snapshot: _again(snapshot, worker), patient=True)
+        except NotFound as error:
+            log.info("worker left alone", worker=worker.id, session=self._log.id, reason=str(error))
         except Exception as error:
             log.error("worker broke", worker=worker.id, session=self._log.id, exc_info=error)
-            await self._log.change(lambda snapshot: _broken(snapshot, worker), patient=True)
+            if not self._log.closed:
+                await self._log.change(lambda snapshot: _broken(snapshot, worker), patient=True)
             await running.stop()
-        if self.may_restart(worker):
-            log.info("a crashed agent is started again", worker=worker.id, session=self._log.id)
-            await self._log.change(lambda snapshot: _again(snapshot, worker), patient=True)
 
     def _begin_stop(self, worker_id: str) -> asyncio.Task[None]:
         stopping = self._stops.get(worker_id)

@@ -93,6 +93,10 @@ class Prompting:
                     await self._wait(prompts.next_due(self._log.snapshot, now), now)
             except StorageFull:
                 await asyncio.sleep(TRY_AGAIN)
+            except Exception as error:
+                if not self._log.closed:
+                    log.error("a queue stopped", session=self._log.id, exc_info=error)
+                return
 
     async def _send(self, item: QueueItem, worker: Worker) -> None:
         order = Prompt(text=item.message, prompt_id=item.id, image_ids=item.image_ids, sender=item.client_id)

@@ -5,7 +5,7 @@ import asyncio
 import structlog
 
 from .. import clock
-from ..domain.errors import Conflict
+from ..domain.errors import Conflict, NotFound
 from ..domain.snapshot import Snapshot
 from ..domain.states import Status
 from .session import Session
@@ -55,8 +55,8 @@ class Reaper:
         log.info("idle for too long", session=session.id, seconds=self._seconds)
         try:
             await session.end(Status.COMPLETED, "idle_timeout")
-        except Conflict:
-            return  # somebody ended it a moment ago
+        except (Conflict, NotFound):
+            return  # somebody ended it a moment ago, or purged it
 
     def _forget(self, session_id: str) -> None:
         self._active.pop(session_id, None)

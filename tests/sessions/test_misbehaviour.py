@@ -1,0 +1,163 @@
+"""Agents that do not start, do not speak, or speak nonsense: one clear state, and nobody else is harmed."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.domain.commands import AddWorker
+from bullpen.domain.snapshot import Worker
+from bullpen.domain.states import Activity, State
+from bullpen.sessions.session import Session
+from bullpen.workers import acp_agent
+from support.quiet_house import QuietHouse, say, turn, until
+
+
+async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
+    """An agent that does not begin, as it is in the end; nothing of it is left."""
+    order = AddWorker(worker_id=agent_id, type="agent", agent_id=agent_id, workspace=str(house.workspace))
+    await session.add_worker(order)
+    await until(session, lambda s: s.worker(agent_id).state is not State.SPAWNING)
+    async with asyncio.timeout(15):
+        while session.busy:
+            await asyncio.sleep(0.01)
+    assert house.sessions.workshop.children.get(agent_id, 1) is None
+    return session.snapshot.worker(agent_id)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (["no-such-program"], "not installed"),
+        (["{directory}/not-executable"], "not installed"),
+        (["{directory}/no-interpreter"], "cannot start"),
+        (["true"], "exit code 0"),
+        (["false"], "exit code 1"),
+        (["sh", "-c", "echo too bad >&2; exit 9"], "exit code 9: too bad"),
+        (["sh", "-c", "kill -SEGV $$"], "SIGSEGV"),
+        (["sh", "-c", "read line; exit 4"], "exit code 4"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+async def test_an_agent_that_cannot_begin_fails_with_the_reason(
+    house: QuietHouse, tmp_path: Path, command: list[str], why: str
+) -> None:
+    (tmp_path / "not-executable").write_text("#!/bin/sh\n")
+    (tmp_path / "no-interpreter").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "no-interpreter").chmod(0o755)
+    words = [word.format(directory=tmp_path) for word in command]
+    house.registry.add("bad", {"name": "Bad", "kind": "acp", "command": words})
+    session = await house.session()
+    worker = await end_of(house, session, "bad")
+    assert worker.state is State.FAILED
+    assert why in (worker.error or "")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        {"on": {"initialize": ["silent"]}},
+        {"on": {"session/new": ["silent"]}},
+        {"on": {"initialize": ["stop"]}},
+        {"on": {"initialize": ["close_stdout", "sleep 1000"]}},
+    ],
+    ids=["initialize", "session/new", "stopped", "closed"],
+)
+async def test_an_agent_that_is_silent_in_its_handshake_is_given_up(
+    house: QuietHouse, script: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acp_agent, "SILENCE", 1.0)
+    house.define("silent", script | {"agent": {"ignore_term": True}})
+    worker = await end_of(house, await house.session(), "silent")
+    assert (worker.state, worker.error) == (State.FAILED, "it did not answer within 1 s")
+
+
+async def test_one_of_another_version_is_refused(house: QuietHouse) -> None:
+    house.define("new", {"agent": {"initialize": {"protocolVersion": 2}}})
+    worker = await end_of(house, await house.session(), "new")
+    assert worker.error == "New speaks version 2 of ACP, we speak 1"
+
+
+async def test_one_that_asks_to_log_in_again_and_again_is_given_up(house: QuietHouse) -> None:
+    methods = [{"id": "key", "type": "env_var", "vars": [{"name": "PATH"}]}]
+    refusing = [{"do": "error", "code": -32000, "text": "who are you?"}]
+    script = {"agent": {"initialize": {"authMethods": methods}}, "on": {"session/new": refusing}}
+    house.define("closed", script)
+    worker = await end_of(house, await house.session(), "closed")
+    assert "wants to know who you are" in (worker.error or "")
+
+
+async def test_one_that_can_log_in_by_itself_does(house: QuietHouse) -> None:
+    methods = [{"id": "key", "type": "env_var", "vars": [{"name": "PATH"}]}]
+    house.define("locked", {"agent": {"initialize": {"authMethods": methods}}})
+    session = await house.session()
+    await house.agent(session, "locked")
+    await turn(session, "[[chunk in]]")
+    assert await house.text(session) == "in"
+
+
+NONSENSE = (
+    "[[garbage]] [[bytes ff00fe0a]] [[bytes 7b7d0a]] [[bytes 5b5d0a]] [[bytes 6e756c6c0a]] "
+    "[[bytes 31653939390a]] [[notify method=x]] [[notify method=session/update]] [[update update={}]] "
+    "[[slices text=Grüße]] [[ask method=craft/drainMidTurnQueue wait=false]] "
+    "[[ask method=session/request_permission wait=false]] [[stderr text=noise times=200]] "
+    "[[tool_update toolCallId=never status=completed]]"
+)
+
+
+async def test_nonsense_is_kept_and_the_agent_goes_on(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await house.agent(session)
+    await turn(session, NONSENSE + "[[chunk ' end']]")
+    assert await house.text(session) == "Grüße end"
+    assert session.snapshot.worker(worker.id).state is State.ACTIVE
+    assert len(await house.events(session, "diagnostic")) >= 5
+    assert session.snapshot.permissions == []
+
+
+@pytest.mark.parametrize("manners", [{"answer_ids": "text"}, {"answer_ids": "none"}, {"ids": "uuid"}])
+async def test_odd_ids_are_understood(house: QuietHouse, manners: dict[str, Any]) -> None:
+    house.define("odd", {"agent": manners})
+    session = await house.session()
+    await house.agent(session, "odd")
+    await turn(session, "[[write path=f content=x]] [[chunk ok]]")
+    assert await house.text(session) == "ok"
+
+
+async def test_a_line_that_is_too_long_is_left_out_and_the_next_one_read(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    size = 200 << 20 if os.environ.get("BULLPEN_FAULTS") == "full" else 70 << 20
+    await turn(session, f"[[chunk before]] [[huge size={size}]] [[chunk after]]")
+    assert await house.text(session) == "beforeafter"
+    (skipped,) = [fact for fact in await house.facts(session, "diagnostic") if fact.skipped]
+    assert skipped.skipped == size + 1
+
+
+async def test_a_crash_of_one_agent_leaves_the_other_alone(house: QuietHouse) -> None:
+    session = await house.session()
+    first = await house.agent(session)
+    second = await house.agent(session, role="second")
+    await say(session, "[[stream n=50 delay=0.01]] [[chunk ' done']]", role="second")
+    await say(session, "[[crash]]")
+    await until(session, lambda s: s.worker(first.id).state is State.FAILED)
+    await until(session, lambda s: s.worker(second.id).activity is Activity.IDLE)
+    assert (await house.text(session)).endswith("<49> done")
+
+
+async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house: QuietHouse) -> None:
+    secret = house.workspace.parent / "secret"
+    secret.write_text("secret")
+    (house.workspace / "link").symlink_to(secret)
+    session = await house.session()
+    await house.agent(session)
+    for path in ("../secret", str(secret), "link", "a/../../secret", "/etc/passwd"):
+        step = json.dumps({"path": path, "content": "mine"})
+        await turn(session, f"[[ask method=fs/write_text_file 'params={step}']]")
+        await turn(session, f"[[ask method=fs/read_text_file 'params={step}']]")
+    assert await house.stop_reasons(session) == ["error"] * 10
+    assert secret.read_text() == "secret"
+    assert await house.events(session, "file_read", "file_write") == []
