@@ -24,8 +24,8 @@ HIDDEN = "…"
 
 @router.get("", response_model=AgentsShape, dependencies=[Depends(allow(Scope.VIEW))])
 async def list_agents(request: Request, context: ContextDep) -> Response:
-    added = await context.records.agents()
-    shown = [_agent_json(context, each, each.id in added) for each in context.agents.all()]
+    added, default = await context.records.agents(), context.agents.default()
+    shown = [_agent_json(context, each, default, each.id in added) for each in context.agents.all()]
     if principal_of(request).scope < Scope.ADMIN:
         shown = [each | {"env": dict.fromkeys(each["env"], HIDDEN)} for each in shown]
     return json_answer({"agents": shown})
@@ -37,9 +37,10 @@ async def add(body: dict[str, Any], context: ContextDep, once: OnceDep) -> Respo
     definition = read_definition(body, "the definition")
     if any(each.id == definition.id for each in context.agents.all()):
         raise Conflict(f"there is an agent {definition.id} already; change it with PUT")
-    answer: KeptAnswer[None] | None = once.kept(201, lambda _: _agent_json(context, definition, True))
+    told = _agent_json(context, definition, context.agents.default())
+    answer: KeptAnswer[None] | None = once.kept(201, lambda _: told)
     await _keep(context, definition, answer)
-    return json_answer(_agent_json(context, definition, True), 201)
+    return json_answer(told, 201)
 
 
 @router.put("/{agent_id}", response_model=AgentShape, dependencies=ADMIN)
@@ -49,7 +50,7 @@ async def define(agent_id: str, body: dict[str, Any], context: ContextDep) -> Re
         raise Invalid("the id in the body is not the id in the address")
     definition = read_definition({**body, "id": agent_id}, "the definition")
     await _keep(context, definition)
-    return json_answer(_agent_json(context, definition, True))
+    return json_answer(_agent_json(context, definition, context.agents.default()))
 
 
 @router.delete("/{agent_id}", status_code=204, dependencies=ADMIN)
@@ -73,7 +74,9 @@ async def _keep(
     context.agents.add(definition.id, stored)
 
 
-def _agent_json(context: Context, definition: AgentDefinition, added: bool) -> dict[str, Any]:
+def _agent_json(
+    context: Context, definition: AgentDefinition, default: str, added: bool = True
+) -> dict[str, Any]:
     # The demo is part of us: it can be started even where its program is not found.
     installed = definition.id == DEMO or context.agents.program(definition) is not None
     return {
@@ -89,5 +92,5 @@ def _agent_json(context: Context, definition: AgentDefinition, added: bool) -> d
         "installed": installed,
         "missing": None if installed else definition.command[0],
         "installHint": definition.install,
-        "default": definition.id == context.agents.default(),
+        "default": definition.id == default,
     }
