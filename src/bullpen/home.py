@@ -17,6 +17,7 @@ OPENED = (
     "bullpen.db-wal",
     "bullpen.db-shm",
     "bullpen.db.ballast",
+    "images",
     "keeper",
     "logs",
     "screens",

@@ -46,6 +46,7 @@ def configure(level: str, directory: Path, hidden: tuple[str, ...] = ()) -> None
         _handler(logging.StreamHandler(sys.stderr), pretty, shared),
         _handler(PrivateFile(directory / "server.log"), structlog.processors.JSONRenderer(), shared),
     ]
+    logging.raiseExceptions = False  # it would print an entry it cannot format as it is, secrets and all
     set_level(level)
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -71,6 +72,9 @@ class PrivateFile(RotatingFileHandler):
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.baseFilename, flags, 0o600)
         return os.fdopen(descriptor, "a", encoding=self.encoding)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(f"cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
 
 
 class Redaction:

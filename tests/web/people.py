@@ -1,5 +1,6 @@
 """Who comes to the doors: tokens of every scope, browsers that logged in, strangers from other addresses."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -14,6 +15,21 @@ def stranger(server: Server, address: str = "127.0.0.1") -> httpx.AsyncClient:
     """Somebody without a credential, at one of the many addresses of this machine."""
     transport = httpx.AsyncHTTPTransport(local_address=address)
     return httpx.AsyncClient(base_url=server.url, transport=transport, timeout=30, trust_env=False)
+
+
+async def printed_url(server: Server) -> str:
+    """The address in the line printed at start, without its code."""
+    return (await printed_line(server)).partition("is at ")[2].partition("/#code=")[0]
+
+
+async def printed_line(server: Server) -> str:
+    """It comes a moment after the server is healthy."""
+    async with asyncio.timeout(20):
+        while True:
+            for line in server.output().splitlines():
+                if "/#code=" in line:
+                    return line
+            await asyncio.sleep(0.02)
 
 
 async def new_token(server: Server, scope: str = "admin", **more: Any) -> dict[str, Any]:

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from bullpen.domain.errors import Invalid
+from bullpen.home import OPENED, owned
 from support.server import Server
 
 
@@ -25,12 +29,13 @@ async def test_files_are_private_under_umask_000(tmp_path: Path, workspace: Path
         try:
             session = await server.new_session()
             await server.new_terminal(session["id"])
+            await server.call("POST", "/api/tokens/rotate", 200)
             found = modes(server.home)
         finally:
             await server.close()
     finally:
         os.umask(old)
-    assert "token" in found and "bullpen.db" in found
+    assert {"token", "secret", "bullpen.db", "logs/server.log", "logs/audit.log"} <= set(found)
     assert not {name: oct(mode) for name, mode in found.items() if mode & 0o077}
 
 
@@ -38,12 +43,33 @@ async def test_a_planted_link_is_not_followed(tmp_path: Path, workspace: Path) -
     home, victim = tmp_path / "home", tmp_path / "victim"
     home.mkdir(mode=0o700)
     victim.write_text("precious")
-    for name in ("token", "server.json"):
+    (home / "logs").mkdir()
+    for name in ("token", "token.next", "secret", "server.json", "logs/server.log", "logs/audit.log"):
         (home / name).symlink_to(victim)
     server = Server(home, workspace)
     await server.start()
-    await server.close()
+    try:
+        await server.new_session()
+        stranger = await server.http.get("/api/sessions", headers={"Authorization": "Bearer precious"})
+        assert stranger.status_code == 401
+    finally:
+        await server.close()
     assert victim.read_text() == "precious"
+    assert not any((home / name).is_symlink() for name in ("token", "secret", "server.json"))
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_a_link_in_the_place_of_what_we_open_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / name).symlink_to(victim)
+    with (
+        pytest.raises(Invalid, match=f"{name} is a link, and none is followed here"),
+        owned(tmp_path / "home"),
+    ):
+        pass
+    assert list(victim.iterdir()) == []
 
 
 async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_not_in_the_way(

@@ -1,0 +1,131 @@
+"""Our own words: JSON in a file, a level that can be changed, and no secrets."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.logs import Redaction
+from bullpen.web.mint import Kind, Mint, new_seed
+from support.server import Server
+from web.people import stranger
+
+shared = pytest.mark.asyncio(loop_scope="session")
+
+
+@shared
+async def test_the_level_is_changed_while_the_server_runs(house: Server) -> None:
+    assert await house.call("GET", "/api/settings") == {"logLevel": "info"}
+    path = house.home / "logs" / "server.log"
+
+    async def refusals() -> int:
+        """A refusal is worth a warning."""
+        async with stranger(house) as program:
+            await program.get("/api/sessions")
+        return sum(json.loads(line)["event"] == "refused" for line in path.read_text().splitlines())
+
+    count = await refusals()
+    assert await house.call("PATCH", "/api/settings", 200, json={"logLevel": "error"}) == {
+        "logLevel": "error"
+    }
+    assert await refusals() == count
+    assert await house.call("PATCH", "/api/settings", 200, json={}) == {"logLevel": "error"}
+    await house.call("PATCH", "/api/settings", 200, json={"logLevel": "info"})
+    assert await refusals() == count + 1
+    for wrong in ("loud", "INFO", "", 10):
+        await house.call("PATCH", "/api/settings", 400, json={"logLevel": wrong})
+
+
+# A process of its own: pytest has handlers too.
+BEGIN = """
+import logging, os, sys
+from pathlib import Path
+import structlog
+from bullpen import logs
+
+logs.configure("debug", Path(sys.argv[1]), hidden=("hunter2-given",))
+log, theirs, secret = structlog.get_logger(), logging.getLogger("somebody.else"), sys.argv[2]
+"""
+
+
+class Written:
+    """What a process that logs as the server does leaves behind."""
+
+    def __init__(self, directory: Path, program: str, secret: str = "") -> None:
+        command = [sys.executable, "-c", BEGIN + textwrap.dedent(program), str(directory), secret]
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        file = (directory / "server.log").read_text()
+        self.entries: list[dict[str, Any]] = [json.loads(line) for line in file.splitlines()]
+        self.everything = file + said.stdout + said.stderr
+
+
+def test_an_entry_is_an_object_with_time_level_and_what_was_said(tmp_path: Path) -> None:
+    program = """
+        log.info("hello", number=7)
+        theirs.warning("watch %s", "out")
+        logs.set_level("error")
+        log.info("not this")
+        theirs.warning("nor this")
+    """
+    ours, theirs = Written(tmp_path, program).entries
+    assert (ours["event"], ours["level"], ours["number"]) == ("hello", "info", 7)
+    assert ours["timestamp"].endswith("Z")
+    assert (theirs["event"], theirs["level"]) == ("watch out", "warning")
+
+
+EVERYWHERE = """
+    class Holder:
+        def __repr__(self):
+            return f"Holder({secret})"
+
+    log.info(f"in the event {secret}")
+    log.info("in a value", path=f"/x?token={secret}", url=f"http://h/#code={secret}", sent=f"Bearer {secret}")
+    log.info("deep", value={"a": [{"b": (secret, f"bullpen={secret}; x")}]}, it=Holder(), raw=secret.encode())
+    log.info("named", owner_token="another", cookie="another", headers={"Authorization": "another"})
+    logging.getLogger("uvicorn.error").error("from %s", secret)
+    theirs.error("that does not fit: %d", secret)
+    try:
+        raise ValueError(secret)
+    except ValueError:
+        log.exception("failed")
+        theirs.exception("failed too")
+"""
+
+
+@pytest.mark.parametrize("kind", [*Kind, "given"])
+def test_no_secret_is_written_wherever_it_stands(tmp_path: Path, kind: Kind | str) -> None:
+    secret = Mint("house secret").make(kind, new_seed()) if isinstance(kind, Kind) else "hunter2-given"
+    written = Written(tmp_path, EVERYWHERE, secret)
+    assert len(written.entries) == 7
+    assert written.everything.count("hidden") > 20
+    assert secret not in written.everything
+    assert "another" not in written.everything
+
+
+def test_a_log_that_cannot_be_written_is_told_of_without_what_it_was_to_say(tmp_path: Path) -> None:
+    program = """
+        log.info("first")
+        logs.redaction.also((secret,))
+        for handler in logging.getLogger().handlers[1:]:
+            handler.stream.close()
+        theirs.error("from %s", secret)
+    """
+    written = Written(tmp_path, program, "my-own-secret")
+    assert "cannot write" in written.everything
+    assert "my-own-secret" not in written.everything
+
+
+def test_the_rest_is_left_alone() -> None:
+    entry = {
+        "event": "ended",
+        "code": 7,
+        "error": "not_found",
+        "path": "/api/sessions",
+        "token_id": "t1",
+        "n": None,
+    }
+    assert Redaction()(None, "", dict(entry)) == entry

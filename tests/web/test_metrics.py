@@ -1,0 +1,72 @@
+"""/metrics: Prometheus' text format, with figures that move when the house does."""
+
+import re
+
+import pytest
+
+from bullpen.web.metrics import Figure, text_format
+from support.server import Server
+
+shared = pytest.mark.asyncio(loop_scope="session")
+
+# The grammar of the format, as far as we use it.
+LINE = re.compile(
+    r"# (HELP|TYPE) [a-z_]+ .+"
+    r'|[a-z_]+(\{[a-z_]+="([^"\\\n]|\\["\\n])*"\})? -?\d+(\.\d+)?(e[+-]\d+)?'
+)
+
+
+async def scrape(server: Server) -> dict[str, float]:
+    answer = await server.http.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert answer.text.endswith("\n")
+    for line in answer.text.splitlines():
+        assert LINE.fullmatch(line), line
+    samples = [line.rsplit(" ", 1) for line in answer.text.splitlines() if not line.startswith("#")]
+    assert len({name for name, _ in samples}) == len(samples)
+    return {name: float(value) for name, value in samples}
+
+
+@shared
+async def test_the_figures_follow_what_happens(house: Server) -> None:
+    before = await scrape(house)
+    session = await house.new_session()
+    worker = await house.new_terminal(session["id"])
+    paths = [
+        "/ws/dashboard",
+        f"/ws/session/{session['id']}",
+        f"/ws/session/{session['id']}/worker/{worker['id']}",
+    ]
+    async with house.socket(paths[0]), house.socket(paths[1]), house.socket(paths[2]) as ws:
+        await ws.recv()
+        during = await scrape(house)
+
+    def grown(name: str) -> float:
+        return during[name] - before.get(name, 0)
+
+    assert grown('bullpen_sessions{status="active"}') == 1
+    assert grown('bullpen_workers{state="active"}') == 1
+    assert grown("bullpen_events_appended_total") == 3  # start, spawning, ready
+    assert grown("bullpen_commits_total") >= 3
+    assert grown('bullpen_sockets{route="/ws/dashboard"}') == 1
+    assert grown("bullpen_viewers") == 2
+    assert grown("bullpen_bytes_out_total") > 100
+    assert grown('bullpen_http_answers_total{status="201"}') == 2
+    assert (during["bullpen_keeper_up"], during["bullpen_storage_full"]) == (1, 0)
+    assert during["process_resident_memory_bytes"] > 1 << 20
+    assert during["process_open_fds"] > 10
+
+
+@shared
+async def test_everything_is_there_from_the_start(house: Server) -> None:
+    figures = await scrape(house)
+    for state in ("spawning", "active", "exited", "failed", "terminated"):
+        assert f'bullpen_workers{{state="{state}"}}' in figures
+    for status in ("active", "completed", "cancelled", "error"):
+        assert f'bullpen_sessions{{status="{status}"}}' in figures
+
+
+def test_labels_are_escaped() -> None:
+    figure = Figure("x", "gauge", "Help.", {(("name", 'a"b\\c\nd'),): 1.5})
+    assert text_format([figure]) == '# HELP x Help.\n# TYPE x gauge\nx{name="a\\"b\\\\c\\nd"} 1.5\n'

@@ -1,0 +1,218 @@
+"""Reached from other machines: TLS of our own, and proxies that are trusted or not."""
+
+import json
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+
+from bullpen.config import load
+from bullpen.domain.errors import Invalid
+from bullpen.main import check_listening
+from bullpen.web.proxies import Proxies
+from support.server import Server
+from web.people import Browser, bearing, printed_url
+
+
+class Certificate:
+    """Signed by nobody but itself, for this machine's loopback."""
+
+    def __init__(self, directory: Path) -> None:
+        self.certificate, self.key = directory / "cert.pem", directory / "key.pem"
+        command = (
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=bullpen "
+            f"-addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout {self.key} -out {self.certificate}"
+        )
+        subprocess.run(command.split(), check=True, capture_output=True, timeout=60)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {"BULLPEN_TLS_CERTIFICATE": str(self.certificate), "BULLPEN_TLS_KEY": str(self.key)}
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.certificate)
+
+
+class TlsServer(Server):
+    """The same server behind its certificate, checked."""
+
+    def __init__(self, home: Path, workspace: Path, certificate: Certificate) -> None:
+        super().__init__(home, workspace, certificate.settings)
+        self.context = certificate.context
+        self.http = httpx.AsyncClient(
+            base_url=self.url, headers=bearing(self.token), verify=self.context, timeout=30, trust_env=False
+        )
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Certificate:
+    return Certificate(tmp_path)
+
+
+@pytest.fixture
+async def tls_server(tmp_path: Path, workspace: Path, certificate: Certificate) -> AsyncIterator[TlsServer]:
+    server = TlsServer(tmp_path / "home", workspace, certificate)
+    await server.start()
+    yield server
+    await server.close()
+
+
+async def test_with_a_certificate_everything_is_encrypted(tls_server: TlsServer) -> None:
+    assert await printed_url(tls_server) == tls_server.url
+    code = await tls_server.call("POST", "/api/login-codes", 201)
+    assert code["url"].startswith(f"{tls_server.url}/#code=")
+    async with httpx.AsyncClient(
+        base_url=tls_server.url, verify=tls_server.context, trust_env=False
+    ) as client:
+        login = {"json": {"code": code["code"]}, "headers": {"Origin": tls_server.url}}
+        browser = Browser(await client.post("/api/login", **login))  # type: ignore[arg-type]
+    assert "Secure" in browser.set_cookie
+    address = f"wss://127.0.0.1:{tls_server.port}/ws/dashboard"
+    headers = {**browser.cookie, "Origin": tls_server.url}
+    async with connect(address, additional_headers=headers, ssl=tls_server.context, proxy=None) as ws:
+        await ws.send(json.dumps({"type": "auth", "secret": browser.secret}))
+        assert json.loads(await ws.recv())["type"] == "sessions"
+    plain = f"http://127.0.0.1:{tls_server.port}"
+    assert (await tls_server.http.get("/api/sessions", headers={"Origin": plain})).status_code == 403
+    async with httpx.AsyncClient(base_url=plain, trust_env=False) as unencrypted:
+        with pytest.raises(httpx.TransportError):
+            await unencrypted.get("/api/health")
+
+
+@pytest.mark.parametrize("broken", ["missing", "no certificate", "another key", "locked"])
+def test_a_certificate_that_cannot_be_used_is_told_in_a_sentence(
+    tmp_path: Path, certificate: Certificate, broken: str
+) -> None:
+    settings = certificate.settings
+    match broken:
+        case "missing":
+            certificate.certificate.unlink()
+        case "no certificate":
+            certificate.certificate.write_text("hello")
+        case "another key":
+            (tmp_path / "other").mkdir()
+            settings["BULLPEN_TLS_KEY"] = Certificate(tmp_path / "other").settings["BULLPEN_TLS_KEY"]
+        case "locked":
+            locking = f"openssl ec -aes256 -passout pass:x -in {certificate.key} -out {certificate.key}"
+            subprocess.run(locking.split(), check=True, capture_output=True)
+    with pytest.raises(Invalid, match=r"^the TLS certificate or its key cannot be used: .+$"):
+        check_listening(load(env={"HOME": str(tmp_path), **settings}))
+
+
+def test_a_certificate_that_can_be_used_is(tmp_path: Path, certificate: Certificate) -> None:
+    check_listening(load(env={"HOME": str(tmp_path), "BULLPEN_HOST": "0.0.0.0", **certificate.settings}))
+
+
+OUTSIDE = "bullpen.example"
+FORWARDED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "X-Forwarded-Host": OUTSIDE}
+
+
+def behind(tmp_path: Path, workspace: Path, trusted: str) -> Server:
+    settings = {"BULLPEN_ALLOWED_HOSTS": OUTSIDE, "BULLPEN_TRUSTED_PROXIES": trusted}
+    return Server(tmp_path / "home", workspace, settings)
+
+
+async def login_through(server: Server, headers: dict[str, str]) -> Browser:
+    code = await server.call("POST", "/api/login-codes", 201, headers=headers)
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+        return Browser(await client.post("/api/login", json={"code": code["code"]}, headers=headers))
+
+
+def peers(server: Server) -> list[str]:
+    lines = (server.home / "logs" / "audit.log").read_text().splitlines()
+    return [json.loads(line)["peer"] for line in lines]
+
+
+async def test_a_trusted_proxy_tells_who_comes_how_and_to_which_name(tmp_path: Path, workspace: Path) -> None:
+    server = behind(tmp_path, workspace, "127.0.0.1")
+    await server.start()
+    try:
+        assert await printed_url(server) == f"https://{OUTSIDE}"
+        code = await server.call("POST", "/api/login-codes", 201, headers=FORWARDED)
+        assert code["url"].startswith(f"https://{OUTSIDE}/#code=")
+        browser = await login_through(server, FORWARDED | {"Origin": f"https://{OUTSIDE}"})
+        assert "Secure" in browser.set_cookie
+        assert set(peers(server)) == {"203.0.113.9"}
+        evil = FORWARDED | {"X-Forwarded-Host": "evil.example"}
+        for host in ("evil.example", f"{OUTSIDE}, evil.example"):
+            refused = await server.http.get("/api/sessions", headers=evil | {"X-Forwarded-Host": host})
+            assert refused.status_code == 403
+        address = f"ws://127.0.0.1:{server.port}/ws/dashboard"
+        headers = {**browser.cookie, **FORWARDED, "Origin": f"https://{OUTSIDE}"}
+        async with connect(address, additional_headers=headers, proxy=None) as ws:
+            await ws.send(json.dumps({"type": "auth", "secret": browser.secret}))
+            assert json.loads(await ws.recv())["type"] == "sessions"
+        # The command line on this machine still comes straight in.
+        assert json.loads((server.home / "server.json").read_text())["url"] == server.url
+        assert "Secure" not in (await login_through(server, {})).set_cookie
+    finally:
+        await server.close()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_what_any_other_peer_forwards_is_not_believed(house: Server) -> None:
+    browser = await login_through(house, FORWARDED)
+    assert "Secure" not in browser.set_cookie
+    assert "203.0.113.9" not in peers(house)
+    for name in ("Host", "X-Forwarded-Host"):
+        answer = await house.http.get("/api/sessions", headers={name: OUTSIDE})
+        assert answer.status_code == (403 if name == "Host" else 200)
+
+
+async def seen(trusted: list[str], peer: str, **headers: str) -> dict[str, Any]:
+    """The request as the gate would see it."""
+    told: dict[str, Any] = {}
+
+    async def gate(scope: Any, _receive: Any, _send: Any) -> None:
+        told.update(scope)
+
+    async def nothing(*_: Any) -> Any:
+        raise AssertionError
+
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "scheme": "http", "client": (peer, 5), "headers": [(b"host", b"inner"), *raw]}
+    await Proxies(gate, trusted)(scope, nothing, nothing)
+    return told
+
+
+TRUSTED = ["10.0.0.0/8", "::1"]
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("10.1.2.3", "203.0.113.9", "203.0.113.9"),
+        ("::1", "203.0.113.9", "203.0.113.9"),
+        ("10.1.2.3", "made-up, 203.0.113.9, 10.9.9.9", "203.0.113.9"),
+        ("10.1.2.3", "10.0.0.1, 10.0.0.2", "10.0.0.1"),
+        ("10.1.2.3", " , ", "10.1.2.3"),
+        ("11.1.2.3", "203.0.113.9", "11.1.2.3"),
+        ("127.0.0.1", "203.0.113.9", "127.0.0.1"),
+    ],
+)
+async def test_the_client_is_the_last_address_that_no_trusted_proxy_has(
+    peer: str, forwarded: str, client: str
+) -> None:
+    assert (await seen(TRUSTED, peer, x_forwarded_for=forwarded))["client"][0] == client
+
+
+@pytest.mark.parametrize("scheme", ["ftp", "javascript", "https, http", ""])
+async def test_a_scheme_that_is_none_is_not_believed(scheme: str) -> None:
+    assert (await seen(TRUSTED, "10.0.0.1", x_forwarded_proto=scheme))["scheme"] == "http"
+    assert (await seen(TRUSTED, "10.0.0.1", x_forwarded_proto="https"))["scheme"] == "https"
+
+
+@pytest.mark.parametrize("wrong", ["*", "proxy.example", "10.0.0.1/33", "10.0.0.1/8"])
+def test_a_proxy_that_is_no_address_is_refused(wrong: str) -> None:
+    with pytest.raises(Invalid, match="trusted_proxies has"):
+        Proxies(None, [wrong])  # type: ignore[arg-type]

@@ -1,0 +1,141 @@
+"""S-18: bodies and frames that are too long, compressed to explode or nested without end take no memory."""
+
+import gzip
+import json
+import os
+import socket
+import struct
+import zlib
+from collections.abc import AsyncIterator
+
+import psutil
+import pytest
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+
+from support.server import Server
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+MIB = 1 << 20
+LARGEST_FRAME = 16 * MIB
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+async def frugal(house: Server) -> AsyncIterator[Server]:
+    """The server must not have grown by 64 MB."""
+    process = psutil.Process(house.pid)
+    before = process.memory_info().rss
+    yield house
+    assert process.memory_info().rss - before < 64 * MIB
+
+
+async def sessions(server: Server) -> int:
+    total: int = (await server.call("GET", "/api/sessions"))["total"]
+    return total
+
+
+@pytest.mark.parametrize("path", ["/api/sessions", "/api/login", "/api/tokens"])
+async def test_a_body_that_is_too_long_is_refused(frugal: Server, path: str) -> None:
+    before = await sessions(frugal)
+    body = b'{"title": "%s"}' % (b"x" * 2 * MIB)
+    answer = await frugal.http.post(path, content=body, headers=JSON)
+    assert (answer.status_code, answer.json()["error"]) == (413, "too_large")
+    assert await sessions(frugal) == before
+
+
+async def test_a_body_that_never_ends_is_refused_when_it_is_too_long(frugal: Server) -> None:
+    sent = 0
+
+    async def pieces() -> AsyncIterator[bytes]:
+        nonlocal sent
+        yield b'{"title": "'
+        for _ in range(256):
+            sent += MIB
+            yield b"x" * MIB
+
+    before = await sessions(frugal)
+    answer = await frugal.http.post("/api/sessions", content=pieces(), headers=JSON)
+    assert (answer.status_code, answer.json()["error"]) == (413, "too_large")
+    assert await sessions(frugal) == before
+
+
+async def test_a_body_that_says_it_is_huge_is_refused_before_it_comes(frugal: Server) -> None:
+    with socket.create_connection(("127.0.0.1", frugal.port), 10) as connection:
+        head = f"POST /api/sessions HTTP/1.1\r\nHost: 127.0.0.1:{frugal.port}\r\n"
+        head += f"Authorization: Bearer {frugal.token}\r\nContent-Length: 10000000000000\r\n\r\n"
+        connection.sendall(head.encode())
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413 ")
+
+
+async def test_a_body_of_the_longest_kind_is_read(house: Server) -> None:
+    body = json.dumps({"title": "fits"}).ljust(MIB)
+    assert (await house.http.post("/api/sessions", content=body, headers=JSON)).status_code == 201
+
+
+async def test_a_compressed_body_is_not_unpacked(frugal: Server) -> None:
+    before = await sessions(frugal)
+    bomb = gzip.compress(b'{"title": "' + b"x" * (128 * MIB) + b'"}', compresslevel=1)
+    for encoding in ("gzip", "deflate", "br"):
+        headers = JSON | {"Content-Encoding": encoding}
+        assert (await frugal.http.post("/api/sessions", content=bomb, headers=headers)).status_code == 400
+    assert await sessions(frugal) == before
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"title":' * 100_000, b"\xff\xfe", b"{", b"null", b"7"])
+async def test_a_body_that_is_nonsense_is_invalid(frugal: Server, body: bytes) -> None:
+    answer = await frugal.http.post("/api/sessions", content=body, headers=JSON)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid")
+
+
+def frame(payload: bytes, *, opcode: int = 1, compressed: bool = False, says: int | None = None) -> bytes:
+    """A masked frame as it goes over the wire; it may lie about its length."""
+    first = 0x80 | (0x40 if compressed else 0) | opcode
+    mask = os.urandom(4)
+    masked = bytes(byte ^ mask[n % 4] for n, byte in enumerate(payload))
+    return struct.pack(">BBQ", first, 0x80 | 127, len(payload) if says is None else says) + mask + masked
+
+
+async def closed_with(ws: ClientConnection) -> int | None:
+    with pytest.raises(ConnectionClosed):
+        while True:
+            await ws.recv()
+    return ws.close_code
+
+
+async def test_no_socket_is_ever_compressed_and_a_bomb_is_not_unpacked(frugal: Server) -> None:
+    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+    bomb = packer.compress(b"x" * (128 * MIB)) + packer.flush(zlib.Z_SYNC_FLUSH)
+    async with frugal.socket("/ws/dashboard", compression="deflate") as ws:
+        assert ws.response is not None
+        assert "Sec-WebSocket-Extensions" not in ws.response.headers
+        ws.transport.write(frame(bomb[:-4], compressed=True))
+        assert await closed_with(ws) == 1002
+
+
+async def test_a_frame_that_says_it_is_huge_is_refused_before_it_comes(frugal: Server) -> None:
+    for size in (LARGEST_FRAME + 1, 1 << 40):
+        async with frugal.socket("/ws/dashboard") as ws:
+            ws.transport.write(frame(b"", says=size))
+            assert await closed_with(ws) == 1009
+
+
+async def test_a_message_in_many_pieces_is_refused_when_it_is_too_long(frugal: Server) -> None:
+    async with frugal.socket("/ws/dashboard") as ws:
+        with pytest.raises(ConnectionClosed):
+            await ws.send(["x" * MIB] * 64)
+            await ws.recv()
+            await ws.recv()
+        assert ws.close_code == 1009
+
+
+async def test_a_header_that_is_too_long_is_refused(frugal: Server) -> None:
+    with socket.create_connection(("127.0.0.1", frugal.port), 10) as connection:
+        head = f"GET /api/sessions HTTP/1.1\r\nHost: 127.0.0.1:{frugal.port}\r\n"
+        try:
+            connection.sendall(f"{head}Authorization: Bearer {'x' * 2 * MIB}\r\n\r\n".encode())
+            status = connection.recv(1000).split()[1]
+        except ConnectionError:
+            status = b"closed"
+    assert status in (b"400", b"401", b"431", b"closed")
