@@ -63,6 +63,7 @@ test: check ui-test pytest
 
 bench: setup
 	$(BIN)/python bench/terminal.py $(ARGS)
+	$(BIN)/python bench/cli.py $(filter --quick,$(ARGS))
 
 wheel: setup
 	$(BIN)/python -m build --wheel --no-isolation

@@ -13,7 +13,7 @@ from support.server import Server
 from support.wire import Wire
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-CUTS = 1000 if FULL else 50
+CUTS = 1000 if FULL else 100
 SECONDS = 1800 if FULL else 200
 
 
