@@ -11,6 +11,7 @@ import pytest
 from bullpen.domain.commands import AddWorker
 from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import Activity, State
+from bullpen.keeper.marker import find_marked
 from bullpen.sessions.session import Session
 from bullpen.workers import acp_agent
 from support.quiet_house import QuietHouse, say, turn, until
@@ -161,3 +162,16 @@ async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house:
     assert await house.stop_reasons(session) == ["error"] * 10
     assert secret.read_text() == "secret"
     assert await house.events(session, "file_read", "file_write") == []
+
+
+async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await house.agent(session)
+    await turn(session, "[[orphan sleep 54321]]")
+    marker = house.sessions.workshop.children.marker(worker.id, 1)
+    assert [pid for pid, _, _ in find_marked(marker) if pid != worker.pid]
+    await say(session, "[[crash]]")
+    await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+    async with asyncio.timeout(10):
+        while list(find_marked(marker)):
+            await asyncio.sleep(0.01)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..domain import commands
 from ..domain.commands import AddWorker
+from ..domain.conversation_state import Ask
 from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
 from ..domain.events import Draft, WorkerCommand, WorkerTerminated
 from ..domain.snapshot import Worker
@@ -55,14 +56,26 @@ def perform(exchange: Exchange, task: Task, workshop: Workshop) -> None:
         exchange.say(Reply(rpc_id=task.rpc_id, method=task.method, result=result, id=waits))
 
 
+def has_ends(exchange: Exchange) -> bool:
+    """Whether a terminal has ended that the agent waits for."""
+    return bool(_awaited_ends(exchange))
+
+
 def answer_ends(exchange: Exchange) -> None:
     """Tells the agent of every terminal it waits for that has ended."""
+    for id, ask, terminal in _awaited_ends(exchange):
+        result = _exit_status(terminal)
+        exchange.say(Reply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
+
+
+def _awaited_ends(exchange: Exchange) -> list[tuple[str, Ask, Worker]]:
+    found = []
     for id, ask in exchange.conversation.traffic.asks.items():
         if ask.method == WAIT:
             terminal = exchange.snapshot.workers.get(str((ask.params or {}).get("terminalId")))
             if terminal is not None and not terminal.alive:
-                result = _exit_status(terminal)
-                exchange.say(Reply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
+                found.append((id, ask, terminal))
+    return found
 
 
 def _result(exchange: Exchange, task: Task, workshop: Workshop) -> dict[str, Any] | None:
