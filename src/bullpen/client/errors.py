@@ -33,6 +33,7 @@ _BY_STATUS: dict[int, type[BullpenError]] = {
     507: StorageFull,
 }
 _BY_CLOSE_CODE: dict[int, tuple[type[BullpenError], str]] = {
+    1008: (Invalid, "the server cannot do that here"),
     4401: (Unauthorized, "the server does not take this token any more"),
     4403: (Forbidden, "this token may not do that"),
     4404: (NotFound, "it is gone"),

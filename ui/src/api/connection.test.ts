@@ -65,7 +65,7 @@ test('after a message the pauses start small again', () => {
   expect(sockets.length).toBe(3)
 })
 
-test.each([4401, 4403, 4404, 4409])('after %i there is no use in trying again', (code) => {
+test.each([1008, 4401, 4403, 4404, 4409])('after %i there is no use in trying again', (code) => {
   connection.open()
   sockets[0]?.accept().die(code)
   vi.advanceTimersByTime(120_000)

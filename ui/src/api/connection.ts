@@ -13,8 +13,8 @@ export interface Peer {
 }
 
 const CONNECT_TIMEOUT = 10_000
-// 4401 logged out, 4403 forbidden, 4404 gone, 4409 replaced: the same answer would come again.
-const FINAL = new Set([4401, 4403, 4404, 4409])
+// 1008 nonsense, 4401 logged out, 4403 forbidden, 4404 gone, 4409 replaced: the same answer would come again.
+const FINAL = new Set([1008, 4401, 4403, 4404, 4409])
 
 export class Connection {
   readonly #peer: Peer

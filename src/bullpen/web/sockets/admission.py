@@ -93,6 +93,18 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
         pass
 
 
+@asynccontextmanager
+async def loops() -> AsyncIterator[asyncio.TaskGroup]:
+    """The loops of one socket, which end together; that the client has left is no error."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            yield tasks
+    except* WebSocketDisconnect:
+        pass
+    except* BullpenError as refused:
+        raise refused.exceptions[0] from None
+
+
 async def _hear_secret(websocket: WebSocket) -> None:
     """A cookie opens a socket only together with the secret of its origin, as the first message."""
     device = websocket.scope.get("device")

@@ -8,7 +8,7 @@ from ...domain.snapshot import Snapshot
 from ...wire.browser import session_json
 from ..context import Context, context_of
 from ..scopes import Scope, allow
-from .admission import Socket, admitted
+from .admission import Socket, admitted, loops
 
 router = APIRouter()
 
@@ -32,7 +32,7 @@ class Dashboard:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as tasks, self._context.sessions.watching(self._note):
+        async with loops() as tasks, self._context.sessions.watching(self._note):
             telling = tasks.create_task(self._tell())
             async for _ in self._socket.messages():
                 pass  # nothing to say here; reading notices the end

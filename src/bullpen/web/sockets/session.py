@@ -11,7 +11,7 @@ from ...log.log import SessionLog
 from ...wire.browser import session_json
 from ..context import context_of
 from ..scopes import Scope, allow
-from .admission import Socket, admitted
+from .admission import Socket, admitted, loops
 from .orders import Orders
 
 router = APIRouter()
@@ -38,7 +38,7 @@ class Stream:
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
+        async with loops() as tasks:
             beating = tasks.create_task(self._beat())
             async for message in self._socket.messages():
                 try:

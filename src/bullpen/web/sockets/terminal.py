@@ -1,6 +1,5 @@
 """WS /ws/session/{sid}/worker/{wid}: a terminal, as in R76 and R77."""
 
-import asyncio
 import base64
 import binascii
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ from ...sessions.session import Session
 from ...workers.window import Size
 from ..context import context_of
 from ..scopes import Scope, allow
-from .admission import Socket, admitted
+from .admission import Socket, admitted, loops
 from .viewer import BinaryForm, JsonForm, Viewer
 
 router = APIRouter()
@@ -65,7 +64,7 @@ class View:
         return self._viewer.run_number
 
     async def run(self, after: int | None) -> None:
-        async with asyncio.TaskGroup() as tasks:
+        async with loops() as tasks:
             showing = tasks.create_task(self._show(after))
             async for message in self._socket.messages():
                 try:
