@@ -74,9 +74,7 @@ class Records:
         rows = await self._database.read(lambda c: c.execute(query).all())
         return {row.id: msgspec.json.decode(row.definition) for row in rows}
 
-    async def put_agent(
-        self, agent_id: str, definition: Any, answer: KeptAnswer[None] | None = None
-    ) -> None:
+    async def put_agent(self, agent_id: str, definition: Any, answer: KeptAnswer[None] | None = None) -> None:
         text = msgspec.json.encode(definition).decode()
         row = {"id": agent_id, "definition": text, "updated_at": clock.now_ms()}
         await self._database.write(answered(lambda c: put(c, agents, [row]), answer))
