@@ -46,6 +46,15 @@ async def test_tokens_are_kept_used_and_revoked(keys: Keys) -> None:
         await keys.remove_token("t1")
 
 
+async def test_what_expired_long_ago_is_forgotten(keys: Keys) -> None:
+    old = replace(LAPTOP, id="t2", hash="def", created_at=2, expires_at=9)
+    new = replace(LAPTOP, id="t3", hash="ghi", created_at=3, expires_at=10)
+    for token in (LAPTOP, old, new):
+        await keys.add_token(token)
+    await keys.remove_expired(before=10)
+    assert await keys.tokens() == [LAPTOP, new]
+
+
 async def test_a_code_is_traded_for_one_token_with_its_scope(keys: Keys) -> None:
     await keys.add_code(code())
     assert (await keys.redeem_code("c0de", device)).scope == "view"

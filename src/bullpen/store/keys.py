@@ -38,6 +38,12 @@ class Keys:
         if not await self._database.write(lambda c: c.execute(query).rowcount):
             raise NotFound(f"no token {token_id}")
 
+    async def remove_expired(self, before: int) -> None:
+        """Forgets tokens that expired before a time."""
+        await self._database.write(
+            lambda c: c.execute(delete(tokens).where(tokens.c.expires_at < before)).rowcount
+        )
+
     async def codes(self) -> list[Code]:
         """The codes that nobody has used and that are not too old."""
         query = select(codes).where(codes.c.expires_at > clock.now_ms())

@@ -7,14 +7,14 @@ another port, and a second one that only our own origin can read.
 import asyncio
 import hmac
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import structlog
 from msgspec.structs import replace
 
 from .. import clock
-from ..domain.errors import BullpenError, Invalid, NotFound, Unauthorized
+from ..domain.errors import BullpenError, Invalid, NotFound, StorageFull, Unauthorized
 from ..domain.ids import new_id
 from ..domain.records import Code, Token
 from ..store.answers import KeptAnswer
@@ -31,6 +31,7 @@ COOKIE = "bullpen"
 SECRET_HEADER = "x-bullpen-secret"
 CODE_MS = 600_000
 DEVICE_DAYS = 90
+SHOWN_EXPIRED_MS = 30 * 86_400_000
 FRESH_MS = 60_000  # how exactly it is known when a token was last used
 OWNER = Principal("owner", "owner", Scope.ADMIN)
 
@@ -68,6 +69,8 @@ class Credentials:
         self._attempts = Attempts()
 
     async def load(self) -> None:
+        with suppress(StorageFull):  # they open nothing; they only make the list long
+            await self._keys.remove_expired(clock.now_ms() - SHOWN_EXPIRED_MS)
         self._tokens = {token.hash: token for token in await self._keys.tokens()}
         self._codes = {code.hash: code for code in await self._keys.codes()}
 

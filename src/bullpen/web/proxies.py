@@ -21,7 +21,7 @@ class Proxies:
         self._networks = [_network(text) for text in trusted]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "lifespan" and self._trusts((scope.get("client") or ("",))[0]):
+        if self._networks and self._trusts((scope.get("client") or ("",))[0]):
             scope = self._believe(scope, Headers(scope=scope))
         await self._app(scope, receive, send)
 
