@@ -224,16 +224,18 @@ async def test_one_that_wants_a_person_to_log_in_says_what_to_run(house: QuietHo
     house.define(
         "closed",
         {"on": {"session/new": [{"do": "error", "code": -32000, "text": "who are you?"}]}},
-        loginCommand=["sh", "-c", "echo welcome"],
+        loginCommand=["sh", "-c", "echo welcome $KEY"],
+        env={"KEY": "sesame"},
     )
     session = await house.session("closed")
     snapshot = await until(session, lambda s: first_agent(s).state is State.FAILED)
-    assert "run: sh -c 'echo welcome'" in (first_agent(snapshot).error or "")
+    assert "run: sh -c 'echo welcome $KEY'" in (first_agent(snapshot).error or "")
     assert snapshot.status is Status.ACTIVE
     terminal = await session.log_in(first_agent(snapshot).id)
     await until(session, lambda s: s.worker(terminal.id).state is State.EXITED)
     _, said = house.sessions.workshop.tail(terminal.id, 1, 100)
-    assert said == b"welcome\r\n"
+    assert said == b"welcome sesame\r\n"
+    assert not any("sesame" in str(fact.to_data()) for fact in await house.facts(session, "worker_command"))
 
 
 async def test_an_agent_is_restarted_into_its_conversation_or_anew(house: QuietHouse) -> None:

@@ -68,10 +68,14 @@ class WorkerSpawning(Fact, frozen=True, kw_only=True):
 
 
 class WorkerCommand(Fact, frozen=True, kw_only=True):
-    """What a terminal runs in place of a shell; `owner` is the agent that ordered it."""
+    """What a terminal runs in place of a shell; `owner` is the agent that ordered it.
+
+    `like_agent` is the definition whose environment it gets: by name, since that may hold keys.
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
+    like_agent: str | None = None
     owner: str | None = None
     output_limit: int | None = None  # bytes of its output the owner wants to see
 

@@ -41,14 +41,14 @@ async def create_session(
     start = await _plan(sessions.workshop.config.workspace_root, records, order)
     session_id, drafts = new_id(), [Draft(start)]
     if order.agent_id is None:
-        return sessions.add(await SessionLog.create(sessions.store, session_id, drafts, answer))
+        return sessions.welcome(await SessionLog.create(sessions.store, session_id, drafts, answer))
     agent = _agent(sessions.workshop, order.agent_id, start.location_path)
     drafts.append(agent)
     if order.continue_conversation:
         earlier = await _last_conversation(sessions, records, order.agent_id, start.location_path)
         drafts += [Draft(fact, agent.worker_id, agent.role) for fact in earlier]
     with sessions.slots.hold(session_id):
-        session = sessions.add(await SessionLog.create(sessions.store, session_id, drafts, answer))
+        session = sessions.welcome(await SessionLog.create(sessions.store, session_id, drafts, answer))
     session.resume()
     sessions.note(session)
     return session

@@ -100,11 +100,10 @@ class Session:
             name=f"Log in to {definition.name}",
             workspace=worker.workspace,
         )
-        env = self._workshop.agents.environment(definition)
 
         def decide(snapshot: Snapshot) -> list[Draft]:
             spawning = commands.add_worker(snapshot, order)
-            fact = WorkerCommand(argv=command, env=env)
+            fact = WorkerCommand(argv=command, like_agent=definition.id)
             return [spawning, Draft(fact, spawning.worker_id, spawning.role)]
 
         return await self._spawn(decide, answer, is_agent=False)

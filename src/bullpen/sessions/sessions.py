@@ -73,6 +73,12 @@ class Sessions:
             if not lock.locked():
                 self._opening.pop(session_id, None)
 
+    def welcome(self, session_log: SessionLog) -> Session:
+        """Takes in a session that was just made, and tells everyone who watches."""
+        session = self.add(session_log)
+        self._tell(session.id, session.snapshot)
+        return session
+
     def add(self, session_log: SessionLog) -> Session:
         """Takes a log that was just made or opened into the house."""
         session = Session(session_log, self.workshop, self._tasks, self._slots)

@@ -37,7 +37,9 @@ class AgentTerminal(Terminal):
     def _start(self) -> Start:
         command = self.worker.command
         assert command is not None
-        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **command.env}
+        agents = self._workshop.agents
+        lent = agents.environment(agents.get(command.like_agent)) if command.like_agent else {}
+        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **lent, **command.env}
         environment = self._workshop.environment(self.worker.id, self.worker.run, more)
         return Start(command.argv, environment, self.worker.workspace, self.worker.cols, self.worker.rows)
 

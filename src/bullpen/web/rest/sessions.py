@@ -40,6 +40,7 @@ async def create(body: NewSessionShape, context: ContextDep, once: OnceDep) -> R
         title=body.title,
         on_last_disconnect=body.on_last_disconnect,
         agent_id=body.agent_id,
+        continue_conversation=body.continue_conversation,
     )
     session = await create_session(context.sessions, context.records, order, once.answer(201, session_json))
     return json_answer(session_json(session.snapshot), 201)
