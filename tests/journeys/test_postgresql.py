@@ -1,0 +1,35 @@
+"""The whole house on PostgreSQL: the same code, the same promises."""
+
+from pathlib import Path
+
+from support.databases import Cluster
+from support.server import Server
+from support.talk import Talk, define_scripted
+from support.viewer import Typist, Viewer
+
+
+async def test_sessions_terminals_and_agents_survive_a_kill_on_postgresql(
+    cluster: Cluster, tmp_path: Path, workspace: Path
+) -> None:
+    server = Server(tmp_path / "home", workspace, {"BULLPEN_DATABASE_URL": cluster.new_database()})
+    await server.start()
+    try:
+        session = await server.new_session(title="on PostgreSQL")
+        worker = await server.new_terminal(session["id"])
+        typist = Typist(server, session["id"], worker["id"], "typist")
+        viewer = Viewer(server, session["id"], worker["id"])
+        async with viewer.watching():
+            await typist.type("echo $((40+2))\n")
+            await viewer.until_seen(b"42\r\n")
+            await server.restart()
+            await typist.type("echo $((50+3))\n")
+            await viewer.until_seen(b"53\r\n")
+        after = await server.worker_in(session["id"], worker["id"], "active")
+        assert after["pid"] == worker["pid"]
+        await define_scripted(server)
+        talk = await Talk.begin(server)
+        await talk.ask("[[chunk hello from an agent]]")
+        assert "hello from an agent" in await talk.said()
+        assert not (server.home / "bullpen.db").exists()
+    finally:
+        await server.close()
