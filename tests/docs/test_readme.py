@@ -103,7 +103,7 @@ class Stranger:
             "bullpen show first": self._expect(r"terminal\s+\w+\s+terminal"),
             "bullpen stop first": self._expect(r"stopped first"),
             "bullpen --help": self._expect(r"attach"),
-            "bullpen run \"help\" --agent demo": self._expect(r"plan"),
+            'bullpen run "help" --agent demo': self._expect(r"plan"),
         }
 
     async def follow(self, command: str) -> None:
