@@ -14,6 +14,7 @@ import httpx
 
 from support.server import Server
 from support.strace import killed_at
+from support.stubborn import Stubborn
 from support.viewer import LOST, Typist, Viewer
 
 T = TypeVar("T")
@@ -31,39 +32,14 @@ while data := os.read(0, 65536):
 """
 
 
-class Stubborn:
-    """Starts the server again whenever it was killed, sometimes to be killed in its recovery, and repeats."""
-
-    def __init__(self, server: Server, stack: AsyncExitStack) -> None:
-        self._server = server
-        self._stack = stack
-        self._watching = asyncio.create_task(self._watch())
-        self.deaths = 0
-
-    async def insist(self, call: Callable[[], Awaitable[T]]) -> T:
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    return await call()
-                except (httpx.TransportError, *LOST):
-                    await asyncio.sleep(0.02)
-
-    async def _watch(self) -> None:
+async def insist(call: Callable[[], Awaitable[T]]) -> T:
+    """Repeats an order until a living server has answered it."""
+    async with asyncio.timeout(60):
         while True:
-            process = self._server.process
-            assert process is not None
-            if process.poll() is not None:
-                self.deaths += 1
-                await self._server.start(wait=False)
-                if self.deaths % 2:
-                    await self._stack.enter_async_context(
-                        killed_at(self._server.pid, random.randrange(1, 30))
-                    )
-            await asyncio.sleep(0.02)
-
-    async def close(self) -> None:
-        self._watching.cancel()
-        await asyncio.wait([self._watching])
+            try:
+                return await call()
+            except (httpx.TransportError, *LOST):
+                await asyncio.sleep(0.02)
 
 
 async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
@@ -77,7 +53,7 @@ async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(killed_at(server.pid, number))
             stubborn = Stubborn(server, stack)
-            await _one_round(server, stubborn, session["id"], program, workspace / f"journal-{number}")
+            await _one_round(server, session["id"], program, workspace / f"journal-{number}")
             await stubborn.close()
             deaths += stubborn.deaths
         await server.ready()
@@ -85,9 +61,7 @@ async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
     await _check_log(server, session["id"], rounds=len(POINTS))
 
 
-async def _one_round(
-    server: Server, stubborn: Stubborn, session_id: str, program: Path, journal: Path
-) -> None:
+async def _one_round(server: Server, session_id: str, program: Path, journal: Path) -> None:
     """A terminal is made, typed into and ended, every order repeated until it is answered."""
     path = f"/api/sessions/{session_id}/workers"
     key = {"Idempotency-Key": str(uuid.uuid4())}
@@ -96,8 +70,8 @@ async def _one_round(
         made: dict[str, Any] = await server.call("POST", path, 201, json={"type": "terminal"}, headers=key)
         return made
 
-    worker = await stubborn.insist(make)
-    running = await stubborn.insist(lambda: server.worker_in(session_id, worker["id"], "active"))
+    worker = await insist(make)
+    running = await insist(lambda: server.worker_in(session_id, worker["id"], "active"))
     typist = Typist(server, session_id, worker["id"], "typist")
     viewer = Viewer(server, session_id, worker["id"])
     async with viewer.watching(), asyncio.timeout(60):
@@ -106,12 +80,12 @@ async def _one_round(
         for batch in ("one ", "two ", "three "):
             await typist.type(batch)
         await viewer.until_seen(b"three ")
-        after = await stubborn.insist(lambda: server.worker_in(session_id, worker["id"], "active"))
+        after = await insist(lambda: server.worker_in(session_id, worker["id"], "active"))
         assert after["pid"] == running["pid"]
     assert journal.read_text() == "one two three "
     heard = bytes(viewer.data).split(b"ready")[-1]
     assert heard.replace(b"><", b"") == b"<one two three >"
-    ended = await stubborn.insist(lambda: server.call("DELETE", f"{path}/{worker['id']}"))
+    ended = await insist(lambda: server.call("DELETE", f"{path}/{worker['id']}"))
     assert ended["state"] == "terminated"
     assert not Path(f"/proc/{running['pid']}").exists()
 
