@@ -108,9 +108,11 @@ def test_a_link_that_is_swapped_all_the_time_never_leads_out(
     swapper = threading.Thread(target=swap)
     swapper.start()
     top = os.open(root, os.O_PATH)
-    seen = set()
+    seen: set[bytes] = set()
     try:
-        for _ in range(5000):
+        tries = 0
+        while tries < 5000 or (not seen and tries < 1_000_000):
+            tries += 1
             try:
                 fd = opening(top, "swap/secret", os.O_RDONLY)
             except OSError:

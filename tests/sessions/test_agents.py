@@ -210,6 +210,13 @@ async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(hous
     assert any("exit code 3" in each["text"] for each in await house.messages(session))
 
 
+async def test_a_session_goes_on_when_its_agent_crashes_with_its_first_answer(house: QuietHouse) -> None:
+    session = await house.session()
+    await say(session, "[[chunk half]] [[crash]]")
+    snapshot = await until(session, lambda s: first_agent(s).state is State.FAILED)
+    assert snapshot.status is Status.ACTIVE
+
+
 async def test_an_agent_added_later_never_ends_its_session(house: QuietHouse) -> None:
     house.define("broken", {"start": ["exit code=3"]})
     session = await house.session("scripted")

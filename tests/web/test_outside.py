@@ -130,7 +130,7 @@ async def login_through(server: Server, headers: dict[str, str]) -> Browser:
 
 def peers(server: Server) -> list[str]:
     lines = (server.home / "logs" / "audit.log").read_text().splitlines()
-    return [json.loads(line)["peer"] for line in lines]
+    return [said["peer"] for said in map(json.loads, lines) if "peer" in said]
 
 
 async def test_a_trusted_proxy_tells_who_comes_how_and_to_which_name(tmp_path: Path, workspace: Path) -> None:

@@ -15,6 +15,7 @@ from .conversation_state import Conversation, fold_conversation
 from .errors import Conflict, NotFound
 from .events import (
     Event,
+    Fact,
     SessionChanged,
     SessionEnd,
     SessionStart,
@@ -222,12 +223,15 @@ def _founder(snapshot: Snapshot, event: Event) -> str | None:
     match event.fact:
         case WorkerSpawning() if event.seq == 2 and event.timestamp == snapshot.created_at:
             return event.worker_id
-        case fact if snapshot.founder == event.worker_id and (
-            isinstance(fact, ANSWERS) or (isinstance(fact, TurnEnd) and fact.stop_reason != "error")
-        ):
+        case fact if snapshot.founder == event.worker_id and is_answer(fact):
             return None
         case _:
             return snapshot.founder
+
+
+def is_answer(fact: Fact) -> bool:
+    """Whether it shows that an agent has answered."""
+    return isinstance(fact, ANSWERS) or (isinstance(fact, TurnEnd) and fact.stop_reason != "error")
 
 
 def _first_run(event: Event, fact: WorkerSpawning) -> Worker:

@@ -21,7 +21,7 @@ from ..domain.events import (
     WorkerReady,
     WorkerTerminated,
 )
-from ..domain.snapshot import Snapshot, Worker
+from ..domain.snapshot import Snapshot, Worker, is_answer
 from ..domain.states import Activity, State, Status
 from ..log.log import Answer, Change, Consumed, OutboxLine
 from ..wire.acp_calls import Saying
@@ -78,10 +78,14 @@ class Exchange:
         self.end_terminals("its agent ended")
         self.tell(fact)
         self.over = True
-        if blames_session and self.snapshot.founder == self.worker.id:
+        if blames_session and self.snapshot.founder == self.worker.id and not self._answered():
             ending = commands.end_session(self.snapshot, Status.ERROR, "error", fact.error)
             told = {draft.worker_id for draft in self.drafts if isinstance(draft.fact, WorkerTerminated)}
             self.drafts += [d for d in ending if d.worker_id not in (self.worker.id, *told)]
+
+    def _answered(self) -> bool:
+        """Whether the agent's first answer is among what is told here."""
+        return any(draft.worker_id == self.worker.id and is_answer(draft.fact) for draft in self.drafts)
 
     def close_turn(self, stop_reason: str, error: str | None = None) -> None:
         """Everything that is open is closed, because nothing more will come."""
