@@ -211,7 +211,7 @@ async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(hous
 
 
 async def test_a_session_goes_on_when_its_agent_crashes_with_its_first_answer(house: QuietHouse) -> None:
-    session = await house.session()
+    session = await house.session("scripted")
     await say(session, "[[chunk half]] [[crash]]")
     snapshot = await until(session, lambda s: first_agent(s).state is State.FAILED)
     assert snapshot.status is Status.ACTIVE
