@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { flushRemembered, forgetOld, Remembered } from './remembered.ts'
+
+class Storage {
+  readonly kept = new Map<string, string>()
+  writes = 0
+  get length(): number {
+    return this.kept.size
+  }
+  key(n: number): string | null {
+    return [...this.kept.keys()][n] ?? null
+  }
+  getItem(key: string): string | null {
+    return this.kept.get(key) ?? null
+  }
+  setItem(key: string, value: string): void {
+    this.writes++
+    this.kept.set(key, value)
+  }
+  removeItem(key: string): void {
+    this.kept.delete(key)
+  }
+}
+
+let storage: Storage
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  storage = new Storage()
+  vi.stubGlobal('localStorage', storage)
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+test('R10: many changes are one write, 500 ms after the last', () => {
+  const draft = new Remembered('draft', '')
+  for (let n = 0; n < 50; n++) {
+    draft.value = 'x'.repeat(n + 1)
+    vi.advanceTimersByTime(400)
+  }
+  expect(storage.writes).toBe(0)
+  vi.advanceTimersByTime(100)
+  expect(storage.writes).toBe(1)
+  expect(new Remembered('draft', '').value).toBe('x'.repeat(50))
+})
+
+test('a page that goes writes at once, and once', () => {
+  new Remembered('tab', 'a').value = 'b'
+  flushRemembered()
+  vi.advanceTimersByTime(1000)
+  expect(storage.writes).toBe(1)
+  expect(new Remembered('tab', 'a').value).toBe('b')
+})
+
+test('what is as it was at first is not kept', () => {
+  const tab = new Remembered('tab', 'a')
+  tab.value = 'b'
+  flushRemembered()
+  tab.forget()
+  expect(storage.length).toBe(0)
+})
+
+test('nonsense in the storage counts as nothing', () => {
+  storage.kept.set('bullpen.view.tab', '{')
+  expect(new Remembered('tab', 'a').value).toBe('a')
+})
+
+test('what nobody has touched for months is forgotten, and nothing else', () => {
+  new Remembered('old', 0).value = 1
+  flushRemembered()
+  storage.kept.set('bullpen.secret', 'not ours')
+  vi.advanceTimersByTime(91 * 24 * 3600 * 1000)
+  new Remembered('young', 0).value = 1
+  flushRemembered()
+  forgetOld()
+  expect([...storage.kept.keys()]).toEqual(['bullpen.secret', 'bullpen.view.young'])
+})
