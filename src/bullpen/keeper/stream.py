@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CHUNK = 64 << 10
 FLOOD = 2 << 10  # a read this long says that more is coming
+FLOOD_CHUNK = 32 << 10
 WINDOW = 128 << 20  # of stdout, unconsumed, until the child has to wait
 RETRY = 1.0  # seconds until a refused write to the spool is tried again
 _LAST_READS = 64  # of a chunk each: more than a pipe can hold
@@ -64,6 +65,8 @@ class Stream:
         if not data:
             self.close()
             return False
+        if self._fd in self._loop.hot:
+            data = self._read_on(data)
         self._grown.add(self)
         try:
             end = self.spool.append(data)
@@ -76,6 +79,17 @@ class Stream:
         elif len(data) >= FLOOD and self._fd not in self._loop.hot:
             self._loop.heat(self._fd)
         return True
+
+    def _read_on(self, first: bytes) -> bytes:
+        """The rest of a flood's chunk: a pty gives a page at a time, and a write for each costs as much again."""
+        parts, length = [first], len(first)
+        try:
+            while length < FLOOD_CHUNK and (data := os.read(self._fd, CHUNK)):
+                parts.append(data)
+                length += len(data)
+        except OSError:  # nothing more for now, or for ever: the next read says which
+            pass
+        return b"".join(parts)
 
     def consumed(self, offset: int) -> None:
         self.spool.drop_before(offset)
