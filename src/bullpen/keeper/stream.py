@@ -1,4 +1,4 @@
-"""A stream: one output of a child on its way to its spool, one read at a time."""
+"""A stream: one output of a child on its way to its spool, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Stream:
         return True
 
     def _read_on(self, first: bytes) -> bytes:
-        """The rest of a flood's chunk: a pty gives a page at a time, and a write for each costs as much again."""
+        """The rest of a flood's chunk: a pty gives a page a read, and a write for each costs as much again."""
         parts, length = [first], len(first)
         try:
             while length < FLOOD_CHUNK and (data := os.read(self._fd, CHUNK)):
