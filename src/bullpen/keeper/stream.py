@@ -81,7 +81,7 @@ class Stream:
         return True
 
     def _read_on(self, first: bytes) -> bytes:
-        """The rest of a flood's chunk: a pty gives a page a read, and a write for each costs as much again."""
+        """The rest of a flood's chunk: a pty gives a page a read, and a write for each costs as much."""
         parts, length = [first], len(first)
         try:
             while length < FLOOD_CHUNK and (data := os.read(self._fd, CHUNK)):
