@@ -1,0 +1,141 @@
+"""One child process from its start to its end: bounded in time and output, and never left behind."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+CHUNK = 1 << 16
+ERRORS_KEPT = 1 << 14
+_UMASK = 'umask "$0"; exec "$@"'  # uvloop takes no umask, and ours is the one of private files
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """What became of a process; `cut` when it said more than was wanted and was ended for that."""
+
+    code: int
+    output: bytes
+    errors: str
+    cut: bool = False
+
+
+class _Excess(Exception):
+    """It said more than was wanted."""
+
+
+async def run_process(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    timeout: float,
+    limit: int,
+    stdin: bytes = b"",
+    on_line: Callable[[str], None] | None = None,
+    umask: str = "027",
+) -> Ended:
+    """Runs a program in a process group of its own and gives back what it said.
+
+    Raises TimeoutError and OSError. Whatever the way out, cancellation included, the whole group is gone
+    afterwards.
+    """
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh",
+        "-c",
+        _UMASK,
+        umask,
+        *argv,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=dict(env),
+        cwd=cwd,
+        start_new_session=True,
+    )
+    output, errors = _Bounded(limit), _Lines(on_line)
+    cut = False
+    try:
+        async with asyncio.timeout(timeout):
+            try:
+                async with asyncio.TaskGroup() as readers:
+                    readers.create_task(_feed(process, stdin))
+                    readers.create_task(_drain(process.stdout, output.take))
+                    readers.create_task(_drain(process.stderr, errors.take))
+            except* _Excess:
+                cut = True
+                _end_group(process)
+            await process.wait()
+    finally:
+        _end_group(process)
+        await asyncio.shield(process.wait())
+    return Ended(code=process.returncode or 0, output=output.bytes(), errors=errors.text(), cut=cut)
+
+
+class _Bounded:
+    """Bytes up to a limit; one more is an _Excess."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def take(self, data: bytes) -> None:
+        kept = data[: self._limit - self._size]
+        self._parts.append(kept)
+        self._size += len(kept)
+        if len(kept) < len(data):
+            raise _Excess
+
+    def bytes(self) -> bytes:
+        return b"".join(self._parts)
+
+
+class _Lines:
+    """What is said on stderr: whole lines told as they come, the last ones kept."""
+
+    def __init__(self, on_line: Callable[[str], None] | None) -> None:
+        self._on_line = on_line
+        self._open = b""
+        self._kept = b""
+
+    def take(self, data: bytes) -> None:
+        *whole, rest = (self._open + data).replace(b"\r", b"\n").split(b"\n")
+        self._open = rest[-ERRORS_KEPT:]
+        for line in whole:
+            self._note(line)
+
+    def text(self) -> str:
+        self._note(self._open)
+        self._open = b""
+        return self._kept.decode("utf-8", "replace").strip()
+
+    def _note(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        self._kept = (self._kept + line + b"\n")[-ERRORS_KEPT:]
+        if self._on_line:
+            self._on_line(line.decode("utf-8", "replace").strip())
+
+
+async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError, ConnectionResetError):  # it needed no more
+        process.stdin.write(data)
+        await process.stdin.drain()
+        process.stdin.close()
+        await process.stdin.wait_closed()
+
+
+async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], None]) -> None:
+    assert stream is not None
+    while data := await stream.read(CHUNK):
+        take(data)
+
+
+def _end_group(process: asyncio.subprocess.Process) -> None:
+    """Ends what is left of the group, grandchildren that outlived the process included."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,145 @@
+"""Git is called in one way: bounded, quiet, with nothing left behind and one sentence when it fails."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bullpen.domain.errors import Conflict, RemoteFault
+from bullpen.git.places import Place
+from bullpen.git.process import run_process
+from bullpen.git.run import OPTIONS, GitFailed, run_git
+from support.repositories import Repo
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return Repo(tmp_path / "repo")
+
+
+async def test_what_git_says_comes_back_as_bytes(repo: Repo) -> None:
+    repo.write("odd \n name", "x")
+    said = await run_git(repo.place, "status", "--porcelain", "-z")
+    assert said.output == b"?? odd \n name\0"
+
+
+async def test_a_linked_worktree_is_looked_at_with_its_own_index(repo: Repo) -> None:
+    place = repo.linked("topic")
+    (place.work_tree / "new").write_text("x")
+    assert (await run_git(place, "status", "--porcelain")).output == b"?? new\n"
+    assert (await run_git(place, "symbolic-ref", "HEAD")).output == b"refs/heads/topic\n"
+    assert (await run_git(repo.place, "status", "--porcelain")).output == b""
+
+
+async def test_every_call_carries_the_line_that_turns_everything_off(repo: Repo, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nfor each in "$@"; do echo "$each"; done; env; umask\n')
+    program.chmod(0o755)
+    before = os.environ["PATH"]
+    os.environ |= {"PATH": f"{program.parent}:{before}", "GIT_DIR": "/elsewhere", "GIT_EXTERNAL_DIFF": "evil"}
+    try:
+        said = await run_git(repo.place, "diff", "--numstat", refs=["--output=x"], paths=["-a"])
+    finally:
+        os.environ["PATH"] = before
+        del os.environ["GIT_DIR"], os.environ["GIT_EXTERNAL_DIFF"]
+    lines = said.output.decode().splitlines()
+    where = [f"--git-dir={repo.git_dir}", f"--work-tree={repo.path}"]
+    off = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=all"]
+    rest = ["--numstat", "--end-of-options", "--output=x", "--", "-a"]
+    assert lines[: len(OPTIONS) + 11] == [*OPTIONS, *where, "diff", *off, *rest]
+    names = {line.partition("=")[0] for line in lines if "=" in line and line[0].isupper()}
+    assert {each for each in names if each.startswith("GIT_")} == {
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_TERMINAL_PROMPT",
+        "GIT_NO_LAZY_FETCH",
+        "GIT_OPTIONAL_LOCKS",
+        "GIT_LITERAL_PATHSPECS",
+        "GIT_PROGRESS_DELAY",
+        "GIT_COMMON_DIR",
+    }
+    assert lines[-1] == "0027"
+
+
+async def test_a_failure_is_one_sentence_of_git(repo: Repo) -> None:
+    with pytest.raises(GitFailed, match="git rev-parse failed: Needed a single revision") as failed:
+        await run_git(repo.place, "rev-parse", "--verify", refs=["nothing"])
+    assert failed.value.exit_code == 128
+    assert (await run_git(repo.place, "rev-parse", "--verify", refs=["x"], accept=(0, 128))).code == 128
+
+
+async def test_a_repository_that_is_gone_is_a_fault_not_the_one_around_it(repo: Repo) -> None:
+    inner = repo.path / "inner"
+    inner.mkdir()
+    with pytest.raises(RemoteFault, match="not a git repository"):
+        await run_git(Place.main(inner / ".git", inner), "status")
+
+
+async def test_a_lock_that_is_left_over_is_a_conflict_that_names_it(repo: Repo) -> None:
+    (repo.git_dir / "refs" / "heads" / "topic.lock").touch()
+    with pytest.raises(Conflict, match=r"topic\.lock is left of another git"):
+        await run_git(repo.place, "branch", refs=["topic", "main"])
+
+
+async def test_more_output_than_wanted_is_refused_or_cut(repo: Repo) -> None:
+    repo.write("big", "x" * 100_000)
+    repo.commit("big")
+    with pytest.raises(RemoteFault, match="more than 1000 bytes"):
+        await run_git(repo.place, "cat-file", "blob", refs=["HEAD:big"], limit=1000)
+    said = await run_git(repo.place, "cat-file", "blob", refs=["HEAD:big"], limit=1000, cut=True)
+    assert said.cut
+    assert said.output == b"x" * 1000
+
+
+async def test_a_git_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    script = 'sleep 600 & echo $! > "$0"; echo $$ >> "$0"; wait'
+    noted = tmp_path / "pids"
+    with pytest.raises(TimeoutError):
+        await run_process(["sh", "-c", script, str(noted)], env=_env(), cwd="/", timeout=2, limit=10)
+    pids = [int(line) for line in noted.read_text().split()]
+    assert len(pids) == 2
+    await _gone(pids)
+
+
+async def test_cancelling_a_call_ends_git_with_all_it_started(tmp_path: Path) -> None:
+    noted = tmp_path / "pids"
+    script = 'sleep 600 & echo $! > "$0.new"; echo $$ >> "$0.new"; mv "$0.new" "$0"; wait'
+    call = asyncio.ensure_future(
+        run_process(["sh", "-c", script, str(noted)], env=_env(), cwd="/", timeout=600, limit=10)
+    )
+    async with asyncio.timeout(30):
+        while not noted.exists():
+            await asyncio.sleep(0.01)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await _gone([int(line) for line in noted.read_text().split()])
+
+
+async def test_input_goes_in_and_progress_comes_out(tmp_path: Path) -> None:
+    seen: list[str] = []
+    script = 'cat; printf "a 10%%\\ra 100%%\\nrest" >&2'
+    ended = await run_process(
+        ["sh", "-c", script], env=_env(), cwd="/", timeout=30, limit=10, stdin=b"in", on_line=seen.append
+    )
+    assert (ended.output, ended.code, seen) == (b"in", 0, ["a 10%", "a 100%", "rest"])
+    assert ended.errors == "a 10%\na 100%\nrest"
+
+
+def _env() -> dict[str, str]:
+    return {"PATH": os.environ["PATH"]}
+
+
+async def _gone(pids: list[int]) -> None:
+    async with asyncio.timeout(30):
+        while any(_runs(pid) for pid in pids):
+            await asyncio.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
