@@ -14,7 +14,7 @@ MODULES := ui/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
 PAGE_SOURCES := $(shell find ui/src ui/build -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
 
-.PHONY: setup serve check test pytest ui-test bench wheel lock clean
+.PHONY: setup serve check types test pytest ui-test screenshots bench wheel lock clean
 .DELETE_ON_ERROR:
 
 setup: $(EDITABLE) $(PAGE)
@@ -50,6 +50,10 @@ check: setup
 	$(BIN)/mypy
 	$(NPM) run --silent check
 
+# After a change of a shape or an event: the page's types are what the server says of itself.
+types: $(EDITABLE)
+	$(BIN)/python scripts/ui_types.py
+
 ui-test: setup
 	$(NPM) run --silent test
 
@@ -60,6 +64,11 @@ pytest: setup
 
 test: check ui-test pytest
 	@echo 'Bullpen: every check and every test passed.'
+
+# Every main view, light and dark, desktop and phone, into docs/screenshots.
+screenshots: setup
+	@scripts/test-tools
+	$(BIN)/python scripts/screenshots.py $(ARGS)
 
 bench: setup
 	$(BIN)/python bench/terminal.py $(ARGS)

@@ -1,5 +1,10 @@
 /** The terminal socket's messages: bytes with their offset in binary frames, everything else JSON. */
 
+export interface Size {
+  cols: number
+  rows: number
+}
+
 export interface Output {
   offset: number
   bytes: Uint8Array<ArrayBuffer>

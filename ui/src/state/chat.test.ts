@@ -5,7 +5,7 @@ import { EMPTY, fold, type Chat } from './chat.ts'
 let seq = 0
 
 function event(type: string, data: Record<string, unknown> = {}): SessionEvent {
-  return { seq: ++seq, type, workerId: 'w', timestamp: '2026-03-01T09:30:00.000Z', data }
+  return { seq: ++seq, type, workerId: 'w', role: 'agent', timestamp: '2026-03-01T09:30:00.000Z', data }
 }
 
 function after(...events: SessionEvent[]): Chat {

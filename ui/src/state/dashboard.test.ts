@@ -1,25 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Session } from '../api/types.ts'
+import { aSession } from '../testing/things.ts'
 import { fold } from './dashboard.ts'
 
-function session(id: string, createdAt: string): Session {
-  const worker = { id: `w-${id}`, sessionId: id, type: 'terminal', name: 'shell', run: 1, exitCode: null, signal: null, error: null }
-  return {
-    id,
-    type: 'quick',
-    title: id,
-    status: 'active',
-    live: true,
-    locationPath: '/home/me',
-    createdAt,
-    updatedAt: createdAt,
-    lastSeq: 1,
-    workers: [{ ...worker, state: 'active', activity: 'unknown' }],
-  }
-}
-
-const old = session('old', '2026-01-01T00:00:00.000Z')
-const young = session('young', '2026-02-01T00:00:00.000Z')
+const old = aSession({ id: 'old', createdAt: '2026-01-01T00:00:00.000Z' })
+const young = aSession({ id: 'young', createdAt: '2026-02-01T00:00:00.000Z' })
 
 test('the list is newest first', () => {
   expect(fold([], { type: 'sessions', sessions: [old, young] })).toEqual([young, old])

@@ -1,6 +1,6 @@
 /** What this page has drawn of a terminal: bytes in by offset, acknowledged once they are on the screen. */
 import { decodeOutput, type History } from '../api/frames.ts'
-import type { Size } from '../api/types.ts'
+import type { Size } from '../api/frames.ts'
 import { Position } from './position.ts'
 
 /** What draws; `drawn` is called when the bytes are on the screen. */

@@ -24,7 +24,7 @@ export interface Unsent {
 export class Talk {
   status: Status = $state('closed')
   chat: Chat = $state.raw(EMPTY)
-  queue: Queue = $state.raw({ count: 0, paused: false })
+  queue: Queue = $state.raw({ messages: [], count: 0, paused: false })
   /** Prompts the stream has not shown yet. */
   unsent: readonly Unsent[] = $state.raw([])
   problem: string | undefined = $state()

@@ -143,7 +143,7 @@ class EventShape(Shape):
     worker_id: str | None
     role: str | None
     timestamp: str
-    data: Any
+    data: dict[str, Any]
 
 
 class EventsShape(Shape):

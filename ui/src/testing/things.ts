@@ -1,0 +1,52 @@
+/** Sessions, workers and the like as the server tells them, for tests that care about one field of many. */
+import type { Session, Worker } from '../api/types.ts'
+
+const THEN = '2026-01-01T00:00:00.000Z'
+
+export function aWorker(change: Partial<Worker> = {}): Worker {
+  return {
+    id: 'w',
+    sessionId: 's',
+    type: 'agent',
+    name: 'Agent',
+    role: 'agent',
+    agentId: 'demo',
+    workspace: '/home/me',
+    filePath: null,
+    state: 'active',
+    activity: 'idle',
+    activityWhy: 'turn ended',
+    activitySince: THEN,
+    status: 'connected',
+    run: 1,
+    pid: 1,
+    exitCode: null,
+    signal: null,
+    error: null,
+    createdAt: THEN,
+    lastActiveAt: THEN,
+    ...change,
+  }
+}
+
+export function aSession(change: Partial<Session> = {}): Session {
+  const id = change.id ?? 's'
+  return {
+    id,
+    type: 'quick',
+    title: id,
+    status: 'active',
+    endReason: null,
+    metadata: {},
+    live: true,
+    repoId: null,
+    worktreeId: null,
+    locationPath: '/home/me',
+    onLastDisconnect: 'keep',
+    createdAt: THEN,
+    updatedAt: THEN,
+    lastSeq: 1,
+    workers: [],
+    ...change,
+  }
+}
