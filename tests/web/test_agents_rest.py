@@ -1,9 +1,8 @@
-"""Sessions with agents over REST: prompts, permissions, questions, limits, restarts (R13 to R43)."""
+"""Sessions with agents over REST: prompts, permissions, questions, restarts (by number: test_seed_001.py)."""
 
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -26,14 +25,6 @@ async def talk(server: Server, journal: Path) -> Talk:
 
 
 @pytest.fixture
-async def small_house(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
-    """A server that takes two sessions with agents."""
-    this = Server(tmp_path / "small", workspace, {"AGENT_MAX_SESSIONS": "2"})
-    await this.start()
-    yield this
-    await this.close()
-
-
 # Making and prompting
 
 
@@ -119,48 +110,6 @@ async def test_an_image_goes_with_its_prompt(talk: Talk, journal: Path) -> None:
     assert missing["error"] == "not_found"
 
 
-async def test_r17_a_session_that_ended_takes_no_prompt_and_says_its_status(talk: Talk) -> None:
-    await talk.server.call("POST", f"{talk.path}/complete", 200)
-    answer = await talk.prompt("x", expect=409)
-    assert answer["error"] == "conflict"
-    assert "completed" in answer["message"]
-
-
-async def test_r16_activity_moves_updated_at_on(talk: Talk) -> None:
-    before = (await talk.server.call("GET", talk.path))["updatedAt"]
-    await talk.ask("[[chunk x]]")
-    assert (await talk.server.call("GET", talk.path))["updatedAt"] > before
-
-
-# Messages
-
-
-async def test_r26_to_r29_messages_have_the_shapes_of_the_seed(talk: Talk) -> None:
-    await talk.ask("[[chunk hello]] [[plan one two]] [[tool]] [[chunk bye]]")
-    messages = (await talk.server.call("GET", f"{talk.path}/messages"))["messages"]
-    by_type: dict[str, list[dict[str, object]]] = {}
-    for message in messages:
-        by_type.setdefault(f"{message['role']} {message['content']['type']}", []).append(message["content"])
-    assert str(by_type["user text"][0]["text"]).startswith("[[chunk hello]]")
-    assert "hello" in "".join(str(content["text"]) for content in by_type["agent text"])
-    assert all("partial" in content for content in by_type["agent text"])
-    (plan,) = by_type["system plan"]
-    assert isinstance(plan["steps"], list)
-    assert len(plan["steps"]) == 2
-    assert all({"tool", "args", "result"} <= set(content) for content in by_type["system tool"])
-    assert (await talk.server.call("GET", talk.path))["messages"] == messages
-
-
-async def test_r19_an_agent_that_never_answered_ends_its_session_as_error(server: Server) -> None:
-    await define_scripted(server, "broken", {"start": ["exit code=7"]})
-    talk = Talk(server, await server.new_session(agentId="broken"))
-    end = await talk.seen("session_end")
-    assert end["data"]["status"] == "error"
-    session = await server.call("GET", talk.path)
-    assert (session["status"], session["endReason"]) == ("error", "error")
-    assert [message["role"] for message in session["messages"]][-1] == "system"
-
-
 # Permissions and questions
 
 
@@ -230,14 +179,6 @@ async def test_cancelling_nothing_is_fine(talk: Talk) -> None:
     await talk.server.call("POST", f"{talk.path}/cancel", 204)
 
 
-async def test_r35_delete_cancels_the_agent_and_answers_with_the_session(talk: Talk) -> None:
-    await talk.prompt("[[wait_cancel]]")
-    await talk.seen("turn_start")
-    session = await talk.server.call("DELETE", talk.path, 200)
-    assert session["status"] == "cancelled"
-    assert [worker["state"] for worker in session["workers"]] == ["terminated"]
-
-
 async def test_an_agent_that_crashed_is_restarted_with_what_was_said(talk: Talk) -> None:
     await talk.ask("[[chunk before]]")
     await talk.prompt("[[crash]]")
@@ -261,30 +202,6 @@ async def test_a_living_agent_begins_anew_when_asked_to(talk: Talk) -> None:
     await talk.seen("conversation_reset")
     empty = await talk.server.new_session()
     await talk.server.call("POST", f"/api/sessions/{empty['id']}/restart", 404)
-
-
-# Limits
-
-
-async def test_r36_r37_one_session_too_many_is_told_to_come_again_and_a_freed_slot_is_used(
-    small_house: Server,
-) -> None:
-    await define_scripted(small_house)
-    talks = [await Talk.begin(small_house) for _ in range(2)]
-    body = {"locationPath": str(small_house.workspace), "agentId": "scripted"}
-    refused = await small_house.http.post("/api/sessions", json=body)
-    assert refused.status_code == 429
-    assert refused.headers["retry-after"] == "60"
-    assert refused.json()["error"] == "too_many"
-    assert "2" in refused.json()["message"]
-    await small_house.new_session()  # without an agent it is free
-    await small_house.call("DELETE", talks[0].path, 200)
-    await small_house.call("POST", "/api/sessions", 201, json=body)
-
-
-async def test_r25_a_workspace_outside_the_root_is_refused(server: Server, journal: Path) -> None:
-    body = {"locationPath": f"{server.workspace}/../..", "agentId": "scripted"}
-    assert (await server.call("POST", "/api/sessions", 403, json=body))["error"] == "forbidden"
 
 
 # Scopes

@@ -77,7 +77,7 @@ class Session:
         worker = self.snapshot.primary
         if worker is None:
             raise NotFound(f"session {self.id} has no agent to restart")
-        await self._change(lambda snapshot: commands.halt_agent(snapshot, worker.id))
+        await self._end(lambda snapshot: commands.halt_agent(snapshot, worker.id))
         await self._lives.stop([worker.id])
         if continue_conversation:
             return await self.restart_worker(worker.id, answer)
@@ -110,13 +110,13 @@ class Session:
 
     async def end_worker(self, worker_id: str, reason: str) -> Worker:
         """Ends a worker and waits until it is gone. Ending it twice is fine."""
-        await self._change(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
+        await self._end(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
         await self._lives.stop([worker_id])
         return self.snapshot.worker(worker_id)
 
     async def end(self, status: Status, reason: str, answer: Answer | None = None) -> None:
         """Ends the session and all its workers, side by side. Worktrees stay."""
-        await self._change(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
+        await self._end(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
         await self._lives.stop()
 
     async def edit(self, title: str | None, on_last_disconnect: str | None) -> None:
@@ -259,6 +259,11 @@ class Session:
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: Answer | None = None
     ) -> Committed:
         return await self.log.change(lambda snapshot: Change(drafts=decide(snapshot), answer=answer))
+
+    async def _end(
+        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: Answer | None = None
+    ) -> Committed:
+        return await self.log.change(lambda snapshot: acp_orders.ending(snapshot, decide(snapshot), answer))
 
     async def _exchange(self, decide: Callable[[Snapshot], Exchange], answer: Answer | None) -> Committed:
         return await self.log.change(lambda snapshot: decide(snapshot).change(answer=answer))

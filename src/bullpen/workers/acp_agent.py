@@ -4,6 +4,7 @@ It is read by one loop (acp_listening.py); lines to it leave through the outbox 
 """
 
 import asyncio
+from contextlib import suppress
 
 import structlog
 
@@ -70,6 +71,8 @@ class AcpAgent:
         child = self._child
         if child is None:
             return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(Post(self._run.log, self._workshop.store, child).finish(), GOODBYE)
         if self._definition is None or self._definition.quirks.ends_on_eof:
             await child.close_input()
             await asyncio.wait([child.ended], timeout=GOODBYE)

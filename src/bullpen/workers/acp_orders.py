@@ -7,11 +7,12 @@ from ..domain import commands, permissions
 from ..domain.conversation import AgentMessage, AgentThought, TurnStart, UserPrompt
 from ..domain.conversation_rules import loose_ends
 from ..domain.errors import Conflict, Invalid
-from ..domain.events import Draft
+from ..domain.events import Draft, WorkerExited, WorkerTerminated
 from ..domain.prompts import Prompt, is_free
 from ..domain.queue import QueueSending, QueueSent
 from ..domain.snapshot import Snapshot
 from ..domain.states import State
+from ..log.log import Answer, Change
 from ..wire import acp_calls
 from ..wire.acp_calls import Reply
 from .acp_exchange import Exchange
@@ -63,6 +64,17 @@ def cancel(snapshot: Snapshot, worker_id: str, by: str) -> Exchange:
     return exchange
 
 
+def ending(snapshot: Snapshot, drafts: Sequence[Draft], answer: Answer | None = None) -> Change:
+    """The end of workers, with a last word to each agent among them: it is told to cancel (R35, R38)."""
+    ended = [d.worker_id for d in drafts if isinstance(d.fact, WorkerTerminated | WorkerExited)]
+    farewells = [_farewell(snapshot, worker_id) for worker_id in ended if worker_id is not None]
+    return Change(
+        drafts=[*(draft for each in farewells for draft in each.drafts), *drafts],
+        outbox=[line for each in farewells for line in each.outbox],
+        answer=answer,
+    )
+
+
 def answer_permission(snapshot: Snapshot, permission_id: str, option_id: str, by: str) -> Exchange:
     worker_id, fact = permissions.answer_permission(snapshot, permission_id, option_id, by)
     return _answered(snapshot, worker_id, fact, acp_calls.permission_result(option_id))
@@ -99,6 +111,16 @@ def set_config_option(snapshot: Snapshot, worker_id: str, option_id: str, value:
     if option_id not in known:
         raise Invalid(f"the agent has the options {', '.join(map(str, known)) or 'none'}, not {option_id}")
     return _with_option(exchange, option_id, value)
+
+
+def _farewell(snapshot: Snapshot, worker_id: str) -> Change:
+    exchange = Exchange(snapshot, worker_id)
+    id, turn = exchange.conversation.acp_session_id, exchange.conversation.turn
+    cancelled = turn is not None and turn.cancelling
+    if exchange.worker.state is not State.ACTIVE or id is None or cancelled:
+        return Change()
+    exchange.say(acp_calls.session_cancel(id))
+    return exchange.change()
 
 
 def _answered(snapshot: Snapshot, worker_id: str, fact: Any, result: Any) -> Exchange:

@@ -33,6 +33,13 @@ class Post:
                 return
             await self._store.outbox_done(self._child.worker_id, self._child.run, written)
 
+    async def finish(self) -> None:
+        """What was said to a run that is being ended reaches it before its input ends, if it listens."""
+        try:
+            await self._write_above(self._child.written)
+        except (Conflict, RemoteFault):
+            return
+
     def _sent(self) -> int:
         snapshot = self._log.snapshot
         if snapshot.worker(self._child.worker_id).run != self._child.run:

@@ -121,7 +121,8 @@ async def leave(session_id: str, context: ContextDep, once: OnceDep) -> Response
 
 
 async def _detail(context: Context, snapshot: Snapshot) -> dict[str, Any]:
-    repository = await context.records.repository(snapshot.repo_id) if snapshot.repo_id else None
+    repo_id = snapshot.repo_id
+    repository = await context.records.repository(repo_id, removed=True) if repo_id else None
     return session_json(snapshot) | {
         "repo": repository_json(repository) if repository else None,
         "messages": await messages_of(context, snapshot.id),
