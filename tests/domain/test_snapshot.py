@@ -8,10 +8,11 @@ import pytest
 from bullpen.domain.errors import Conflict, NotFound
 from bullpen.domain.events import Error, Event, SessionStart, WorkerReady, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold, fold_all
-from bullpen.wire.browser import encode_event, session_json
+from bullpen.wire.browser import encode_event
+from support import golden
 from support.stories import read_event
 
-GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.json"))
+GOLDEN = golden.paths()
 START = SessionStart(session_type="quick", location_path="/", title="x")
 
 
@@ -22,8 +23,7 @@ def test_there_are_stories() -> None:
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_story_adds_up_to_its_snapshot(path: Path) -> None:
     story = json.loads(path.read_text())
-    events = [read_event(wire) for wire in story["events"]]
-    assert session_json(fold_all(Snapshot(id=story["id"]), events)) == story["snapshot"]
+    assert golden.adds_up(story) == {key: story[key] for key in ("snapshot", "page")}
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)

@@ -62,6 +62,12 @@ async def test_a_range_of_events_is_read_in_order(store: EventStore) -> None:
     assert await seqs(10, 13, 1000) == [11, 12]
     assert await seqs(50, None, 1000) == []
     assert [event.seq for event, _ in await store.events("s", types=["session_start"])] == [1]
+
+
+async def test_the_newest_of_a_kind_are_read_in_order(store: EventStore) -> None:
+    await long_session(store, 50)
+    wires = await store.wire("s", 0, 40, 3, ["error"], newest=True)
+    assert [json.loads(wire)["seq"] for wire in wires] == [37, 38, 39]
     assert await store.events("nobody") == []
 
 

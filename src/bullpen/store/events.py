@@ -61,10 +61,17 @@ class EventStore:
         limit: int = PAGE,
         types: Collection[str] | None = None,
         *,
+        newest: bool = False,
         most_bytes: int | None = None,
     ) -> list[bytes]:
-        """The same events, only as they go over the wire: nothing is parsed. Stops beyond `most_bytes`."""
+        """The same events, only as they go over the wire: nothing is parsed. Stops beyond `most_bytes`.
+
+        `newest`: of more than `limit` the last ones, not the first.
+        """
         query = _range(session_id, after, before, limit, types)
+        if newest:
+            last = query.order_by(None).order_by(events.c.seq.desc()).subquery()
+            query = select(last).order_by(last.c.seq)
         return await self.database.read(lambda c: _read_wires(c, query, most_bytes))
 
     async def load(self, session_id: str) -> tuple[Snapshot, int]:

@@ -23,8 +23,11 @@ async def list_events(
     before: Annotated[int | None, Query(ge=0)] = None,
     limit: Annotated[int, Query(ge=1, description="more than 10,000 is clamped")] = 1000,
     types: Annotated[str | None, Query(description="one or more, with commas")] = None,
+    newest: Annotated[bool, Query(description="of more than the limit the last, not the first")] = False,
 ) -> Response:
     session = await context.sessions.get(session_id)
     wanted = [word.strip() for word in types.split(",")] if types else None
-    events = await context.sessions.store.wire(session_id, after, before, min(limit, MOST), wanted)
+    events = await context.sessions.store.wire(
+        session_id, after, before, min(limit, MOST), wanted, newest=newest
+    )
     return json_bytes(b'{"events":[%b],"head":%d}' % (b",".join(events), session.log.head))

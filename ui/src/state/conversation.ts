@@ -1,0 +1,132 @@
+/** One agent as the page knows it: the part of `domain/conversation_state.py` that people see. */
+import type { SessionEvent } from '../api/types.ts'
+
+export interface Turn {
+  readonly promptId: string
+  readonly since: string
+  readonly cancelling: boolean
+}
+
+/** What can be set in the agent's own session, in its own words. */
+export interface Settings {
+  readonly acpSessionId: string
+  readonly modes: unknown
+  readonly models: unknown
+  readonly configOptions: readonly unknown[] | null
+  readonly commands: readonly unknown[]
+}
+
+export interface Usage {
+  readonly used: number | null
+  readonly size: number | null
+  readonly cost: unknown
+  readonly turn: unknown
+}
+
+/** Something a person is asked, as the event said it, and since when. */
+export interface Open {
+  readonly fact: Readonly<Record<string, unknown>>
+  readonly since: string
+}
+
+export interface Conversation {
+  readonly turn: Turn | null
+  readonly settings: Settings | null
+  readonly plan: readonly unknown[]
+  readonly permissions: Readonly<Record<string, Open>>
+  readonly questions: Readonly<Record<string, Open>>
+  readonly usage: Usage
+}
+
+export const NEW: Conversation = {
+  turn: null,
+  settings: null,
+  plan: [],
+  permissions: {},
+  questions: {},
+  usage: { used: null, size: null, cost: null, turn: null },
+}
+
+const NOTHING_SET: Settings = { acpSessionId: '', modes: null, models: null, configOptions: null, commands: [] }
+
+/** The events it takes to know a conversation without all of its history; `talk` asks for the newest of them. */
+export const SETTING_TYPES = ['agent_session', 'conversation_reset', 'mode_changed', 'model_changed', 'config_changed', 'commands_available']
+export const TURN_TYPES = ['turn_start', 'turn_end', 'plan', 'usage', 'permission', 'question', 'worker_spawning', 'worker_exited', 'worker_failed', 'worker_terminated']
+
+export function foldConversation(state: Conversation, { type, data, timestamp }: SessionEvent): Conversation {
+  switch (type) {
+    case 'plan':
+      return { ...state, plan: asList(data.entries) }
+    case 'permission':
+      return { ...state, permissions: asked(state.permissions, data, timestamp) }
+    case 'question':
+      return { ...state, questions: asked(state.questions, data, timestamp) }
+    case 'turn_start':
+      return { ...state, turn: { promptId: String(data.promptId), since: timestamp, cancelling: false } }
+    case 'turn_end':
+      return { ...state, turn: null }
+    case 'notice_sent':
+      if (!state.turn || data.method !== 'session/cancel') return state
+      return { ...state, turn: { ...state.turn, cancelling: true } }
+    case 'usage':
+      return { ...state, usage: added(state.usage, data) }
+    case 'conversation_reset':
+      return NEW
+    case 'agent_session':
+      return { ...state, settings: attached(state.settings, data) }
+    case 'mode_changed':
+      return set(state, { modes: withCurrent(state.settings?.modes, 'currentModeId', data.modeId) })
+    case 'model_changed':
+      return set(state, { models: withCurrent(state.settings?.models, 'currentModelId', data.modelId) })
+    case 'config_changed':
+      return set(state, { configOptions: asList(data.configOptions) })
+    case 'commands_available':
+      return set(state, { commands: asList(data.commands) })
+    case 'worker_spawning':
+    case 'worker_exited':
+    case 'worker_failed':
+    case 'worker_terminated': // what a process takes with it
+      return { ...NEW, settings: state.settings, plan: state.plan, usage: state.usage }
+    default:
+      return state
+  }
+}
+
+function asked(open: Conversation['permissions'], fact: Record<string, unknown>, since: string): Conversation['permissions'] {
+  const id = String(fact.id)
+  if (fact.status === 'pending') return { ...open, [id]: { fact, since } }
+  const { [id]: _, ...rest } = open
+  return rest
+}
+
+function attached(before: Settings | null, data: Record<string, unknown>): Settings {
+  return {
+    acpSessionId: String(data.acpSessionId),
+    modes: data.modes ?? null,
+    models: data.models ?? null,
+    configOptions: Array.isArray(data.configOptions) ? data.configOptions : null,
+    commands: before?.commands ?? [],
+  }
+}
+
+function set(state: Conversation, change: Partial<Settings>): Conversation {
+  return { ...state, settings: { ...(state.settings ?? NOTHING_SET), ...change } } // some speak before their session is made
+}
+
+function withCurrent(choices: unknown, key: string, value: unknown): unknown {
+  const before = typeof choices === 'object' && choices !== null && !Array.isArray(choices) ? choices : {}
+  return { ...before, [key]: value }
+}
+
+function added(usage: Usage, data: Record<string, unknown>): Usage {
+  return {
+    used: (data.used as number | undefined) ?? usage.used,
+    size: (data.size as number | undefined) ?? usage.size,
+    cost: data.cost ?? usage.cost,
+    turn: data.turn ?? usage.turn,
+  }
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

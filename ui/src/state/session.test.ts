@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { SessionEvent } from '../api/types.ts'
+import { Conflict, emptySession, fold, sessionJson, type Snapshot } from './session.ts'
+
+interface Story {
+  story: string
+  id: string
+  events: SessionEvent[]
+  snapshot: object
+  page: { queue: object; conversations: object }
+}
+
+const GOLDEN = new URL('../../../tests/golden/', import.meta.url)
+const stories = readdirSync(GOLDEN).filter((name) => name.endsWith('.json'))
+const read = (name: string) => JSON.parse(readFileSync(new URL(name, GOLDEN), 'utf8')) as Story
+const foldAll = (story: Story) => story.events.reduce(fold, emptySession(story.id))
+
+test('there are stories', () => expect(stories.length).toBeGreaterThanOrEqual(12))
+
+describe.each(stories)('the story %s', (name) => {
+  const story = read(name)
+
+  test('adds up to the session the server tells of', () => expect(sessionJson(foldAll(story))).toEqual(story.snapshot))
+
+  test('adds up to the queue and the conversations the server has', () => {
+    const { queue, conversations } = foldAll(story)
+    expect({ queue, conversations }).toEqual(story.page)
+  })
+})
+
+const START: SessionEvent = {
+  seq: 1,
+  type: 'session_start',
+  workerId: null,
+  role: null,
+  timestamp: '2026-03-01T09:30:00.000Z',
+  data: { sessionType: 'quick', locationPath: '/', title: 'x' },
+}
+const after = (...types: [string, string | null, object?][]): Snapshot =>
+  types.reduce((session, [type, workerId, data], n) => fold(session, { ...START, seq: n + 2, type, workerId, data: { ...data } }), fold(emptySession('s'), START))
+
+test.each([0, 1, 3])('event %i cannot follow the first', (seq) => {
+  expect(() => fold(fold(emptySession('s'), START), { ...START, seq, type: 'error', data: { message: 'x' } })).toThrow(Conflict)
+})
+
+test('a fact about a worker nobody made is refused', () => expect(() => after(['worker_ready', 'ghost'])).toThrow('no worker ghost'))
+
+test('a step no table has is refused', () => {
+  expect(() => after(['worker_spawning', 'w', { workerType: 'terminal', name: 'Shell' }], ['worker_exited', 'w'])).toThrow(
+    'a worker that is spawning cannot take worker_exited',
+  )
+})
+
+test('a session that ended does not end again', () => {
+  expect(() => after(['session_end', null, { status: 'completed', reason: 'x' }], ['session_end', null, { status: 'error', reason: 'y' }])).toThrow(
+    'a session that is completed cannot become error',
+  )
+})

@@ -1,0 +1,225 @@
+/**
+ * What the events of a session add up to: the twin of `domain/snapshot.py`, which passes the same golden files.
+ * Immutable, and refuses an event out of order; times stay the texts they are on the wire.
+ */
+import type { Activity, SessionEvent, SessionStatus, WorkerState } from '../api/types.ts'
+import { foldConversation, NEW as NEW_CONVERSATION, type Conversation } from './conversation.ts'
+import { EMPTY as EMPTY_QUEUE, foldQueue, type Queue } from './queue.ts'
+
+export interface WorkerSnapshot {
+  readonly id: string
+  readonly type: string
+  readonly name: string
+  readonly role: string
+  readonly agentId: string | null
+  readonly workspace: string
+  readonly filePath: string | null
+  readonly state: WorkerState
+  readonly activity: Activity
+  readonly activityWhy: string
+  readonly activitySince: string
+  readonly run: number
+  readonly pid: number | null
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly error: string | null
+  readonly createdAt: string
+  readonly lastActiveAt: string
+}
+
+export interface Snapshot {
+  readonly id: string
+  readonly type: string
+  readonly title: string
+  readonly status: SessionStatus
+  readonly endReason: string | null
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly repoId: string | null
+  readonly worktreeId: string | null
+  readonly locationPath: string
+  readonly onLastDisconnect: string
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly lastSeq: number
+  readonly workers: Readonly<Record<string, WorkerSnapshot>>
+  readonly conversations: Readonly<Record<string, Conversation>>
+  readonly queue: Queue
+}
+
+/** The event cannot follow: the stream has a gap, or says something no table has. */
+export class Conflict extends Error {}
+
+const EPOCH = new Date(0).toISOString()
+const ACTIVITIES = new Set(['unknown', 'active', 'idle', 'asking'])
+const ENDS = new Set(['completed', 'cancelled', 'error'])
+const OVER = { worker_exited: 'exited', worker_failed: 'failed', worker_terminated: 'terminated' } as const
+
+const WORKER: Record<WorkerState, Record<string, WorkerState>> = {
+  spawning: { worker_ready: 'active', worker_failed: 'failed', worker_terminated: 'terminated' },
+  active: OVER,
+  exited: { worker_spawning: 'spawning', worker_terminated: 'terminated' },
+  failed: { worker_spawning: 'spawning', worker_terminated: 'terminated' },
+  terminated: {},
+}
+
+export function emptySession(id: string): Snapshot {
+  return {
+    id,
+    type: 'quick',
+    title: '',
+    status: 'active',
+    endReason: null,
+    metadata: {},
+    repoId: null,
+    worktreeId: null,
+    locationPath: '',
+    onLastDisconnect: 'keep',
+    createdAt: EPOCH,
+    updatedAt: EPOCH,
+    lastSeq: 0,
+    workers: {},
+    conversations: {},
+    queue: EMPTY_QUEUE,
+  }
+}
+
+export function fold(session: Snapshot, event: SessionEvent): Snapshot {
+  if (event.seq !== session.lastSeq + 1) throw new Conflict(`event ${event.seq} cannot follow ${session.lastSeq}`)
+  return { ...apply(session, event), lastSeq: event.seq, updatedAt: event.timestamp }
+}
+
+export function isAlive(worker: Pick<WorkerSnapshot, 'state'>): boolean {
+  return worker.state === 'spawning' || worker.state === 'active'
+}
+
+/** The word of the agent panel (R3). */
+export function panelWord({ state, activity }: Pick<WorkerSnapshot, 'state' | 'activity'>): string {
+  if (state === 'spawning') return 'starting'
+  if (state === 'active') return activity === 'active' || activity === 'asking' ? 'running' : 'connected'
+  return state === 'failed' ? 'error' : 'exited'
+}
+
+/** The session as REST and the sockets say it. */
+export function sessionJson({ workers, conversations: _, queue: __, ...session }: Snapshot): Record<string, unknown> {
+  const all = Object.values(workers)
+  return {
+    ...session,
+    live: all.some(isAlive),
+    workers: all.map((worker) => ({ ...worker, sessionId: session.id, status: panelWord(worker) })),
+  }
+}
+
+function apply(session: Snapshot, event: SessionEvent): Snapshot {
+  const { data } = event
+  switch (event.type) {
+    case 'session_start':
+      return {
+        ...session,
+        type: String(data.sessionType),
+        title: String(data.title),
+        repoId: nullable(data.repoId),
+        worktreeId: nullable(data.worktreeId),
+        locationPath: String(data.locationPath),
+        onLastDisconnect: nullable(data.onLastDisconnect) ?? 'keep',
+        createdAt: event.timestamp,
+      }
+    case 'session_changed':
+      return {
+        ...session,
+        title: nullable(data.title) ?? session.title,
+        onLastDisconnect: nullable(data.onLastDisconnect) || session.onLastDisconnect,
+      }
+    case 'session_end':
+      return ended(session, String(data.status), String(data.reason))
+  }
+  if (event.workerId !== null) return withWorker(session, event, event.workerId)
+  const queue = foldQueue(session.queue, event)
+  return queue === session.queue ? session : { ...session, queue }
+}
+
+function ended(session: Snapshot, status: string, reason: string): Snapshot {
+  if (session.status !== 'active' || !ENDS.has(status))
+    throw new Conflict(`a session that is ${session.status} cannot become ${status}`)
+  return { ...session, status: status as SessionStatus, endReason: reason, metadata: { ...session.metadata, reason } }
+}
+
+function withWorker(session: Snapshot, event: SessionEvent, id: string): Snapshot {
+  const before = session.workers[id]
+  if (!before && event.type !== 'worker_spawning') throw new Conflict(`no worker ${id} in session ${session.id}`)
+  const worker = before ? changed(before, event) : firstRun(event, id)
+  const workers = { ...session.workers, [id]: worker }
+  if (worker.type !== 'agent') return { ...session, workers }
+  const conversation = foldConversation(session.conversations[id] ?? NEW_CONVERSATION, event)
+  return { ...session, workers, conversations: { ...session.conversations, [id]: conversation } }
+}
+
+function firstRun({ data, role, timestamp }: SessionEvent, id: string): WorkerSnapshot {
+  return {
+    id,
+    type: String(data.workerType),
+    name: String(data.name),
+    role: role || String(data.name),
+    agentId: nullable(data.agentId),
+    workspace: String(data.workspace),
+    filePath: nullable(data.filePath),
+    state: 'spawning',
+    activity: 'unknown',
+    activityWhy: 'just started',
+    activitySince: timestamp,
+    run: Number(data.run),
+    pid: null,
+    exitCode: null,
+    signal: null,
+    error: null,
+    createdAt: timestamp,
+    lastActiveAt: timestamp,
+  }
+}
+
+function changed(before: WorkerSnapshot, event: SessionEvent): WorkerSnapshot {
+  const worker = { ...before, lastActiveAt: event.timestamp }
+  switch (event.type) {
+    case 'worker_activity':
+      return {
+        ...worker,
+        activity: ACTIVITIES.has(String(event.data.activity)) ? (event.data.activity as Activity) : 'unknown',
+        activityWhy: String(event.data.why),
+        activitySince: event.timestamp,
+      }
+    case 'worker_spawning':
+    case 'worker_ready':
+    case 'worker_exited':
+    case 'worker_failed':
+    case 'worker_terminated':
+      return step(worker, event)
+    default:
+      return worker
+  }
+}
+
+function step(before: WorkerSnapshot, { type, timestamp, data }: SessionEvent): WorkerSnapshot {
+  const state = WORKER[before.state][type]
+  if (!state) throw new Conflict(`a worker that is ${before.state} cannot take ${type}`)
+  const worker: WorkerSnapshot = { ...before, state, activity: 'unknown', activitySince: timestamp }
+  const end = { exitCode: numeric(data.exitCode), signal: nullable(data.signal) }
+  switch (type) {
+    case 'worker_spawning':
+      return { ...worker, run: Number(data.run), pid: null, exitCode: null, signal: null, error: null, activityWhy: 'starting' }
+    case 'worker_ready':
+      return { ...worker, pid: numeric(data.pid), activityWhy: 'started' }
+    case 'worker_exited':
+      return { ...worker, ...end, activityWhy: 'ended' }
+    case 'worker_failed':
+      return { ...worker, ...end, error: String(data.error), activityWhy: 'failed' }
+    default:
+      return { ...worker, activityWhy: `ended: ${String(data.reason)}` }
+  }
+}
+
+function nullable(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+function numeric(value: unknown): number | null {
+  return typeof value === 'number' ? value : null
+}
