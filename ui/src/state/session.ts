@@ -2,45 +2,17 @@
  * What the events of a session add up to: the twin of `domain/snapshot.py`, which passes the same golden files.
  * Immutable, and refuses an event out of order; times stay the texts they are on the wire.
  */
-import type { Activity, SessionEvent, SessionStatus, WorkerState } from '../api/types.ts'
+import type { Session, SessionEvent, Worker } from '../api/types.ts'
 import { foldConversation, NEW as NEW_CONVERSATION, type Conversation } from './conversation.ts'
 import { EMPTY as EMPTY_QUEUE, foldQueue, type Queue } from './queue.ts'
 
-export interface WorkerSnapshot {
-  readonly id: string
-  readonly type: string
-  readonly name: string
-  readonly role: string
-  readonly agentId: string | null
-  readonly workspace: string
-  readonly filePath: string | null
-  readonly state: WorkerState
-  readonly activity: Activity
-  readonly activityWhy: string
-  readonly activitySince: string
-  readonly run: number
-  readonly pid: number | null
-  readonly exitCode: number | null
-  readonly signal: string | null
-  readonly error: string | null
-  readonly createdAt: string
-  readonly lastActiveAt: string
-}
+type Status = Session['status']
+type State = Worker['state']
+type Activity = Worker['activity']
 
-export interface Snapshot {
-  readonly id: string
-  readonly type: string
-  readonly title: string
-  readonly status: SessionStatus
-  readonly endReason: string | null
-  readonly metadata: Readonly<Record<string, unknown>>
-  readonly repoId: string | null
-  readonly worktreeId: string | null
-  readonly locationPath: string
-  readonly onLastDisconnect: string
-  readonly createdAt: string
-  readonly updatedAt: string
-  readonly lastSeq: number
+export type WorkerSnapshot = Readonly<Omit<Worker, 'sessionId' | 'status'>>
+
+export type Snapshot = Readonly<Omit<Session, 'live' | 'workers'>> & {
   readonly workers: Readonly<Record<string, WorkerSnapshot>>
   readonly conversations: Readonly<Record<string, Conversation>>
   readonly queue: Queue
@@ -52,11 +24,10 @@ export class Conflict extends Error {}
 const EPOCH = new Date(0).toISOString()
 const ACTIVITIES = new Set(['unknown', 'active', 'idle', 'asking'])
 const ENDS = new Set(['completed', 'cancelled', 'error'])
-const OVER = { worker_exited: 'exited', worker_failed: 'failed', worker_terminated: 'terminated' } as const
 
-const WORKER: Record<WorkerState, Record<string, WorkerState>> = {
+const WORKER: Record<State, Record<string, State>> = {
   spawning: { worker_ready: 'active', worker_failed: 'failed', worker_terminated: 'terminated' },
-  active: OVER,
+  active: { worker_exited: 'exited', worker_failed: 'failed', worker_terminated: 'terminated' },
   exited: { worker_spawning: 'spawning', worker_terminated: 'terminated' },
   failed: { worker_spawning: 'spawning', worker_terminated: 'terminated' },
   terminated: {},
@@ -115,19 +86,19 @@ function apply(session: Snapshot, event: SessionEvent): Snapshot {
     case 'session_start':
       return {
         ...session,
-        type: String(data.sessionType),
+        type: data.sessionType as Session['type'],
         title: String(data.title),
         repoId: nullable(data.repoId),
         worktreeId: nullable(data.worktreeId),
         locationPath: String(data.locationPath),
-        onLastDisconnect: nullable(data.onLastDisconnect) ?? 'keep',
+        onLastDisconnect: asEnd(data.onLastDisconnect) ?? 'keep',
         createdAt: event.timestamp,
       }
     case 'session_changed':
       return {
         ...session,
         title: nullable(data.title) ?? session.title,
-        onLastDisconnect: nullable(data.onLastDisconnect) || session.onLastDisconnect,
+        onLastDisconnect: asEnd(data.onLastDisconnect) || session.onLastDisconnect,
       }
     case 'session_end':
       return ended(session, String(data.status), String(data.reason))
@@ -140,7 +111,7 @@ function apply(session: Snapshot, event: SessionEvent): Snapshot {
 function ended(session: Snapshot, status: string, reason: string): Snapshot {
   if (session.status !== 'active' || !ENDS.has(status))
     throw new Conflict(`a session that is ${session.status} cannot become ${status}`)
-  return { ...session, status: status as SessionStatus, endReason: reason, metadata: { ...session.metadata, reason } }
+  return { ...session, status: status as Status, endReason: reason, metadata: { ...session.metadata, reason } }
 }
 
 function withWorker(session: Snapshot, event: SessionEvent, id: string): Snapshot {
@@ -222,4 +193,8 @@ function nullable(value: unknown): string | null {
 
 function numeric(value: unknown): number | null {
   return typeof value === 'number' ? value : null
+}
+
+function asEnd(value: unknown): Session['onLastDisconnect'] | null {
+  return nullable(value) as Session['onLastDisconnect'] | null
 }
