@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.server import Server
+from support.tls import Certificate, TlsServer
 
 
 @pytest.fixture
@@ -23,6 +24,19 @@ async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     await this.start()
     yield this
     await this.close()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Certificate:
+    return Certificate(tmp_path)
+
+
+@pytest.fixture
+async def tls_server(tmp_path: Path, workspace: Path, certificate: Certificate) -> AsyncIterator[TlsServer]:
+    server = TlsServer(tmp_path / "home", workspace, certificate)
+    await server.start()
+    yield server
+    await server.close()
 
 
 @pytest.fixture(scope="session")

@@ -7,14 +7,12 @@ posted twice.
 """
 
 import asyncio
+import json
 import sys
+import urllib.request
 from contextlib import aclosing
 
-import httpx
-
-from bullpen.client import Client, Event, Session
-
-LOOK_FOR_NEW = 1.0  # seconds
+from bullpen.client import Client, Event, Session, SessionChanged, SessionList
 
 
 def line_about(session: Session, event: Event) -> str | None:
@@ -37,29 +35,39 @@ def line_about(session: Session, event: Event) -> str | None:
     return f"{session.title}/{event.role} {news}" if event.role else f"{session.title} {news}"
 
 
-async def follow(client: Client, chat: httpx.AsyncClient, session: Session, after: int) -> None:
+def post(webhook: str, line: str) -> None:
+    body = json.dumps({"text": line}).encode()
+    request = urllib.request.Request(webhook, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30):
+        pass
+
+
+async def follow(client: Client, webhook: str, session: Session, after: int) -> None:
     """Tells the chat about one session until that ends."""
     async with aclosing(client.follow(session.id, after)) as events:
         async for event in events:
             if line := line_about(session, event):
-                (await chat.post("", json={"text": line})).raise_for_status()
+                await asyncio.to_thread(post, webhook, line)
             if event.type == "session_end":
                 return
 
 
 async def bridge(webhook: str) -> None:
+    past: dict[str, int] | None = None  # how far each session was when we came: that is no news
     known: set[str] = set()
-    async with Client() as client, httpx.AsyncClient(base_url=webhook) as chat, asyncio.TaskGroup() as tasks:
-        for session in await client.sessions(status=("active",)):  # their past is no news
-            known.add(session.id)
-            tasks.create_task(follow(client, chat, session, session.last_seq))
-        print(f"following {len(known)} sessions and those to come", flush=True)
-        while True:
-            for session in await client.sessions():
+    async with Client() as client, asyncio.TaskGroup() as tasks, aclosing(client.dashboard()) as dashboard:
+        async for news in dashboard:
+            sessions = news.sessions if isinstance(news, SessionList) else []
+            if isinstance(news, SessionChanged):
+                sessions = [news.session]
+            if past is None:
+                past = {session.id: session.last_seq for session in sessions}
+                known = {session.id for session in sessions if not session.active}
+                print(f"following {len(past) - len(known)} sessions and those to come", flush=True)
+            for session in sessions:
                 if session.id not in known:
                     known.add(session.id)
-                    tasks.create_task(follow(client, chat, session, 0))
-            await asyncio.sleep(LOOK_FOR_NEW)
+                    tasks.create_task(follow(client, webhook, session, past.get(session.id, 0)))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pytest
 
 from bullpen.client import Client, Discovery, ServerNotRunning
 from bullpen.domain.errors import Conflict, Forbidden, NotFound, Unauthorized
+from support.scripted_http import scripted
 from support.server import Server
 
 
@@ -76,6 +77,19 @@ async def test_an_unknown_token_is_refused(server: Server) -> None:
             await stranger.sessions()
         with pytest.raises(Unauthorized):
             await anext(stranger.follow("any"))
+
+
+async def test_health_is_no_word_for_a_refusal(server: Server) -> None:
+    async with Client(server.url, "wrong") as stranger:
+        with pytest.raises(Unauthorized):
+            await stranger.health()
+
+
+async def test_a_server_that_is_starting_says_so() -> None:
+    starting = b'{"status":"starting","version":"9"}'
+    head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: %d\r\n\r\n" % len(starting)
+    async with scripted(head + starting) as (other, _), Client(other.url, "any") as client:
+        assert (await client.health()).status == "starting"
 
 
 async def test_nobody_at_home_is_said_at_once(server: Server) -> None:

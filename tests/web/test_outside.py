@@ -1,9 +1,7 @@
 """Reached from other machines: TLS of our own, and proxies that are trusted or not."""
 
 import json
-import ssl
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,55 +14,8 @@ from bullpen.domain.errors import Invalid
 from bullpen.main import check_listening
 from bullpen.web.proxies import Proxies
 from support.server import Server
-from web.people import Browser, bearing, printed_url
-
-
-class Certificate:
-    """Signed by nobody but itself, for this machine's loopback."""
-
-    def __init__(self, directory: Path) -> None:
-        self.certificate, self.key = directory / "cert.pem", directory / "key.pem"
-        command = (
-            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=bullpen "
-            f"-addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout {self.key} -out {self.certificate}"
-        )
-        subprocess.run(command.split(), check=True, capture_output=True, timeout=60)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        return {"BULLPEN_TLS_CERTIFICATE": str(self.certificate), "BULLPEN_TLS_KEY": str(self.key)}
-
-    @property
-    def context(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=self.certificate)
-
-
-class TlsServer(Server):
-    """The same server behind its certificate, checked."""
-
-    def __init__(self, home: Path, workspace: Path, certificate: Certificate) -> None:
-        super().__init__(home, workspace, certificate.settings)
-        self.context = certificate.context
-        self.http = httpx.AsyncClient(
-            base_url=self.url, headers=bearing(self.token), verify=self.context, timeout=30, trust_env=False
-        )
-
-    @property
-    def url(self) -> str:
-        return f"https://127.0.0.1:{self.port}"
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> Certificate:
-    return Certificate(tmp_path)
-
-
-@pytest.fixture
-async def tls_server(tmp_path: Path, workspace: Path, certificate: Certificate) -> AsyncIterator[TlsServer]:
-    server = TlsServer(tmp_path / "home", workspace, certificate)
-    await server.start()
-    yield server
-    await server.close()
+from support.tls import Certificate, TlsServer
+from web.people import Browser, printed_url
 
 
 async def test_with_a_certificate_everything_is_encrypted(tls_server: TlsServer) -> None:

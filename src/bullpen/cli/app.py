@@ -96,8 +96,6 @@ def _greet(ctx: typer.Context) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command; returns its exit code. No traceback gets past here unless BULLPEN_DEBUG is set."""
-    # httpx brings a command line of its own, which takes as long to import as all the rest of it.
-    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     if "_BULLPEN_COMPLETE" in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]  # noqa: PLC0415
 

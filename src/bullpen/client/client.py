@@ -17,6 +17,7 @@ from .shapes import (
     EventPage,
     Health,
     LoginCode,
+    News,
     Repositories,
     Repository,
     Session,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _PAGE = 100
 _EVENTS = 1000
+_STARTING = 503
 
 
 class Client(Talking, Tokens):
@@ -58,7 +60,8 @@ class Client(Talking, Tokens):
 
     async def health(self) -> Health:
         """Whether the server is ready; one try."""
-        return await self._rest.call(Health, Request("GET", "/api/health", any_status=True), patience=0)
+        request = Request("GET", "/api/health", telling=frozenset({_STARTING}))
+        return await self._rest.call(Health, request, patience=0)
 
     async def login_code(self) -> LoginCode:
         return await self._rest.call(LoginCode, Request("POST", "/api/login-codes"))
@@ -173,8 +176,8 @@ class Client(Talking, Tokens):
         """What a terminal has printed so far, from an offset on, as far as it is kept."""
         request = Request("GET", f"{_worker(session_id, worker_id)}/output", query={"after": str(after)})
         async with self._rest.stream(request) as response:
-            offset = int(response.headers["X-Bullpen-Offset"])
-            async for data in response.aiter_raw():
+            offset = int(response.headers["x-bullpen-offset"])
+            async for data in response.pieces():
                 yield Output(offset, data)
                 offset += len(data)
 
@@ -215,6 +218,13 @@ class Client(Talking, Tokens):
 
         link = Link(self._discovery, lambda: f"/ws/session/{quote(session_id, safe='')}")
         return Following(link, lambda seq: self.events(session_id, after=seq), after).events()
+
+    def dashboard(self) -> AsyncGenerator[News, None]:
+        """All sessions, then every change of one, for as long as one listens; all again after a loss."""
+        from .dashboard import Dashboard  # noqa: PLC0415
+        from .link import Link  # noqa: PLC0415
+
+        return Dashboard(Link(self._discovery, lambda: "/ws/dashboard"), self.sessions).news()
 
     # Repositories
 

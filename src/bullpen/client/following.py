@@ -5,17 +5,11 @@ from typing import Any
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed
 
-from .errors import ConnectionLost, ServerNotRunning
-from .link import Link
+from .link import Link, StartOver
 from .shapes import Event, EventPage
 
 Pages = Callable[[int], Coroutine[Any, Any, EventPage]]
-
-
-class _Hole(Exception):
-    """A number was left out: this connection cannot be trusted to bring the rest."""
 
 
 class Following:
@@ -26,18 +20,8 @@ class Following:
         self._pages = pages
         self.seq = after
 
-    async def events(self) -> AsyncGenerator[Event, None]:
-        while True:
-            socket = await self._link.connect()
-            try:
-                async for event in self._listen(socket):
-                    yield event
-            except ConnectionClosed as closed:
-                self._link.lost(closed)
-            except (_Hole, ConnectionLost, ServerNotRunning):
-                pass  # asked again from where we stand
-            finally:
-                await socket.close()
+    def events(self) -> AsyncGenerator[Event, None]:
+        return self._link.listen(self._listen)
 
     async def _listen(self, socket: ClientConnection) -> AsyncIterator[Event]:
         await socket.send(msgspec.json.encode({"type": "subscribe", "after": self.seq}).decode())
@@ -58,7 +42,7 @@ class Following:
             if event.seq <= self.seq:
                 continue
             if event.seq != self.seq + 1:
-                raise _Hole
+                raise StartOver  # a number was left out
             self.seq = event.seq
             yield event
 
@@ -67,6 +51,6 @@ class Following:
         while self.seq < seq:
             page = await self._pages(self.seq)
             if not page.events:
-                raise _Hole
+                raise StartOver
             for event in self._admit(page.events):
                 yield event

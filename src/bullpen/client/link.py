@@ -2,8 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from http import HTTPStatus
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,11 +16,17 @@ from ..domain.errors import BullpenError, RemoteFault
 from . import tls
 from .backoff import Backoff
 from .discovery import Discovery, Server
-from .errors import ServerNotRunning, closing, refusal
+from .errors import ConnectionLost, ServerNotRunning, closing, refusal
 
 _LARGEST = 64 * 1024 * 1024  # a history of many pages is one message
 _POLL = 0.1
 _PASSING = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+
+Item = TypeVar("Item")
+
+
+class StartOver(Exception):
+    """This connection cannot be trusted to bring the rest."""
 
 
 class Link:
@@ -48,6 +55,22 @@ class Link:
                 self._met = True
                 return socket
 
+    async def listen(
+        self, to: Callable[[ClientConnection], AsyncIterator[Item]]
+    ) -> AsyncGenerator[Item, None]:
+        """What one socket after another brings, for as long as the server lets us in."""
+        while True:
+            socket = await self.connect()
+            try:
+                async for item in to(socket):
+                    yield item
+            except ConnectionClosed as closed:
+                self.lost(closed)
+            except (StartOver, ConnectionLost, ServerNotRunning):
+                pass  # asked again from where we stand
+            finally:
+                await socket.close()
+
     def progress(self) -> None:
         """Something was received: the next loss is a first one."""
         self._backoff.reset()
@@ -64,7 +87,7 @@ class Link:
             f"{'wss' if secure else 'ws'}://{rest}{self._path()}",
             additional_headers={"Authorization": f"Bearer {server.token}"},
             user_agent_header=f"bullpen/{__version__}",
-            ssl=tls.context(server) if secure else None,
+            ssl=tls.context(server),
             server_hostname=urlsplit(server.url).hostname if secure else None,
             compression=None,
             proxy=None,  # it would be shown the token

@@ -9,9 +9,10 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from ssl import SSLCertVerificationError
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlencode
 
-import httpx
 import msgspec
 
 from .. import __version__, clock
@@ -20,10 +21,12 @@ from . import tls
 from .backoff import Backoff
 from .discovery import Discovery, Server
 from .errors import ConnectionLost, ServerNotRunning, refusal
+from .http import Call, Pool, Unreachable
+from .response import Broken, Response, TooLong
 
 Answer = TypeVar("Answer")
 
-_TIMEOUT = httpx.Timeout(30, connect=5)
+_LARGEST = 512 * 1024 * 1024  # bytes of an answer that is read as a whole
 _STARTING = 503
 _GONE = 404
 
@@ -37,11 +40,23 @@ class Request:
     body: Any = None
     query: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
-    any_status: bool = False  # the body counts, whatever the status
+    telling: frozenset[int] = frozenset()  # error statuses whose body is the answer all the same
 
     def __post_init__(self) -> None:
         if self.method == "POST" and self.key is None:
             object.__setattr__(self, "key", str(uuid.uuid4()))
+
+
+class Reply(NamedTuple):
+    """An answer that is there as a whole."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_error(self) -> bool:
+        return self.status >= 400
 
 
 class _NoAnswer(Exception):
@@ -60,19 +75,19 @@ class Rest:
         self._discovery = discovery
         self._patience = patience
         self._server: Server | None = None
-        self._pool: httpx.AsyncClient | None = None
+        self._pool: Pool | None = None
         self._met = False  # it has answered before: a refused connection is a restart, not an absence
 
     async def close(self) -> None:
         if self._pool is not None:
-            await self._pool.aclose()
+            await self._pool.close()
             self._pool = None
 
     async def call(self, answer: type[Answer], request: Request, patience: float | None = None) -> Answer:
         """The answer as a value; with no patience, one try."""
-        response = await self._ask(request, self._patience if patience is None else patience)
+        reply = await self._ask(request, self._patience if patience is None else patience)
         try:
-            return msgspec.json.decode(response.content, type=answer)
+            return msgspec.json.decode(reply.body, type=answer)
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             where = f"{request.method} {request.path}"
             raise RemoteFault(f"the server's answer to {where} makes no sense: {error}") from None
@@ -82,28 +97,24 @@ class Rest:
         await self._ask(request, self._patience)
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[httpx.Response]:
+    async def stream(self, request: Request) -> AsyncIterator[Response]:
         """The answer while it arrives; not repeated."""
         try:
-            pool, built = await self._build(request)
-            response = await pool.send(built, stream=True)
-            try:
+            pool, call = await self._prepare(request)
+            async with pool.send(call) as response:
                 if response.is_error:
-                    await response.aread()
-                    raise _refusal(response)
+                    raise _refusal(await _whole(request, response))
                 yield response
-            finally:
-                await response.aclose()
-        except httpx.TransportError as error:
+        except (Unreachable, Broken) as error:
             raise self._absence(error) from None
 
-    async def _ask(self, request: Request, patience: float) -> httpx.Response:
+    async def _ask(self, request: Request, patience: float) -> Reply:
         backoff = Backoff()
         deadline = clock.monotonic() + patience
         sent = False
         while True:
             try:
-                response = await self._try(request)
+                reply = await self._try(request)
             except _NoAnswer as failed:
                 sent = sent or failed.sent
                 left = deadline - clock.monotonic()
@@ -111,65 +122,65 @@ class Rest:
                     raise failed.why from None
                 await asyncio.sleep(min(backoff.next(), left))
                 continue
-            done_before = sent and request.method == "DELETE" and response.status_code == _GONE
-            if response.is_error and not done_before and not request.any_status:
-                raise _refusal(response)
-            return response
+            done_before = sent and request.method == "DELETE" and reply.status == _GONE
+            if reply.is_error and not done_before and reply.status not in request.telling:
+                raise _refusal(reply)
+            return reply
 
-    async def _try(self, request: Request) -> httpx.Response:
+    async def _try(self, request: Request) -> Reply:
         try:
-            pool, built = await self._build(request)
-            response = await pool.send(built)
+            pool, call = await self._prepare(request)
+            async with pool.send(call) as response:
+                reply = await _whole(request, response)
         except ServerNotRunning as error:
             raise _NoAnswer(error, sent=False) from None
-        except httpx.TransportError as error:
-            refused = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            raise _NoAnswer(self._absence(error), sent=not refused) from None
+        except (Unreachable, Broken) as error:
+            raise _NoAnswer(self._absence(error), sent=isinstance(error, Broken)) from None
         self._met = True
-        if response.status_code == _STARTING and not request.any_status:
-            raise _NoAnswer(_refusal(response), sent=False)
-        return response
+        if reply.status == _STARTING and _STARTING not in request.telling:
+            raise _NoAnswer(_refusal(reply), sent=False)
+        return reply
 
-    async def _build(self, request: Request) -> tuple[httpx.AsyncClient, httpx.Request]:
+    async def _prepare(self, request: Request) -> tuple[Pool, Call]:
         server = self._discovery.find()
-        pool = await self._pool_for(server)
-        headers = {"Authorization": f"Bearer {server.token}"}
-        content = None
+        headers = {"User-Agent": f"bullpen/{__version__}", "Authorization": f"Bearer {server.token}"}
+        body = None
         if request.key is not None:
             headers["Idempotency-Key"] = request.key
         if request.body is not None:
             headers["Content-Type"] = "application/json"
-            content = msgspec.json.encode(request.body)
-        url = server.url + request.path
-        built = pool.build_request(
-            request.method, url, params=request.query, headers=headers, content=content
-        )
-        return pool, built
+            body = msgspec.json.encode(request.body)
+        target = f"{request.path}?{urlencode(request.query)}" if request.query else request.path
+        return await self._pool_for(server), Call(request.method, target, headers, body)
 
-    async def _pool_for(self, server: Server) -> httpx.AsyncClient:
+    async def _pool_for(self, server: Server) -> Pool:
         if self._pool is None or self._server != server:
             await self.close()
             self._server = server
-            # No proxy from the environment: it would be shown the token.
-            self._pool = httpx.AsyncClient(
-                verify=tls.context(server),
-                trust_env=False,
-                timeout=_TIMEOUT,
-                headers={"User-Agent": f"bullpen/{__version__}"},
-            )
+            self._pool = Pool(server.url, tls.context(server))
         return self._pool
 
-    def _absence(self, error: httpx.TransportError) -> BullpenError:
-        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                return RemoteFault(f"the server's certificate is not trusted: {error}")
+    def _absence(self, error: Unreachable | Broken) -> BullpenError:
+        if isinstance(error.__cause__, SSLCertVerificationError):
+            return RemoteFault(f"the server's certificate is not trusted: {error.__cause__.verify_message}")
+        if isinstance(error, Unreachable):
             return self._discovery.absence()
         return ConnectionLost("the server went away before it answered; see whether it runs: bullpen status")
 
 
-def _refusal(response: httpx.Response) -> BullpenError:
+async def _whole(request: Request, response: Response) -> Reply:
     try:
-        body = msgspec.json.decode(response.content)
+        return Reply(response.status, response.headers, await response.read(_LARGEST))
+    except TooLong:
+        where = f"{request.method} {request.path}"
+        raise RemoteFault(
+            f"the server's answer to {where} is larger than {_LARGEST >> 20} MiB; ask for less at a time"
+        ) from None
+
+
+def _refusal(reply: Reply) -> BullpenError:
+    try:
+        body = msgspec.json.decode(reply.body)
     except msgspec.DecodeError:
         body = None
-    return refusal(response.status_code, body, response.headers)
+    return refusal(reply.status, body, reply.headers)

@@ -1,7 +1,7 @@
 """What the server says, as values. Fields a newer server adds are ignored, words it adds are kept."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -75,6 +75,27 @@ class SessionPage(Shape, frozen=True, kw_only=True):
     offset: int
 
 
+class SessionList(Shape, frozen=True, kw_only=True):
+    """All sessions as they are now: the first news, and again after every loss of the connection."""
+
+    sessions: list[Session]
+
+
+class SessionChanged(Shape, frozen=True, kw_only=True):
+    """One session as it is now, new or changed."""
+
+    session: Session
+
+
+class SessionRemoved(Shape, frozen=True, kw_only=True):
+    """A session was purged."""
+
+    session_id: str
+
+
+News: TypeAlias = SessionList | SessionChanged | SessionRemoved
+
+
 class Event(Shape, frozen=True, kw_only=True):
     """A numbered fact. Same (session, seq): same event, everywhere, for ever."""
 
@@ -99,7 +120,9 @@ class Repository(Shape, frozen=True, kw_only=True):
 
 
 class Health(Shape, frozen=True, kw_only=True):
-    status: str = "ok"
+    """`status` is ok, starting, or full when the disk is."""
+
+    status: str
     version: str | None = None
 
 

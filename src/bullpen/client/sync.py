@@ -9,7 +9,7 @@ from .client import Client
 from .discovery import Discovery
 from .frames import Frame, Output
 from .loop_thread import LoopThread
-from .shapes import Event
+from .shapes import Event, News
 
 if TYPE_CHECKING:
     from .terminal import Terminal
@@ -113,6 +113,9 @@ class SyncClient:
 
     def follow(self, session_id: str, after: int = 0) -> Iterator[Event]:
         return self._thread.iterate(self._client.follow(session_id, after))
+
+    def dashboard(self) -> Iterator[News]:
+        return self._thread.iterate(self._client.dashboard())
 
     def output(self, session_id: str, worker_id: str, after: int = 0) -> Iterator[Output]:
         return self._thread.iterate(self._client.output(session_id, worker_id, after))

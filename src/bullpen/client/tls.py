@@ -5,11 +5,12 @@ import ssl
 from .discovery import Server
 
 
-def context(server: Server) -> ssl.SSLContext:
-    """Always strict. The authorities are read only for https: that takes longer than a whole request."""
+def context(server: Server) -> ssl.SSLContext | None:
+    """Always strict; None when nothing is encrypted. Reading the authorities takes longer than a request."""
+    if not server.url.startswith("https:"):
+        return None
     strict = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if server.url.startswith("https:"):
-        strict.load_default_certs()
-        if server.certificate is not None:
-            strict.load_verify_locations(server.certificate)
+    strict.load_default_certs()
+    if server.certificate is not None:
+        strict.load_verify_locations(server.certificate)
     return strict

@@ -1,0 +1,156 @@
+"""Connections to one server: HTTP/1.1, kept open for the next request.
+
+Ours because a command is over sooner than a general HTTP client is imported. No redirects, no cookies and no
+proxies: each could show the token to somebody else.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from .. import clock
+from ..domain.errors import Invalid
+from .response import Broken, Response
+
+_CONNECT = 5.0  # seconds
+_SILENCE = 30.0
+_IDLE = 4.0  # a server closes what was not used for 5
+_GOODBYE = 1.0
+_MOST = 100  # connections at once
+_PORTS = {"http": 80, "https": 443}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NOT_IN_TARGET = re.compile(r"[^\x21-\x7e]")
+
+
+class Unreachable(Exception):
+    """No connection, so nothing was sent; the cause is an OSError."""
+
+
+class Call(NamedTuple):
+    """One request as it goes out."""
+
+    method: str
+    target: str  # path and query, quoted
+    headers: Mapping[str, str]
+    body: bytes | None = None
+
+
+class Pool:
+    """Opens connections as they are needed. `context` is for https."""
+
+    def __init__(self, url: str, context: SSLContext | None, *, silence: float = _SILENCE) -> None:
+        self._place = urlsplit(url)
+        self._context = context
+        self._silence = silence
+        self._room = asyncio.Semaphore(_MOST)
+        self._idle: list[_Connection] = []
+        self._closed = False
+
+    async def close(self) -> None:
+        """Ends the connections nobody uses; the others end with their answer."""
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()
+
+    @asynccontextmanager
+    async def send(self, call: Call) -> AsyncIterator[Response]:
+        """The answer, whose body is read while the block runs."""
+        head = _head(call, self._place)
+        async with self._room:
+            connection = self._take() or await self._open()
+            try:
+                response = await connection.ask(head + (call.body or b""))
+                yield response
+            except BaseException:
+                connection.abort()
+                raise
+            self._give_back(connection, response)
+
+    def _give_back(self, connection: "_Connection", response: Response) -> None:
+        if response.leaves_connection_usable and not self._closed:
+            connection.idle_since = clock.monotonic()
+            self._idle.append(connection)
+        else:
+            connection.abort()
+
+    def _take(self) -> "_Connection | None":
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_fresh():
+                return connection
+            connection.abort()
+        return None
+
+    async def _open(self) -> "_Connection":
+        place = self._place
+        try:
+            async with asyncio.timeout(_CONNECT):
+                reader, writer = await asyncio.open_connection(
+                    place.hostname, place.port or _PORTS[place.scheme], ssl=self._context
+                )
+        except OSError as error:  # a timeout is one
+            raise Unreachable(str(error)) from error
+        return _Connection(reader, writer, self._silence)
+
+
+class _Connection:
+    """One request at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silence: float) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._silence = silence
+        self.idle_since = 0.0
+
+    async def ask(self, message: bytes) -> Response:
+        self._writer.write(message)
+        try:
+            async with asyncio.timeout(self._silence):
+                await self._writer.drain()
+        except OSError as error:
+            raise Broken(str(error) or "nothing was taken in time") from None
+        response = Response(self._reader, self._silence)
+        await response.begin()
+        return response
+
+    def is_fresh(self) -> bool:
+        """Whether the other side probably still listens."""
+        closed = self._reader.at_eof() or self._writer.is_closing()
+        return not closed and clock.monotonic() - self.idle_since < _IDLE
+
+    async def close(self) -> None:
+        """Says goodbye, which takes a moment when it is encrypted."""
+        self._writer.close()
+        with suppress(OSError):
+            async with asyncio.timeout(_GOODBYE):
+                await self._writer.wait_closed()
+        self.abort()
+
+    def abort(self) -> None:
+        self._writer.transport.abort()
+
+
+def _head(call: Call, place: SplitResult) -> bytes:
+    target = place.path + call.target
+    if _NOT_IN_TARGET.search(target):
+        raise Invalid(f"{target!r} cannot be asked for: it has to be quoted")
+    headers = {"Host": _host(place), "Accept": "*/*", **call.headers}
+    if call.body is not None or call.method not in ("GET", "DELETE"):
+        headers["Content-Length"] = str(len(call.body or b""))
+    for name, value in headers.items():
+        if _CONTROL.search(value):
+            raise Invalid(f"{name} must not contain control characters")
+    lines = [f"{call.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def _host(place: SplitResult) -> str:
+    """As a browser writes it: without a user, and without the port everybody expects."""
+    name = place.hostname or ""
+    name = f"[{name}]" if ":" in name else name if name.isascii() else name.encode("idna").decode()
+    return name if place.port in (None, _PORTS[place.scheme]) else f"{name}:{place.port}"
