@@ -17,6 +17,7 @@ from bullpen.web.app import every_route
 from bullpen.web.errors import STATUS
 from bullpen.web.rest.answers import once
 from bullpen.web.scopes import allow
+from bullpen.wire import relay
 from bullpen.wire.json import decode, encode
 from docs.protocol_page import PAGE, SECTIONS, Section, examples
 
@@ -89,8 +90,10 @@ def test_every_event_is_in_the_page_with_all_its_fields() -> None:
 
 
 def test_every_frame_is_in_the_page() -> None:
-    source = "".join(path.read_text() for path in Path(sockets.__file__).parent.glob("*.py"))
-    sends = set(re.findall(r'"type": ?"(\w+)"', source))
+    files = [*Path(sockets.__file__).parent.glob("*.py"), Path(relay.__file__)]
+    source = "".join(path.read_text() for path in files)
+    sends = set(re.findall(r'"type": ?"([\w:]+)"', source))
     takes = set(re.findall(r'case "(\w+)":', source)) | {"auth"}
+    takes |= set(re.findall(r'tag="([\w:]+)"', source))
     assert {frame["type"] for frame in examples(PAGE, "received")} == sends
     assert {frame["type"] for frame in examples(PAGE, "sent")} == takes

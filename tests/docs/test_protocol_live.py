@@ -223,6 +223,30 @@ async def test_the_frames_of_the_dashboard_are_as_the_page_shows_them(stage: Sta
         compare(section, await seen.until("session"), "sessions", "session")
 
 
+async def test_the_frames_of_the_relay_are_as_the_page_shows_them(stage: Stage) -> None:
+    section = SOCKETS["/ws/relay"]
+    async with stage.server.socket("/ws/relay") as ws:
+        seen = Seen(ws)
+        sent = {frame["type"]: frame for frame in section.examples("sent")}
+
+        async def ask(type: str, answer: str) -> None:
+            frame = json.loads(stage.real(json.dumps(sent[type])))
+            if type != "session:create":
+                frame["sessionId"] = (await seen.until("session:created"))["session:created"]["sessionId"]
+            await ws.send(json.dumps(frame))
+            await seen.until(answer)
+
+        await ask("session:create", "session:created")
+        await ask("agent:spawn", "agent:ready")
+        await ask("agent:list", "agent:list")
+        await ask("agent:message", "agent:response")
+        await ask("agent:spawn", "error")
+        await ask("agent:terminate", "agent:terminated")
+        await ask("session:terminate", "session:terminated")
+        shown = {frame["type"] for frame in section.examples("received")}
+        compare(section, await seen.until(*shown), *shown)
+
+
 async def test_a_login_opens_a_socket_with_the_first_frame_of_the_page(stage: Stage) -> None:
     (shown,) = [frame for frame in examples(PAGE, "sent") if frame["type"] == "auth"]
     async with httpx.AsyncClient(base_url=stage.server.url, trust_env=False) as browser:

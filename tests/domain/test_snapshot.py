@@ -8,9 +8,8 @@ import pytest
 from bullpen.domain.errors import Conflict, NotFound
 from bullpen.domain.events import Error, Event, SessionStart, WorkerReady, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold, fold_all
-from bullpen.wire.browser import encode_event
+from bullpen.wire.browser import encode_event, read_event
 from support import golden
-from support.stories import read_event
 
 GOLDEN = golden.paths()
 START = SessionStart(session_type="quick", location_path="/", title="x")

@@ -7,11 +7,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.wire.browser import session_json
+from bullpen.wire.browser import read_event, session_json
 from support.agent_client import AgentClient, define_scripted, insist
 from support.scripted_agent.journal import prompts_in, read_journal
 from support.server import Server
-from support.stories import read_event
 
 CHUNKS = 2000
 

@@ -13,7 +13,8 @@ from bullpen.domain.snapshot import Snapshot, fold, fold_all
 from bullpen.log.follow import paced
 from bullpen.log.log import SessionLog
 from bullpen.store.events import EventStore
-from support.stories import START, read_event, said, spawning
+from bullpen.wire.browser import read_event
+from support.stories import START, said, spawning
 
 SUBSCRIPTIONS = 1000 if os.environ.get("BULLPEN_FAULTS") == "full" else 50
 AT_ONCE = 50

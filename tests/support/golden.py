@@ -10,8 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # it is run by its path
 from bullpen.domain.conversation_state import Conversation
 from bullpen.domain.queue import QueueItem
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.wire.browser import iso, session_json
-from support.stories import read_event
+from bullpen.wire.browser import iso, read_event, session_json
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -1,10 +1,8 @@
 """Short ways to make something happen in a session."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
 
-from bullpen.domain.events import Draft, Error, Event, SessionStart, WorkerSpawning, read_fact
+from bullpen.domain.events import Draft, Error, Event, SessionStart, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold
 from bullpen.store.append import Append, Consumed, Entry, OutboxLine, StoredAnswer
 from bullpen.wire.json import encode
@@ -50,10 +48,3 @@ def new_session(session_id: str = "s") -> Append:
 
 def new_session_with_worker(session_id: str = "s", worker_id: str = "w") -> Append:
     return append_to(Snapshot(id=session_id), Draft(START), Draft(spawning(), worker_id, "shell"))
-
-
-def read_event(wire: dict[str, Any]) -> Event:
-    """An event as a client understands it."""
-    timestamp = round(datetime.fromisoformat(wire["timestamp"]).timestamp() * 1000)
-    fact = read_fact(wire["type"], wire["data"])
-    return Event(wire["seq"], timestamp, fact, wire["workerId"], wire["role"])

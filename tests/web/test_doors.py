@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from fastapi.routing import APIWebSocketRoute
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from bullpen.web.app import every_route
 from support.server import Server
 from web.people import log_in
 
@@ -35,17 +37,18 @@ def foreign_origins(port: int) -> list[str | None]:
     ]
 
 
+SOCKETS = [route.path for route in every_route() if isinstance(route, APIWebSocketRoute)]
+
+
 @shared
 async def test_a_socket_with_a_login_opens_only_from_our_own_origin(house: Server) -> None:
     browser = await log_in(house)
-    for origin in foreign_origins(house.port):
+    for path, origin in itertools.product(SOCKETS, foreign_origins(house.port)):
         headers = browser.cookie | ({"Origin": origin} if origin else {})
         with pytest.raises(InvalidStatus) as refused:
-            async with connect(
-                f"ws://127.0.0.1:{house.port}/ws/dashboard", additional_headers=headers, proxy=None
-            ):
+            async with connect(f"ws://127.0.0.1:{house.port}{path}", additional_headers=headers, proxy=None):
                 pass
-        assert refused.value.response.status_code == 403, origin
+        assert refused.value.response.status_code == 403, (path, origin)
     headers = {**browser.cookie, "Origin": house.url}
     async with connect(
         f"ws://127.0.0.1:{house.port}/ws/dashboard", additional_headers=headers, proxy=None

@@ -83,6 +83,7 @@ WHO_MAY = {
     "GET /api/sessions/{session_id}/workers/{worker_id}/output": "view",
     "GET /api/sessions/{session_id}/workers/{worker_id}/recording.cast": "view",
     "WS /ws/dashboard": "view",
+    "WS /ws/relay": "view",
     "WS /ws/session/{session_id}": "view",
     "WS /ws/session/{session_id}/worker/{worker_id}": "view",
 }

@@ -27,6 +27,7 @@ WORKER_TYPES = ("agent", "terminal", "diff", "markdown")
 LAST_DISCONNECT = ("keep", "terminate")
 MAX_ROLE = 64
 MAX_TITLE = 200
+REPLACED = "replaced"  # why a worker gave its role to another
 
 
 class AddWorker(Struct, frozen=True, kw_only=True):
@@ -58,17 +59,24 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
             return restart_worker(snapshot, holder.id, order.cols, order.rows)
     else:
         role = free_role(snapshot, name.lower())
-    fact = WorkerSpawning(
-        worker_type=order.type,
-        name=name,
-        run=1,
-        workspace=order.workspace,
-        agent_id=order.agent_id,
-        file_path=order.file_path,
-        cols=order.cols,
-        rows=order.rows,
-    )
-    return Draft(fact, order.worker_id, role)
+    return _first_run(order, name, role)
+
+
+def take_role(snapshot: Snapshot, order: AddWorker, failure: str | None = None) -> list[Draft]:
+    """A worker for a role: the one that ended there when it is the same, else another in its place.
+
+    `failure` says why it cannot even begin; then that is its whole life.
+    """
+    require_active(snapshot)
+    holder = snapshot.in_role(check_text("role", order.role or "", MAX_ROLE))
+    if holder is None or holder.alive or holder.type != order.type or _is_like(holder, order):
+        drafts = [add_worker(snapshot, order)]
+    else:
+        gone = Draft(WorkerTerminated(reason=REPLACED), holder.id, holder.role)
+        drafts = [gone, _first_run(order, order.name or holder.name, holder.role)]
+    if failure is not None:
+        drafts.append(Draft(WorkerFailed(error=failure), drafts[-1].worker_id, drafts[-1].role))
+    return drafts
 
 
 def restart_worker(
@@ -170,6 +178,24 @@ def check_last_disconnect(value: str) -> str:
     if value not in LAST_DISCONNECT:
         raise Invalid(f"onLastDisconnect is one of {', '.join(LAST_DISCONNECT)}, not {value}")
     return value
+
+
+def _first_run(order: AddWorker, name: str, role: str) -> Draft:
+    fact = WorkerSpawning(
+        worker_type=order.type,
+        name=name,
+        run=1,
+        workspace=order.workspace,
+        agent_id=order.agent_id,
+        file_path=order.file_path,
+        cols=order.cols,
+        rows=order.rows,
+    )
+    return Draft(fact, order.worker_id, role)
+
+
+def _is_like(worker: Worker, order: AddWorker) -> bool:
+    return (worker.agent_id, worker.workspace) == (order.agent_id, order.workspace)
 
 
 def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> list[Draft]:

@@ -20,6 +20,7 @@ from ..domain.errors import Forbidden, Invalid, NotFound
 log = structlog.get_logger()
 
 MAX_FILE = 64 << 20
+NEW_DIRECTORY = 0o750
 NEW_FILE = 0o644  # as a person's own editor would make it; our own umask is stricter
 
 _SYS_OPENAT2 = 437
@@ -58,6 +59,13 @@ def write_bytes(root: str, path: str, data: bytes) -> bool:
         with _parent(top, relative) as parent:
             _replace(parent, PurePosixPath(relative).name, data, mode)
     return True
+
+
+def make_directory(root: str, path: str) -> None:
+    """Makes a directory inside the root, and those above it, unless it is there."""
+    relative = inside(root, path)
+    with _opened_root(root) as top, _told(path):
+        os.close(_open_or_make(top, relative))
 
 
 def inside(root: str, path: str) -> str:
@@ -141,8 +149,17 @@ def _open_or_make(top: int, directory: str) -> int:
         return open_beneath(top, directory, _DIRECTORY)
     except FileNotFoundError:
         with _parent(top, directory) as above, suppress(FileExistsError):
-            os.mkdir(PurePosixPath(directory).name, dir_fd=above)
+            _make(above, PurePosixPath(directory).name)
         return open_beneath(top, directory, _DIRECTORY)
+
+
+def _make(parent: int, name: str) -> None:
+    os.mkdir(name, 0o700, dir_fd=parent)
+    fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        os.fchmod(fd, NEW_DIRECTORY)  # whatever our own umask is
+    finally:
+        os.close(fd)
 
 
 def _replace(parent: int, name: str, data: bytes, mode: int) -> None:

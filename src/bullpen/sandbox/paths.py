@@ -6,6 +6,7 @@ from pathlib import Path
 import structlog
 
 from ..domain.errors import Forbidden, Invalid, NotFound
+from .files import make_directory
 
 log = structlog.get_logger()
 
@@ -24,3 +25,12 @@ def directory_inside(root: Path, text: str) -> Path:
     if not real.is_dir():
         raise NotFound(f"there is no directory {text}")
     return real
+
+
+def workspace_inside(root: Path, text: str) -> Path:
+    """The same; a directory that is missing is made, for nobody but its owner and group (R60)."""
+    try:
+        return directory_inside(root, text)
+    except NotFound:
+        make_directory(str(root), str(Path(text).expanduser()))
+        return directory_inside(root, text)

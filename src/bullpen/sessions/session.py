@@ -65,6 +65,13 @@ class Session:
             lambda snapshot: [commands.add_worker(snapshot, order)], answer, is_agent=order.type == "agent"
         )
 
+    async def spawn_agent(self, order: AddWorker, failure: str | None = None) -> Worker:
+        """An agent for a role, in place of one that ended there; `failure` says why it cannot begin."""
+        order = complete_order(order, self._workshop)
+        return await self._spawn(
+            lambda snapshot: commands.take_role(snapshot, order, failure), None, is_agent=True
+        )
+
     async def restart_worker(self, worker_id: str, answer: Answer | None = None) -> Worker:
         """The next run of a worker that ended; an agent goes back to its conversation."""
         is_agent = self.snapshot.worker(worker_id).type == "agent"
@@ -110,14 +117,26 @@ class Session:
 
     async def end_worker(self, worker_id: str, reason: str) -> Worker:
         """Ends a worker and waits until it is gone. Ending it twice is fine."""
-        await self._end(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
-        await self._lives.stop([worker_id])
+        await self.terminate_worker(worker_id, reason)
+        await self.gone([worker_id])
         return self.snapshot.worker(worker_id)
 
+    async def terminate_worker(self, worker_id: str, reason: str) -> None:
+        """Ends a worker; its process goes right after."""
+        await self._end(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
+
     async def end(self, status: Status, reason: str, answer: Answer | None = None) -> None:
-        """Ends the session and all its workers, side by side. Worktrees stay."""
+        """Ends the session and all its workers, side by side, and waits for them. Worktrees stay."""
+        await self.terminate(status, reason, answer)
+        await self.gone()
+
+    async def terminate(self, status: Status, reason: str, answer: Answer | None = None) -> None:
+        """Ends the session; the processes of its workers go right after."""
         await self._end(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
-        await self._lives.stop()
+
+    async def gone(self, worker_ids: Sequence[str] | None = None) -> None:
+        """Waits until the processes of workers whose end is stored are gone; of all when the session's is."""
+        await self._lives.stop(worker_ids)
 
     async def edit(self, title: str | None, on_last_disconnect: str | None) -> None:
         await self._change(lambda snapshot: commands.change_session(snapshot, title, on_last_disconnect))
@@ -282,7 +301,7 @@ class Session:
     ) -> Worker:
         with self._slots.hold(self.id) if is_agent else nullcontext():
             committed = await self._change(decide, answer)
-        worker_id = committed.events[0].worker_id
+        worker_id = committed.events[-1].worker_id
         assert worker_id is not None
         return committed.snapshot.worker(worker_id)
 

@@ -34,7 +34,7 @@ from .rest import (
 )
 from .rest.answers import repeat
 from .scopes import require_stated
-from .sockets import dashboard, session, terminal
+from .sockets import dashboard, relay, session, terminal
 from .trail import Trail
 
 ROUTERS = (
@@ -58,6 +58,7 @@ ROUTERS = (
     session.router,
     terminal.router,
     dashboard.router,
+    relay.router,
     openapi.router,
     pages.router,  # last: it answers to every path
 )

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Protocol
 
-from ..domain.events import Event
+from ..domain.events import Event, read_fact
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import panel_word
 from .json import encode
@@ -22,6 +22,13 @@ def _iso_second(second: int) -> str:
 
 def encode_event(event: Event) -> bytes:
     return splice_event(event, encode(event.fact.to_data()))
+
+
+def read_event(wire: dict[str, Any]) -> Event:
+    """An event as a client understands it."""
+    timestamp = round(datetime.fromisoformat(wire["timestamp"]).timestamp() * 1000)
+    fact = read_fact(wire["type"], wire["data"])
+    return Event(wire["seq"], timestamp, fact, wire["workerId"], wire["role"])
 
 
 class Head(Protocol):

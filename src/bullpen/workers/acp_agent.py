@@ -22,7 +22,7 @@ from .acp_exchange import Exchange
 from .acp_listening import Listening
 from .acp_post import Post
 from .acp_run import AgentRun
-from .children import Child, Ended, Start
+from .children import PATIENCE, Child, Ended, Start
 from .workshop import Workshop
 
 log = structlog.get_logger()
@@ -76,7 +76,7 @@ class AcpAgent:
         if self._definition is None or self._definition.quirks.ends_on_eof:
             await child.close_input()
             await asyncio.wait([child.ended], timeout=GOODBYE)
-        await child.stop()
+        await child.stop(PATIENCE - GOODBYE)
 
     async def _begin(self) -> tuple[Child, AgentDefinition] | None:
         child = self._child = self._workshop.children.get(self.worker.id, self.worker.run)
@@ -101,7 +101,7 @@ class AcpAgent:
         agents, children = self._workshop.agents, self._workshop.children
         marked = {MARKER: children.marker(self.worker.id, self.worker.run)}
         environment = agents.environment(definition) | marked
-        start = Start(agents.command(definition), environment, self.worker.workspace, tty=False)
+        start = Start(agents.command(definition), environment, self._workshop.place(self.worker), tty=False)
         log.info("starting an agent", agent=definition.id, worker=self.worker.id, cwd=self.worker.workspace)
         recording = self._workshop.recording(self.worker.id, self.worker.run)
         return await children.spawn(self.worker.id, self.worker.run, start, recording)

@@ -109,12 +109,12 @@ class Child:
         """The end is in the log: the keeper may forget the child."""
         await _ask(self._keeper.ack_exit(self.worker_id, self.run))
 
-    async def stop(self) -> Ended:
+    async def stop(self, patience: float = PATIENCE) -> Ended:
         """Hang up and TERM, five seconds, KILL, then whatever still carries our marker."""
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
             await self._signal(number)
         try:
-            ended = await asyncio.wait_for(asyncio.shield(self.ended), PATIENCE)
+            ended = await asyncio.wait_for(asyncio.shield(self.ended), patience)
         except TimeoutError:
             await self._signal(signal.SIGKILL)
             ended = await asyncio.shield(self.ended)

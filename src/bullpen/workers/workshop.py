@@ -6,9 +6,11 @@ from typing import Protocol
 
 from ..config import Config
 from ..domain.agents import AgentDefinition
+from ..domain.snapshot import Worker
 from ..keeper.marker import MARKER
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
+from ..sandbox.paths import directory_inside
 from ..store.events import EventStore
 from .children import Children
 from .images import Images
@@ -62,6 +64,10 @@ class Workshop:
         kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
         kept |= {name: value for name, value in os.environ.items() if name.startswith("LC_")}
         return kept | {MARKER: self.children.marker(worker_id, run)} | dict(more)
+
+    def place(self, worker: Worker) -> str:
+        """The directory a worker runs in; refused when it is not, or not any more, inside the root."""
+        return str(directory_inside(self.config.workspace_root, worker.workspace))
 
     def recording(self, worker_id: str, run: int) -> Recording:
         """The recording of a run, living or not."""

@@ -1,0 +1,153 @@
+"""WS /ws/relay: many agents in one session, in the words of R61. One live session for each socket."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Depends, WebSocket
+
+from ...domain.commands import AddWorker
+from ...domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
+from ...domain.ids import new_id
+from ...domain.prompts import Prompt, addressee
+from ...domain.snapshot import Worker
+from ...domain.states import State, Status
+from ...sandbox.paths import workspace_inside
+from ...sessions.create import NewSession, create_session
+from ...sessions.session import Session
+from ...wire import relay
+from ..context import Context, context_of
+from ..scopes import Scope, allow
+from .admission import Socket, admitted, loops
+from .relay_notices import RelayNotices
+
+router = APIRouter()
+
+USER = "user requested"
+
+
+@router.websocket("/ws/relay", dependencies=[Depends(allow(Scope.VIEW))])
+async def relay_socket(websocket: WebSocket) -> None:
+    context = context_of(websocket)
+    async with admitted(websocket, context.credentials) as socket:
+        await Relay(context, socket).run()
+
+
+class Relay:
+    """Takes one request at a time; what it leads to is told as it happens, by following the log."""
+
+    def __init__(self, context: Context, socket: Socket) -> None:
+        self._context = context
+        self._socket = socket
+        self._session: Session | None = None
+        self._following: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        async with loops() as tasks:
+            async for message in self._socket.messages():
+                try:
+                    await self._take(message, tasks)
+                except BullpenError as error:
+                    await self._socket.send(relay.refusal(message, error))
+            if self._following is not None:
+                self._following.cancel()
+
+    async def _take(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
+        request = relay.read_request(message)
+        if not isinstance(request, relay.ListAgents) and self._socket.principal.scope < Scope.OPERATE:
+            raise Forbidden("this needs the scope operate")
+        if isinstance(request, relay.CreateSession):
+            await self._create(tasks)
+            return
+        session = await self._attach(request.session_id, tasks)
+        match request:
+            case relay.SpawnAgent():
+                await self._spawn(session, request)
+            case relay.MessageAgent():
+                await self._message(session, request)
+            case relay.TerminateAgent():
+                await self._terminate_agent(session, request.role)
+            case relay.ListAgents():
+                await self._socket.send(relay.agents_listed(session.snapshot))
+            case relay.TerminateSession():
+                await self._terminate(session)
+
+    async def _create(self, tasks: asyncio.TaskGroup) -> None:
+        self._require_free()
+        order = NewSession(type="quick")
+        session = await create_session(self._context.sessions, self._context.records, order)
+        self._follow(session, 0, tasks)
+
+    async def _attach(self, session_id: str, tasks: asyncio.TaskGroup) -> Session:
+        """The session that is meant; a living one is followed from now on."""
+        session = await self._context.sessions.get(session_id)
+        if session is not self._session and session.snapshot.status is Status.ACTIVE:
+            self._require_free()
+            self._follow(session, session.log.head, tasks)
+        return session
+
+    def _require_free(self) -> None:
+        if self._session is not None and self._session.snapshot.status is Status.ACTIVE:
+            raise Conflict(
+                f"this socket has the session {self._session.id}; end it first, or open another socket"
+            )
+
+    def _follow(self, session: Session, after: int, tasks: asyncio.TaskGroup) -> None:
+        self._session = session
+        before, follower = self._following, session.log.follow(after)
+
+        async def following() -> None:
+            if before is not None:
+                await asyncio.wait([before])  # the end of the last session is told before the next begins
+            with self._context.presence.viewing(session):
+                await RelayNotices(session, self._socket).tell(follower)
+
+        self._following = tasks.create_task(following())
+
+    async def _spawn(self, session: Session, request: relay.SpawnAgent) -> None:
+        if not request.workspace.strip():
+            raise Invalid("an agent needs a workspace")
+        where, failure = request.workspace, None
+        try:
+            where = str(workspace_inside(self._context.config.workspace_root, request.workspace))
+        except BullpenError as error:
+            failure = str(error)
+        order = AddWorker(
+            worker_id=new_id(), type="agent", role=request.role, agent_id=request.agent_id, workspace=where
+        )
+        await session.spawn_agent(order, failure)
+
+    async def _message(self, session: Session, request: relay.MessageAgent) -> None:
+        worker = _holder(session, request.role)
+        if worker.state is not State.ACTIVE:
+            raise Conflict(f"the agent in role {worker.role} is {worker.state}; it must be active")
+        by = self._socket.principal.name
+        order = Prompt(text=request.content, prompt_id=new_id(), worker_id=worker.id, sender=by)
+        await session.prompt(order)
+
+    async def _terminate_agent(self, session: Session, role: str) -> None:
+        """Ends it; when it has been ended before, that is told again."""
+        try:
+            worker = _holder(session, role)
+        except NotFound:
+            if not _had(session, role):
+                raise
+            await self._socket.send(relay.agent_terminated(session.id, role, "already terminated"))
+            return
+        await session.terminate_worker(worker.id, USER)
+
+    async def _terminate(self, session: Session) -> None:
+        if session.snapshot.status is Status.ACTIVE:
+            await session.terminate(Status.COMPLETED, "user_request")
+        elif session is not self._session or self._following is None or self._following.done():
+            reason = session.snapshot.end_reason or ""
+            await self._socket.send(relay.session_terminated(session.id, reason, 0))
+
+
+def _holder(session: Session, role: str) -> Worker:
+    worker = addressee(session.snapshot, None, role)
+    assert worker is not None  # a role was named
+    return worker
+
+
+def _had(session: Session, role: str) -> bool:
+    return any(each.role == role and each.type == "agent" for each in session.snapshot.workers.values())

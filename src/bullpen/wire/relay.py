@@ -1,0 +1,136 @@
+"""The relay's messages (R61): what a client may ask, and what it is told of its agents."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..domain.commands import REPLACED
+from ..domain.conversation import AgentMessage
+from ..domain.errors import BullpenError, Invalid
+from ..domain.events import (
+    Event,
+    SessionEnd,
+    SessionStart,
+    WorkerExited,
+    WorkerFailed,
+    WorkerReady,
+    WorkerTerminated,
+)
+from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import State, relay_agent_word
+from .browser import iso
+
+Notice = dict[str, Any]
+
+# Our words for what a person did, in the relay's.
+REASONS = {"user_request": "user requested"}
+
+
+class CreateSession(Struct, frozen=True, tag_field="type", tag="session:create"):
+    pass
+
+
+class InSession(Struct, frozen=True, kw_only=True, tag_field="type", rename="camel"):
+    session_id: str
+
+
+class SpawnAgent(InSession, frozen=True, kw_only=True, tag="agent:spawn"):
+    role: str
+    workspace: str
+    agent_id: str | None = None
+
+
+class MessageAgent(InSession, frozen=True, kw_only=True, tag="agent:message"):
+    role: str
+    content: str
+
+
+class TerminateAgent(InSession, frozen=True, kw_only=True, tag="agent:terminate"):
+    role: str
+
+
+class ListAgents(InSession, frozen=True, kw_only=True, tag="agent:list"):
+    pass
+
+
+class TerminateSession(InSession, frozen=True, kw_only=True, tag="session:terminate"):
+    pass
+
+
+Request = CreateSession | SpawnAgent | MessageAgent | TerminateAgent | ListAgents | TerminateSession
+
+
+def read_request(message: dict[str, Any]) -> Request:
+    """What a message asks for; fields it does not know are ignored."""
+    try:
+        request: Request = msgspec.convert(message, Request)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"the relay cannot read {message['type']}: {error}") from None
+    return request
+
+
+def notice_of(event: Event, snapshot: Snapshot, agents_terminated: int = 0) -> Notice | None:
+    """What a client is told when an event has happened; most events are of no concern to it."""
+    match event.fact:
+        case SessionStart():
+            return {"type": "session:created", "sessionId": snapshot.id, "timestamp": iso(event.timestamp)}
+        case SessionEnd() as fact:
+            return session_terminated(snapshot.id, fact.reason, agents_terminated)
+    worker = snapshot.workers.get(event.worker_id or "")
+    if worker is None or worker.type != "agent":
+        return None
+    return _notice_of_agent(event, snapshot.id, worker)
+
+
+def _notice_of_agent(event: Event, session_id: str, worker: Worker) -> Notice | None:
+    about = {"sessionId": session_id, "role": worker.role}
+    match event.fact:
+        case WorkerReady():
+            return {"type": "agent:ready", **about, "workspace": worker.workspace}
+        case AgentMessage() as fact if fact.text:
+            time = iso(event.timestamp)
+            return {"type": "agent:response", **about, "content": fact.text, "timestamp": time}
+        case WorkerFailed() as fact:
+            return {"type": "error", **about, "error": "remote_fault", "message": fact.error}
+        case WorkerExited() as fact:
+            return agent_terminated(session_id, worker.role, f"exited: {fact.signal or fact.exit_code}")
+        case WorkerTerminated() as fact if fact.reason != REPLACED:
+            return agent_terminated(session_id, worker.role, fact.reason)
+        case _:
+            return None
+
+
+def agent_terminated(session_id: str, role: str, reason: str) -> Notice:
+    reason = REASONS.get(reason, reason)
+    return {"type": "agent:terminated", "sessionId": session_id, "role": role, "reason": reason}
+
+
+def session_terminated(session_id: str, reason: str, agents_terminated: int) -> Notice:
+    return {
+        "type": "session:terminated",
+        "sessionId": session_id,
+        "reason": REASONS.get(reason, reason),
+        "agentsTerminated": agents_terminated,
+    }
+
+
+def agents_listed(snapshot: Snapshot) -> Notice:
+    """The agents that hold a role; a terminated one has given it back."""
+    agents = [
+        {
+            "role": worker.role,
+            "state": relay_agent_word(worker.state),
+            "workspace": worker.workspace,
+            "error": worker.error,
+        }
+        for worker in snapshot.workers.values()
+        if worker.type == "agent" and worker.state is not State.TERMINATED
+    ]
+    return {"type": "agent:list", "agents": agents}
+
+
+def refusal(message: dict[str, Any], error: BullpenError) -> Notice:
+    """Why a request was not done, with what it was about."""
+    about: Notice = {name: message[name] for name in ("id", "sessionId", "role") if name in message}
+    return {"type": "error", **about, "error": error.code, "message": str(error)}

@@ -1,0 +1,69 @@
+"""Who holds a role, and what becomes of it when somebody else is to have it."""
+
+import pytest
+
+from bullpen.domain.commands import REPLACED, AddWorker, take_role
+from bullpen.domain.errors import Conflict, Invalid
+from bullpen.domain.events import Draft, Event, SessionStart, WorkerFailed, WorkerSpawning, WorkerTerminated
+from bullpen.domain.snapshot import Snapshot, fold_all
+from bullpen.domain.states import State
+
+SESSION = fold_all(
+    Snapshot(id="s"), [Event(1, 0, SessionStart(session_type="quick", location_path="/srv", title="x"))]
+)
+
+
+def order(worker_id: str = "w", workspace: str = "/srv/a", **more: str) -> AddWorker:
+    fields = {"type": "agent", "role": "auth", "agent_id": "claude"} | more
+    return AddWorker(worker_id=worker_id, workspace=workspace, **fields)  # type: ignore[arg-type]
+
+
+def after(snapshot: Snapshot, drafts: list[Draft]) -> Snapshot:
+    first = snapshot.last_seq + 1
+    return fold_all(
+        snapshot,
+        [Event(seq, seq, each.fact, each.worker_id, each.role) for seq, each in enumerate(drafts, first)],
+    )
+
+
+FAILED = after(SESSION, take_role(SESSION, order(), "no such place"))
+
+
+def test_an_agent_that_cannot_begin_is_failed_and_was_never_anything_else_to_others() -> None:
+    worker = FAILED.worker("w")
+    assert (worker.state, worker.error, worker.role) == (State.FAILED, "no such place", "auth")
+
+
+def test_a_living_agent_keeps_its_role() -> None:
+    living = after(SESSION, take_role(SESSION, order()))
+    with pytest.raises(Conflict):
+        take_role(living, order("other", workspace="/srv/b"))
+
+
+def test_the_same_agent_in_the_same_place_goes_on_as_the_same_worker() -> None:
+    (again,) = take_role(FAILED, order("other"))
+    assert isinstance(again.fact, WorkerSpawning)
+    assert (again.worker_id, again.fact.run) == ("w", 2)
+
+
+@pytest.mark.parametrize("wanted", [order("v", workspace="/srv/b"), order("v", agent_id="codex")])
+def test_another_agent_or_place_takes_the_role_over(wanted: AddWorker) -> None:
+    gone, fresh = take_role(FAILED, wanted)
+    assert (gone.fact, gone.worker_id) == (WorkerTerminated(reason=REPLACED), "w")
+    assert (fresh.worker_id, fresh.role) == ("v", "auth")
+    session = after(FAILED, [gone, fresh])
+    assert session.in_role("auth") == session.worker("v")
+
+
+def test_a_role_that_is_tried_in_vain_twice_has_failed_twice() -> None:
+    drafts = take_role(FAILED, order("v", workspace="/srv/b"), "not there either")
+    assert isinstance(drafts[-1].fact, WorkerFailed)
+    assert [worker.state for worker in after(FAILED, drafts).workers.values()] == [
+        State.TERMINATED,
+        State.FAILED,
+    ]
+
+
+def test_an_agent_needs_a_role() -> None:
+    with pytest.raises(Invalid):
+        take_role(SESSION, order(role=" "))

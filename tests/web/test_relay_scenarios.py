@@ -1,0 +1,213 @@
+"""Every scenario at the end of seed 003, by its own name, over `/ws/relay`."""
+
+from collections.abc import AsyncIterator
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from support.relay import RelayClient, relay
+from support.server import Server
+from support.talk import define_scripted
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SLOW = {"on": {"initialize": [{"do": "sleep", "text": "600"}]}}  # never gets through its handshake
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def client(house: Server) -> AsyncIterator[RelayClient]:
+    await define_scripted(house)
+    async with relay(house) as this:
+        yield this
+        if (await this.session())["status"] == "active":
+            await this.end()
+
+
+# Happy path
+
+
+async def test_create_session_verify_active_state(client: RelayClient) -> None:
+    created = client.notices[0]
+    assert set(created) == {"type", "sessionId", "timestamp"}
+    session = await client.session()
+    assert (session["status"], session["type"], session["workers"]) == ("active", "quick", [])
+    assert session["locationPath"] == str(client.server.workspace)
+
+
+async def test_spawn_agent_verify_agent_active(client: RelayClient) -> None:
+    ready = await client.spawn("auth")
+    workspace = client.workspace("auth")
+    assert ready == {
+        "type": "agent:ready",
+        "sessionId": client.session_id,
+        "role": "auth",
+        "workspace": workspace,
+    }
+    assert (await client.agents())["auth"] == {
+        "role": "auth",
+        "state": "ACTIVE",
+        "workspace": workspace,
+        "error": None,
+    }
+
+
+async def test_send_message_verify_response(client: RelayClient) -> None:
+    await client.spawn("auth")
+    await client.ask("agent:message", role="auth", content="[[chunk hello]] [[chunk ' world']]")
+    first = await client.told("agent:response")
+    assert set(first) == {"type", "sessionId", "role", "content", "timestamp"}
+    said = first["content"]
+    while said != "hello world":
+        assert "hello world".startswith(said)
+        said += (await client.told("agent:response", role="auth"))["content"]
+
+
+async def test_terminate_agent_verify_agent_removed_session_active(client: RelayClient) -> None:
+    await client.spawn("auth")
+    pid = (await client.pids())["auth"]
+    ended = await client.terminate("auth")
+    assert ended == {
+        "type": "agent:terminated",
+        "sessionId": client.session_id,
+        "role": "auth",
+        "reason": "user requested",
+    }
+    assert not psutil.pid_exists(pid)
+    assert await client.agents() == {}
+    assert (await client.session())["status"] == "active"
+
+
+async def test_terminate_session_verify_all_cleaned(client: RelayClient) -> None:
+    await client.spawn("auth")
+    pid = (await client.pids())["auth"]
+    ended = await client.end()
+    assert ended == {
+        "type": "session:terminated",
+        "sessionId": client.session_id,
+        "reason": "user requested",
+        "agentsTerminated": 1,
+    }
+    assert not psutil.pid_exists(pid)
+    session = await client.session()
+    assert (session["status"], session["live"]) == ("completed", False)
+
+
+# Multiple agents
+
+
+async def test_spawn_3_agents_all_active(client: RelayClient) -> None:
+    await client.spawned("auth", "db", "tests")
+    assert await client.states() == {"auth": "ACTIVE", "db": "ACTIVE", "tests": "ACTIVE"}
+    assert len(set((await client.pids()).values())) == 3
+
+
+async def test_terminate_1_agent_others_unaffected(client: RelayClient) -> None:
+    await client.spawned("auth", "db", "tests")
+    pids = await client.pids()
+    await client.terminate("auth")
+    assert await client.states() == {"db": "ACTIVE", "tests": "ACTIVE"}
+    assert [psutil.pid_exists(pids[role]) for role in ("auth", "db", "tests")] == [False, True, True]
+
+
+async def test_send_messages_to_remaining_agents(client: RelayClient) -> None:
+    await client.spawned("auth", "db", "tests")
+    await client.terminate("auth")
+    await client.say("db", "[[chunk tables]]", "tables")
+    await client.say("tests", "[[chunk green]]", "green")
+
+
+async def test_terminate_session_all_agents_cleaned(client: RelayClient) -> None:
+    await client.spawned("auth", "db", "tests")
+    pids = await client.pids()
+    assert (await client.end())["agentsTerminated"] == 3
+    told = [notice["role"] for notice in client.notices if notice["type"] == "agent:terminated"]
+    assert sorted(told) == ["auth", "db", "tests"]
+    assert not any(psutil.pid_exists(pid) for pid in pids.values())
+
+
+# Failure scenarios
+
+
+async def test_spawn_agent_with_invalid_workspace_agent_failed_session_active(client: RelayClient) -> None:
+    await client.ask("agent:spawn", role="auth", workspace="/etc", agentId="scripted")
+    error = await client.told("error", role="auth")
+    assert set(error) == {"type", "sessionId", "role", "error", "message"}
+    assert "outside the workspace root" in error["message"]
+    agent = (await client.agents())["auth"]
+    assert (agent["state"], agent["error"]) == ("FAILED", error["message"])
+    assert (await client.session())["status"] == "active"
+    await client.spawn("auth")
+    assert (await client.agents())["auth"]["workspace"] == client.workspace("auth")
+
+
+async def test_terminate_agent_during_spawn_graceful_handling(client: RelayClient) -> None:
+    await define_scripted(client.server, "slow", SLOW)
+    await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
+    await client.until_state("auth", "SPAWNING")
+    assert (await client.terminate("auth"))["reason"] == "user requested"
+    assert await client.agents() == {}
+    await client.spawn("auth")
+
+
+async def test_terminate_session_with_spawning_agents_all_cleaned(client: RelayClient) -> None:
+    await define_scripted(client.server, "slow", SLOW)
+    await client.spawn("db")
+    for role in ("auth", "tests"):
+        await client.ask("agent:spawn", role=role, workspace=client.workspace(role), agentId="slow")
+    assert (await client.end())["agentsTerminated"] == 3
+    session = await client.session()
+    assert [worker["state"] for worker in session["workers"]] == ["terminated"] * 3
+    assert scripted_processes(client.server) == []
+
+
+async def test_agent_process_crashes_session_stays_active(client: RelayClient) -> None:
+    await client.spawned("auth", "db")
+    await client.ask("agent:message", role="auth", content="[[crash]]")
+    error = await client.told("error", role="auth")
+    assert (error["sessionId"], error["error"]) == (client.session_id, "remote_fault")
+    assert await client.states() == {"auth": "FAILED", "db": "ACTIVE"}
+    assert (await client.session())["status"] == "active"
+
+
+# Edge cases
+
+
+async def test_spawn_duplicate_role_error_returned(client: RelayClient) -> None:
+    await client.spawn("auth")
+    refused = await client.refused("agent:spawn", role="auth", workspace=client.workspace("other"))
+    assert (refused["error"], refused["role"]) == ("conflict", "auth")
+    assert list(await client.agents()) == ["auth"]
+
+
+async def test_send_message_to_non_existent_agent_error(client: RelayClient) -> None:
+    refused = await client.refused("agent:message", role="nobody", content="hello")
+    assert (refused["error"], refused["role"]) == ("not_found", "nobody")
+
+
+async def test_terminate_already_terminated_agent_idempotent(client: RelayClient) -> None:
+    await client.spawn("auth")
+    await client.terminate("auth")
+    assert (await client.terminate("auth"))["role"] == "auth"
+    assert not [notice for notice in client.notices if notice["type"] == "error"]
+
+
+async def test_create_session_after_session_terminated_new_session(client: RelayClient) -> None:
+    first = client.session_id
+    await client.spawn("auth")
+    await client.end()
+    await client.create()
+    assert client.session_id != first
+    assert await client.agents() == {}
+    await client.spawn("auth")
+
+
+def scripted_processes(server: Server) -> list[int]:
+    """The agents of this server that still run."""
+    journal = str(server.home.parent)
+    found = []
+    for process in psutil.process_iter(["cmdline", "pid"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if "scripted.py" in words and journal in words:
+            found.append(process.info["pid"])
+    return found
