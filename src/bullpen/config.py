@@ -35,6 +35,8 @@ class Config:
     workspace_root: Path
     idle_timeout: int
     max_sessions: int
+    permission_timeout: int
+    cancel_grace: int
     allowed_hosts: tuple[str, ...]
     trusted_proxies: tuple[str, ...]
     tls_certificate: Path | None
@@ -141,6 +143,20 @@ OPTIONS = (
         "idle_timeout", "AGENT_SESSION_IDLE_TIMEOUT", lambda _: 30, _number(0, 10**6), "minutes; 0: never"
     ),
     Option("max_sessions", "AGENT_MAX_SESSIONS", lambda _: 5, _number(0, 10**6), "with a living agent"),
+    Option(
+        "permission_timeout",
+        "BULLPEN_PERMISSION_TIMEOUT",
+        lambda _: 0,
+        _number(0, 10**6),
+        "seconds until a permission nobody answers is refused; 0: never",
+    ),
+    Option(
+        "cancel_grace",
+        "BULLPEN_CANCEL_GRACE",
+        lambda _: 30,
+        _number(0, 10**6),
+        "seconds an agent has to stop when it is cancelled; 0: any",
+    ),
     Option("allowed_hosts", "BULLPEN_ALLOWED_HOSTS", lambda _: (), _names, "more names we answer to"),
     Option("trusted_proxies", "BULLPEN_TRUSTED_PROXIES", lambda _: (), _names, "peers whose headers count"),
     Option("tls_certificate", "BULLPEN_TLS_CERTIFICATE", lambda _: None, _optional_path, "PEM file"),

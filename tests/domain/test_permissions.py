@@ -18,7 +18,7 @@ def asked(id: str) -> Permission:
 
 def session(*facts: Fact) -> Snapshot:
     snapshot = Snapshot(id="s")
-    start = SessionStart(session_type="quick", location_path="/", title="x")
+    start = SessionStart(session_type="quick", location_path="/", title="x", founder="w")
     spawning = WorkerSpawning(worker_type="agent", name="Agent", run=1, workspace="/")
     for fact in (start, spawning, WorkerReady(pid=1), AgentSession(acp_session_id="a", how="new"), *facts):
         seq = snapshot.last_seq + 1
@@ -70,11 +70,10 @@ def test_the_agent_a_session_was_made_with_is_known_until_it_has_answered() -> N
     assert session().founder == "w"
     assert session(AgentMessage(text="x", partial=True)).founder is None
     assert session(WorkerFailed(error="x")).founder == "w"
-    later = fold(
-        Snapshot(id="s"), Event(1, 10, SessionStart(session_type="quick", location_path="/", title="x"))
-    )
+    start = SessionStart(session_type="quick", location_path="/", title="x")
     spawning = WorkerSpawning(worker_type="agent", name="Agent", run=1, workspace="/")
-    assert fold(later, Event(2, 11, spawning, "w", "agent")).founder is None
+    later = fold(fold(Snapshot(id="s"), Event(1, 10, start)), Event(2, 10, spawning, "w", "agent"))
+    assert later.founder is None
 
 
 def test_a_snapshot_in_mid_conversation_can_be_saved_and_read_back() -> None:

@@ -288,6 +288,25 @@ async def test_a_crashed_agent_is_started_again_by_itself_three_times(house: Qui
     assert len([r for r in read_journal(house.journal) if r["dir"] == "note"]) == 4
 
 
+async def test_restarts_of_a_crashing_agent_are_counted_over_restarts_of_the_server(
+    closed_house: QuietHouse,
+) -> None:
+    closed_house.define("phoenix", {}, restart=True)
+    async with closed_house.open() as house:
+        session = await house.session()
+        worker = await house.agent(session, "phoenix")
+        for run in (1, 2):
+            await say(session, "[[crash]]")
+            await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
+    async with closed_house.open() as house:
+        session = await house.sessions.get(session.id)
+        await say(session, "[[crash]]")
+        await until(session, partial(_is_active, worker_id=worker.id, run=4))
+        await say(session, "[[crash]]")
+        await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+        assert session.snapshot.worker(worker.id).run == 4
+
+
 async def test_a_new_session_continues_the_last_conversation_of_its_directory(house: QuietHouse) -> None:
     first = await house.session("scripted")
     await until(first, lambda s: first_agent(s).state is State.ACTIVE)

@@ -61,6 +61,10 @@ class QuietHouse:
             agent_id, {"name": agent_id.capitalize(), "kind": "acp", "command": command, **more}
         )
 
+    def set(self, **env: str) -> None:
+        """Other settings, from the next opening on."""
+        self._env |= env
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator["QuietHouse"]:
         settings = config.load({}, self._env)

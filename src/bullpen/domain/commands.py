@@ -80,7 +80,12 @@ def take_role(snapshot: Snapshot, order: AddWorker, failure: str | None = None) 
 
 
 def restart_worker(
-    snapshot: Snapshot, worker_id: str, cols: int | None = None, rows: int | None = None
+    snapshot: Snapshot,
+    worker_id: str,
+    cols: int | None = None,
+    rows: int | None = None,
+    *,
+    automatic: bool = False,
 ) -> Draft:
     """The next run of a worker that failed or ended; an agent goes back to its conversation."""
     require_active(snapshot)
@@ -98,6 +103,7 @@ def restart_worker(
         file_path=worker.file_path,
         cols=cols or worker.cols,
         rows=rows or worker.rows,
+        automatic=automatic,
     )
     return Draft(fact, worker.id, worker.role)
 

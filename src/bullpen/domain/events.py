@@ -39,6 +39,7 @@ class SessionStart(Fact, frozen=True, kw_only=True):
     repo_id: str | None = None
     worktree_id: str | None = None
     on_last_disconnect: str = "keep"
+    founder: str | None = None  # the agent it is made with, whose failure to begin is its own
 
 
 class SessionChanged(Fact, frozen=True, kw_only=True):
@@ -65,6 +66,7 @@ class WorkerSpawning(Fact, frozen=True, kw_only=True):
     file_path: str | None = None
     cols: int = 80
     rows: int = 24
+    automatic: bool = False  # nobody asked for it: its last run crashed
 
 
 class WorkerCommand(Fact, frozen=True, kw_only=True):

@@ -16,10 +16,16 @@ def answer_permission(
     snapshot: Snapshot, permission_id: str, option_id: str, by: str
 ) -> tuple[str, Permission]:
     """The worker that asked and the fact that answers it."""
+    worker_id, open = find_permission(snapshot, permission_id)
+    _check_option(open, option_id)
+    return worker_id, replace(open.fact, status="selected", option_id=option_id, by=by)
+
+
+def find_permission(snapshot: Snapshot, permission_id: str) -> tuple[str, OpenPermission]:
+    """The worker that asked, and what it asked; nobody has answered it."""
     for worker_id, conversation in snapshot.conversations.items():
         if open := conversation.permissions.get(permission_id):
-            _check_option(open, option_id)
-            return worker_id, replace(open.fact, status="selected", option_id=option_id, by=by)
+            return worker_id, open
     raise _gone(snapshot, "permission", permission_id)
 
 

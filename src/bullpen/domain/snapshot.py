@@ -30,6 +30,7 @@ from .events import (
 from .queue import Queue, fold_queue
 from .states import ALIVE, Activity, State, Status, next_state, next_status
 
+RESTARTS = 16  # times of restarts that are remembered of a worker
 SETTLED = 256  # answered questions that are remembered: a second answer is told from a wrong one
 
 # What shows that an agent has answered at least once.
@@ -60,6 +61,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     signal: str | None = None
     error: str | None = None
     command: WorkerCommand | None = None  # what a terminal runs in place of a shell
+    restarts: tuple[int, ...] = ()  # when it was last started again by itself
 
     @property
     def alive(self) -> bool:
@@ -174,6 +176,7 @@ def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
                 location_path=fact.location_path,
                 on_last_disconnect=fact.on_last_disconnect,
                 created_at=event.timestamp,
+                founder=fact.founder,
             )
         case SessionChanged() as fact:
             return replace(
@@ -219,14 +222,9 @@ def _settled(settled: tuple[str, ...], event: Event) -> tuple[str, ...]:
 
 
 def _founder(snapshot: Snapshot, event: Event) -> str | None:
-    """An agent whose spawning is stored in one piece with the session's start was made together with it."""
-    match event.fact:
-        case WorkerSpawning() if event.seq == 2 and event.timestamp == snapshot.created_at:
-            return event.worker_id
-        case fact if snapshot.founder == event.worker_id and is_answer(fact):
-            return None
-        case _:
-            return snapshot.founder
+    """Nobody's, once it has answered."""
+    answered = snapshot.founder == event.worker_id and is_answer(event.fact)
+    return None if answered else snapshot.founder
 
 
 def is_answer(fact: Fact) -> bool:
@@ -290,6 +288,9 @@ def _step(worker: Worker, event: Event) -> Worker:
                 signal=None,
                 error=None,
                 activity_why="starting",
+                restarts=(*worker.restarts, event.timestamp)[-RESTARTS:]
+                if fact.automatic
+                else worker.restarts,
             )
         case WorkerReady() as fact:
             return replace(worker, pid=fact.pid, activity_why="started")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..domain import commands
 from ..domain.commands import AddWorker
@@ -39,11 +40,11 @@ async def create_session(
 ) -> Session:
     """A new session, open, with the agent that was asked for and no other worker."""
     start = await _plan(sessions.workshop.config.workspace_root, records, order)
-    session_id, drafts = new_id(), [Draft(start)]
+    session_id = new_id()
     if order.agent_id is None:
-        return sessions.welcome(await SessionLog.create(sessions.store, session_id, drafts, answer))
+        return sessions.welcome(await SessionLog.create(sessions.store, session_id, [Draft(start)], answer))
     agent = _agent(sessions.workshop, order.agent_id, start.location_path)
-    drafts.append(agent)
+    drafts = [Draft(replace(start, founder=agent.worker_id)), agent]
     if order.continue_conversation:
         earlier = await _last_conversation(sessions, records, order.agent_id, start.location_path)
         drafts += [Draft(fact, agent.worker_id, agent.role) for fact in earlier]

@@ -20,7 +20,7 @@ from .tasks import Tasks
 log = structlog.get_logger()
 
 MOST_RESTARTS = 3  # of an agent that crashes, by itself
-RESTARTS_WITHIN = 300.0  # seconds
+RESTARTS_WITHIN = 300_000  # milliseconds
 
 
 class Lives:
@@ -33,7 +33,6 @@ class Lives:
         self._latest: dict[str, Running] = {}
         self._lives: dict[str, asyncio.Task[None]] = {}
         self._stops: dict[str, asyncio.Task[None]] = {}
-        self._restarts: dict[str, list[float]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._lives)
@@ -76,10 +75,8 @@ class Lives:
             return False
         if not self._workshop.agents.get(now.agent_id).restart:
             return False
-        since = clock.monotonic() - RESTARTS_WITHIN
-        recent = [time for time in self._restarts.get(worker.id, []) if time > since]
-        self._restarts[worker.id] = [*recent, clock.monotonic()]
-        return len(recent) < MOST_RESTARTS
+        since = clock.now_ms() - RESTARTS_WITHIN
+        return sum(time > since for time in now.restarts) < MOST_RESTARTS
 
     def _run(self, worker: Worker) -> None:
         running = KINDS[worker.type](worker, self._log, self._workshop)
@@ -135,4 +132,4 @@ def _again(snapshot: Snapshot, worker: Worker) -> Change:
     now = snapshot.worker(worker.id)
     if now.run != worker.run or now.state is not State.FAILED or snapshot.status is not Status.ACTIVE:
         return Change()  # somebody was faster
-    return Change(drafts=[commands.restart_worker(snapshot, worker.id)])
+    return Change(drafts=[commands.restart_worker(snapshot, worker.id, automatic=True)])

@@ -8,6 +8,7 @@ from typing import Any
 from ..domain import commands, queue
 from ..domain.commands import AddWorker
 from ..domain.conversation_rules import login_command
+from ..domain.deadlines import Patience
 from ..domain.errors import Conflict, Invalid, NotFound
 from ..domain.events import Draft, WorkerCommand
 from ..domain.ids import new_id
@@ -21,6 +22,7 @@ from ..workers.acp_exchange import Exchange
 from ..workers.kinds import KINDS
 from ..workers.terminal import Terminal
 from ..workers.workshop import Workshop
+from .deadlines import Deadlines
 from .lives import Lives
 from .prompting import Prompting
 from .slots import Slots
@@ -39,6 +41,7 @@ class Session:
         self._slots = slots
         self._prompting = Prompting(session_log, workshop, slots)
         self._lives = Lives(session_log, workshop, tasks)
+        self._deadlines = Deadlines(session_log, _patience(workshop), tasks)
         self._dispatching: asyncio.Task[None] | None = None
 
     @property
@@ -271,6 +274,7 @@ class Session:
         if self._tasks.over:
             return
         self._lives.follow()
+        self._deadlines.follow()
         if self.snapshot.queue.waiting and (self._dispatching is None or self._dispatching.done()):
             self._dispatching = self._tasks.create_task(self._prompting.dispatch(), name=f"queue {self.id}")
 
@@ -304,6 +308,11 @@ class Session:
         worker_id = committed.events[-1].worker_id
         assert worker_id is not None
         return committed.snapshot.worker(worker_id)
+
+
+def _patience(workshop: Workshop) -> Patience:
+    settings = workshop.config
+    return Patience(permission=settings.permission_timeout, cancel=settings.cancel_grace)
 
 
 def complete_order(order: AddWorker, workshop: Workshop) -> AddWorker:

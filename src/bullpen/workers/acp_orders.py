@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from ..domain import commands, permissions
 from ..domain.conversation import AgentMessage, AgentThought, TurnStart, UserPrompt
-from ..domain.conversation_rules import loose_ends
+from ..domain.conversation_rules import loose_ends, option_of_kind
 from ..domain.errors import Conflict, Invalid
-from ..domain.events import Draft, WorkerExited, WorkerTerminated
+from ..domain.events import Draft, WorkerExited, WorkerFailed, WorkerTerminated
 from ..domain.prompts import Prompt, is_free
 from ..domain.queue import QueueSending, QueueSent
 from ..domain.snapshot import Snapshot
@@ -78,6 +80,25 @@ def ending(snapshot: Snapshot, drafts: Sequence[Draft], answer: Answer | None = 
 def answer_permission(snapshot: Snapshot, permission_id: str, option_id: str, by: str) -> Exchange:
     worker_id, fact = permissions.answer_permission(snapshot, permission_id, option_id, by)
     return _answered(snapshot, worker_id, fact, acp_calls.permission_result(option_id))
+
+
+def refuse_permission(snapshot: Snapshot, permission_id: str, by: str) -> Exchange:
+    """The mildest refusal that is offered; where none is, the question is withdrawn."""
+    worker_id, open = permissions.find_permission(snapshot, permission_id)
+    refusal = option_of_kind(open.fact.options, "reject_once", "reject_always")
+    if refusal is not None:
+        return answer_permission(snapshot, permission_id, refusal, by)
+    withdrawn = msgspec.structs.replace(open.fact, status="cancelled", by=by)
+    return _answered(snapshot, worker_id, withdrawn, acp_calls.permission_result(None))
+
+
+def give_up(snapshot: Snapshot, worker_id: str, seconds: float) -> Exchange:
+    """The end of an agent that would not stop; it can be restarted and goes back to its conversation."""
+    exchange = Exchange(snapshot, worker_id)
+    exchange.close_turn("cancelled")
+    error = f"it was cancelled and had not stopped {seconds:.0f} s later, so that it was ended; restart it"
+    exchange.fail(WorkerFailed(error=error), blames_session=False)
+    return exchange
 
 
 def answer_question(

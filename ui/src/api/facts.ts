@@ -255,6 +255,7 @@ export interface SessionStart {
   repoId?: string | null
   worktreeId?: string | null
   onLastDisconnect?: string
+  founder?: string | null
 }
 
 export interface ToolCall {
@@ -341,6 +342,7 @@ export interface WorkerSpawning {
   filePath?: string | null
   cols?: number
   rows?: number
+  automatic?: boolean
 }
 
 export interface WorkerTerminated {

@@ -1,0 +1,35 @@
+"""Which deadlines a session has."""
+
+from bullpen.domain.conversation import NoticeSent, Permission, TurnStart
+from bullpen.domain.deadlines import CancelDeadline, Patience, PermissionDeadline, deadlines
+from bullpen.domain.events import Event, Fact, SessionStart, WorkerReady, WorkerSpawning, WorkerTerminated
+from bullpen.domain.snapshot import Snapshot, fold
+
+ASKED = Permission(id="p", tool_call={}, options=[], status="pending")
+TURN = TurnStart(prompt_id="t")
+CANCEL = NoticeSent(n=1, method="session/cancel")
+BOTH = Patience(permission=5, cancel=30)
+
+
+def session(*facts: Fact) -> Snapshot:
+    snapshot = Snapshot(id="s")
+    start = SessionStart(session_type="quick", location_path="/", title="x")
+    spawning = WorkerSpawning(worker_type="agent", name="Agent", run=1, workspace="/")
+    for fact in (start, spawning, WorkerReady(pid=1), *facts):
+        seq = snapshot.last_seq + 1
+        snapshot = fold(snapshot, Event(seq, seq * 1000, fact, *(("w", "agent") if seq > 1 else ())))
+    return snapshot
+
+
+def test_a_permission_is_due_some_time_after_it_was_asked() -> None:
+    assert list(deadlines(session(TURN, ASKED), BOTH)) == [PermissionDeadline("p", 10_000)]
+
+
+def test_a_cancelled_turn_is_due_until_it_has_ended() -> None:
+    assert list(deadlines(session(TURN), BOTH)) == []
+    assert list(deadlines(session(TURN, CANCEL), BOTH)) == [CancelDeadline("w", "t", 30)]
+    assert list(deadlines(session(TURN, CANCEL, WorkerTerminated(reason="x")), BOTH)) == []
+
+
+def test_who_has_all_the_time_has_no_deadlines() -> None:
+    assert list(deadlines(session(TURN, ASKED, CANCEL), Patience())) == []
