@@ -56,6 +56,17 @@ async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
     assert (await bullpen("send", "work", "now", "--busy", "reject")).code == 1
 
 
+async def test_send_passes_on_what_another_agent_answered(bullpen: Bullpen, talk: Talk) -> None:
+    assert (
+        await bullpen("worker", "add", "work", "--type", "agent", "--agent", "scripted", "--role", "critic")
+    ).code == 0
+    nothing = await bullpen("send", "work/critic", "--from", "scripted")
+    assert (nothing.code, "has not answered anything yet" in nothing.err) == (1, True)
+    assert (await bullpen("send", "work/scripted", "[[chunk 'it is green']]", "--wait")).code == 0
+    heard = await bullpen("send", "work/critic", "is that so?", "--from", "scripted", "--wait")
+    assert heard.out == "you said: is that so?\n\nThe last answer of scripted:\n\nit is green\n"
+
+
 async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> None:
     assert (await bullpen("approve", "work")).code == 1
     await talk.prompt(

@@ -16,7 +16,11 @@ app = new_app()
 @app.command()
 def send(
     target: Target,
-    text: Annotated[str, typer.Argument(help="What to say.")],
+    text: Annotated[str, typer.Argument(help="What to say.")] = "",
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="ROLE", help="Pass on the last answer of the agent in this role."),
+    ] = None,
     busy: Annotated[str, typer.Option(help="While it works: queue, reject or interrupt.")] = "queue",
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
     timeout: Annotated[float | None, typer.Option(help="Stop waiting after so many seconds.")] = None,
@@ -28,12 +32,16 @@ def send(
     Examples:
       bullpen send my-session "now the tests"
       bullpen send my-session/reviewer "what do you think?" --wait
+      bullpen send my-session/reviewer "is this right?" --from coder
     """
 
     async def work(client: Client) -> int:
         found = await find(client, target)
         worker_id = found.worker.id if found.worker else None
-        prompted = await client.prompt(found.session.id, text, worker_id=worker_id, busy=busy)
+        from_role = {"role": source} if source else None
+        prompted = await client.prompt(
+            found.session.id, text, worker_id=worker_id, busy=busy, source=from_role
+        )
         if wait:
             return await report_turn(client, found.session.id, prompted, json, timeout)
         if json:

@@ -27,10 +27,14 @@ class Talking:
         role: str | None = None,
         image_ids: Iterable[str] = (),
         busy: str | None = None,
+        source: dict[str, str] | None = None,
         key: str | None = None,
     ) -> Prompted:
-        """Says something to an agent; returns once it is stored."""
-        optional = {"promptId": prompt_id, "workerId": worker_id, "role": role, "busy": busy}
+        """Says something to an agent; returns once it is stored.
+
+        `source` passes on what another worker of the session said: {"role": …} or {"workerId": …}.
+        """
+        optional = {"promptId": prompt_id, "workerId": worker_id, "role": role, "busy": busy, "from": source}
         body: dict[str, Any] = {"text": text, "imageIds": list(image_ids)}
         body |= {name: value for name, value in optional.items() if value is not None}
         return await self._rest.call(Prompted, Request("POST", _of(session_id, "prompt"), body, key=key))

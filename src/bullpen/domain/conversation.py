@@ -7,6 +7,7 @@ kept in its own words: nothing is dropped because it does not validate.
 from typing import Any, ClassVar, Self
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from .events import Fact
 
@@ -16,11 +17,22 @@ def request_id(worker_id: str, run: int, offset: int) -> str:
     return f"{worker_id}.{run}.{offset}"
 
 
+class Origin(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The worker whose words a prompt passes on, and which words: its last `answer`."""
+
+    worker_id: str
+    role: str
+    what: str
+
+
 class UserPrompt(Fact, frozen=True, kw_only=True):
+    """`from` is there when a person passes on what another worker said."""
+
     text: str
     prompt_id: str
     image_ids: tuple[str, ...] = ()
     sender: str | None = None
+    origin: Origin | UnsetType = msgspec.field(default=UNSET, name="from")
 
 
 class UserEcho(Fact, frozen=True, kw_only=True, omit_defaults=True):

@@ -3,15 +3,26 @@
 from collections.abc import Iterator
 from enum import Enum
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from .commands import require_active
+from .conversation import Origin
 from .errors import Conflict, Invalid, NotFound
 from .queue import QueueItem, check_message
 from .snapshot import Snapshot, Worker
 from .states import State
 
 BUSY = ("queue", "reject", "interrupt")
+PASSABLE = {"answer": "The last answer of {role}:"}
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Whose words are to be passed on, and which."""
+
+    worker_id: str | None = None
+    role: str | None = None
+    what: str = "answer"
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
@@ -24,6 +35,8 @@ class Prompt(Struct, frozen=True, kw_only=True):
     image_ids: tuple[str, ...] = ()
     busy: str = "queue"
     sender: str | None = None
+    source: Source | None = None
+    origin: Origin | UnsetType = UNSET  # once the source's words are in the text
 
 
 class Prompted(Struct, frozen=True, rename="camel"):
@@ -78,6 +91,26 @@ def addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) -> Wo
     if worker.type != "agent":
         raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
     return worker
+
+
+def origin_of(snapshot: Snapshot, source: Source) -> Origin:
+    """The agent whose words are meant; one that has ended has its say still."""
+    if source.what not in PASSABLE:
+        raise Invalid(f"what is passed on is one of {', '.join(PASSABLE)}, not {source.what}")
+    if source.worker_id is None and source.role is None:
+        raise Invalid("from names a workerId or a role")
+    worker = addressee(snapshot, source.worker_id, source.role)
+    assert worker is not None  # it was named
+    return Origin(worker_id=worker.id, role=worker.role, what=source.what)
+
+
+def passing_on(order: Prompt, origin: Origin, words: str) -> Prompt:
+    """The prompt with the words of another worker, after what the person says of them."""
+    if not words.strip():
+        raise Conflict(f"the agent in role {origin.role} has not answered anything yet")
+    said = f"{PASSABLE[origin.what].format(role=origin.role)}\n\n{words}"
+    text = f"{order.text}\n\n{said}" if order.text.strip() else said
+    return replace(order, text=text, origin=origin)
 
 
 def is_free(snapshot: Snapshot, worker: Worker) -> bool:

@@ -6,9 +6,10 @@ Names are those of R54.
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
+from .conversation import Origin
 from .errors import Conflict, EmptyMessage, Invalid, NotFound, QueueFull
 from .events import Draft, Fact
 
@@ -26,6 +27,7 @@ class QueueAdded(Fact, frozen=True, kw_only=True):
     title: str | None = None
     scheduled_time: int | None = None
     urgent: bool = False
+    origin: Origin | UnsetType = field(default=UNSET, name="from")
 
 
 class QueueEdited(Fact, frozen=True, kw_only=True):
@@ -87,6 +89,7 @@ class QueueItem(Struct, frozen=True, kw_only=True):
     state: str = "queued"
     worker_id: str | None = None
     urgent: bool = False
+    origin: Origin | UnsetType = UNSET
 
 
 class QueueSettings(Struct, frozen=True, kw_only=True):
@@ -234,6 +237,7 @@ def _item(fact: QueueAdded, now: int) -> QueueItem:
         scheduled_time=fact.scheduled_time,
         worker_id=fact.worker_id,
         urgent=fact.urgent,
+        origin=fact.origin,
     )
 
 

@@ -15,7 +15,7 @@ from ..domain.conversation import AgentMessage, UserPrompt
 from ..domain.errors import BullpenError, Conflict, NotFound, StorageFull
 from ..domain.events import Draft, Fact
 from ..domain.ids import new_id
-from ..domain.prompts import Place, Prompt, Prompted
+from ..domain.prompts import Place, Prompt, Prompted, Source
 from ..domain.queue import QueueAdded, QueueFailed, QueueItem
 from ..domain.snapshot import Snapshot, Worker
 from ..log.log import AlreadyAnswered, Answer, Change, Committed, SessionLog
@@ -24,6 +24,7 @@ from ..wire.json import encode
 from ..workers import acp_orders
 from ..workers.acp_exchange import Exchange
 from ..workers.workshop import Workshop
+from .last_answer import last_answer
 from .slots import Slots
 
 log = structlog.get_logger()
@@ -48,6 +49,8 @@ class Prompting:
             return _again(stored, body_hash)
         images = self._images(order.image_ids)
         recap = await self._recap(order)
+        if order.source is not None:
+            order = await self._passing_on(order, order.source)
 
         def decide(snapshot: Snapshot) -> Change:
             plan = self._decide(snapshot, order, images, recap)
@@ -99,7 +102,13 @@ class Prompting:
                 return
 
     async def _send(self, item: QueueItem, worker: Worker) -> None:
-        order = Prompt(text=item.message, prompt_id=item.id, image_ids=item.image_ids, sender=item.client_id)
+        order = Prompt(
+            text=item.message,
+            prompt_id=item.id,
+            image_ids=item.image_ids,
+            sender=item.client_id,
+            origin=item.origin,
+        )
         try:
             images = self._images(item.image_ids)
             recap = await self._recap(order)
@@ -127,7 +136,11 @@ class Prompting:
         self, snapshot: Snapshot, order: Prompt, images: acp_orders.Images, recap: str
     ) -> Exchange | list[Draft]:
         wish = QueueAdded(
-            id=order.prompt_id, message=order.text, image_ids=order.image_ids, client_id=order.sender
+            id=order.prompt_id,
+            message=order.text,
+            image_ids=order.image_ids,
+            client_id=order.sender,
+            origin=order.origin,
         )
         worker = prompts.addressee(snapshot, order.worker_id, order.role)
         if worker is not None and (order.worker_id or order.role):
@@ -160,6 +173,11 @@ class Prompting:
             workspace=snapshot.location_path,
         )
         return [commands.add_worker(snapshot, order), added]
+
+    async def _passing_on(self, order: Prompt, source: Source) -> Prompt:
+        origin = prompts.origin_of(self._log.snapshot, source)
+        words = await last_answer(self._workshop.store, self._log.id, origin.worker_id)
+        return prompts.passing_on(order, origin, words)
 
     def _images(self, image_ids: Iterable[str]) -> acp_orders.Images:
         found = [self._workshop.images.read(self._log.id, image_id) for image_id in image_ids]
@@ -204,7 +222,7 @@ def _again(stored: StoredAnswer, body_hash: str) -> Prompted:
 
 
 def _hash(order: Prompt) -> str:
-    said = encode([order.text, order.worker_id, order.role, order.image_ids])
+    said = encode([order.text, order.worker_id, order.role, order.image_ids, order.source])
     return hashlib.sha256(said).hexdigest()
 
 

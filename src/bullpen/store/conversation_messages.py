@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ..domain.conversation import AgentMessage, Plan, ToolCall, ToolCallUpdate, TurnEnd, UserPrompt
 from ..domain.conversation_state import Conversation
@@ -33,7 +33,11 @@ def _message(event: Event, tools: Tools) -> Message | None:
     match event.fact:
         case UserPrompt() as fact:
             content: dict[str, Any] = {"type": "text", "text": fact.text}
-            return Message("user", content | ({"imageIds": list(fact.image_ids)} if fact.image_ids else {}))
+            if fact.image_ids:
+                content["imageIds"] = list(fact.image_ids)
+            if fact.origin is not UNSET:
+                content["from"] = fact.origin
+            return Message("user", content)
         case AgentMessage() as fact:
             return Message("agent", {"type": "text", "text": fact.text, "partial": fact.partial})
         case Plan() as fact:

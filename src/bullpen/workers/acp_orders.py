@@ -44,7 +44,11 @@ def prompt(
         exchange.tell_others([Draft(QueueSending(id=order.prompt_id)), Draft(QueueSent(id=order.prompt_id))])
     exchange.tell(
         UserPrompt(
-            text=order.text, prompt_id=order.prompt_id, image_ids=order.image_ids, sender=order.sender
+            text=order.text,
+            prompt_id=order.prompt_id,
+            image_ids=order.image_ids,
+            sender=order.sender,
+            origin=order.origin,
         ),
         TurnStart(prompt_id=order.prompt_id),
     )

@@ -132,6 +132,12 @@ export interface NoticeSent {
   method: string
 }
 
+export interface Origin {
+  workerId: string
+  role: string
+  what: string
+}
+
 export interface Permission {
   id: string
   toolCall: Record<string, unknown>
@@ -164,6 +170,7 @@ export interface QueueAdded {
   title?: string | null
   scheduledTime?: number | null
   urgent?: boolean
+  from?: Origin
 }
 
 export type QueueCleared = Record<string, never>
@@ -302,6 +309,7 @@ export interface UserPrompt {
   promptId: string
   imageIds?: string[]
   sender?: string | null
+  from?: Origin
 }
 
 export interface WorkerActivity {

@@ -170,6 +170,7 @@ export interface Permissions {
 
 export interface Prompt {
   text?: string
+  from?: Source | null
   promptId?: string | null
   workerId?: string | null
   role?: string | null
@@ -326,6 +327,12 @@ export interface Settings {
 
 export interface SettingsEdit {
   logLevel?: 'debug' | 'info' | 'warning' | 'error' | null
+}
+
+export interface Source {
+  workerId?: string | null
+  role?: string | null
+  what?: string
 }
 
 export interface Token {

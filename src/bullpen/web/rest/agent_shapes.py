@@ -15,8 +15,17 @@ class SnakeShape(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
+class SourceShape(Shape):
+    """Whose last answer is passed on."""
+
+    worker_id: str | None = None
+    role: str | None = None
+    what: str = "answer"
+
+
 class PromptShape(Shape):
     text: str = ""
+    source: Annotated[SourceShape | None, Field(alias="from")] = None
     prompt_id: Id | None = None
     worker_id: str | None = None
     role: str | None = None

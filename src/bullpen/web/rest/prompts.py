@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from ...domain.ids import new_id
-from ...domain.prompts import Prompt, Prompted
+from ...domain.prompts import Prompt, Prompted, Source
 from ..context import ContextDep
 from ..scopes import Scope, allow, principal_of
 from .agent_shapes import CancelShape, PromptedShape, PromptShape
@@ -48,6 +48,7 @@ def prompt_order(body: PromptShape, sender: str, key: str | None = None) -> Prom
         image_ids=body.image_ids,
         busy=body.busy,
         sender=sender,
+        source=Source(**body.source.model_dump()) if body.source else None,
     )
 
 
