@@ -36,6 +36,7 @@ from .web.mint import Kind, Mint, new_seed
 from .web.owner import OwnerToken
 from .web.scopes import Scope
 from .web.trail import Traffic
+from .web.worker_keys import WorkerKeys
 from .workers.children import Children
 from .workers.screens import Screens
 from .workers.workshop import Workshop
@@ -103,14 +104,16 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
     ):
         keys = Keys(database)
         owner = await OwnerToken.load(config.home, config.token, keys, mint)
-        credentials = Credentials(owner, keys, tasks)
+        worker_keys = WorkerKeys(mint, address.url)
+        credentials = Credentials(owner, keys, worker_keys, tasks)
         await credentials.load()
         store, records = EventStore(database), Records(database)
         agents = Registry(config_file(os.environ).parent / "agents")
         agents.take_up(await records.agents())
+        workshop = Workshop(config, store, children, screens, agents, worker_keys.environment)
         yield Context(
             config=config,
-            sessions=Sessions(store, Workshop(config, store, children, screens, agents), tasks),
+            sessions=Sessions(store, workshop, tasks),
             records=records,
             credentials=credentials,
             presence=Presence(tasks),

@@ -13,20 +13,29 @@ MINIMAL: dict[str, Any] = {"id": "mine", "name": "Mine", "kind": "acp", "command
 
 
 def test_the_built_in_agents_are_there() -> None:
-    assert set(builtin()) == {"claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen"}
+    speak_acp = {"claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen"}
+    in_terminals = {"aider", *(f"{id}-tui" for id in speak_acp - {"demo"})}
+    assert {id for id, each in builtin().items() if each.kind == "acp"} == speak_acp
+    assert {id for id, each in builtin().items() if each.kind == "pty"} == in_terminals
 
 
 @pytest.mark.parametrize("definition", builtin().values(), ids=lambda definition: definition.id)
 def test_a_built_in_definition_says_how_to_install_and_start_it(definition: AgentDefinition) -> None:
-    assert definition.kind == "acp"
     assert definition.install
     assert definition.description
     assert len(set(definition.pass_env)) == len(definition.pass_env)
     assert set(definition.auth) <= set(definition.pass_env)
-    if definition.id != "demo":
+    if definition.id == "demo":
+        return
+    assert "{prompt}" in definition.title_command
+    assert definition.continue_command
+    if definition.kind == "acp":
         assert definition.login_command
         assert "{sessionId}" in definition.continue_command
-        assert "{prompt}" in definition.title_command
+    else:
+        assert definition.signs.asking
+        assert definition.signs.busy
+        assert definition.signs.idle
 
 
 def test_quirks_of_real_agents_are_data() -> None:

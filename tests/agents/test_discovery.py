@@ -49,7 +49,18 @@ def test_the_default_is_the_first_that_is_installed_and_else_the_demo(tmp_path: 
     assert default_agent(builtin(), env) == "qwen"
     install(tmp_path, "codex-acp")
     assert default_agent(builtin(), env) == "codex"
-    assert set(discovery.PREFERRED) | {"demo"} == set(builtin())
+    install(tmp_path, "claude")
+    assert default_agent(builtin(), env) == "claude-tui"
+    install(tmp_path, "claude-agent-acp")
+    assert default_agent(builtin(), env) == "claude"
+
+
+def test_every_built_in_agent_can_be_the_default_unless_the_same_program_speaks_acp() -> None:
+    known = builtin()
+    speakers = {each.command[0] for each in known.values() if each.kind == "acp"}
+    assert set(discovery.PREFERRED) | {"demo"} == {
+        id for id, each in known.items() if each.kind == "acp" or each.command[0] not in speakers
+    }
 
 
 async def test_a_version_is_what_a_program_says_first(tmp_path: Path) -> None:

@@ -23,11 +23,8 @@ async def prepare(server: Server, session_id: str, section: Section) -> dict[str
             return {"{mid}": await _queued(talk)}
         case ["restart"] | ["workers", "{wid}", "mode" | "model" | "options", *_]:
             return await _with_agent(talk, DEMO) | {"{oid}": "pace"}
-        case ["workers", "{wid}", "login"]:
-            definition: dict[str, Any] = {"name": "Mine", "kind": "acp", "command": DEMO_COMMAND}
-            definition |= {"loginCommand": ["true"]}
-            await server.call("PUT", "/api/agents/with-login", 200, json=definition)
-            return await _with_agent(talk, "with-login")
+        case ["workers", "{wid}", "login"] | ["api", "workers", "{wid}", "activity"]:
+            return await _with_defined(talk, section.path)
         case _:
             return {"{aid}": "mine"}
 
@@ -36,6 +33,19 @@ async def _with_agent(talk: Talk, agent_id: str) -> dict[str, str]:
     body: dict[str, Any] = {"type": "agent", "agentId": agent_id}
     worker = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
     await talk.seen("agent_session")
+    return {"{wid}": worker["id"]}
+
+
+async def _with_defined(talk: Talk, path: str) -> dict[str, str]:
+    """An agent with a login, or one that only has a terminal."""
+    definition: dict[str, Any] = {"name": "Mine", "kind": "acp", "command": DEMO_COMMAND}
+    definition |= {"loginCommand": ["true"]}
+    if path.endswith("/activity"):
+        definition = {"name": "Mine", "kind": "pty", "command": ["cat"]}
+    await talk.server.call("PUT", "/api/agents/defined", 200, json=definition)
+    body: dict[str, Any] = {"type": "agent", "agentId": "defined"}
+    worker = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
+    await talk.server.worker_in(talk.id, worker["id"], "active")
     return {"{wid}": worker["id"]}
 
 

@@ -19,14 +19,14 @@ from bullpen.store.records import Records
 from bullpen.store.tables import metadata
 from support.stories import append_to, new_session_with_worker, said
 
-# A second revision as a later version may bring it: a column, a table and an index, with data moved along.
-SECOND = """
+# One more revision as a later version may bring it: a column, a table and an index, with data moved along.
+NEXT = f"""
 import os, signal
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "next"
+down_revision = "{schema.HEAD}"
 
 
 def upgrade():
@@ -51,7 +51,7 @@ MOVE = """
 import sys
 from bullpen.store import schema
 from pathlib import Path
-schema.SCRIPTS, schema.REVISIONS, schema.HEAD = Path(sys.argv[1]), ("0001", "0002"), "0002"
+schema.SCRIPTS, schema.REVISIONS, schema.HEAD = Path(sys.argv[1]), (*schema.REVISIONS, "next"), "next"
 getattr(schema, sys.argv[2])(*sys.argv[3:])
 """
 
@@ -61,9 +61,9 @@ def scripts(tmp_path: Path) -> Path:
     """Our migrations and one more."""
     folder = tmp_path / "migrations"
     (folder / "versions").mkdir(parents=True)
-    for source in ("env.py", "versions/0001.py"):
+    for source in ("env.py", *(f"versions/{revision}.py" for revision in schema.REVISIONS)):
         (folder / source).write_bytes((schema.SCRIPTS / source).read_bytes())
-    (folder / "versions" / "0002.py").write_text(SECOND)
+    (folder / "versions" / "next.py").write_text(NEXT)
     return folder
 
 
@@ -136,13 +136,15 @@ async def test_down_and_up_again_keeps_the_data(url: str, scripts: Path) -> None
     assert move(scripts, "upgrade", url) == 0
     second = dump(url)
     assert second != first
-    assert move(scripts, "downgrade", url, "0001") == 0
+    assert move(scripts, "downgrade", url, schema.HEAD) == 0
     assert dump(url) == first
     assert move(scripts, "upgrade", url) == 0
     assert dump(url) == second
 
 
-@pytest.mark.parametrize(("verb", "to", "die"), [("upgrade", "head", "up"), ("downgrade", "0001", "down")])
+@pytest.mark.parametrize(
+    ("verb", "to", "die"), [("upgrade", "head", "up"), ("downgrade", schema.HEAD, "down")]
+)
 async def test_a_crash_inside_a_migration_leaves_what_was_there(
     url: str, scripts: Path, verb: str, to: str, die: str
 ) -> None:
@@ -166,7 +168,7 @@ async def test_a_server_upgrades_an_older_database_by_itself(url: str, scripts: 
 async def test_a_newer_database_is_refused_in_one_sentence(url: str, scripts: Path) -> None:
     schema.prepare(url)
     assert move(scripts, "upgrade", url) == 0
-    with pytest.raises(Conflict, match=r"newer Bullpen \(revision 0002, this one knows 0001\)"):
+    with pytest.raises(Conflict, match=rf"newer Bullpen \(revision next, this one knows {schema.HEAD}\)"):
         async with Database.open(url):
             pass
 
@@ -183,7 +185,7 @@ def test_an_up_to_date_database_is_left_alone(url: str) -> None:
     before = dump(url)
     schema.prepare(url)
     schema.upgrade(url)
-    assert (schema.current(url), dump(url)) == ("0001", before)
+    assert (schema.current(url), dump(url)) == (schema.HEAD, before)
 
 
 def test_tables_of_something_else_are_not_touched(url: str) -> None:

@@ -12,6 +12,7 @@ from support.server import Server
 from web.people import bearer, stranger
 
 OTHER_BODY = {
+    "activity": "idle",
     "another": "body",
     "code": "x",
     "direction": "up",

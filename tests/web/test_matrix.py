@@ -82,6 +82,7 @@ WHO_MAY = {
     "PUT /api/sessions/{session_id}/workers/{worker_id}/options/{option_id}": "operate",
     "GET /api/sessions/{session_id}/workers/{worker_id}/output": "view",
     "GET /api/sessions/{session_id}/workers/{worker_id}/recording.cast": "view",
+    "POST /api/workers/{worker_id}/activity": "operate",  # and the worker itself: test_worker_keys.py
     "WS /ws/dashboard": "view",
     "WS /ws/relay": "view",
     "WS /ws/session/{session_id}": "view",

@@ -44,6 +44,7 @@ OF_AGENTS = {
     "/api/sessions/{session_id}/queue/{message_id}/send-now",
     "/api/sessions/{session_id}/restart",
     "/api/sessions/{session_id}/workers/{worker_id}/login",
+    "/api/workers/{worker_id}/activity",
 }
 
 
@@ -153,6 +154,7 @@ class Agents:
         self.quiet, self.asking, self.wondering, self.busy, self.stopping = begin
         return [
             *self._of_quiet(),
+            await self._of_terminal_agent(),
             await self._answer(self.asking, "permission", {"optionId": "yes"}),
             await self._answer(self.wondering, "question", {"action": "accept", "content": {"name": "Ada"}}),
             *await self._of_queue(),
@@ -186,6 +188,20 @@ class Agents:
             _of_session(self.quiet, "/images", png(), kept),
             Post("/api/agents", "/api/agents", another, defined),
         ]
+
+    async def _of_terminal_agent(self) -> Post:
+        definition = {"name": "Silent", "kind": "pty", "command": ["cat"]}
+        await self.server.call("PUT", "/api/agents/silent", 200, json=definition)
+        body = {"type": "agent", "agentId": "silent"}
+        worker = await self.server.call("POST", f"{self.quiet.path}/workers", 201, json=body)
+        await self.server.worker_in(self.quiet.id, worker["id"], "active")
+
+        async def told_once(_: Any) -> None:
+            told = [each for each in await self.quiet.events() if each["workerId"] == worker["id"]]
+            assert [each["data"].get("activity") for each in told].count("asking") == 1
+
+        path = f"/api/workers/{worker['id']}/activity"
+        return Post("/api/workers/{worker_id}/activity", path, {"activity": "asking"}, told_once)
 
     async def _answer(self, talk: Talk, kind: str, body: dict[str, Any]) -> Post:
         await talk.prompt(f"[[{kind}]]")

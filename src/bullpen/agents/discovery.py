@@ -9,17 +9,18 @@ from collections.abc import Iterable, Mapping
 from ..domain.agents import AgentDefinition
 from ..domain.errors import NotFound
 
-# The one a person most likely wants comes first; the demo is for who has none of them.
-PREFERRED = ("claude", "codex", "gemini", "opencode", "copilot", "qwen")
+# The one a person most likely wants comes first, where it speaks ACP before where it has only its terminal;
+# the demo is for who has none of them.
+PREFERRED = ("claude", "claude-tui", "codex", "codex-tui", "gemini", "opencode", "copilot", "qwen", "aider")
 DEMO = "demo"
 
 PATIENCE = 10.0  # seconds to say a version; some take long to start
 VERSION_LENGTH = 100
 
 
-def find_program(definition: AgentDefinition, env: Mapping[str, str]) -> str | None:
+def find_program(definition: AgentDefinition, env: Mapping[str, str], name: str | None = None) -> str | None:
     """The absolute path of an agent's program, or None when it is not installed."""
-    name = definition.command[0]
+    name = name or definition.command[0]
     found = shutil.which(name, path=env.get("PATH", os.defpath))
     if found is None and definition.id == DEMO:
         # Ours lies beside our own Python, which need not be on the path.
@@ -27,15 +28,18 @@ def find_program(definition: AgentDefinition, env: Mapping[str, str]) -> str | N
     return os.path.abspath(found) if found else None
 
 
-def start_command(definition: AgentDefinition, env: Mapping[str, str]) -> tuple[str, ...]:
+def start_command(
+    definition: AgentDefinition, env: Mapping[str, str], continues: bool = False
+) -> tuple[str, ...]:
     """The command with the whole path of its program; NotFound says how to install it."""
-    program = find_program(definition, env)
+    command = definition.continue_command if continues else definition.command
+    program = find_program(definition, env, command[0])
     if program is not None:
-        return (program, *definition.command[1:])
+        return (program, *command[1:])
     if definition.id == DEMO:
         return (sys.executable, "-m", "bullpen.agents.demo")
     hint = f"; to install it, run: {definition.install}" if definition.install else ""
-    raise NotFound(f"{definition.name} is not installed ({definition.command[0]} is not on the path){hint}")
+    raise NotFound(f"{definition.name} is not installed ({command[0]} is not on the path){hint}")
 
 
 def default_agent(definitions: Mapping[str, AgentDefinition], env: Mapping[str, str]) -> str:

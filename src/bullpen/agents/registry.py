@@ -61,8 +61,9 @@ class Registry:
         """Where its program is; None when it is not installed."""
         return find_program(definition, self._env)
 
-    def command(self, definition: AgentDefinition) -> tuple[str, ...]:
-        return start_command(definition, self._env)
+    def command(self, definition: AgentDefinition, continues: bool = False) -> tuple[str, ...]:
+        """How it is started, or started again where its last conversation ended."""
+        return start_command(definition, self._env, continues)
 
     def environment(self, definition: AgentDefinition) -> dict[str, str]:
         return agent_environment(definition, self._env)

@@ -23,6 +23,7 @@ class Worker(Shape, frozen=True, kw_only=True):
     state: str
     workspace: str | None = None
     agent_id: str | None = None
+    agent_kind: str | None = None
     file_path: str | None = None
     activity: str = "unknown"
     activity_why: str | None = None

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from .errors import Invalid
 from .ids import is_safe_id
+from .signs import Keys, Signs, check_keys, check_signs
 
 _NAME = re.compile(r"\{(\w+)\}")
 
@@ -31,7 +32,10 @@ class Quirks(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
 
 
 class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Commands are argument lists. `{sessionId}` stands for the agent's session, `{prompt}` for a text."""
+    """Commands are argument lists. `{sessionId}` stands for the agent's session, `{prompt}` for a text.
+
+    `signs` and `keys` are of those that only have a terminal.
+    """
 
     id: str
     name: str
@@ -49,12 +53,14 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     mcp_servers: tuple[dict[str, Any], ...] = ()
     restart: bool = False  # whether it is started again by itself when it crashed
     quirks: Quirks = Quirks()
+    signs: Signs = Signs()
+    keys: Keys = Keys()
 
 
 def read_definition(data: Mapping[str, Any], source: str) -> AgentDefinition:
     """The definition an untrusted object stands for; Invalid says what is wrong, where, and what is near."""
     _check_names(data, AgentDefinition, source)
-    for part, shape in (("offer", Offer), ("quirks", Quirks)):
+    for part, shape in (("offer", Offer), ("quirks", Quirks), ("signs", Signs), ("keys", Keys)):
         if isinstance(inner := data.get(part), Mapping):
             _check_names(inner, shape, f"{part} in {source}")
     _check_word(data.get("kind"), ("acp", "pty"), f"kind in {source}")
@@ -102,6 +108,8 @@ def _check_values(definition: AgentDefinition, source: str) -> None:
             raise Invalid(f"{source}: {name!r} cannot be the name of a variable")
     if definition.quirks.mode_text is not None:
         _check_pattern(definition.quirks.mode_text, source)
+    check_signs(definition.signs, source)
+    check_keys(definition.keys, source)
     if any("\0" in text for text in [*definition.command, *definition.env.values()]):
         raise Invalid(f"{source}: a command or a variable cannot have a NUL in it")
 

@@ -39,6 +39,7 @@ class AddWorker(Struct, frozen=True, kw_only=True):
     name: str | None = None
     role: str | None = None
     agent_id: str | None = None
+    agent_kind: str | None = None
     file_path: str | None = None
     cols: int = 80
     rows: int = 24
@@ -100,6 +101,7 @@ def restart_worker(
         run=worker.run + 1,
         workspace=worker.workspace,
         agent_id=worker.agent_id,
+        agent_kind=worker.agent_kind,
         file_path=worker.file_path,
         cols=cols or worker.cols,
         rows=rows or worker.rows,
@@ -193,6 +195,7 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
         run=1,
         workspace=order.workspace,
         agent_id=order.agent_id,
+        agent_kind=order.agent_kind,
         file_path=order.file_path,
         cols=order.cols,
         rows=order.rows,

@@ -36,7 +36,8 @@ Deadline = PermissionDeadline | CancelDeadline
 def deadlines(snapshot: Snapshot, patience: Patience) -> Iterator[Deadline]:
     """All there are now."""
     for worker_id, conversation in snapshot.conversations.items():
-        if snapshot.worker(worker_id).state is not State.ACTIVE:
+        worker = snapshot.worker(worker_id)
+        if worker.state is not State.ACTIVE or worker.is_typed_to:  # in a terminal a person sees and decides
             continue
         turn = conversation.turn
         if patience.cancel and turn is not None and turn.cancelling:

@@ -63,6 +63,7 @@ class WorkerSpawning(Fact, frozen=True, kw_only=True):
     run: int
     workspace: str
     agent_id: str | None = None
+    agent_kind: str | None = None  # how one talks to it: acp, pty
     file_path: str | None = None
     cols: int = 80
     rows: int = 24

@@ -11,7 +11,7 @@ from .conversation import Origin
 from .errors import Conflict, Invalid, NotFound
 from .queue import QueueItem, check_message
 from .snapshot import Snapshot, Worker
-from .states import State
+from .states import Activity, State
 
 BUSY = ("queue", "reject", "interrupt")
 PASSABLE = {"answer": "The last answer of {role}:"}
@@ -116,12 +116,9 @@ def passing_on(order: Prompt, origin: Origin, words: str) -> Prompt:
 def is_free(snapshot: Snapshot, worker: Worker) -> bool:
     """Whether the agent can be prompted at this moment: agents bear only one prompt at a time."""
     conversation = snapshot.conversations.get(worker.id)
-    return (
-        worker.state is State.ACTIVE
-        and conversation is not None
-        and conversation.acp_session_id is not None
-        and conversation.turn is None
-    )
+    if worker.state is not State.ACTIVE or conversation is None or conversation.turn is not None:
+        return False
+    return worker.activity is Activity.IDLE if worker.is_typed_to else conversation.acp_session_id is not None
 
 
 def sendable(snapshot: Snapshot, now: int) -> Iterator[tuple[QueueItem, Worker]]:

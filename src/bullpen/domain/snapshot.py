@@ -48,6 +48,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     created_at: int
     last_active_at: int
     agent_id: str | None = None
+    agent_kind: str | None = None
     file_path: str | None = None
     state: State = State.SPAWNING
     activity: Activity = Activity.UNKNOWN
@@ -66,6 +67,11 @@ class Worker(Struct, frozen=True, kw_only=True):
     @property
     def alive(self) -> bool:
         return self.state in ALIVE
+
+    @property
+    def is_typed_to(self) -> bool:
+        """Whether it is an agent that only has a terminal."""
+        return self.agent_kind == "pty"
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -241,6 +247,7 @@ def _first_run(event: Event, fact: WorkerSpawning) -> Worker:
         role=event.role or fact.name,
         workspace=fact.workspace,
         agent_id=fact.agent_id,
+        agent_kind=fact.agent_kind,
         file_path=fact.file_path,
         run=fact.run,
         cols=fact.cols,

@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..domain import commands
+from ..domain.agents import AgentDefinition
 from ..domain.commands import AddWorker
 from ..domain.conversation import AgentSession
 from ..domain.errors import Invalid, NotFound
@@ -73,7 +74,14 @@ async def _last_conversation(
             conversation = snapshot.conversations.get(worker.id)
             if worker.agent_id == agent_id and conversation and conversation.acp_session_id:
                 return [AgentSession(acp_session_id=conversation.acp_session_id, how="continue")]
-    return []
+    return _conversation_of_directory(sessions.workshop.agents.get(agent_id))
+
+
+def _conversation_of_directory(definition: AgentDefinition) -> list[AgentSession]:
+    """An agent in a terminal may know by itself what was last said in a directory, even without us."""
+    template = definition.continue_command
+    by_itself = definition.kind == "pty" and template and not any("{sessionId}" in word for word in template)
+    return [AgentSession(acp_session_id=new_id(), how="continue")] if by_itself else []
 
 
 async def _plan(root: Path, records: Records, order: NewSession) -> SessionStart:

@@ -21,8 +21,10 @@ from ..domain.snapshot import Snapshot, Worker
 from ..log.log import AlreadyAnswered, Answer, Change, Committed, SessionLog
 from ..store.append import StoredAnswer
 from ..wire.json import encode
-from ..workers import acp_orders
+from ..wire.keystrokes import Typing
+from ..workers import orders
 from ..workers.acp_exchange import Exchange
+from ..workers.orders import Given
 from ..workers.workshop import Workshop
 from .last_answer import last_answer
 from .slots import Slots
@@ -47,13 +49,12 @@ class Prompting:
         key, body_hash = self._key(order.prompt_id), _hash(order)
         if stored := await self._workshop.store.answer(key):
             return _again(stored, body_hash)
-        images = self._images(order.image_ids)
-        recap = await self._recap(order)
+        given = await self._given(order)
         if order.source is not None:
             order = await self._passing_on(order, order.source)
 
         def decide(snapshot: Snapshot) -> Change:
-            plan = self._decide(snapshot, order, images, recap)
+            plan = self._decide(snapshot, order, given)
             drafts = plan.drafts if isinstance(plan, Exchange) else plan
             prompted = _prompted(enumerate((draft.fact for draft in drafts), snapshot.last_seq + 1))
             answer = Answer(key, body_hash, lambda _: (202, encode(prompted)))
@@ -105,14 +106,14 @@ class Prompting:
         order = Prompt(
             text=item.message,
             prompt_id=item.id,
+            worker_id=worker.id,
             image_ids=item.image_ids,
             sender=item.client_id,
             origin=item.origin,
         )
         try:
-            images = self._images(item.image_ids)
-            recap = await self._recap(order)
-            await self._log.change(lambda snapshot: _sent(snapshot, item, worker, order, images, recap))
+            given = await self._given(order)
+            await self._log.change(lambda snapshot: _sent(snapshot, item, worker, order, given))
         except StorageFull:
             raise
         except BullpenError as error:
@@ -132,9 +133,7 @@ class Prompting:
         with self._slots.hold(self._log.id):
             return await self._log.change(decide)
 
-    def _decide(
-        self, snapshot: Snapshot, order: Prompt, images: acp_orders.Images, recap: str
-    ) -> Exchange | list[Draft]:
+    def _decide(self, snapshot: Snapshot, order: Prompt, given: Given) -> Exchange | list[Draft]:
         wish = QueueAdded(
             id=order.prompt_id,
             message=order.text,
@@ -146,16 +145,16 @@ class Prompting:
         if worker is not None and (order.worker_id or order.role):
             wish = msgspec.structs.replace(wish, worker_id=worker.id)
         match prompts.place(snapshot, order):
-            case Place.SEND:
-                assert worker is not None
-                return acp_orders.prompt(snapshot, worker.id, order, images, recap)
+            case Place.SEND if worker is not None and orders.is_prepared(worker, given):
+                return orders.prompt(snapshot, worker.id, order, given)
             case Place.INTERRUPT:
                 assert worker is not None
-                exchange = acp_orders.cancel(snapshot, worker.id, by=order.sender or "interrupt")
+                by = order.sender or "interrupt"
+                exchange = orders.cancel(snapshot, worker.id, by, self._workshop.agents)
                 urgent = msgspec.structs.replace(wish, urgent=True)
                 exchange.tell_others([queue.enqueue(snapshot.queue, urgent)])
                 return exchange
-            case Place.QUEUE:
+            case _:
                 return self._queued(snapshot, wish)
 
     def _queued(self, snapshot: Snapshot, wish: QueueAdded) -> list[Draft]:
@@ -170,6 +169,7 @@ class Prompting:
             type="agent",
             name=definition.name,
             agent_id=definition.id,
+            agent_kind=definition.kind,
             workspace=snapshot.location_path,
         )
         return [commands.add_worker(snapshot, order), added]
@@ -179,18 +179,32 @@ class Prompting:
         words = await last_answer(self._workshop.store, self._log.id, origin.worker_id)
         return prompts.passing_on(order, origin, words)
 
-    def _images(self, image_ids: Iterable[str]) -> acp_orders.Images:
-        found = [self._workshop.images.read(self._log.id, image_id) for image_id in image_ids]
-        return [(kind, base64.b64encode(data).decode()) for kind, data in found]
+    async def _given(self, order: Prompt) -> Given:
+        """What has to be looked up for a prompt."""
+        images, session_id = self._workshop.images, self._log.id
+        try:
+            worker = prompts.addressee(self._log.snapshot, order.worker_id, order.role)
+        except NotFound:
+            worker = None
+        if worker is not None and worker.is_typed_to:
+            if not prompts.is_free(self._log.snapshot, worker):
+                return Given()
+            paths = tuple(str(images.path(session_id, image_id)) for image_id in order.image_ids)
+            return Given(typing=await self._typing(worker, paths))
+        found = [images.read(session_id, image_id) for image_id in order.image_ids]
+        encoded = [(kind, base64.b64encode(data).decode()) for kind, data in found]
+        return Given(images=encoded, recap=await self._recap(worker) if worker else "")
 
-    async def _recap(self, order: Prompt) -> str:
+    async def _typing(self, worker: Worker, image_paths: tuple[str, ...]) -> Typing:
+        recording = self._workshop.recording(worker.id, worker.run)
+        seen = await self._workshop.screens.seen(worker, recording)
+        keys = orders.keys_of(worker, self._workshop.agents)
+        return Typing(keys=keys, bracketed=seen.pastes, image_paths=image_paths)
+
+    async def _recap(self, worker: Worker) -> str:
         """What was said so far, for an agent whose session is new to it."""
         snapshot = self._log.snapshot
-        try:
-            worker = prompts.addressee(snapshot, order.worker_id, order.role)
-        except NotFound:
-            return ""
-        if worker is None or not snapshot.conversations[worker.id].recap:
+        if not snapshot.conversations[worker.id].recap:
             return ""
         events = await self._workshop.store.events(
             snapshot.id,
@@ -247,14 +261,13 @@ def _sent(
     item: QueueItem,
     worker: Worker,
     order: Prompt,
-    images: acp_orders.Images,
-    recap: str,
+    given: Given,
 ) -> Change:
     """The item as a prompt, unless it was changed or taken back a moment ago."""
     found = next(prompts.sendable(snapshot, clock.now_ms()), None)
     if found is None or found[0] != item or found[1].id != worker.id:
         return Change()
-    return acp_orders.prompt(snapshot, worker.id, order, images, recap, from_queue=True).change()
+    return orders.prompt(snapshot, worker.id, order, given, from_queue=True).change()
 
 
 def _failed(snapshot: Snapshot, fact: QueueFailed) -> Change:

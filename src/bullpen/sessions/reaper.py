@@ -7,7 +7,7 @@ import structlog
 from .. import clock
 from ..domain.errors import Conflict, NotFound
 from ..domain.snapshot import Snapshot
-from ..domain.states import Status
+from ..domain.states import Activity, Status
 from .session import Session
 from .tasks import Tasks
 
@@ -73,6 +73,10 @@ def may_time_out(snapshot: Snapshot) -> bool:
 
 
 def is_idle(snapshot: Snapshot) -> bool:
-    """Whether nothing waits: neither a turn, nor a question, nor a message."""
+    """Whether nothing waits: neither a turn, nor a question, nor a message, nor what somebody typed."""
     busy = any(each.turn or each.asking for each in snapshot.conversations.values())
-    return may_time_out(snapshot) and not busy and not snapshot.queue.waiting
+    at_work = any(
+        worker.alive and worker.is_typed_to and worker.activity in (Activity.ACTIVE, Activity.ASKING)
+        for worker in snapshot.workers.values()
+    )
+    return may_time_out(snapshot) and not busy and not at_work and not snapshot.queue.waiting

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..domain import commands, queue
 from ..domain.commands import AddWorker
 from ..domain.conversation_rules import login_command
@@ -14,12 +16,14 @@ from ..domain.events import Draft, WorkerCommand
 from ..domain.ids import new_id
 from ..domain.prompts import Prompt, Prompted, addressee
 from ..domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
+from ..domain.signs import Verdict
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import Status
+from ..domain.states import State, Status
 from ..log.log import Answer, Change, Committed, SessionLog
-from ..workers import acp_orders
+from ..workers import acp_orders, orders
 from ..workers.acp_exchange import Exchange
 from ..workers.kinds import KINDS
+from ..workers.pty_agent import PtyAgent
 from ..workers.terminal import Terminal
 from ..workers.workshop import Workshop
 from .deadlines import Deadlines
@@ -152,7 +156,25 @@ class Session:
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not a terminal")
         return latest
 
+    async def image_as_input(self, worker_id: str, data: bytes) -> bytes:
+        """Keeps an image and returns what is typed to speak of it in a terminal (R76)."""
+        terminal, images = self.terminal(worker_id), self._workshop.images
+        image = await asyncio.to_thread(images.add, self.id, data)
+        path = str(images.path(self.id, image.id))
+        seen = await self._workshop.screens.seen(terminal.worker, terminal.recording)
+        return orders.image_as_input(terminal.worker, path, seen.pastes, self._workshop.agents)
+
     # Agents
+
+    async def report_activity(self, worker_id: str, run: int | None, verdict: Verdict) -> None:
+        """What an agent in a terminal says itself that it does; a run that is over says nothing any more."""
+        worker = self.snapshot.worker(worker_id)
+        agent = self._lives.latest(worker)
+        if not isinstance(agent, PtyAgent):
+            raise Conflict(f"the worker in role {worker.role} is not an agent in a terminal")
+        if run not in (None, worker.run) or worker.state is not State.ACTIVE:
+            raise Conflict(f"that run of the agent in role {worker.role} is over")
+        await agent.claim(verdict)
 
     async def prompt(self, order: Prompt, answer: Answer | None = None) -> Prompted:
         """Says something to an agent, once for each promptId, whatever else the request is known by."""
@@ -163,7 +185,9 @@ class Session:
 
         def decide(snapshot: Snapshot) -> Change:
             worker = addressee(snapshot, worker_id, None)
-            return Change() if worker is None else acp_orders.cancel(snapshot, worker.id, by).change()
+            if worker is None:
+                return Change()
+            return orders.cancel(snapshot, worker.id, by, self._workshop.agents).change()
 
         await self.log.change(decide)
 
@@ -246,7 +270,7 @@ class Session:
             worker = addressee(snapshot, item.worker_id, None)
             if worker is None:
                 return Change(drafts=drafts, answer=answer)
-            exchange = acp_orders.cancel(snapshot, worker.id, by)
+            exchange = orders.cancel(snapshot, worker.id, by, self._workshop.agents)
             exchange.tell_others(drafts)
             return exchange.change(answer=answer)
 
@@ -324,17 +348,6 @@ def complete_order(order: AddWorker, workshop: Workshop) -> AddWorker:
         definition = workshop.agents.get(agent_id)
     except NotFound as error:
         raise Invalid(str(error)) from None
-    if definition.kind != "acp":
-        raise Invalid(f"{definition.name} does not speak ACP; run it in a terminal")
-    name = order.name or definition.name
-    return AddWorker(
-        worker_id=order.worker_id,
-        type=order.type,
-        workspace=order.workspace,
-        name=name,
-        role=order.role,
-        agent_id=agent_id,
-        file_path=order.file_path,
-        cols=order.cols,
-        rows=order.rows,
+    return replace(
+        order, name=order.name or definition.name, agent_id=definition.id, agent_kind=definition.kind
     )

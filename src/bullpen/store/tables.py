@@ -109,6 +109,7 @@ workers = Table(
     Column("error", Text),
     Column("created_at", BigInteger, nullable=False),
     Column("last_active_at", BigInteger, nullable=False),
+    Column("agent_kind", Text),
 )
 
 events = Table(

@@ -13,6 +13,7 @@ from .gate import Gate
 from .hosts import Names
 from .proxies import Proxies
 from .rest import (
+    activity,
     agents,
     choices,
     events,
@@ -47,6 +48,7 @@ ROUTERS = (
     agents.router,
     sessions.router,
     workers.router,
+    activity.router,
     prompts.router,
     permissions.router,
     questions.router,

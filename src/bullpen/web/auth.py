@@ -24,6 +24,7 @@ from .mint import fingerprint
 from .open_sockets import Close, OpenSockets
 from .owner import OwnerToken
 from .scopes import Principal, Scope
+from .worker_keys import WorkerKeys
 
 log = structlog.get_logger()
 
@@ -34,6 +35,7 @@ DEVICE_DAYS = 90
 SHOWN_EXPIRED_MS = 30 * 86_400_000
 FRESH_MS = 60_000  # how exactly it is known when a token was last used
 OWNER = Principal("owner", "owner", Scope.ADMIN)
+PEOPLE = {scope.name.lower(): scope for scope in (Scope.VIEW, Scope.OPERATE, Scope.ADMIN)}
 
 
 class Device(NamedTuple):
@@ -58,8 +60,11 @@ class Login(NamedTuple):
 class Credentials:
     """Everyone who has a key, in memory; changes go to the database first."""
 
-    def __init__(self, owner: OwnerToken, keys: Keys, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, owner: OwnerToken, keys: Keys, worker_keys: WorkerKeys, tasks: asyncio.TaskGroup
+    ) -> None:
         self.sockets = OpenSockets()
+        self._worker_keys = worker_keys
         self._owner = owner
         self._keys = keys
         self._tasks = tasks
@@ -84,6 +89,8 @@ class Credentials:
         hashed = fingerprint(value.strip())
         if self._owner.matches(hashed):
             return OWNER._replace(key=hashed)
+        if run := self._worker_keys.run_of(value.strip()):
+            return Principal(f"worker {run[0]}", "worker", Scope.WORKER, hashed, run)
         token = self._valid(hashed)
         return principal_for(token) if token and token.secret_hash is None else None
 
@@ -96,7 +103,8 @@ class Credentials:
     def used(self, principal: Principal) -> None:
         """Somebody is here. The database is told at most once a minute."""
         now = clock.now_ms()
-        if principal.id == OWNER.id or now - self._used_at.get(principal.id, 0) < FRESH_MS:
+        has_row = principal.id != OWNER.id and principal.run is None
+        if not has_row or now - self._used_at.get(principal.id, 0) < FRESH_MS:
             return
         self._used_at[principal.id] = now
         self._tasks.create_task(self._touch(principal.id, now), name=f"touch {principal.id}")
@@ -215,7 +223,7 @@ def new_token(name: str, text: str, scope: Scope, expires_at: int | None) -> Tok
 
 def scope_named(name: str) -> Scope:
     try:
-        return Scope[name.upper()]
+        return PEOPLE[name]
     except KeyError:
         raise Invalid(f"a scope is one of view, operate, admin, not {name}") from None
 

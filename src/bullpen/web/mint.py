@@ -21,6 +21,7 @@ class Kind(StrEnum):
     DEVICE = "bpd_"  # the cookie
     SECOND = "bps_"  # what only our own origin can read
     CODE = "bpc_"
+    WORKER = "bpw_"
 
 
 BYTES = {Kind.CODE: 16}  # short enough to be drawn as a picture in a terminal

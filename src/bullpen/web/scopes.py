@@ -14,6 +14,7 @@ from ..domain.errors import Forbidden, Unauthorized
 class Scope(IntEnum):
     """Each scope may do what the ones below it may."""
 
+    WORKER = 0  # says what itself does, and nothing else
     VIEW = 1
     OPERATE = 2
     ADMIN = 3
@@ -26,6 +27,7 @@ class Principal(NamedTuple):
     name: str
     scope: Scope
     key: str = ""  # the fingerprint of what opened the gate
+    run: tuple[str, int] | None = None  # of a worker that speaks for itself: its id and its run
 
 
 class allow:
@@ -40,6 +42,17 @@ class allow:
             raise Unauthorized("this needs a token or a login")
         if principal.scope < self.scope:
             raise Forbidden(f"this needs the scope {self.scope.name.lower()}")
+
+
+class allow_itself(allow):
+    """A route's dependency: the worker it is about, with its own key, and who has this scope."""
+
+    def __call__(self, connection: HTTPConnection) -> None:
+        principal = connection.scope.get("principal")
+        if principal is None or principal.run is None:
+            super().__call__(connection)
+        elif principal.run[0] != connection.path_params["worker_id"]:
+            raise Forbidden("a worker speaks only for itself")
 
 
 class public:

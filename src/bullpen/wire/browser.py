@@ -91,6 +91,7 @@ def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
         "name": worker.name,
         "role": worker.role,
         "agentId": worker.agent_id,
+        "agentKind": worker.agent_kind,
         "workspace": worker.workspace,
         "filePath": worker.file_path,
         "state": worker.state.value,

@@ -7,7 +7,7 @@ activity is follows from its conversation; a change that alters it says so.
 from collections.abc import Callable, Sequence
 
 from ..domain import commands, queue
-from ..domain.conversation import TurnEnd
+from ..domain.conversation import TurnEnd, TurnStart, UserPrompt
 from ..domain.conversation_rules import loose_ends
 from ..domain.conversation_state import Conversation, fold_conversation
 from ..domain.errors import Conflict
@@ -21,6 +21,7 @@ from ..domain.events import (
     WorkerReady,
     WorkerTerminated,
 )
+from ..domain.prompts import Prompt
 from ..domain.snapshot import Snapshot, Worker, is_answer
 from ..domain.states import Activity, State, Status
 from ..log.log import Answer, Change, Consumed, OutboxLine
@@ -54,6 +55,22 @@ class Exchange:
                 self._active = True
             if isinstance(fact, TurnEnd):
                 self._after_turn(fact)
+
+    def begin_turn(self, order: Prompt, from_queue: bool) -> None:
+        """The prompt and the turn it begins; the agent must be free."""
+        if from_queue:
+            id = order.prompt_id
+            self.tell_others([Draft(queue.QueueSending(id=id)), Draft(queue.QueueSent(id=id))])
+        self.tell(
+            UserPrompt(
+                text=order.text,
+                prompt_id=order.prompt_id,
+                image_ids=order.image_ids,
+                sender=order.sender,
+                origin=order.origin,
+            ),
+            TurnStart(prompt_id=order.prompt_id),
+        )
 
     def tell_others(self, drafts: Sequence[Draft]) -> None:
         """Facts of the session, or of another worker."""
@@ -112,7 +129,7 @@ class Exchange:
             self.drafts += [Draft(fact) for fact in queue.after_bad_turn(self.snapshot.queue, why)]
 
     def _activity(self) -> list[Draft]:
-        if not self._active or self.over:
+        if not self._active or self.over or self.worker.is_typed_to:  # what a screen shows is told apart
             return []
         now, why = activity_of(self.conversation)
         if now is self.worker.activity:

@@ -6,12 +6,11 @@ from typing import Any
 import msgspec
 
 from ..domain import commands, permissions
-from ..domain.conversation import AgentMessage, AgentThought, TurnStart, UserPrompt
+from ..domain.conversation import AgentMessage, AgentThought
 from ..domain.conversation_rules import loose_ends, option_of_kind
 from ..domain.errors import Conflict, Invalid
 from ..domain.events import Draft, WorkerExited, WorkerFailed, WorkerTerminated
 from ..domain.prompts import Prompt, is_free
-from ..domain.queue import QueueSending, QueueSent
 from ..domain.snapshot import Snapshot
 from ..domain.states import State
 from ..log.log import Answer, Change
@@ -40,18 +39,7 @@ def prompt(
     if block := exchange.conversation.block:  # text after the last turn's end, which nobody closed
         kind = AgentThought if block.type == AgentThought.type else AgentMessage
         exchange.tell(kind(text="", partial=False, message_id=block.message_id))
-    if from_queue:
-        exchange.tell_others([Draft(QueueSending(id=order.prompt_id)), Draft(QueueSent(id=order.prompt_id))])
-    exchange.tell(
-        UserPrompt(
-            text=order.text,
-            prompt_id=order.prompt_id,
-            image_ids=order.image_ids,
-            sender=order.sender,
-            origin=order.origin,
-        ),
-        TurnStart(prompt_id=order.prompt_id),
-    )
+    exchange.begin_turn(order, from_queue)
     text = f"{recap}\n\n{order.text}" if recap else order.text
     exchange.say(acp_calls.session_prompt(_acp_session_id(exchange), text, images))
     return exchange
@@ -142,7 +130,8 @@ def _farewell(snapshot: Snapshot, worker_id: str) -> Change:
     exchange = Exchange(snapshot, worker_id)
     id, turn = exchange.conversation.acp_session_id, exchange.conversation.turn
     cancelled = turn is not None and turn.cancelling
-    if exchange.worker.state is not State.ACTIVE or id is None or cancelled:
+    speaks = exchange.worker.state is State.ACTIVE and not exchange.worker.is_typed_to
+    if not speaks or id is None or cancelled:
         return Change()
     exchange.say(acp_calls.session_cancel(id))
     return exchange.change()
@@ -162,6 +151,8 @@ def _settable(snapshot: Snapshot, worker_id: str) -> Exchange:
     exchange = Exchange(snapshot, worker_id)
     if exchange.worker.type != "agent":
         raise Conflict(f"the worker in role {exchange.worker.role} is a {exchange.worker.type}, not an agent")
+    if exchange.worker.is_typed_to:
+        raise Conflict(f"the agent in role {exchange.worker.role} has only a terminal: choose there")
     if exchange.worker.state is not State.ACTIVE:
         raise Conflict(f"the agent in role {exchange.worker.role} is {exchange.worker.state}")
     return exchange

@@ -40,6 +40,9 @@ class Post:
         except (Conflict, RemoteFault):
             return
 
+    async def _before(self, line: bytes) -> None:
+        """What a line has to wait for."""
+
     def _sent(self) -> int:
         snapshot = self._log.snapshot
         if snapshot.worker(self._child.worker_id).run != self._child.run:
@@ -50,5 +53,6 @@ class Post:
         lines = await self._store.outbox(self._child.worker_id, self._child.run)
         for n, line in lines:
             if n > written:
+                await self._before(line)
                 written = await self._child.take(n, line)
         return written

@@ -47,12 +47,16 @@ class Images:
 
     def read(self, session_id: str, image_id: str) -> tuple[str, bytes]:
         """The type and the bytes of an image; NotFound when the session has none of that id."""
+        path = self.path(session_id, image_id)
+        return MIMES[path.suffix[1:]], path.read_bytes()
+
+    def path(self, session_id: str, image_id: str) -> Path:
+        """The file an image is in."""
         if is_safe_id(image_id):
-            for mime, extension in EXTENSIONS.items():
-                try:
-                    return mime, (self._folder(session_id) / f"{image_id}.{extension}").read_bytes()
-                except FileNotFoundError:
-                    continue
+            for extension in MIMES:
+                path = self._folder(session_id) / f"{image_id}.{extension}"
+                if path.exists():
+                    return path
         raise NotFound(f"no image {image_id} in session {session_id}")
 
     def forget(self, session_id: str) -> None:
@@ -131,6 +135,7 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+MIMES = {extension: mime for mime, extension in EXTENSIONS.items()}
 SIZES: dict[str, Callable[[bytes], tuple[int, int]]] = {
     "image/png": _png_size,
     "image/jpeg": _jpeg_size,

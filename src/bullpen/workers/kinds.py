@@ -7,6 +7,7 @@ from ..domain.snapshot import Worker
 from ..log.log import SessionLog
 from .acp_agent import AcpAgent
 from .acp_terminals import AgentTerminal
+from .pty_agent import PtyAgent
 from .terminal import Terminal
 from .workshop import Workshop
 
@@ -28,7 +29,12 @@ def _terminal(worker: Worker, log: SessionLog, workshop: Workshop) -> Terminal:
     return kind(worker, log, workshop)
 
 
+def _agent(worker: Worker, log: SessionLog, workshop: Workshop) -> AcpAgent | PtyAgent:
+    kind = PtyAgent if worker.is_typed_to else AcpAgent
+    return kind(worker, log, workshop)
+
+
 KINDS: dict[str, Callable[[Worker, SessionLog, Workshop], Running]] = {
     "terminal": _terminal,
-    "agent": AcpAgent,
+    "agent": _agent,
 }

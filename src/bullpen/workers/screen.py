@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from .ghostty import Cursor, GhosttyError, Terminal
 from .screen_emulation import Emulation, History
@@ -17,12 +17,13 @@ from .screen_queries import LOOK_BACK, may_ask
 from .screen_replies import Replies, Reply
 from .screen_saved import Place, SavedScreens
 
-__all__ = ["LOOK_BACK", "History", "Place", "Reply", "Screen", "Source", "may_ask"]
+__all__ = ["LOOK_BACK", "History", "Place", "Reply", "Screen", "Seen", "Source", "may_ask"]
 
 BLOCK = 256 << 10  # bytes fed at once
 SKIP_FROM = 2 << 20  # bytes still to be fed that are worth a look for plain text
 RUN_MAX_BYTES = 4 << 20  # of plain text held back, when its lines are long
 SAVE_EVERY = 4 << 20  # bytes
+BRACKETED_PASTE = 2004  # the number of the mode
 
 
 class Source(Protocol):
@@ -39,6 +40,13 @@ class Source(Protocol):
 
     def sizes(self, after: int) -> Iterable[tuple[int, int, int]]:
         """Every (offset, cols, rows) recorded at or after an offset, in order; valid from that byte on."""
+
+
+class Seen(NamedTuple):
+    """What is shown, and whether the program knows a paste when it gets one."""
+
+    text: str
+    pastes: bool
 
 
 Watch = Callable[[], AbstractContextManager[object]]
@@ -88,6 +96,13 @@ class Screen:
         with self._in_use() as emulation:
             self._lead(emulation, to)
             return emulation.history()
+
+    def seen(self, to: int) -> Seen:
+        """The screen at an offset, as a person sees it; replies wait as above."""
+        with self._in_use() as emulation:
+            self._lead(emulation, to)
+            terminal = emulation.terminal
+            return Seen(terminal.text(), terminal.mode(BRACKETED_PASTE))
 
     def save(self) -> bool:
         """Whether the screen is in a file now; it cannot be inside of a sequence of many megabytes."""

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ..domain.snapshot import Worker
 from ..log.recording import Recording
-from .screen import History, Reply, Screen
+from .screen import History, Reply, Screen, Seen
 from .screen_guard import ScreenGuard
 
 T = TypeVar("T")
@@ -74,6 +74,13 @@ class Screens:
 
         lane = self._lane(worker, recording)
         return await self._use(lane, lambda screen: screen.history(recording.end))
+
+    async def seen(self, worker: Worker, recording: Recording) -> Seen:
+        """The screen as it is now, as a person sees it; nothing of one the emulator does not survive."""
+        if not self._guard.allows(worker.id):
+            return Seen("", pastes=False)
+        lane = self._lane(worker, recording)
+        return await self._use(lane, lambda screen: screen.seen(recording.end))
 
     async def forget(self, worker_id: str) -> None:
         """Removes the saved screens of a purged worker."""

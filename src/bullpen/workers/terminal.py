@@ -7,7 +7,8 @@ recording by themselves.
 import asyncio
 import os
 import pwd
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, NamedTuple
 
 from .. import clock
 from ..domain.errors import BullpenError, Conflict
@@ -27,6 +28,14 @@ PACE = 0.004  # seconds between two looks at a flood
 REPLIES_AT_ONCE = 64
 FLOOD = 4096  # bytes at once that are more than somebody's echo
 TOO_LATE_NS = 2_000_000_000  # an older question is counted, not answered
+
+
+class Doing(NamedTuple):
+    """What an agent in a terminal does, why we think so, and since when."""
+
+    activity: str
+    why: str
+    since: int
 
 
 class Terminal:
@@ -53,9 +62,10 @@ class Terminal:
         if child is None:
             return
         async with asyncio.TaskGroup() as tasks:
-            answering = tasks.create_task(self._answer_questions(child))
+            beside = [tasks.create_task(each) for each in self._beside(child)]
             ended = await asyncio.shield(child.ended)
-            answering.cancel()
+            for task in beside:
+                task.cancel()
         await self._record(self._last_fact(ended), State.ACTIVE)
         self.ended = ended
         self._tell()
@@ -66,6 +76,11 @@ class Terminal:
         """Ends the program and what it left behind; the log has been told before."""
         if self.child is not None:
             await self.child.stop()
+
+    @property
+    def doing(self) -> Doing | None:
+        """None: nobody knows what goes on in a shell."""
+        return None
 
     async def begun(self) -> None:
         """Waits until there is a program to type to: whoever made the terminal may type at once."""
@@ -93,7 +108,7 @@ class Terminal:
         self._tell()
 
     def on_change(self, watcher: Callable[[], None]) -> None:
-        """Calls `watcher` when this run has ended or was replaced."""
+        """Calls `watcher` when this run has ended, was replaced, or does something else."""
         self._watchers.add(watcher)
 
     def off_change(self, watcher: Callable[[], None]) -> None:
@@ -129,6 +144,10 @@ class Terminal:
         if self._log.snapshot.worker(self.worker.id).state is State.TERMINATED:
             await child.stop()  # it was ended while it began
         return child
+
+    def _beside(self, child: Child) -> list[Coroutine[Any, Any, None]]:
+        """What goes on as long as the program runs."""
+        return [self._answer_questions(child)]
 
     def _start(self) -> Start:
         shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"

@@ -1,7 +1,7 @@
 """What every worker works with: children, screens, settings of the house."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ..config import Config
@@ -41,7 +41,7 @@ class Agents(Protocol):
 
     def all(self) -> list[AgentDefinition]: ...
 
-    def command(self, definition: AgentDefinition) -> tuple[str, ...]: ...
+    def command(self, definition: AgentDefinition, continues: bool = False) -> tuple[str, ...]: ...
 
     def environment(self, definition: AgentDefinition) -> dict[str, str]: ...
 
@@ -50,13 +50,21 @@ class Workshop:
     """Shared by all workers of one server."""
 
     def __init__(
-        self, config: Config, store: EventStore, children: Children, screens: Screens, agents: Agents
+        self,
+        config: Config,
+        store: EventStore,
+        children: Children,
+        screens: Screens,
+        agents: Agents,
+        own_key: Callable[[str, int], Mapping[str, str]] = lambda worker_id, run: {},
     ) -> None:
+        """`own_key` are the variables with which a run of a worker can say what it does."""
         self.config = config
         self.store = store
         self.children = children
         self.screens = screens
         self.agents = agents
+        self.own_key = own_key
         self.images = Images(config.home / "images")
 
     def environment(self, worker_id: str, run: int, more: Mapping[str, str]) -> dict[str, str]:

@@ -347,6 +347,7 @@ export interface WorkerSpawning {
   run: number
   workspace: string
   agentId?: string | null
+  agentKind?: string | null
   filePath?: string | null
   cols?: number
   rows?: number

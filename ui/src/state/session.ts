@@ -131,6 +131,7 @@ function firstRun({ data, role, timestamp }: SessionEvent, id: string): WorkerSn
     name: String(data.name),
     role: role || String(data.name),
     agentId: nullable(data.agentId),
+    agentKind: nullable(data.agentKind) as WorkerSnapshot['agentKind'],
     workspace: String(data.workspace),
     filePath: nullable(data.filePath),
     state: 'spawning',

@@ -11,6 +11,7 @@ export function aWorker(change: Partial<Worker> = {}): Worker {
     name: 'Agent',
     role: 'agent',
     agentId: 'demo',
+    agentKind: 'acp',
     workspace: '/home/me',
     filePath: null,
     state: 'active',

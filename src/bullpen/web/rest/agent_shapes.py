@@ -177,3 +177,8 @@ class ModelChoiceShape(Shape):
 
 class OptionChoiceShape(Shape):
     value: str | bool
+
+
+class ActivityShape(Shape):
+    activity: Literal["active", "asking", "idle"]
+    why: Annotated[str, Field(max_length=200)] | None = None

@@ -53,6 +53,7 @@ class WorkerShape(Shape):
     name: str
     role: str
     agent_id: str | None
+    agent_kind: Literal["acp", "pty"] | None
     workspace: str
     file_path: str | None
     state: Literal["spawning", "active", "exited", "failed", "terminated"]

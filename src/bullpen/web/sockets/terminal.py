@@ -87,18 +87,27 @@ class View:
         match message["type"]:
             case "input":
                 await self._type(message)
+            case "image":
+                await self._paste_image(message)
             case "resize":
                 self._require_operate()
                 await self._viewer.resize(_size(message))
             case "ack":
                 self._viewer.drew(_whole(message, "offset"))
             case unknown:
-                raise Invalid(f"a terminal takes input, resize and ack, not {unknown}")
+                raise Invalid(f"a terminal takes input, image, resize and ack, not {unknown}")
 
     async def _type(self, message: dict[str, Any]) -> None:
         """Input under the client's own numbers is taken once however often it comes."""
         self._require_operate()
-        data = _bytes(message)
+        await self._write(message, _bytes(message))
+
+    async def _paste_image(self, message: dict[str, Any]) -> None:
+        """Keeps the image in a file and pastes its path (R76); what to do with it is for a person to type."""
+        self._require_operate()
+        await self._write(message, await self._session.image_as_input(self._worker_id, _image(message)))
+
+    async def _write(self, message: dict[str, Any], data: bytes) -> None:
         if "n" in message:
             await self._viewer.write(self._writer, _whole(message, "n"), data, acknowledge=True)
         else:
@@ -126,12 +135,24 @@ def _bytes(message: dict[str, Any]) -> bytes:
         case {"data": str(text)}:
             return text.encode("utf-8", "replace")
         case {"base64": str(text)}:
-            try:
-                return base64.b64decode(text, validate=True)
-            except binascii.Error:
-                raise Invalid("base64 is not base64") from None
+            return _decoded(text, "base64")
         case _:
             raise Invalid("input needs data (text) or base64")
+
+
+def _image(message: dict[str, Any]) -> bytes:
+    """Its bytes; what type it is they say themselves, whatever mimeType claims."""
+    data = message.get("data")
+    if not isinstance(data, str):
+        raise Invalid("an image needs data (base64)")
+    return _decoded(data.rpartition(",")[2] if data.startswith("data:") else data, "data")
+
+
+def _decoded(text: str, name: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise Invalid(f"{name} is not base64") from None
 
 
 def _whole(message: dict[str, Any], name: str) -> int:

@@ -13,8 +13,9 @@ from typing import Protocol
 
 from ...domain.errors import BullpenError
 from ...keeper.spool import SpoolGone
+from ...wire.browser import iso
 from ...workers.children import refusal
-from ...workers.terminal import Terminal
+from ...workers.terminal import Doing, Terminal
 from ...workers.window import Size
 from .admission import Socket
 
@@ -87,6 +88,7 @@ class Viewer:
         self._drawn: int | None = None  # None until the viewer says it draws
         self._size_told = False
         self._end_told = False
+        self._doing_told: Doing | None = None
         self._acks = Acks(self._wake.set)
         self._refused: deque[BullpenError] = deque()
 
@@ -140,8 +142,7 @@ class Viewer:
         if self._acks.due:
             await self._socket.send({"type": "ack", "n": self._acks.take()})
             return True
-        if not self._size_told:
-            await self._send_size()
+        if await self._send_state():
             return True
         recording = self._terminal.recording
         if self._sent < recording.end:
@@ -189,12 +190,29 @@ class Viewer:
             }
         )
 
+    async def _send_state(self) -> bool:
+        """What is new beside the output: the window's size, what an agent does."""
+        if not self._size_told:
+            await self._send_size()
+        elif self._terminal.doing != self._doing_told:
+            await self._send_activity()
+        else:
+            return False
+        return True
+
     async def _send_size(self) -> None:
         self._size_told = True
         window = self._terminal.window
         cols, rows = window.size
         await self._socket.send(
             {"type": "size", "cols": cols, "rows": rows, "owner": window.owner == self.name}
+        )
+
+    async def _send_activity(self) -> None:
+        doing = self._doing_told = self._terminal.doing
+        assert doing is not None
+        await self._socket.send(
+            {"type": "activity", "state": doing.activity, "why": doing.why, "since": iso(doing.since)}
         )
 
     async def _send_end(self) -> None:

@@ -1,0 +1,170 @@
+"""An agent that only has a terminal, as a worker: all see it and type to it; its screen tells what it does.
+
+What it is prompted leaves through the outbox, like the lines of an agent that speaks ACP: once, over any
+number of restarts.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import structlog
+
+from ..domain.agents import AgentDefinition, fill
+from ..domain.conversation_state import Conversation, Turn
+from ..domain.errors import Conflict, NotFound
+from ..domain.events import Fact, WorkerExited, WorkerFailed
+from ..domain.signs import Keys, Signs, Verdict
+from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import State
+from ..keeper.marker import MARKER
+from ..log.log import Change, SessionLog
+from ..store.events import EventStore
+from . import pty_orders
+from .acp_exchange import Exchange
+from .acp_post import Post
+from .acp_run import AgentRun
+from .children import Child, Ended, Start
+from .pty_watch import Watch
+from .terminal import Doing, Terminal
+from .workshop import Workshop
+
+log = structlog.get_logger()
+
+TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+
+
+class PtyAgent(Terminal):
+    """One run of such an agent."""
+
+    def __init__(self, worker: Worker, log: SessionLog, workshop: Workshop) -> None:
+        super().__init__(worker, log, workshop)
+        self._run = AgentRun(worker, log, workshop)
+        self._watch: Watch | None = None
+
+    def write(self, viewer: str, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
+        if self._watch is not None:
+            self._watch.typed()
+        return super().write(viewer, writer, n, data)
+
+    @property
+    def doing(self) -> Doing:
+        now = self._state()[0]
+        return Doing(now.activity.value, now.activity_why, now.activity_since)
+
+    async def claim(self, verdict: Verdict) -> None:
+        """The agent says itself what it does (R72)."""
+        if self._watch is not None:
+            self._watch.claimed(verdict)
+        await self._tell_activity(verdict, self._state()[1])
+
+    def _start(self) -> Start:
+        agents, worker = self._workshop.agents, self.worker
+        definition = agents.get(worker.agent_id or "")
+        if definition.kind != "pty":
+            raise Conflict(f"{definition.name} is no agent for a terminal any more; start it in a new worker")
+        command = agents.command(definition, self._continues(definition))
+        session_id = self._conversation.acp_session_id or pty_orders.new_session_id(worker)
+        environment = {
+            **agents.environment(definition),
+            **TERMINAL,
+            **definition.env,
+            **self._workshop.own_key(worker.id, worker.run),
+            MARKER: self._workshop.children.marker(worker.id, worker.run),
+        }
+        log.info("starting an agent in a terminal", agent=definition.id, worker=worker.id)
+        argv = fill(command, sessionId=session_id)
+        return Start(argv, environment, worker.workspace, worker.cols, worker.rows)
+
+    def _continues(self, definition: AgentDefinition) -> bool:
+        """Whether there is a conversation to go back to, and a way."""
+        return bool(definition.continue_command) and self._conversation.acp_session_id is not None
+
+    def _beside(self, child: Child) -> list[Coroutine[Any, Any, None]]:
+        definition = self._definition()
+        signs, keys = (definition.signs, definition.keys) if definition else (Signs(), Keys())
+        watch = Watch(self._workshop.screens, child.recording, signs, self._state, self._tell_activity)
+        if child.written >= self._conversation.traffic.sent:
+            watch.submitted(0)  # before we were there
+        self._watch = watch
+        post = Typist(self._log, self._workshop.store, child, keys, watch.submitted)
+        return [*super()._beside(child), watch.go_on(), post.carry(), self._tell_viewers()]
+
+    def _definition(self) -> AgentDefinition | None:
+        """None when it was removed while the agent runs: then only silence tells what it does."""
+        try:
+            return self._workshop.agents.get(self.worker.agent_id or "")
+        except NotFound:
+            return None
+
+    @property
+    def _conversation(self) -> Conversation:
+        return self._log.snapshot.conversations.get(self.worker.id, Conversation())
+
+    def _state(self) -> tuple[Worker, Turn | None]:
+        return self._log.snapshot.worker(self.worker.id), self._conversation.turn
+
+    async def _tell_activity(self, verdict: Verdict, turn: Turn | None) -> None:
+        def decide(exchange: Exchange) -> Change:
+            pty_orders.tell_activity(exchange, verdict, turn)
+            return exchange.change()
+
+        await self._run.change(decide)
+
+    async def _tell_viewers(self) -> None:
+        """Of every change of its activity, whoever made it."""
+        told = self.doing
+        while True:
+            if told != self.doing:
+                told = self.doing
+                self._tell()
+            await self._log.news.wait()
+
+    def _last_fact(self, ended: Ended) -> Fact:
+        """An agent that ends against its will has failed (R68)."""
+        if ended.lost or (ended.code == 0 and ended.signal is None):
+            return super()._last_fact(ended)
+        how = f"was ended by {ended.signal}" if ended.signal else f"ended with exit code {ended.code}"
+        error = f"it {how}; its terminal shows why"
+        return WorkerFailed(error=error, exit_code=ended.code, signal=ended.signal)
+
+    async def _record(self, fact: Fact, expected: State) -> None:
+        """The end of a run closes what was open in it."""
+
+        def decide(snapshot: Snapshot) -> Change:
+            now = snapshot.worker(self.worker.id)
+            if now.run != self.worker.run or now.state is not expected:
+                return Change()
+            exchange = Exchange(snapshot, now.id)
+            match fact:
+                case WorkerFailed():
+                    exchange.fail(fact, blames_session=expected is State.SPAWNING)
+                case WorkerExited():
+                    exchange.end(fact)
+                case _:
+                    exchange.tell(fact)
+            return exchange.change()
+
+        await self._log.change(decide, patient=True)
+
+
+class Typist(Post):
+    """Types what is in the outbox; the key that submits comes after a pause, or it is taken for a part of
+    the text."""
+
+    def __init__(
+        self,
+        log: SessionLog,
+        store: EventStore,
+        child: Child,
+        keys: Keys,
+        submitted: Callable[[int], None],
+    ) -> None:
+        super().__init__(log, store, child)
+        self._keys = keys
+        self._submitted = submitted
+
+    async def _before(self, line: bytes) -> None:
+        if line == self._keys.submit.encode():
+            await asyncio.sleep(self._keys.pause)
+            self._submitted(self._child.recording.end)

@@ -1,0 +1,68 @@
+"""What a person orders of an agent in a terminal, as a change: prompt, cancel, and what its screen tells."""
+
+import uuid
+
+from ..domain import commands
+from ..domain.conversation import AgentSession
+from ..domain.conversation_state import Turn
+from ..domain.errors import Conflict
+from ..domain.events import WorkerActivity
+from ..domain.prompts import Prompt, is_free
+from ..domain.signs import Keys, Verdict
+from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import Activity, State
+from ..wire.keystrokes import Typing, interrupt
+from .acp_exchange import Exchange
+
+AT_WORK = (Activity.ACTIVE, Activity.ASKING)
+
+
+def prompt(
+    snapshot: Snapshot, worker_id: str, order: Prompt, typing: Typing, from_queue: bool = False
+) -> Exchange:
+    """The prompt, the turn it begins, and what is typed for it."""
+    commands.require_active(snapshot)
+    exchange = Exchange(snapshot, worker_id)
+    if not is_free(snapshot, exchange.worker):
+        raise Conflict(f"the agent in role {exchange.worker.role} is busy")
+    exchange.begin_turn(order, from_queue)
+    exchange.say(*typing.prompt(order.text))
+    _become(exchange, Verdict(Activity.ACTIVE, "a prompt was sent"))
+    return exchange
+
+
+def cancel(snapshot: Snapshot, worker_id: str, keys: Keys) -> Exchange:
+    """The key that interrupts, once; at an empty prompt the same key might end the program."""
+    exchange = Exchange(snapshot, worker_id)
+    turn, worker = exchange.conversation.turn, exchange.worker
+    is_cancelling = turn is not None and turn.cancelling
+    if worker.state is State.ACTIVE and worker.activity in AT_WORK and not is_cancelling:
+        exchange.say(interrupt(keys))
+    return exchange
+
+
+def tell_activity(exchange: Exchange, verdict: Verdict, turn: Turn | None) -> None:
+    """What the agent does by now; nothing when the judgement was of another turn."""
+    now = exchange.conversation.turn
+    same_turn = (now.prompt_id if now else None) == (turn.prompt_id if turn else None)
+    if exchange.worker.state is not State.ACTIVE or not same_turn:
+        return
+    if exchange.worker.activity is verdict.activity:
+        return
+    if verdict.activity is Activity.IDLE and now is not None:
+        exchange.close_turn("cancelled" if now.cancelling else "end_turn")
+    _become(exchange, verdict)
+
+
+def new_session_id(worker: Worker) -> str:
+    """The name of the conversation that begins with this run, the same however often one asks."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{worker.id}.{worker.run}"))
+
+
+def _become(exchange: Exchange, verdict: Verdict) -> None:
+    """An agent that has come to work after its prompt has a conversation that can be gone back to."""
+    worker = exchange.worker
+    begins = verdict.activity is Activity.ACTIVE and worker.activity is not Activity.UNKNOWN
+    if begins and exchange.conversation.session is None:
+        exchange.tell(AgentSession(acp_session_id=new_session_id(worker), how="new"))
+    exchange.tell(WorkerActivity(activity=verdict.activity.value, why=verdict.why))

@@ -1,0 +1,135 @@
+"""Watches what an agent in a terminal shows, and tells its activity (R72).
+
+It is looked at when it has written something, and once more when silence says something: while it is silent
+nothing runs here. A judgement is told when it has stood for a moment, since a screen is drawn in pieces.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from .. import clock
+from ..domain.activity import Evidence, hold, judge, look_again
+from ..domain.conversation_state import Turn
+from ..domain.signs import Signs, Verdict, read_screen
+from ..domain.snapshot import Worker
+from ..domain.states import Activity
+from ..log.recording import Recording
+from .pty_hearing import Hearing
+from .screens import Screens
+
+PACE = 0.25  # seconds between two looks
+
+State = Callable[[], tuple[Worker, Turn | None]]
+Tell = Callable[[Verdict, Turn | None], Awaitable[None]]
+
+
+class Watch:
+    """`state` is the worker with its turn, as they are stored; `tell` stores a judgement of them."""
+
+    def __init__(
+        self, screens: Screens, recording: Recording, signs: Signs, state: State, tell: Tell
+    ) -> None:
+        self._screens = screens
+        self._recording = recording
+        self._signs = signs
+        self._state = state
+        self._tell = tell
+        self._news = asyncio.Event()
+        self._hearing = Hearing(recording)
+        self._shown: Verdict | None = None
+        self._claim: tuple[Verdict, Verdict | None] | None = None  # and what was shown then
+        self._candidate: tuple[Verdict, float] | None = None  # and since when
+        self._prompt_id: str | None = None  # of the turn at the last look
+        self._submitted: int | None = None  # where the recording ended when a prompt was submitted
+
+    def typed(self) -> None:
+        """Somebody typed: what called for a person has been heard."""
+        self._hearing.typed()
+
+    def submitted(self, offset: int) -> None:
+        """A prompt was submitted when the recording ended here."""
+        self._submitted = offset
+        self._news.set()
+
+    def claimed(self, verdict: Verdict) -> None:
+        """The agent says itself what it does: that counts until its screen shows something else."""
+        self._claim = verdict, self._shown
+        self._news.set()
+
+    async def go_on(self) -> None:
+        """For as long as the program runs."""
+        self._recording.watch(self._news.set)
+        try:
+            while True:
+                self._news.clear()
+                again = await self._look()
+                await asyncio.sleep(PACE)
+                await self._wait(again)
+        finally:
+            self._recording.unwatch(self._news.set)
+
+    async def _wait(self, seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(None if seconds is None else max(0.0, seconds - PACE)):
+                await self._news.wait()
+        except TimeoutError:
+            return
+
+    async def _look(self) -> float | None:
+        """Judges, and tells what has stood long enough; seconds until it has to be looked at again."""
+        self._hearing.listen()
+        seen = await self._screens.seen(self._state()[0], self._recording)
+        worker, turn = self._state()
+        self._enter(turn)
+        self._show(read_screen(self._signs, seen.text))
+        evidence = self._evidence(worker)
+        verdict = judge(evidence, self._signs)
+        if verdict is not None and self._is_early(verdict, turn):
+            verdict = None
+        if verdict is None or verdict.activity is worker.activity:
+            self._candidate = None
+            return look_again(evidence, self._signs, in_turn=turn is not None)
+        left = self._stands_in(verdict, turn)
+        if left <= 0:
+            await self._tell(verdict, turn)
+        return max(left, PACE)
+
+    def _enter(self, turn: Turn | None) -> None:
+        """A turn that begins ends what was known of the one before."""
+        before, self._prompt_id = self._prompt_id, turn.prompt_id if turn else None
+        if self._prompt_id not in (None, before):
+            self._claim = self._candidate = self._hearing.call = None
+
+    def _show(self, shown: Verdict | None) -> None:
+        if self._claim is not None and _activity(shown) is not _activity(self._claim[1]):
+            self._claim = None
+        self._shown = shown
+
+    def _evidence(self, worker: Worker) -> Evidence:
+        return Evidence(
+            now=worker.activity,
+            shown=self._shown,
+            claim=self._claim[0] if self._claim else None,
+            call=self._hearing.call,
+            writes=self._hearing.writes,
+            quiet=self._hearing.quiet,
+            typed=self._hearing.since_typed,
+        )
+
+    def _is_early(self, verdict: Verdict, turn: Turn | None) -> bool:
+        """Until it has written something to what was submitted, an agent only looks idle."""
+        if turn is None or verdict.activity is not Activity.IDLE or self._claim is not None:
+            return False
+        answered = self._submitted is not None and self._recording.end > self._submitted
+        return not answered and self._hearing.quiet < self._signs.silence
+
+    def _stands_in(self, verdict: Verdict, turn: Turn | None) -> float:
+        """Seconds until the judgement has stood long enough."""
+        now = clock.monotonic()
+        if self._candidate is None or self._candidate[0].activity is not verdict.activity:
+            self._candidate = verdict, now
+        return self._candidate[1] + hold(verdict, self._signs, turn is not None) - now
+
+
+def _activity(verdict: Verdict | None) -> Activity | None:
+    return verdict.activity if verdict else None

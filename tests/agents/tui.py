@@ -1,0 +1,176 @@
+"""An agent that only has a terminal: draws, asks, rings, writes or falls silent as its prompts say.
+
+`tui.py --journal FILE [--plain] …`; a prompt is text with steps in it: [[work 0.5]] [[ask]] [[bell]]
+[[notify WORDS]] [[write 0.5]] [[hush 0.5]] [[claim idle]] [[exit 3]]. What it was given is in its journal.
+"""
+
+import argparse
+import json
+import os
+import re
+import select
+import sys
+import termios
+import time
+import tty
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+STEP = re.compile(r"\[\[(\w+) ?([^\]]*)\]\]")
+KEY = re.compile(rb"\x1b\[200~(.*?)\x1b\[201~|(\x1b\[I|\x1b\[O)|(\x1b)(?!\[)|([^\x1b])", re.DOTALL)
+FRAME = 0.05
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, kind: str, value: object) -> None:
+        with self._path.open("a") as file:
+            file.write(json.dumps({"pid": os.getpid(), kind: value}) + "\n")
+
+
+class Tui:
+    """Everything it does goes on in one loop that also reads keys, as a real one does."""
+
+    def __init__(self, journal: Journal, plain: bool) -> None:
+        self._journal = journal
+        self._plain = plain  # knows no paste, and shows no signs
+        self._said: list[str] = []
+        self._typed = ""
+        self._bytes = b""
+        self._interrupted = False
+
+    def run(self) -> None:
+        if not self._plain:
+            self._put("\x1b[?2004h")
+        while True:
+            self._draw("", "> " + self._typed.replace("\n", "\r\n  "))
+            for key in self._keys(None):
+                if key == "\r" and self._typed:
+                    self._prompt()
+                elif key not in ("\x1b", "\r"):
+                    self._typed += key
+
+    def _prompt(self) -> None:
+        text, self._typed, self._interrupted = self._typed, "", False
+        self._journal.add("prompt", text)
+        self._said.append(f"you said {len(text)} letters")
+        for step, word in STEP.findall(text):
+            if self._interrupted:
+                break
+            getattr(self, f"_{step}")(word)
+        self._journal.add("done", "interrupted" if self._interrupted else "end")
+
+    def _work(self, seconds: str) -> None:
+        end = time.monotonic() + float(seconds or 0.5)
+        while time.monotonic() < end and not self._interrupted:
+            self._draw(f"Working {time.monotonic():.2f} (esc to interrupt)")
+            self._interrupted = "\x1b" in self._keys(FRAME)
+
+    def _ask(self, words: str) -> None:
+        self._draw(f"Allow this? (y/n) {words}")
+        while True:
+            for key in self._keys(None):
+                if key in "yn\x1b":
+                    self._journal.add("answer", key)
+                    self._interrupted = key == "\x1b"
+                    return
+
+    def _write(self, seconds: str) -> None:
+        end = time.monotonic() + float(seconds or 0.5)
+        while time.monotonic() < end and not self._interrupted:
+            self._put(f"a line of many words at {time.monotonic()}\r\n")
+            self._interrupted = "\x1b" in self._keys(FRAME)
+
+    def _hush(self, seconds: str) -> None:
+        self._draw("")
+        time.sleep(float(seconds or 0.5))
+
+    def _bell(self, _: str) -> None:
+        self._draw("something is up")
+        self._put("\x07")
+        list(self._keys(None))
+
+    def _notify(self, words: str) -> None:
+        self._draw("something is up")
+        self._put(f"\x1b]9;{words}\x07")
+        list(self._keys(None))
+
+    def _claim(self, words: str) -> None:
+        activity, _, why = words.partition(" ")
+        body = json.dumps({"activity": activity, "why": why or None}).encode()
+        request = urllib.request.Request(
+            os.environ["BULLPEN_ACTIVITY_URL"],
+            body,
+            {
+                "Authorization": f"Bearer {os.environ['BULLPEN_ACTIVITY_TOKEN']}",
+                "Content-Type": "application/json",
+            },
+        )
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(request) as answer:
+            self._journal.add("claimed", answer.status)
+        list(self._keys(None))
+
+    def _exit(self, code: str) -> None:
+        sys.exit(int(code or 0))
+
+    def _keys(self, seconds: float | None) -> list[str]:
+        """The keys pressed, a paste as one; waits for some, or for so long."""
+        return list(self._parsed(seconds))
+
+    def _parsed(self, seconds: float | None) -> Iterator[str]:
+        if select.select([0], [], [], seconds)[0]:
+            self._bytes += os.read(0, 65536)
+        half = rb"\x1b\[200~(?!.*\x1b\[201~)|\x1b\[?\d*\Z"
+        while re.search(half, self._bytes, re.DOTALL):
+            if not select.select([0], [], [], FRAME)[0]:
+                break
+            self._bytes += os.read(0, 65536)
+        if b"\x1b[200~" in self._bytes and b"\x1b[201~" not in self._bytes:
+            return
+        data, self._bytes = self._bytes, b""
+        while data and (found := KEY.match(data)):
+            pasted, _, escape, letter = found.groups()
+            if pasted is not None:
+                yield pasted.decode()
+            elif escape:
+                yield "\x1b"
+            elif letter:
+                size = 1 if letter[0] < 0x80 else 2 if letter[0] < 0xE0 else 3 if letter[0] < 0xF0 else 4
+                yield data[:size].decode(errors="replace")
+                data = data[size:]
+                continue
+            data = data[found.end() :]
+
+    def _draw(self, status: str, prompt: str = "") -> None:
+        """The whole screen anew, as a small one does."""
+        if self._plain:
+            return
+        lines = [*self._said[-3:], status, prompt]
+        self._put("\x1b[H\x1b[2J" + "\r\n".join(lines))
+
+    def _put(self, text: str) -> None:
+        os.write(1, text.encode())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--journal", type=Path, required=True)
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("rest", nargs="*")
+    options = parser.parse_args()
+    journal = Journal(options.journal)
+    journal.add("started", sys.argv[1:])
+    before = termios.tcgetattr(0)
+    tty.setraw(0)
+    try:
+        Tui(journal, options.plain).run()
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
+
+
+if __name__ == "__main__":
+    main()
