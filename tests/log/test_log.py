@@ -17,7 +17,6 @@ from bullpen.domain.events import (
     SessionEnd,
     WorkerExited,
     WorkerReady,
-    WorkerSpawning,
 )
 from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Snapshot, fold_all
@@ -45,16 +44,6 @@ async def test_a_new_session_is_stored_before_anyone_has_it(store: EventStore) -
     log = await SessionLog.create(store, "s", [Draft(START), Draft(spawning(), "w", "shell")])
     assert (log.id, log.head, log.snapshot.title) == ("s", 2, "A session")
     assert await stored(log, store) == log.snapshot
-
-
-async def test_what_comes_right_after_a_start_is_not_taken_for_a_part_of_it(store: EventStore) -> None:
-    agent = Draft(WorkerSpawning(worker_type="agent", name="A", run=1, workspace="/"), "w", "a")
-    together = await SessionLog.create(store, "t", [Draft(START), agent])
-    assert together.snapshot.founder == "w"
-    for number in range(50):  # often within one millisecond
-        log = await SessionLog.create(store, f"s{number}", [Draft(START)])
-        await log.append([agent])
-        assert log.snapshot.founder is None
 
 
 async def test_a_session_begins_with_its_start(store: EventStore) -> None:

@@ -134,9 +134,7 @@ class SessionLog:
 
     def _plan(self, change: Change) -> Append:
         snapshot = self.snapshot
-        # An agent stored together with the start is known by its time (`founder`): no other may have it.
-        earliest = snapshot.updated_at + (snapshot.last_seq == 1)
-        now = max(clock.now_ms(), earliest)
+        now = max(clock.now_ms(), snapshot.updated_at)
         entries = []
         for draft in change.drafts:
             entry = _number(draft, snapshot.last_seq + 1, now)
