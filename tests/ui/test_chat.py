@@ -96,7 +96,7 @@ async def test_a_killed_server_loses_and_doubles_no_prompt(chat: ChatPage, serve
     await chat.say("[[stream n=200 delay=0.01]]")
     await expect(chat.log).to_contain_text("<5>")
     await server.kill()
-    await expect(chat.page.locator("footer")).to_contain_text("reconnecting")
+    await expect(chat.page.locator("footer").last).to_contain_text("reconnecting")
     await chat.say("[[chunk after-the-kill]]")
     await expect(chat.log).to_contain_text("after-the-kill")
     await server.start()

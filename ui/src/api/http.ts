@@ -12,7 +12,7 @@ export class ApiError extends Error {
   }
 }
 
-export type Method = 'GET' | 'POST' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 const TRIES = 3
 
@@ -23,6 +23,18 @@ export async function call<T>(method: Method, path: string, body?: unknown): Pro
   const request: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store' }
   if (body !== undefined) request.body = JSON.stringify(body)
   return read<T>(await reach(`/api${path}`, request))
+}
+
+/** A file as it is; what it is its content says. */
+export async function upload<T>(path: string, file: Blob): Promise<T> {
+  const headers = { 'X-Bullpen-Secret': secret(), 'Idempotency-Key': randomId(), 'Content-Type': 'application/octet-stream' }
+  return read<T>(await reach(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', body: file }))
+}
+
+/** Bytes; an <img> cannot carry our secret. */
+export async function download(path: string): Promise<Blob> {
+  const response = await reach(`/api${path}`, { headers: { 'X-Bullpen-Secret': secret() }, credentials: 'same-origin' })
+  return response.ok ? response.blob() : read<Blob>(response)
 }
 
 /** Ask again when nothing came back: the key makes the repeat of a POST harmless. */

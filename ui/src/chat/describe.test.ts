@@ -1,21 +1,50 @@
 import { expect, test } from 'vitest'
-import { detailOf, titleOf } from './describe.ts'
+import { commandOf, inputOf, partsOf, pathsOf, pictureOf, plainly, titleOf } from './describe.ts'
 
-test('a call is named by its title, else by its kind', () => {
-  expect([titleOf({ toolCallId: 't', title: 'Edit x', kind: 'edit' }), titleOf({ toolCallId: 't', kind: 'edit' })]).toEqual(['Edit x', 'edit'])
+const call = (more: object) => ({ toolCallId: 't', ...more })
+
+test('a call is called what it says, else what it is', () => {
+  expect(titleOf(call({ title: 'Edit it', kind: 'edit' }))).toBe('Edit it')
+  expect(titleOf(call({ kind: 'edit' }))).toBe('edit')
   expect(titleOf(undefined)).toBe('A tool')
 })
 
-test('what a tool is given is shown whole, whatever its title says', () => {
-  expect(detailOf({ toolCallId: 't', title: 'List files', rawInput: { command: 'rm -rf x' } })).toContain('"command": "rm -rf x"')
+test('letters that hide something are written out', () => {
+  expect(plainly('ls \u202egpj.exe')).toBe('ls ⟨U+202E⟩gpj.exe')
+  expect(plainly('rm\u200b -rf\ttab\nline')).toBe('rm⟨U+200B⟩ -rf\ttab\nline')
+  expect(titleOf(call({ title: 'Read\u001b[8m a file\n\n\n' }))).toBe('Read⟨U+001B⟩[8m a file')
 })
 
-test('a diff shows every line that goes and comes', () => {
-  const content = [{ type: 'diff', path: 'a.txt', oldText: 'one\n', newText: 'two\nthree\n' }]
-  expect(detailOf({ toolCallId: 't', content })).toBe('a.txt\n- one\n+ two\n+ three')
+test('a command is shown word for word whatever the title says', () => {
+  expect(commandOf(call({ title: 'Look', rawInput: { command: 'rm -rf ~ # look' } }))).toBe('rm -rf ~ # look')
+  expect(commandOf(call({ rawInput: { command: ['bash', '-c', "it's"] } }))).toBe(String.raw`bash -c 'it'\''s'`)
+  expect(commandOf(call({ rawInput: { command: 'git', args: ['push', '--force now'] } }))).toBe("git push '--force now'")
+  expect(commandOf(call({ rawInput: 'ls' }))).toBeUndefined()
 })
 
-test('content of any shape is shown plainly', () => {
-  const content = [{ type: 'content', content: { type: 'text', text: 'hello' } }, { type: 'hologram', x: 1 }, null]
-  expect(detailOf({ toolCallId: 't', content })).toBe('hello\n{"type":"hologram","x":1}')
+test('what a tool was given beside its command is shown too', () => {
+  expect(inputOf(call({ rawInput: { command: 'ls', cwd: '/etc' } }))).toBe('{\n  "cwd": "/etc"\n}')
+  expect(inputOf(call({ rawInput: { command: 'ls' } }))).toBe('')
+  expect(inputOf(call({ rawInput: 'whatever' }))).toBe('whatever')
+})
+
+test('changes, texts, terminals and pictures are parts; nonsense is plain', () => {
+  const content = [
+    { type: 'diff', path: '/a', oldText: null, newText: 'x' },
+    { type: 'content', content: { type: 'text', text: 'hi' } },
+    { type: 'terminal', terminalId: 'w2' },
+    { type: 'content', content: { type: 'image', mimeType: 'image/png', data: 'AAAA' } },
+    { type: 'weather' },
+    null,
+  ]
+  expect(partsOf(call({ content })).map(({ kind }) => kind)).toEqual(['change', 'markdown', 'terminal', 'image', 'plain'])
+  expect(partsOf(call({ content: 7 }))).toEqual([])
+})
+
+test('paths are named once', () => expect(pathsOf(call({ locations: [{ path: '/a' }, { path: '/a', line: 2 }, 3] }))).toEqual(['/a']))
+
+test('only pictures that can do nothing are shown', () => {
+  expect(pictureOf('image/png', 'AA==')).toBe('data:image/png;base64,AA==')
+  expect(pictureOf('image/svg+xml', 'AA==')).toBeUndefined()
+  expect(pictureOf('image/png', '"><script>')).toBeUndefined()
 })

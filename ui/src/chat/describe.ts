@@ -1,45 +1,104 @@
 /** What a tool call is about, in plain text: exactly what would be done, not what its title says of it. */
 import type { ToolCall } from '../state/chat.ts'
 
+export interface Change {
+  path: string
+  oldText: string
+  newText: string
+}
+
+/** A piece of what a call has to show, in the order the agent gave it. */
+export type Part =
+  | { kind: 'markdown'; text: string }
+  | { kind: 'change'; change: Change }
+  | { kind: 'terminal'; id: string }
+  | { kind: 'image'; mimeType: string; data: string }
+  | { kind: 'plain'; text: string }
+
 const MARKS: Record<string, string> = { completed: '✓', failed: '✕', cancelled: '✕', in_progress: '◐' }
+const NAMES: Record<string, string> = { read: 'Read', edit: 'Edit', delete: 'Delete', move: 'Move', search: 'Search', execute: 'Run', think: 'Think', fetch: 'Fetch', switch_mode: 'Mode' }
+
+// What turns the direction of letters, or takes no room: a person must see that it is there.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu
 
 export function markOf(status: string | undefined): string {
   return MARKS[status ?? ''] ?? '○'
 }
 
+export function kindOf(call: ToolCall | undefined): string {
+  return NAMES[asText(call?.kind)] ?? 'Tool'
+}
+
 export function titleOf(call: ToolCall | undefined): string {
-  return asText(call?.title) || asText(call?.kind) || 'A tool'
+  return plainly(asText(call?.title)).replace(/\s+/g, ' ').trim() || asText(call?.kind) || 'A tool'
 }
 
-/** Everything there is to see: texts, diffs, else what the tool was given. */
-export function detailOf(call: ToolCall | undefined): string {
-  const content = Array.isArray(call?.content) ? call.content.map(describe).filter(Boolean) : []
-  const input = call?.rawInput === undefined || isEmpty(call.rawInput) ? [] : [JSON.stringify(call.rawInput, null, 2)]
-  return [...input, ...content].join('\n')
+/** Letters nobody would see are written out. */
+export function plainly(text: string): string {
+  return text.replace(HIDDEN, (letter) => `⟨U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`)
 }
 
-function describe(part: Record<string, unknown> | null): string {
-  switch (part?.type) {
-    case 'content':
-      return asText((part.content as { text?: unknown } | null)?.text)
-    case 'diff':
-      return [`${asText(part.path)}`, ...lines('- ', part.oldText), ...lines('+ ', part.newText)].join('\n')
-    case 'terminal':
-      return '(in a terminal)'
-    default:
-      return part ? JSON.stringify(part) : ''
-  }
+/** The command a call would run, word for word. */
+export function commandOf(call: ToolCall | undefined): string | undefined {
+  const input = asObject(call?.rawInput)
+  const { command, cmd, args } = input
+  const said = command ?? cmd
+  if (Array.isArray(said)) return plainly(said.map(quoted).join(' '))
+  if (typeof said !== 'string') return undefined
+  return plainly(Array.isArray(args) ? [said, ...args.map(quoted)].join(' ') : said)
 }
 
-function lines(mark: string, text: unknown): string[] {
-  return typeof text === 'string' && text ? text.replace(/\n$/, '').split('\n').map((line) => mark + line) : []
+/** Everything else the tool was given, as JSON; nothing when the command or the change is all of it. */
+export function inputOf(call: ToolCall | undefined): string {
+  if (call?.rawInput === undefined || isEmpty(call.rawInput)) return ''
+  if (typeof call.rawInput !== 'object') return plainly(asText(call.rawInput))
+  const known = commandOf(call) === undefined ? [] : ['command', 'cmd', ...(Array.isArray(asObject(call.rawInput).args) ? ['args'] : [])]
+  const rest = Object.fromEntries(Object.entries(call.rawInput as object).filter(([name]) => !known.includes(name)))
+  return isEmpty(rest) ? '' : plainly(JSON.stringify(rest, null, 2))
+}
+
+/** The files a call names, if it names any. */
+export function pathsOf(call: ToolCall | undefined): string[] {
+  const found = Array.isArray(call?.locations) ? call.locations : []
+  return [...new Set(found.map((place) => plainly(asText(asObject(place).path))).filter(Boolean))]
+}
+
+export function partsOf(call: ToolCall | undefined): Part[] {
+  const content = Array.isArray(call?.content) ? call.content : []
+  return content.map(asPart).filter((part) => part !== undefined)
+}
+
+function asPart(part: unknown): Part | undefined {
+  const { type, content, path, oldText, newText, terminalId } = asObject(part)
+  if (type === 'diff') return { kind: 'change', change: { path: plainly(asText(path)), oldText: asText(oldText), newText: asText(newText) } }
+  if (type === 'terminal') return { kind: 'terminal', id: asText(terminalId) }
+  if (type !== 'content') return part == null ? undefined : { kind: 'plain', text: JSON.stringify(part) }
+  const block = asObject(content)
+  if (block.type === 'text') return block.text ? { kind: 'markdown', text: asText(block.text) } : undefined
+  if (block.type === 'image') return { kind: 'image', mimeType: asText(block.mimeType), data: asText(block.data) }
+  return content == null ? undefined : { kind: 'plain', text: JSON.stringify(content, null, 2) }
+}
+
+/** The address of a picture that was sent along; only of kinds that cannot do anything. */
+export function pictureOf(mimeType: string, data: string): string | undefined {
+  if (!/^image\/(png|jpeg|gif|webp)$/.test(mimeType) || !/^[A-Za-z0-9+/=\s]+$/.test(data)) return undefined
+  return `data:${mimeType};base64,${data.replace(/\s+/g, '')}`
+}
+
+function quoted(word: unknown): string {
+  const text = asText(word)
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+export function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 function isEmpty(value: unknown): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)
 }
 
-function asText(value: unknown): string {
+export function asText(value: unknown): string {
   if (typeof value === 'string') return value
   return value == null ? '' : JSON.stringify(value)
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SessionEvent } from '../api/types.ts'
-import { EMPTY, fold, type Chat } from './chat.ts'
+import { fold, join, type Entries } from './chat.ts'
 
 let seq = 0
 
@@ -8,12 +8,12 @@ function event(type: string, data: Record<string, unknown> = {}): SessionEvent {
   return { seq: ++seq, type, workerId: 'w', role: 'agent', timestamp: '2026-03-01T09:30:00.000Z', data }
 }
 
-function after(...events: SessionEvent[]): Chat {
-  return events.reduce(fold, EMPTY)
+function after(...events: SessionEvent[]): Entries {
+  return events.reduce(fold, [] as Entries)
 }
 
-function texts(chat: Chat): string[] {
-  return chat.entries.map((entry) => (entry.kind === 'text' ? entry.text : entry.kind))
+function texts(chat: Entries): string[] {
+  return chat.map((entry) => (entry.kind === 'text' ? entry.text : entry.kind))
 }
 
 test('pieces of a text join and the last one may be empty', () => {
@@ -49,7 +49,7 @@ test('what is said of a tool call later replaces, what is not said stays', () =>
     event('tool_call', { toolCallId: 't', title: 'edit', status: 'pending', content: [1] }),
     event('tool_call_update', { toolCallId: 't', title: null, status: 'completed' }),
   )
-  expect(chat.entries).toMatchObject([{ call: { title: 'edit', status: 'completed', content: [1] } }])
+  expect(chat).toMatchObject([{ call: { title: 'edit', status: 'completed', content: [1] } }])
 })
 
 test('an unannounced update is shown, and an id that comes again in the next turn is another call', () => {
@@ -58,7 +58,7 @@ test('an unannounced update is shown, and an id that comes again in the next tur
     event('user_prompt', { text: 'more', promptId: 'p' }),
     event('tool_call', { toolCallId: 't', status: 'pending' }),
   )
-  expect(chat.entries.map((entry) => entry.kind)).toEqual(['tool', 'prompt', 'tool'])
+  expect(chat.map((entry) => entry.kind)).toEqual(['tool', 'prompt', 'tool'])
 })
 
 test('a permission is one card from its question to its answer', () => {
@@ -68,20 +68,16 @@ test('a permission is one card from its question to its answer', () => {
     event('agent_message', { text: 'a', partial: false }),
     event('permission', { ...asked, status: 'selected', optionId: 'y', by: 'owner' }),
   )
-  expect(chat.entries).toMatchObject([{ kind: 'permission', status: 'selected', optionId: 'y' }, { kind: 'text' }])
+  expect(chat).toMatchObject([{ kind: 'permission', status: 'selected', optionId: 'y' }, { kind: 'text' }])
 })
 
-test('a turn is open between its start and its end, or the end of its agent', () => {
-  const start = [event('user_prompt', { text: 'x', promptId: 'p' }), event('turn_start', { promptId: 'p' })]
-  expect(after(...start).turn).toBe('p')
-  expect(after(...start, event('turn_end', { stopReason: 'end_turn' }))).toMatchObject({ turn: undefined, entries: [{}] })
-  const failed = after(...start, event('worker_failed', { error: 'it fell over' }))
-  expect(failed).toMatchObject({ turn: undefined, entries: [{}, { kind: 'note', text: 'it fell over', bad: true }] })
+test('an agent that fails says why', () => {
+  expect(after(event('worker_failed', { error: 'it fell over' }))).toMatchObject([{ kind: 'note', text: 'it fell over', bad: true }])
 })
 
 test('a turn that ended otherwise says why', () => {
-  expect(after(event('turn_end', { stopReason: 'max_tokens' })).entries).toMatchObject([{ text: 'The turn ended: max tokens.' }])
-  expect(after(event('turn_end', { stopReason: 'error', error: 'no credit' })).entries).toMatchObject([{ text: 'no credit', bad: true }])
+  expect(after(event('turn_end', { stopReason: 'max_tokens' }))).toMatchObject([{ text: 'The turn ended: max tokens.' }])
+  expect(after(event('turn_end', { stopReason: 'error', error: 'no credit' }))).toMatchObject([{ text: 'no credit', bad: true }])
 })
 
 test('a plan replaces the one before it in the same turn', () => {
@@ -89,7 +85,7 @@ test('a plan replaces the one before it in the same turn', () => {
     event('plan', { entries: [{ content: 'one', status: 'pending' }] }),
     event('plan', { entries: [{ content: 'one', status: 'completed' }, { content: 'two', status: 'pending' }] }),
   )
-  expect(chat.entries).toMatchObject([{ steps: [{ status: 'completed' }, { text: 'two' }] }])
+  expect(chat).toMatchObject([{ steps: [{ status: 'completed' }, { text: 'two' }] }])
 })
 
 test('nonsense of an agent does no harm', () => {
@@ -102,11 +98,41 @@ test('nonsense of an agent does no harm', () => {
     event('agent_message', { text: 5, partial: true }),
     event('something_new', { x: 1 }),
   )
-  expect(chat.entries.length).toBe(5)
+  expect(chat.length).toBe(5)
 })
 
-test('the page holds the newest two hundred entries', () => {
-  const many = Array.from({ length: 250 }, (_, n) => event('user_prompt', { text: `${n}`, promptId: `${n}` }))
-  const { entries } = after(...many)
-  expect([entries.length, entries[0]]).toMatchObject([200, { text: '50' }])
+test('what a terminal of the agent prints is collected in its card', () => {
+  const news = (data: string) => event('tool_call_update', { toolCallId: 't', _meta: { terminal_output_delta: { terminal_id: 'x', data } } })
+  expect(after(event('tool_call', { toolCallId: 't' }), news('one\n'), news('two\n'))).toMatchObject([{ kind: 'tool', output: 'one\ntwo\n' }])
+})
+
+/** Nonsense in any order, and the same for the same number. */
+function* dice(seed: number): Generator<number> {
+  for (let state = seed; ; ) yield (state = (state * 48_271) % 2_147_483_647)
+}
+
+function happenings(seed: number): SessionEvent[] {
+  const roll = dice(seed)
+  const next = (most: number) => (roll.next().value as number) % most
+  const permission = () => ({ id: `p${next(2)}`, toolCall: { toolCallId: `t${next(3)}` }, options: [], status: next(2) ? 'pending' : 'selected' })
+  const kinds: (() => SessionEvent)[] = [
+    () => event('agent_message', { text: next(4) ? `m${next(9)}` : '', partial: next(3) > 0 }),
+    () => event('agent_message', { text: `x${next(9)}`, partial: true, messageId: 'id' }),
+    () => event('agent_thought', { text: `h${next(9)}`, partial: next(3) > 0 }),
+    () => event('tool_call', { toolCallId: `t${next(3)}`, title: `title${next(9)}`, status: 'pending' }),
+    () => event('tool_call_update', { toolCallId: `t${next(3)}`, status: next(2) ? 'completed' : null }),
+    () => event('plan', { entries: [{ content: `${next(9)}`, status: 'pending' }] }),
+    () => event('permission', permission()),
+    () => event('user_prompt', { text: 'go', promptId: `${next(99)}`, imageIds: [] }),
+    () => event('turn_end', { stopReason: next(2) ? 'end_turn' : 'cancelled' }),
+    () => event('usage', { used: 1 }),
+  ]
+  return [event('user_prompt', { text: 'first', promptId: 'p', imageIds: [] }), ...Array.from({ length: 40 }, () => kinds[next(kinds.length)]!())]
+}
+
+test.each(Array.from({ length: 60 }, (_, n) => n + 1))('however story %i is cut, the same entries come of it', (seed) => {
+  const events = happenings(seed)
+  const whole = after(...events)
+  for (let cut = 1; cut < events.length; cut++)
+    expect(join(after(...events.slice(0, cut)), after(...events.slice(cut))), `cut at ${cut}`).toEqual(whole)
 })

@@ -1,4 +1,7 @@
-/** A conversation as the page shows it: what the events of one agent add up to, newest last. */
+/**
+ * A conversation as the page shows it: what the events of one agent add up to, newest last. A stretch of the log can
+ * be folded by itself and joined to the next one; however it was cut, the same entries come of it.
+ */
 import type { SessionEvent } from '../api/types.ts'
 
 export interface Option {
@@ -15,148 +18,175 @@ export interface ToolCall {
   status?: string
   content?: unknown
   rawInput?: unknown
+  locations?: unknown
+  _meta?: unknown
 }
 
-export type Entry = { key: number } & (
-  | { kind: 'prompt'; promptId: string; text: string }
+export interface Step {
+  text: string
+  status: string
+}
+
+/** `key` is the seq it began with, `at` when that was. */
+export type Entry = { key: number; at: string } & (
+  | { kind: 'prompt'; promptId: string; text: string; imageIds: readonly string[]; sender: string | undefined }
   | { kind: 'text'; text: string; thought: boolean; open: boolean; messageId: string | undefined }
-  | { kind: 'tool'; call: ToolCall }
-  | { kind: 'plan'; steps: { text: string; status: string }[] }
-  | { kind: 'permission'; id: string; call: ToolCall; options: Option[]; status: string; optionId: string | undefined }
-  | { kind: 'question'; id: string; message: string; schema: unknown; url: string | undefined; status: string }
+  | { kind: 'content'; content: unknown }
+  | { kind: 'tool'; call: ToolCall; output: string }
+  | { kind: 'plan'; steps: readonly Step[] }
+  | { kind: 'permission'; id: string; call: ToolCall; options: readonly Option[]; status: string; optionId: string | undefined; by: string | undefined }
+  | { kind: 'question'; id: string; message: string; schema: unknown; url: string | undefined; status: string; answer: unknown }
   | { kind: 'note'; text: string; bad: boolean }
 )
+export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
 
-export interface Chat {
-  readonly entries: readonly Entry[]
-  /** The prompt the agent is working on. */
-  readonly turn: string | undefined
-  /** How often the queue has changed: who shows it asks for it again. */
-  readonly queueChanges: number
-}
+export type Entries = readonly Entry[]
 
-export const EMPTY: Chat = { entries: [], turn: undefined, queueChanges: 0 }
-const MOST = 200
+const LONGEST_OUTPUT = 200_000 // characters of a terminal in a card; its end is what people look for
 
-export function fold(chat: Chat, event: SessionEvent): Chat {
-  const next = apply(chat, event)
-  return next.entries.length > MOST ? { ...next, entries: next.entries.slice(-MOST) } : next
-}
-
-function apply(chat: Chat, event: SessionEvent): Chat {
+export function fold(entries: Entries, event: SessionEvent): Entries {
   const { data } = event
   switch (event.type) {
     case 'user_prompt':
-      return add(chat, { key: event.seq, kind: 'prompt', promptId: text(data.promptId), text: text(data.text) })
+      return [...entries, prompted(event)]
     case 'agent_message':
     case 'agent_thought':
-      return withText(chat, event)
+      return withText(entries, event)
     case 'agent_content':
-      return note(chat, event, `[${text((data.content as { type?: unknown } | null)?.type) || 'something that is not text'}]`)
+      return [...entries, { ...head(event), kind: 'content', content: data.content }]
     case 'tool_call':
     case 'tool_call_update':
-      return withTool(chat, event.seq, data as unknown as ToolCall)
+      return merge(entries, { ...head(event), kind: 'tool', call: data as unknown as ToolCall, output: terminalOutput(data) })
     case 'plan':
-      return withPlan(chat, event)
+      return merge(entries, { ...head(event), kind: 'plan', steps: stepsOf(data.entries) })
     case 'permission':
-      return withPermission(chat, event)
+      return merge(entries, asPermission(event))
     case 'question':
-      return withQuestion(chat, event)
-    case 'turn_start':
-      return { ...chat, turn: text(data.promptId) }
+      return merge(entries, asQuestion(event))
     case 'turn_end':
-      return withTurnEnd({ ...chat, turn: undefined }, event)
+      return withTurnEnd(entries, event)
     case 'worker_failed':
-      return note({ ...chat, turn: undefined }, event, text(data.error), true)
+      return note(entries, event, text(data.error), true)
     case 'worker_exited':
     case 'worker_terminated':
-      return note({ ...chat, turn: undefined }, event, 'The agent has ended.')
+      return note(entries, event, 'The agent has ended.')
+    case 'conversation_reset':
+      return note(entries, event, 'The agent began anew and does not know what was said before.')
     case 'error':
-      return note(chat, event, text(data.message), true)
+      return note(entries, event, text(data.message), true)
     default:
-      return event.type.startsWith('queue_') ? { ...chat, queueChanges: chat.queueChanges + 1 } : chat
+      return entries
   }
 }
 
-function withText(chat: Chat, { seq, type, data }: SessionEvent): Chat {
-  const thought = type === 'agent_thought'
-  const messageId = data.messageId === undefined ? undefined : text(data.messageId)
-  const last = chat.entries.at(-1)
-  if (last?.kind === 'text' && last.open && last.thought === thought && last.messageId === messageId)
-    return put(chat, -1, { ...last, text: last.text + text(data.text), open: data.partial === true })
-  if (!data.text) return chat // the end of a text that something else came after
-  return add(chat, { key: seq, kind: 'text', text: text(data.text), thought, open: data.partial === true, messageId })
+export function isVisible(entry: Entry): boolean {
+  return entry.kind !== 'text' || entry.text !== ''
 }
 
-function withTool(chat: Chat, seq: number, news: ToolCall): Chat {
-  const at = inTurn(chat, (entry) => entry.kind === 'tool' && entry.call.toolCallId === news.toolCallId)
-  const before = chat.entries[at]
-  if (before?.kind !== 'tool') return add(chat, { key: seq, kind: 'tool', call: news })
-  const said = Object.fromEntries(Object.entries(news).filter(([, value]) => value != null))
-  return put(chat, at, { ...before, call: { ...before.call, ...said } })
+/** Two stretches that follow each other, as one. */
+export function join(older: Entries, newer: Entries): Entries {
+  if (!older.length) return newer
+  return newer.reduce((joined, entry) => {
+    if (entry.kind === 'text') return continued(joined, entry)
+    return 'call' in entry || entry.kind === 'plan' || entry.kind === 'question' ? merge(joined, entry) : [...joined, entry]
+  }, older)
 }
 
-function withPlan(chat: Chat, { seq, data }: SessionEvent): Chat {
-  const entries = Array.isArray(data.entries) ? (data.entries as { content?: unknown; status?: unknown }[]) : []
-  const steps = entries.map((step) => ({ text: text(step?.content), status: text(step?.status) }))
-  const at = inTurn(chat, (entry) => entry.kind === 'plan')
-  const before = chat.entries[at]
-  return before ? put(chat, at, { key: before.key, kind: 'plan', steps }) : add(chat, { key: seq, kind: 'plan', steps })
+function withText(entries: Entries, event: SessionEvent): Entries {
+  const { data } = event
+  const said = text(data.text)
+  const messageId = data.messageId == null ? undefined : text(data.messageId)
+  const piece: EntryOf<'text'> = { ...head(event), kind: 'text', text: said, thought: event.type === 'agent_thought', open: data.partial === true, messageId }
+  return continued(entries, piece)
 }
 
-function withPermission(chat: Chat, { seq, data }: SessionEvent): Chat {
-  const id = text(data.id)
-  const at = chat.entries.findLastIndex((entry) => entry.kind === 'permission' && entry.id === id)
-  const entry: Entry = {
-    key: chat.entries[at]?.key ?? seq,
+/** An empty piece is the end of a text something else came after; it stays, unseen, for stretches to join. */
+function continued(entries: Entries, piece: EntryOf<'text'>): Entries {
+  const last = entries.at(-1)
+  if (last?.kind === 'text' && last.open && last.thought === piece.thought && last.messageId === piece.messageId)
+    return entries.with(-1, { ...last, text: last.text + piece.text, open: piece.open })
+  return [...entries, piece]
+}
+
+/** News of something in its old place, else as the newest entry. */
+function merge(entries: Entries, news: EntryOf<'tool' | 'plan' | 'permission' | 'question'>): Entries {
+  const at = placeOf(entries, news)
+  const before = entries[at]
+  if (!before) return [...entries, news]
+  if (before.kind !== 'tool' || news.kind !== 'tool') return entries.with(at, { ...news, key: before.key, at: before.at })
+  const output = (before.output + news.output).slice(-LONGEST_OUTPUT)
+  return entries.with(at, { ...before, call: mergedCall(before.call, news.call), output })
+}
+
+/** What is new in a call: values and lists replace, what is not said stays. */
+function mergedCall(call: ToolCall, news: ToolCall): ToolCall {
+  return { ...call, ...(Object.fromEntries(Object.entries(news).filter(([, value]) => value != null)) as Partial<ToolCall>) }
+}
+
+/** Ids of tool calls may come again in another turn; a plan is one a turn; questions have ids for ever. */
+function placeOf(entries: Entries, news: Entry): number {
+  for (let at = entries.length - 1; at >= 0; at--) {
+    const entry = entries[at]!
+    if (entry.kind === 'prompt' && (news.kind === 'tool' || news.kind === 'plan')) return -1
+    if (entry.kind === news.kind && identity(entry) === identity(news)) return at
+  }
+  return -1
+}
+
+function identity(entry: Entry): string {
+  if (entry.kind === 'tool') return entry.call.toolCallId
+  return entry.kind === 'permission' || entry.kind === 'question' ? entry.id : ''
+}
+
+function prompted(event: SessionEvent): EntryOf<'prompt'> {
+  const { text: said, promptId, imageIds, sender } = event.data
+  const images = Array.isArray(imageIds) ? imageIds.map(text) : []
+  return { ...head(event), kind: 'prompt', promptId: text(promptId), text: text(said), imageIds: images, sender: sender == null ? undefined : text(sender) }
+}
+
+function asPermission(event: SessionEvent): EntryOf<'permission'> {
+  const { id, toolCall, options, status, optionId, by } = event.data
+  return {
+    ...head(event),
     kind: 'permission',
-    id,
-    call: data.toolCall as ToolCall,
-    options: Array.isArray(data.options) ? (data.options as Option[]) : [],
-    status: text(data.status),
-    optionId: data.optionId === undefined ? undefined : text(data.optionId),
+    id: text(id),
+    call: toolCall as ToolCall,
+    options: Array.isArray(options) ? (options as Option[]) : [],
+    status: text(status),
+    optionId: optionId == null ? undefined : text(optionId),
+    by: by == null ? undefined : text(by),
   }
-  return at < 0 ? add(chat, entry) : put(chat, at, entry)
 }
 
-function withQuestion(chat: Chat, { seq, data }: SessionEvent): Chat {
-  const id = text(data.id)
-  const at = chat.entries.findLastIndex((entry) => entry.kind === 'question' && entry.id === id)
-  const entry: Entry = {
-    key: chat.entries[at]?.key ?? seq,
-    kind: 'question',
-    id,
-    message: text(data.message),
-    schema: data.schema,
-    url: data.url === undefined ? undefined : text(data.url),
-    status: text(data.status),
-  }
-  return at < 0 ? add(chat, entry) : put(chat, at, entry)
+function asQuestion(event: SessionEvent): EntryOf<'question'> {
+  const { id, message, schema, url, status, answer } = event.data
+  return { ...head(event), kind: 'question', id: text(id), message: text(message), schema, url: url == null ? undefined : text(url), status: text(status), answer }
 }
 
-function withTurnEnd(chat: Chat, event: SessionEvent): Chat {
+export function stepsOf(entries: unknown): Step[] {
+  const steps = Array.isArray(entries) ? (entries as ({ content?: unknown; status?: unknown } | null)[]) : []
+  return steps.map((step) => ({ text: text(step?.content), status: text(step?.status) }))
+}
+
+/** Some agents run their own terminals and tell what those say beside the call. */
+function terminalOutput(data: Record<string, unknown>): string {
+  const meta = data._meta as { terminal_output_delta?: { data?: unknown }; terminal_output?: { data?: unknown } } | null | undefined
+  const said = meta?.terminal_output_delta?.data ?? meta?.terminal_output?.data
+  return typeof said === 'string' ? said : ''
+}
+
+function withTurnEnd(entries: Entries, event: SessionEvent): Entries {
   const { stopReason, error } = event.data
-  if (error) return note(chat, event, text(error), true)
-  return stopReason === 'end_turn' ? chat : note(chat, event, `The turn ended: ${text(stopReason).replaceAll('_', ' ')}.`)
+  if (error) return note(entries, event, text(error), true)
+  return stopReason === 'end_turn' ? entries : note(entries, event, `The turn ended: ${text(stopReason).replaceAll('_', ' ')}.`)
 }
 
-function note(chat: Chat, { seq }: SessionEvent, words: string, bad = false): Chat {
-  return add(chat, { key: seq, kind: 'note', text: words, bad })
+function note(entries: Entries, event: SessionEvent, words: string, bad = false): Entries {
+  return [...entries, { ...head(event), kind: 'note', text: words, bad }]
 }
 
-function add(chat: Chat, entry: Entry): Chat {
-  return { ...chat, entries: [...chat.entries, entry] }
-}
-
-function put(chat: Chat, at: number, entry: Entry): Chat {
-  return { ...chat, entries: chat.entries.with(at, entry) }
-}
-
-/** Ids of tool calls may come again in another turn. */
-function inTurn(chat: Chat, wanted: (entry: Entry) => boolean): number {
-  const start = chat.entries.findLastIndex((entry) => entry.kind === 'prompt')
-  const at = chat.entries.findLastIndex(wanted)
-  return at > start ? at : -1
+function head(event: SessionEvent): { key: number; at: string } {
+  return { key: event.seq, at: event.timestamp }
 }
 
 /** Agents put anything anywhere. */

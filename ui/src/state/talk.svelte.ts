@@ -5,39 +5,55 @@
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { randomId } from '../api/random.ts'
-import { rest } from '../api/rest.ts'
+import { Talking, type Choice } from '../api/talking.ts'
 import type { Queue, Session, SessionEvent, Worker } from '../api/types.ts'
-import { EMPTY, fold, type Chat } from './chat.ts'
+import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend, type ChatWindow } from './chat-window.ts'
+import { foldConversation, NEW, SETTING_TYPES, TURN_TYPES, type Conversation } from './conversation.ts'
+import { EachFrame } from './frames.ts'
+import { UnsentPrompts, type Unsent } from './unsent.ts'
 
-const SHOWN = 3000 // events of the past; more than two hundred entries are seldom made of fewer
+const FIRST = 800 // events of the past that come with the connection
+const PAGE = 1000 // events that are fetched when somebody scrolls up
 
 type Message =
-  | { type: 'snapshot'; seq: number }
+  | { type: 'snapshot'; seq: number; session: Session }
   | { type: 'events'; events: SessionEvent[] }
   | { type: 'heartbeat'; head: number }
 
-export interface Unsent {
-  promptId: string
-  text: string
-}
-
 export class Talk {
   status: Status = $state('closed')
-  chat: Chat = $state.raw(EMPTY)
+  window: ChatWindow = $state.raw(emptyWindow(1))
+  conversation: Conversation = $state.raw(NEW)
   queue: Queue = $state.raw({ messages: [], count: 0, paused: false })
   /** Prompts the stream has not shown yet. */
   unsent: readonly Unsent[] = $state.raw([])
   problem: string | undefined = $state()
+  loading = $state(false)
+  /** Whether the past that comes with the connection is here. */
+  caughtUp = $state(false)
+  /** Whether the reader looks at the end; the pane says so. */
+  following = true
 
-  readonly #sessionId: string
+  readonly calls: Talking
   readonly #workerId: string
   readonly #connection: Connection
+  readonly #unsent: UnsentPrompts
+  readonly #frame = new EachFrame(() => this.#apply())
   #seq: number
+  #origin: number // what the conversation was before this seq is asked for
+  #arrived: SessionEvent[] = []
+  #early: SessionEvent[] | undefined = [] // of the conversation, until its past is known
+  #sending: Promise<void> | undefined
 
   constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'>) {
-    this.#sessionId = session.id
+    this.calls = new Talking(session.id, worker.id)
     this.#workerId = worker.id
-    this.#seq = Math.max(0, session.lastSeq - SHOWN)
+    this.#unsent = new UnsentPrompts(worker.id)
+    this.unsent = this.#unsent.all
+    this.#origin = session.lastSeq
+    this.#seq = Math.max(0, session.lastSeq - FIRST)
+    this.window = emptyWindow(this.#seq + 1)
+    this.caughtUp = this.#seq === session.lastSeq
     this.#connection = new Connection({
       address: () => socketAddress(`/session/${encodeURIComponent(session.id)}`),
       opened: () => this.#opened(),
@@ -58,89 +74,201 @@ export class Talk {
     this.#connection.nudge()
   }
 
-  /** The prompt is kept, and sent again after a lost connection, until the stream has it. */
-  async say(text: string): Promise<void> {
-    const prompt = { promptId: randomId(), text }
-    this.unsent = [...this.unsent, prompt]
-    await this.#send(prompt)
+  /** The prompt is kept, and sent again after a lost connection or a reload, until the stream has it. */
+  say(text: string, imageIds: readonly string[] = []): Promise<void> {
+    this.#unsent.add({ promptId: randomId(), text, imageIds, at: new Date().toISOString() })
+    return this.#send()
+  }
+
+  /** A prompt that was refused goes out again under its id. */
+  retry(promptId: string): Promise<void> {
+    this.#unsent.mark(promptId, undefined)
+    return this.#send()
+  }
+
+  discard(promptId: string): void {
+    this.#unsent.remove(promptId)
+    this.unsent = this.#unsent.all
   }
 
   stop(): Promise<boolean> {
-    return this.#attempt(() => rest.cancelTurn(this.#sessionId, this.#workerId))
+    return this.#attempt(() => this.calls.cancelTurn())
   }
 
   permit(permissionId: string, optionId: string): Promise<boolean> {
-    return this.#attempt(() => rest.answerPermission(this.#sessionId, permissionId, optionId))
+    return this.#attempt(() => this.calls.permit(permissionId, optionId))
   }
 
   answer(questionId: string, action: 'accept' | 'decline', content?: Record<string, unknown>): Promise<boolean> {
-    return this.#attempt(() => rest.answerQuestion(this.#sessionId, questionId, action, content))
+    return this.#attempt(() => this.calls.answer(questionId, action, content))
   }
 
-  resumeQueue(): Promise<boolean> {
-    return this.#attempt(() => rest.resumeQueue(this.#sessionId))
+  choose(choice: Choice): Promise<boolean> {
+    return this.#attempt(() => this.calls.choose(choice))
+  }
+
+  /** One order to the queue; it is looked up again whether it was taken or not. */
+  async order(order: (calls: Talking) => Promise<void>): Promise<boolean> {
+    const taken = await this.#attempt(() => order(this.calls))
+    await this.#lookUpQueue()
+    return taken
+  }
+
+  /** More of the past comes in at the top; false when there is none. */
+  async showEarlier(): Promise<boolean> {
+    if (!hasEarlier(this.window)) return false
+    if (this.window.start === 0 && !(await this.#loadEarlier())) return false
+    this.window = earlier(this.window)
+    return true
+  }
+
+  showLater(): void {
+    this.window = later(this.window)
+  }
+
+  showLatest(): void {
+    this.window = atEnd(this.window)
+  }
+
+  showAround(place: number): void {
+    this.window = around(this.window, place)
+  }
+
+  /** Fetches a page of the past into what is known; what is shown stays. */
+  async #loadEarlier(): Promise<boolean> {
+    const { from } = this.window
+    if (from <= 1 || this.loading) return false
+    this.loading = true
+    const after = Math.max(0, from - 1 - PAGE)
+    const found = await this.#try(() => this.calls.events({ after, before: from, limit: PAGE }))
+    this.loading = false
+    if (!found || this.window.from !== from) return false
+    this.window = prepend(this.window, found.events.filter((event) => this.#concerns(event)), after + 1)
+    return true
+  }
+
+  loadEarlier(): Promise<boolean> {
+    return this.#loadEarlier()
   }
 
   #opened(): void {
     this.#connection.send({ type: 'subscribe', after: this.#seq })
-    for (const prompt of this.unsent) void this.#send(prompt)
-    void this.#countQueue()
+    void this.#send()
+    void this.#lookUpQueue()
+    if (this.#early) void this.#lookBack()
   }
 
   #told(message: Message): void {
-    if (message.type === 'snapshot') {
-      // Too far behind to be told everything: what lies between is in the log, not in this pane.
-      this.#seq = message.seq
-      this.chat = EMPTY
-    } else if (message.type === 'events') {
-      this.#apply(message.events)
-    } else if (message.type === 'heartbeat' && message.head < this.#seq) {
-      this.#connection.restart()
-    }
+    if (message.type === 'snapshot') this.#begin(message.seq)
+    else if (message.type === 'events') this.#take(message.events)
+    else if (message.type === 'heartbeat' && message.head < this.#seq) this.#connection.restart()
   }
 
-  #apply(events: SessionEvent[]): void {
-    const { queueChanges } = this.chat
-    let chat = this.chat
+  /** Too far behind to be told everything: what lies between is fetched when somebody looks for it. */
+  #begin(seq: number): void {
+    this.#seq = this.#origin = seq
+    this.#arrived = []
+    this.#early = []
+    this.window = emptyWindow(seq + 1)
+    this.caughtUp = true
+    void this.#loadEarlier().then(() => this.showLatest())
+    void this.#lookBack()
+  }
+
+  /** The modes, the turn and the like as they were at `origin`; what came since is added. */
+  async #lookBack(): Promise<void> {
+    const before = this.#origin + 1
+    const found = await this.#try(() =>
+      Promise.all([
+        this.calls.events({ before, limit: 100, types: SETTING_TYPES, newest: true }),
+        this.calls.events({ before, limit: 100, types: TURN_TYPES, newest: true }),
+      ]),
+    )
+    if (!found || !this.#early || before !== this.#origin + 1) return // the next connection tries again
+    const past = found.flatMap(({ events }) => events).filter((event) => event.workerId === this.#workerId)
+    past.sort((a, b) => a.seq - b.seq)
+    this.conversation = [...past, ...this.#early].reduce(foldConversation, NEW)
+    this.#early = undefined
+  }
+
+  #take(events: SessionEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#seq) continue
       if (event.seq !== this.#seq + 1) return this.#connection.restart()
       this.#seq = event.seq
-      if (event.type === 'user_prompt' || event.type === 'queue_added') this.#seen(event)
-      if (event.workerId === this.#workerId || event.workerId === null) chat = fold(chat, event)
+      this.#arrived.push(event)
     }
-    this.chat = chat
-    if (chat.queueChanges !== queueChanges) void this.#countQueue()
+    this.#frame.ask()
   }
 
-  #seen({ data }: SessionEvent): void {
-    const id = data.promptId ?? data.id
-    this.unsent = this.unsent.filter((prompt) => prompt.promptId !== id)
+  #apply(): void {
+    const events = this.#arrived
+    this.#arrived = []
+    if (!events.length) return
+    for (const event of events) this.#seen(event)
+    this.unsent = this.#unsent.all
+    this.window = append(this.window, events.filter((event) => this.#concerns(event)), this.following)
+    const news = events.filter((event) => event.workerId === this.#workerId && event.seq > this.#origin)
+    if (this.#early) this.#early.push(...news)
+    else this.conversation = news.reduce(foldConversation, this.conversation)
+    this.caughtUp ||= (events.at(-1)?.seq ?? 0) >= this.#origin
+    if (events.some(({ type }) => type.startsWith('queue_'))) void this.#lookUpQueue()
   }
 
-  async #send({ promptId, text }: Unsent): Promise<void> {
-    const refused = await this.#refusal(() => rest.prompt(this.#sessionId, { promptId, text, workerId: this.#workerId }))
-    // Unreachable: it goes out again with the next connection. Refused: it never will.
-    if (refused && refused.status !== 0) this.unsent = this.unsent.filter((prompt) => prompt.promptId !== promptId)
+  #concerns(event: SessionEvent): boolean {
+    return event.workerId === this.#workerId || event.workerId === null
   }
 
-  async #countQueue(): Promise<void> {
-    await this.#refusal(async () => (this.queue = await rest.queue(this.#sessionId)))
+  #seen({ type, data }: SessionEvent): void {
+    if (type === 'user_prompt') this.#unsent.remove(String(data.promptId))
+    else if (type === 'queue_added') this.#unsent.remove(String(data.id))
+  }
+
+  /** One after the other, so that they arrive in the order they were written. */
+  #send(): Promise<void> {
+    this.unsent = this.#unsent.all
+    this.#sending = (this.#sending ?? Promise.resolve()).then(() => this.#sendAll())
+    return this.#sending
+  }
+
+  async #sendAll(): Promise<void> {
+    for (const prompt of this.#unsent.all.filter(({ problem }) => problem === undefined)) {
+      try {
+        const { seq } = await this.calls.prompt(prompt)
+        if (seq <= this.#seq) this.#unsent.remove(prompt.promptId) // the stream has it, perhaps long ago
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        if (error.status === 0) break // it goes out with the next connection
+        this.#unsent.mark(prompt.promptId, error.message)
+      }
+    }
+    this.unsent = this.#unsent.all
+  }
+
+  async #lookUpQueue(): Promise<void> {
+    const found = await this.#try(() => this.calls.queue())
+    if (found) this.queue = found
+  }
+
+  /** Without a word when it fails: the connection's light says all there is to say. */
+  async #try<T>(action: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await action()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      return undefined
+    }
   }
 
   async #attempt(action: () => Promise<unknown>): Promise<boolean> {
-    return (await this.#refusal(action)) === undefined
-  }
-
-  async #refusal(action: () => Promise<unknown>): Promise<ApiError | undefined> {
     try {
       await action()
       this.problem = undefined
-      return undefined
+      return true
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       this.problem = error.message
-      return error
+      return false
     }
   }
 }

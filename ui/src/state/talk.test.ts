@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { interceptSockets, type TestSocket } from '../testing/sockets.ts'
+import { fakeStorage } from '../testing/storage.ts'
 import { Talk } from './talk.svelte.ts'
 
 interface Request {
@@ -10,16 +11,21 @@ interface Request {
 let sockets: TestSocket[]
 let requests: Request[]
 let answer: () => Promise<Response>
+let queue = async () => new Response('{"messages":[],"count":0,"paused":false}')
+let past: { seq: number; type: string }[]
 let talk: Talk
 
 beforeEach(() => {
   vi.useFakeTimers()
   sockets = interceptSockets()
+  fakeStorage({ 'bullpen.secret': 'the-secret' })
   requests = []
-  answer = async () => new Response('{"count":0,"paused":false}')
+  answer = async () => new Response('{}')
+  past = []
   vi.stubGlobal('fetch', (path: string, { body }: { body?: string }) => {
     requests.push({ path, body: body ? JSON.parse(body) : {} })
-    return answer()
+    if (path.includes('/events?')) return events(new URL(path, 'http://x').searchParams)
+    return path.endsWith('/queue') ? queue() : answer()
   })
   talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
   talk.open()
@@ -31,92 +37,141 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
+/** The log as the server would page it. */
+async function events(query: URLSearchParams): Promise<Response> {
+  const [after, before] = [Number(query.get('after') ?? 0), Number(query.get('before') ?? Infinity)]
+  const types = query.get('types')?.split(',')
+  const found = past.filter(({ seq, type }) => seq > after && seq < before && (!types || types.includes(type)))
+  return new Response(JSON.stringify({ events: found, head: past.length }))
+}
+
+/** Frames and answers that are due. */
+const settle = () => vi.advanceTimersByTimeAsync(300)
+
 const accepted = () => (sockets.at(-1) as TestSocket).accept()
 const prompts = () => requests.filter(({ path }) => path.endsWith('/prompt')).map(({ body }) => body)
 
-function event(seq: number, type: string, data: object = {}, workerId: string | null = 'w1'): object {
-  return { seq, type, workerId, timestamp: '2026-03-01T09:30:00.000Z', data }
+function event(seq: number, type: string, data: object = {}, workerId: string | null = 'w1'): { seq: number; type: string } {
+  const all = { seq, type, workerId, role: null, timestamp: '2026-03-01T09:30:00.000Z', data }
+  return all
 }
 
-function said(seq: number, text: string, workerId = 'w1'): object {
+function said(seq: number, text: string, workerId = 'w1'): { seq: number; type: string } {
   return event(seq, 'agent_message', { text, partial: true }, workerId)
 }
 
 function shown(): string {
-  return talk.chat.entries.map((entry) => ('text' in entry ? entry.text : entry.kind)).join('|')
+  return talk.window.entries.map((entry) => ('text' in entry ? entry.text : entry.kind)).join('|')
 }
 
-test('it asks for the past and applies each event once', () => {
+test('it asks for the past and applies each event once', async () => {
   const socket = accepted()
   expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
   socket.tell({ type: 'events', events: [said(2, 'b'), said(3, 'c')] })
-  expect(shown()).toBe('abc')
+  await settle()
+  expect([shown(), talk.caughtUp]).toEqual(['abc', true])
 })
 
-test('a hole makes it ask again from where it stands', () => {
+test('a hole makes it ask again from where it stands', async () => {
   accepted().tell({ type: 'events', events: [said(1, 'a'), said(3, 'c')] })
-  expect(shown()).toBe('')
-  vi.advanceTimersByTime(31_000)
+  await vi.advanceTimersByTimeAsync(31_000)
   expect(accepted().heard('subscribe')).toEqual([{ type: 'subscribe', after: 1 }])
 })
 
-test('it shows one agent and what concerns the whole session', () => {
+test('it shows one agent and what concerns the whole session', async () => {
   accepted().tell({
     type: 'events',
     events: [said(1, 'mine'), said(2, 'theirs', 'w2'), event(3, 'error', { message: 'full' }, null)],
   })
+  await settle()
   expect(shown()).toBe('mine|full')
+})
+
+test('what was set and begun long ago is looked up, and what happened since is added', async () => {
+  past = [event(1, 'agent_session', { acpSessionId: 'a', how: 'new', modes: { currentModeId: 'code' } }), event(2, 'turn_start', { promptId: 'p' })]
+  const socket = accepted()
+  socket.tell({ type: 'events', events: [...past, event(3, 'mode_changed', { modeId: 'ask' })] })
+  await settle()
+  expect(talk.conversation).toMatchObject({ turn: { promptId: 'p' }, settings: { modes: { currentModeId: 'ask' } } })
+  socket.tell({ type: 'events', events: [event(4, 'turn_end', { stopReason: 'end_turn' })] })
+  await settle()
+  expect(talk.conversation.turn).toBeNull()
+})
+
+test('who is too far behind begins at the end and loads what lies before', async () => {
+  past = Array.from({ length: 5 }, (_, n) => event(n + 1, 'user_prompt', { text: `${n + 1}`, promptId: `${n + 1}` }))
+  accepted().tell({ type: 'snapshot', seq: 5, session: {} })
+  await settle()
+  expect([shown(), talk.window.from]).toEqual(['1|2|3|4|5', 1])
 })
 
 test('a prompt is shown as not sent until the stream has it', async () => {
   const socket = accepted()
-  await talk.say('hello')
+  answer = async () => new Response('{"seq":7,"queued":false}')
+  await talk.say('hello', ['i1'])
   const [{ promptId }] = prompts() as [{ promptId: string }]
-  expect(talk.unsent).toEqual([{ promptId, text: 'hello' }])
+  expect(talk.unsent).toMatchObject([{ promptId, text: 'hello', imageIds: ['i1'] }])
   socket.tell({ type: 'events', events: [event(1, 'user_prompt', { text: 'hello', promptId })] })
+  await settle()
   expect([talk.unsent, shown()]).toEqual([[], 'hello'])
 })
 
 test('a prompt that waits in the queue counts as sent', async () => {
   const socket = accepted()
+  answer = async () => new Response('{"seq":7,"queued":true}')
   await talk.say('hello')
   const [{ promptId }] = prompts() as [{ promptId: string }]
   socket.tell({ type: 'events', events: [event(1, 'queue_added', { id: promptId, message: 'hello' }, null)] })
+  await settle()
   expect(talk.unsent).toEqual([])
 })
 
-test('a prompt nobody confirmed is sent again under its id with the next connection', async () => {
-  const socket = accepted()
+test('prompts nobody confirmed are sent again, in order and under their ids, after a reload', async () => {
+  accepted()
   answer = async () => {
     throw new TypeError('network')
   }
-  const saying = talk.say('hello')
-  await vi.advanceTimersByTimeAsync(5000)
+  const saying = Promise.all([talk.say('one'), talk.say('two')])
+  await vi.advanceTimersByTimeAsync(9000)
   await saying
-  expect(talk.unsent.length).toBe(1)
-  answer = async () => new Response('{}')
-  socket.die()
-  await vi.advanceTimersByTimeAsync(31_000)
+  talk.close()
+  const before = prompts().map(({ promptId }) => promptId)
+  requests = []
+  answer = async () => new Response('{"seq":7,"queued":false}')
+  talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
+  expect(talk.unsent.map(({ text }) => text)).toEqual(['one', 'two'])
+  talk.open()
   accepted()
-  await vi.advanceTimersByTimeAsync(0)
-  const ids = new Set(prompts().map(({ promptId }) => promptId))
-  expect([ids.size, prompts().length > 1]).toEqual([1, true])
+  await settle()
+  expect(prompts().map(({ text }) => text)).toEqual(['one', 'two'])
+  expect(before).toContain(prompts()[0]?.promptId)
 })
 
-test('a refused prompt is taken back and the reason shown', async () => {
+test('a prompt the stream had before the reload is not waited for', async () => {
+  accepted().tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
+  answer = async () => new Response('{"seq":2,"queued":false}')
+  await talk.say('long ago')
+  expect(talk.unsent).toEqual([])
+})
+
+test('a refused prompt stays with the reason, is tried again under its id, or taken back', async () => {
   accepted()
-  await vi.advanceTimersByTimeAsync(0)
-  answer = async () => new Response('{"error":"conflict","message":"the session is cancelled"}', { status: 409 })
+  answer = async () => new Response('{"error":"queue_full","message":"the queue is full"}', { status: 409 })
   await talk.say('hello')
-  expect([talk.unsent, talk.problem]).toEqual([[], 'the session is cancelled'])
+  expect(talk.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
+  const { promptId } = talk.unsent[0]!
+  await talk.retry(promptId)
+  expect(prompts().map((each) => each.promptId)).toEqual([promptId, promptId])
+  talk.discard(promptId)
+  expect(talk.unsent).toEqual([])
 })
 
 test('a change of the queue is looked up', async () => {
   const socket = accepted()
-  await vi.advanceTimersByTimeAsync(0)
-  answer = async () => new Response('{"messages":[],"count":2,"paused":true}')
+  await settle()
+  queue = async () => new Response('{"messages":[],"count":2,"paused":true}')
   socket.tell({ type: 'events', events: [event(1, 'queue_paused', { why: 'cancelled' }, null)] })
-  await vi.advanceTimersByTimeAsync(0)
+  await settle()
   expect(talk.queue).toMatchObject({ count: 2, paused: true })
 })

@@ -4,7 +4,6 @@ import type { LanguageInput } from 'shiki/core'
 export const GRAMMARS: Record<string, () => LanguageInput> = {
   bash: () => import('shiki/langs/bash.mjs'),
   c: () => import('shiki/langs/c.mjs'),
-  cpp: () => import('shiki/langs/cpp.mjs'),
   csharp: () => import('shiki/langs/csharp.mjs'),
   css: () => import('shiki/langs/css.mjs'),
   diff: () => import('shiki/langs/diff.mjs'),
@@ -34,7 +33,7 @@ export const GRAMMARS: Record<string, () => LanguageInput> = {
 }
 
 const NAMES: Record<string, string> = {
-  'c++': 'cpp', 'c#': 'csharp', console: 'bash', cs: 'csharp', dockerfile: 'docker', golang: 'go', js: 'javascript', jsonc: 'json', kt: 'kotlin',
+  'c++': 'c', cpp: 'c', cc: 'c', 'c#': 'csharp', console: 'bash', cs: 'csharp', dockerfile: 'docker', golang: 'go', js: 'javascript', jsonc: 'json', kt: 'kotlin',
   makefile: 'make', md: 'markdown', mjs: 'javascript', patch: 'diff', py: 'python', rb: 'ruby', rs: 'rust', sh: 'bash', shell: 'bash', ts: 'typescript',
   yml: 'yaml', zsh: 'bash',
 }

@@ -1,0 +1,101 @@
+/** The calls that have to do with one conversation: what is said to an agent, answered, queued and set. */
+import { call, download, upload } from './http.ts'
+import type { Events, Image, Queue } from './types.ts'
+
+export interface Wish {
+  readonly promptId: string
+  readonly text: string
+  readonly imageIds: readonly string[]
+}
+
+export interface EventQuery {
+  after?: number
+  before?: number
+  limit?: number
+  types?: readonly string[]
+  newest?: boolean
+}
+
+export type Choice = { kind: 'mode' | 'model'; value: string } | { kind: 'option'; id: string; value: string | boolean }
+
+/** One agent of one session. */
+export class Talking {
+  readonly #session: string
+  readonly #worker: string
+  readonly #workerId: string
+
+  constructor(sessionId: string, workerId: string) {
+    this.#session = `/sessions/${encodeURIComponent(sessionId)}`
+    this.#worker = `${this.#session}/workers/${encodeURIComponent(workerId)}`
+    this.#workerId = workerId
+  }
+
+  events(query: EventQuery): Promise<Events> {
+    const { types, ...rest } = query
+    const search = new URLSearchParams(Object.entries(rest).map(([name, value]) => [name, String(value)]))
+    if (types) search.set('types', types.join(','))
+    return call('GET', `${this.#session}/events?${search}`)
+  }
+
+  prompt({ promptId, text, imageIds }: Wish): Promise<{ seq: number; queued: boolean }> {
+    return call('POST', `${this.#session}/prompt`, { promptId, text, imageIds, workerId: this.#workerId })
+  }
+
+  cancelTurn(): Promise<void> {
+    return call('POST', `${this.#session}/cancel`, { workerId: this.#workerId })
+  }
+
+  permit(id: string, optionId: string): Promise<void> {
+    return call('POST', `${this.#session}/permissions/${encodeURIComponent(id)}`, { optionId })
+  }
+
+  answer(id: string, action: string, content?: Record<string, unknown>): Promise<void> {
+    return call('POST', `${this.#session}/questions/${encodeURIComponent(id)}`, { action, content })
+  }
+
+  choose(choice: Choice): Promise<void> {
+    if (choice.kind === 'option') return call('PUT', `${this.#worker}/options/${encodeURIComponent(choice.id)}`, { value: choice.value })
+    return call('PUT', `${this.#worker}/${choice.kind}`, { [`${choice.kind}Id`]: choice.value })
+  }
+
+  queue(): Promise<Queue> {
+    return call('GET', `${this.#session}/queue`)
+  }
+
+  editQueued(id: string, message: string): Promise<void> {
+    return call('PATCH', this.#queued(id), { message })
+  }
+
+  moveQueued(id: string, direction: 'up' | 'down'): Promise<void> {
+    return call('POST', `${this.#queued(id)}/move`, { direction })
+  }
+
+  removeQueued(id: string): Promise<void> {
+    return call('DELETE', this.#queued(id))
+  }
+
+  sendNow(id: string): Promise<void> {
+    return call('POST', `${this.#queued(id)}/send-now`)
+  }
+
+  pauseQueue(paused: boolean): Promise<void> {
+    return call('POST', `${this.#session}/queue/${paused ? 'pause' : 'resume'}`)
+  }
+
+  addImage(file: Blob): Promise<Image> {
+    return upload(`${this.#session}/images`, file)
+  }
+
+  image(id: string): Promise<Blob> {
+    return download(`${this.#session}/images/${encodeURIComponent(id)}`)
+  }
+
+  /** What a terminal of this session has printed, from its beginning. */
+  output(terminalId: string): Promise<Blob> {
+    return download(`${this.#session}/workers/${encodeURIComponent(terminalId)}/output`)
+  }
+
+  #queued(id: string): string {
+    return `${this.#session}/queue/${encodeURIComponent(id)}`
+  }
+}

@@ -1,0 +1,74 @@
+/** What can be set in an agent's session, read from its own words: modes, models and its other options. */
+import type { Choice } from '../api/talking.ts'
+import type { Settings } from '../state/conversation.ts'
+import { asObject, asText } from './describe.ts'
+
+export interface Pill {
+  label: string
+  value: string
+  values: { value: string; name: string; description: string }[]
+  choice: (value: string) => Choice
+}
+
+export interface Command {
+  name: string
+  description: string
+}
+
+export function pillsOf(settings: Settings | null): Pill[] {
+  const modes = asPill('Mode', settings?.modes, 'currentModeId', 'availableModes', 'id', (value) => ({ kind: 'mode', value }))
+  const models = asPill('Model', settings?.models, 'currentModelId', 'availableModels', 'modelId', (value) => ({ kind: 'model', value }))
+  const taken = new Set([...(modes ? ['mode'] : []), ...(models ? ['model'] : [])])
+  const options = (settings?.configOptions ?? []).map((option) => asOption(option, taken))
+  return [modes, models, ...options].filter((pill) => pill !== undefined)
+}
+
+export function commandsOf(settings: Settings | null): Command[] {
+  const found = (settings?.commands ?? []).map((command) => {
+    const { name, description } = asObject(command)
+    return { name: asText(name).replace(/^\//, ''), description: asText(description) }
+  })
+  return found.filter(({ name }) => name)
+}
+
+/** The commands a message that begins with `/` may mean, best first. */
+export function completions(commands: readonly Command[], text: string): Command[] {
+  const typed = /^\/(\S*)$/.exec(text)?.[1]?.toLowerCase()
+  if (typed === undefined) return []
+  const begins = commands.filter(({ name }) => name.toLowerCase().startsWith(typed))
+  const has = commands.filter(({ name }) => !begins.some((each) => each.name === name) && name.toLowerCase().includes(typed))
+  return [...begins, ...has].slice(0, 12)
+}
+
+function asPill(label: string, said: unknown, current: string, available: string, id: string, choice: Pill['choice']): Pill | undefined {
+  const choices = asObject(said)
+  const values = valuesOf(choices[available], id)
+  return values.length ? { label, value: asText(choices[current]), values, choice } : undefined
+}
+
+function asOption(said: unknown, taken: Set<string>): Pill | undefined {
+  const { id, name, category, type, currentValue, options } = asObject(said)
+  const key = asText(id)
+  if (!key || taken.has(key) || taken.has(asText(category))) return undefined
+  if (type === 'boolean' || typeof currentValue === 'boolean') {
+    const values = [
+      { value: 'true', name: 'on', description: '' },
+      { value: 'false', name: 'off', description: '' },
+    ]
+    return { label: asText(name) || key, value: String(currentValue), values, choice: (value) => ({ kind: 'option', id: key, value: value === 'true' }) }
+  }
+  const values = valuesOf(options, 'value')
+  return values.length ? { label: asText(name) || key, value: asText(currentValue), values, choice: (value) => ({ kind: 'option', id: key, value }) } : undefined
+}
+
+function valuesOf(said: unknown, id: string): Pill['values'] {
+  const flat = (Array.isArray(said) ? said : []).flatMap((each) => {
+    const group = asObject(each).options
+    return Array.isArray(group) ? group : [each]
+  })
+  const values = flat.map((each) => {
+    const { name, description, [id]: value } = asObject(each)
+    return { value: asText(value), name: asText(name) || asText(value), description: asText(description) }
+  })
+  return values.filter(({ value }) => value)
+}

@@ -1,0 +1,33 @@
+/** How full an agent's context is and what it cost, in a few letters. */
+import type { Usage } from '../state/conversation.ts'
+import { asObject } from './describe.ts'
+
+export interface UsageWords {
+  short: string
+  exactly: string
+  share: number | undefined
+}
+
+export function usageOf({ used, size, cost }: Usage): UsageWords | undefined {
+  const money = priceOf(cost)
+  if (typeof used !== 'number') return money ? { short: money, exactly: `Cost so far: ${money}`, share: undefined } : undefined
+  const share = typeof size === 'number' && size > 0 ? Math.min(1, used / size) : undefined
+  const room = share === undefined ? short(used) : `${short(used)} / ${short(size as number)}`
+  const exactly = share === undefined ? `${used.toLocaleString()} tokens` : `${used.toLocaleString()} of ${(size as number).toLocaleString()} tokens, ${Math.round(share * 100)} %`
+  return { short: money ? `${room} · ${money}` : room, exactly: money ? `${exactly}; cost so far: ${money}` : exactly, share }
+}
+
+function priceOf(cost: unknown): string {
+  const { amount, currency } = asObject(cost)
+  if (typeof amount !== 'number') return ''
+  return currency === 'USD' || currency === undefined ? `$${amount.toFixed(2)}` : `${amount.toFixed(2)} ${String(currency)}`
+}
+
+function short(tokens: number): string {
+  if (tokens < 1000) return String(tokens)
+  return tokens < 1_000_000 ? `${trim(tokens / 1000)}k` : `${trim(tokens / 1_000_000)}M`
+}
+
+function trim(value: number): string {
+  return value >= 100 ? String(Math.round(value)) : value.toFixed(1).replace(/\.0$/, '')
+}

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import type { Entries } from '../state/chat.ts'
+import { commandsOf, completions, pillsOf } from './choices.ts'
+import { placesOf } from './find.ts'
+import { countsOf, linesOf } from './lines.ts'
+import { plainScreen } from './screen-text.ts'
+import { ago, lasting } from './time.ts'
+import { usageOf } from './usage.ts'
+
+const SETTINGS = { acpSessionId: 'a', modes: null, models: null, configOptions: null, commands: [] }
+
+test('times are said as people say them', () => {
+  const at = '2026-03-01T10:00:00.000Z'
+  const after = (seconds: number) => Date.parse(at) + seconds * 1000
+  expect([10, 120, 7200, 200_000].map((s) => ago(at, after(s)))).toEqual(['just now', '2 min ago', '2 h ago', '2 d ago'])
+  expect([12, 75, 3725, -5].map((s) => lasting(at, after(s)))).toEqual(['12 s', '1 min 15 s', '1 h 2 min', '0 s'])
+})
+
+test('usage is short, with the exact figures beside it', () => {
+  expect(usageOf({ used: 12_345, size: 200_000, cost: { amount: 0.125, currency: 'USD' }, turn: null })).toEqual({
+    short: '12.3k / 200k · $0.13',
+    exactly: `${(12345).toLocaleString()} of ${(200000).toLocaleString()} tokens, 6 %; cost so far: $0.13`,
+    share: 12_345 / 200_000,
+  })
+  expect(usageOf({ used: null, size: null, cost: null, turn: null })).toBeUndefined()
+})
+
+test('modes, models and options are pills, each once', () => {
+  const pills = pillsOf({
+    ...SETTINGS,
+    modes: { currentModeId: 'ask', availableModes: [{ id: 'ask', name: 'Ask' }, { id: 'code' }] },
+    configOptions: [
+      { id: 'mode', category: 'mode', currentValue: 'ask', options: [{ value: 'ask', name: 'Ask' }] },
+      { id: 'pace', name: 'Pace', currentValue: 'fast', options: [{ name: 'All', options: [{ value: 'fast', name: 'Fast' }] }] },
+      { id: 'loud', type: 'boolean', currentValue: true },
+      'nonsense',
+    ],
+  })
+  expect(pills.map(({ label, value }) => [label, value])).toEqual([['Mode', 'ask'], ['Pace', 'fast'], ['loud', 'true']])
+  expect(pills[0]?.values[1]).toEqual({ value: 'code', name: 'code', description: '' })
+  expect(pills[2]?.choice('false')).toEqual({ kind: 'option', id: 'loud', value: false })
+  expect(pillsOf(null)).toEqual([])
+})
+
+test('a slash completes to the commands that begin so, then to those that have it', () => {
+  const commands = commandsOf({ ...SETTINGS, commands: [{ name: 'replan' }, { name: '/plan', description: 'Makes one' }, null] })
+  expect(completions(commands, '/pl').map(({ name }) => name)).toEqual(['plan', 'replan'])
+  expect(completions(commands, '/plan it')).toEqual([])
+  expect(completions(commands, 'pl')).toEqual([])
+})
+
+test('a change is its lines, with what is round them', () => {
+  const lines = linesOf('a\nb\nc\n', 'a\nB\nc\nd\n')
+  expect(lines.map(({ sign, text, number }) => `${sign}${text}${number}`)).toEqual([' a1', '-b2', '+B2', ' c3', '+d4'])
+  expect(countsOf(lines)).toEqual({ added: 2, removed: 1 })
+  expect(linesOf('', 'new\n')).toEqual([{ sign: '+', text: 'new', number: 1 }])
+})
+
+test('a screen is plain text: no colours, lines as they ended', () => {
+  expect(plainScreen('\u001b[31mred\u001b[0m\r\n10 %\r100 %\r\n\u001b]0;title\u0007end\u0000\r\n\r\n')).toBe('red\n100 %\nend')
+})
+
+test('words are found in what was said, done and planned', () => {
+  const at = ''
+  const entries: Entries = [
+    { key: 1, at, kind: 'prompt', promptId: 'p', text: 'Fix the Build', imageIds: [], sender: undefined },
+    { key: 2, at, kind: 'tool', call: { toolCallId: 't', title: 'Run', rawInput: { command: 'make build' } }, output: '' },
+    { key: 3, at, kind: 'plan', steps: [{ text: 'rebuild', status: 'pending' }] },
+    { key: 4, at, kind: 'note', text: 'other', bad: false },
+  ]
+  expect(placesOf(entries, ' build ')).toEqual([0, 1, 2])
+  expect(placesOf(entries, ' ')).toEqual([])
+})
