@@ -13,7 +13,7 @@ import structlog
 FILE_SIZE = 10 << 20
 FILES = 5
 LEVELS = ("debug", "info", "warning", "error")
-NOISY = ("uvicorn", "uvicorn.error", "uvicorn.access", "websockets", "httpx", "asyncio")
+NOISY = ("uvicorn", "uvicorn.error", "uvicorn.access", "websockets", "asyncio")
 
 
 def configure(level: str, directory: Path, hidden: tuple[str, ...] = ()) -> None:

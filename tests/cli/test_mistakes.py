@@ -53,7 +53,12 @@ MISTAKES = {
         "nothing answers at http://127.0.0.1:1; is Bullpen running there?",
         {"BULLPEN_URL": "http://127.0.0.1:1"},
     ),
-    "a directory outside the root": Mistake("new -d /", "/ is outside the workspace root {workspace}", {}),
+    "a directory outside the root": Mistake(
+        "new -d /",
+        "/ is outside the workspace root {workspace}; choose a directory inside it, "
+        "or start the server with another --workspace-root",
+        {},
+    ),
     "a directory that is not there": Mistake(
         "new -d {workspace}/site", "there is no directory {workspace}/site", {}
     ),
@@ -71,6 +76,30 @@ MISTAKES = {
     ),
     "an argument left out": Mistake(
         "stop", "Missing argument 'SESSION|WORKER...' (see: bullpen stop --help)", {}, 2
+    ),
+    "a word where a number goes": Mistake(
+        "wait first --timeout soon", "--timeout must be a number, 0 or more, not soon", {}, 2
+    ),
+    "a time that never comes": Mistake(
+        "wait first --timeout nan", "--timeout must be a number, 0 or more, not nan", {}, 2
+    ),
+    "a number that is too small": Mistake(
+        "logs first -n -3", "--tail must be a whole number, 0 or more, not -3", {}, 2
+    ),
+    "half of a number": Mistake(
+        "logs first -n 1.5", "--tail must be a whole number, 0 or more, not 1.5", {}, 2
+    ),
+    "a scope there is not": Mistake(
+        "token add ci --scope amdin",
+        "--scope must be one of view, operate, admin, not amdin; did you mean admin?",
+        {},
+        2,
+    ),
+    "a shell we do not know": Mistake(
+        "completion tcsh", "SHELL must be one of bash, zsh, fish, not tcsh", {}, 2
+    ),
+    "a word we do not know for a busy agent": Mistake(
+        "send first hello --busy never", "--busy must be one of queue, reject, interrupt, not never", {}, 2
     ),
     "a value that is none": Mistake(
         "ls", "BULLPEN_PORT must be a whole number from 0 to 65535", {"BULLPEN_PORT": "many"}, 2

@@ -9,11 +9,11 @@ CALLS = "write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,ftruncate,
 
 
 @asynccontextmanager
-async def killed_at(pid: int, number: int) -> AsyncIterator[None]:
+async def killed_at(pid: int, number: int, calls: str = CALLS) -> AsyncIterator[None]:
     """SIGKILL instead of the syscall's return, at the given number, if the process comes that far."""
     strace = await asyncio.create_subprocess_exec(
         "strace", "-f", "-qq", "-o", "/dev/null", "-p", str(pid),
-        "-e", f"trace={CALLS}", "-e", f"inject={CALLS}:signal=SIGKILL:when={number}",
+        "-e", f"trace={calls}", "-e", f"inject={calls}:signal=SIGKILL:when={number}",
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:

@@ -38,7 +38,7 @@ def ls(json: AsJson = False) -> None:
 def test(
     agent: Annotated[str, typer.Argument(help="Its id.")],
     directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
-    timeout: Annotated[float, typer.Option(help="Give up after so many seconds.")] = 60,
+    timeout: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="Give up after that.")] = 60,
 ) -> None:
     """Start an agent in a session of its own, wait until it is ready, and end it."""
     path = os.path.abspath(directory.expanduser())

@@ -1,24 +1,19 @@
-"""Commands that start fast: text that was typed is taken as text.
-
-typer imports pydantic to turn a word into a word and nothing into nothing, for every command there is.
-That takes longer than everything else a command does, so what needs no check is read without it.
-"""
+"""Commands that start fast: what was typed is read by us, not by typer."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from .values import reader
+
 if TYPE_CHECKING:
     from typer._click import Context, Parameter
 
-_WORDS: dict[Any, Callable[[Any], Any]] = {str: str, Path: Path, list[str]: list}
-
 
 class LightCommand(TyperCommand):
-    """A command that leaves to typer only what has to be checked: numbers and choices."""
+    """A command whose values are read by us."""
 
     def get_params(self, ctx: "Context") -> "list[Parameter]":
         return [_lightened(parameter) for parameter in super().get_params(ctx)]
@@ -47,7 +42,7 @@ def _lightened(parameter: "Parameter") -> "Parameter":
         return parameter
     thorough = parameter.process_value
     descriptor: Any = vars(parameter).get("type_descriptor")
-    read = _WORDS.get(descriptor.annotation) if descriptor else None
+    read = descriptor and reader(descriptor.annotation, _name(parameter), descriptor.parameter_info.min)
 
     def process_value(ctx: "Context", value: Any) -> Any:
         given = value not in (None, (), [])
@@ -59,3 +54,10 @@ def _lightened(parameter: "Parameter") -> "Parameter":
 
     vars(parameter)["process_value"] = process_value
     return parameter
+
+
+def _name(parameter: "Parameter") -> str:
+    """What a person calls it: the long form of an option, the word in the help of an argument."""
+    if parameter.param_type_name == "option":
+        return max(parameter.opts, key=len)
+    return str(parameter.metavar or parameter.name).upper()

@@ -25,7 +25,7 @@ def logs(
     target: Target,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more comes.")] = False,
     tail: Annotated[
-        int | None, typer.Option("--tail", "-n", min=0, help="Only so many of the last lines.")
+        int | None, typer.Option("--tail", "-n", min=0, metavar="LINES", help="Only the last lines.")
     ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="A terminal's very bytes, which a terminal may obey.")

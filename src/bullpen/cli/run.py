@@ -23,7 +23,9 @@ def run(
     directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
     name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
-    timeout: Annotated[float | None, typer.Option(help="Stop waiting after so many seconds.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after that.")
+    ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:

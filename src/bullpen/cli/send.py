@@ -1,5 +1,6 @@
 """`bullpen send`: another prompt to an agent that is there."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,6 +14,12 @@ from .verb import AsJson, Target, new_app, with_client
 app = new_app()
 
 
+class Busy(StrEnum):
+    QUEUE = "queue"
+    REJECT = "reject"
+    INTERRUPT = "interrupt"
+
+
 @app.command()
 def send(
     target: Target,
@@ -21,9 +28,11 @@ def send(
         str | None,
         typer.Option("--from", metavar="ROLE", help="Pass on the last answer of the agent in this role."),
     ] = None,
-    busy: Annotated[str, typer.Option(help="While it works: queue, reject or interrupt.")] = "queue",
+    busy: Annotated[Busy, typer.Option(help="What to do while it works.")] = Busy.QUEUE,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
-    timeout: Annotated[float | None, typer.Option(help="Stop waiting after so many seconds.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after that.")
+    ] = None,
     json: AsJson = False,
 ) -> int:
     """Say something to an agent.

@@ -24,7 +24,9 @@ class TookTooLong(BullpenError):
 @app.command()
 def wait(
     target: Target,
-    timeout: Annotated[float | None, typer.Option(help="Give up after so many seconds.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Give up after that.")
+    ] = None,
 ) -> int:
     """Wait until a session or worker is done: terminals until they end, agents until they are idle.
 

@@ -21,7 +21,10 @@ def directory_inside(root: Path, text: str) -> Path:
     real, real_root = Path(os.path.realpath(path)), Path(os.path.realpath(root))
     if not real.is_relative_to(real_root):
         log.warning("security: path outside the workspace root", path=text, real=str(real))
-        raise Forbidden(f"{text} is outside the workspace root {root}")
+        raise Forbidden(
+            f"{text} is outside the workspace root {root}; choose a directory inside it, "
+            "or start the server with another --workspace-root"
+        )
     if not real.is_dir():
         raise NotFound(f"there is no directory {text}")
     return real

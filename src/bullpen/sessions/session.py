@@ -180,14 +180,14 @@ class Session:
         """Says something to an agent, once for each promptId, whatever else the request is known by."""
         return await self._prompting.prompt(order)
 
-    async def cancel_turn(self, worker_id: str | None, by: str) -> None:
+    async def cancel_turn(self, worker_id: str | None, by: str, answer: Answer | None = None) -> None:
         """Cancels the turn of an agent; nothing happens when there is none."""
 
         def decide(snapshot: Snapshot) -> Change:
             worker = addressee(snapshot, worker_id, None)
             if worker is None:
-                return Change()
-            return orders.cancel(snapshot, worker.id, by, self._workshop.agents).change()
+                return Change(answer=answer)
+            return orders.cancel(snapshot, worker.id, by, self._workshop.agents).change(answer=answer)
 
         await self.log.change(decide)
 

@@ -1,5 +1,6 @@
 """Images people attach to prompts: known by their content, kept under a name of our own."""
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -30,13 +31,16 @@ class Images:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def add(self, session_id: str, data: bytes) -> Image:
-        """Keeps an image; refuses what is too large or no image, whatever it calls itself."""
+    def add(self, session_id: str, data: bytes, once: str | None = None) -> Image:
+        """Keeps an image; refuses what is too large or no image, whatever it calls itself.
+
+        The same data under the same `once` is the same image.
+        """
         mime = check_image(data)
-        image = Image(secrets.token_hex(16), mime, len(data))
+        image = Image(_name(data, once), mime, len(data))
         folder = self._folder(session_id)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = folder / f".{image.id}"
+        part = folder / f".{secrets.token_hex(16)}"
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -81,6 +85,12 @@ def check_image(data: bytes) -> str:
     if width * height > MOST_PIXELS:
         raise TooLarge(f"an image has at most {MOST_PIXELS:,} pixels, not {width} × {height}")
     return kind
+
+
+def _name(data: bytes, once: str | None) -> str:
+    if once is None:
+        return secrets.token_hex(16)
+    return hashlib.sha256(once.encode() + hashlib.sha256(data).digest()).hexdigest()[:32]
 
 
 def _kind(data: bytes) -> str:

@@ -9,9 +9,9 @@ import shutil
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..domain.snapshot import Worker
 from ..log.recording import Recording
@@ -32,6 +32,11 @@ class Lane:
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
         self.lock = asyncio.Lock()
+
+    def left(self, done: "asyncio.Future[Any]") -> None:
+        """A thread is done with the screen, whether or not anybody still waits for what it found."""
+        self.lock.release()
+        done.exception()
 
 
 class Screens:
@@ -85,7 +90,8 @@ class Screens:
     async def forget(self, worker_id: str) -> None:
         """Removes the saved screens of a purged worker."""
         for key in [key for key in self._lanes if key[0] == worker_id]:
-            del self._lanes[key]
+            async with self._lanes.pop(key).lock:
+                pass  # a thread that is not done would save it again
         await asyncio.to_thread(shutil.rmtree, self._directory / worker_id, ignore_errors=True)
 
     def _lane(self, worker: Worker, recording: Recording, answered: int = 0) -> Lane:
@@ -99,29 +105,24 @@ class Screens:
         return self._lanes[key]
 
     async def _use(self, lane: Lane, work: Callable[[Screen], T]) -> T:
-        async with lane.lock:
-            result = await self._in_thread(work, lane.screen)
+        await lane.lock.acquire()
+        result = await self._in_thread(lane, work)
         await self._rest_some()
         return result
 
-    async def _in_thread(self, work: Callable[[Screen], T], screen: Screen) -> T:
-        """A caller that is cancelled still holds the lane until the thread has left the screen."""
-        working = asyncio.get_running_loop().run_in_executor(self._threads, work, screen)
-        try:
-            return await asyncio.shield(working)
-        except asyncio.CancelledError:
-            while not working.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([working])
-            raise
+    async def _in_thread(self, lane: Lane, work: Callable[[Screen], T]) -> T:
+        """The lane is free when the thread has left the screen; a caller that is cancelled goes at once."""
+        working = asyncio.get_running_loop().run_in_executor(self._threads, work, lane.screen)
+        working.add_done_callback(lane.left)
+        return await asyncio.shield(working)
 
     async def _rest_some(self) -> None:
         """Gives back the memory of the screens that were not needed for longest."""
         loaded = [lane for lane in self._lanes.values() if lane.screen.loaded]
         for lane in loaded[: max(0, len(loaded) - KEPT)]:
             if not lane.lock.locked():
-                async with lane.lock:
-                    await self._in_thread(Screen.rest, lane.screen)
+                await lane.lock.acquire()
+                await self._in_thread(lane, Screen.rest)
 
 
 def _plain_replay(worker: Worker, recording: Recording) -> History:

@@ -23,7 +23,8 @@ async def add(session_id: str, request: Request, context: ContextDep, once: Once
     session = await context.sessions.get(session_id)
     require_active(session.snapshot)
     images = context.sessions.workshop.images
-    image = await asyncio.to_thread(images.add, session.id, await request.body())
+    # Named after the request: a try whose answer was never stored has written the very same file.
+    image = await asyncio.to_thread(images.add, session.id, await request.body(), once.id)
     answer: KeptAnswer[None] | None = once.kept(201, lambda _: _image_json(image))
     if answer:
         await context.records.answer_only(answer)

@@ -32,9 +32,7 @@ async def cancel(
 ) -> Response:
     """Cancels the turn, not the session; nothing happens when there is none."""
     session = await context.sessions.get(session_id)
-    await session.cancel_turn(body.worker_id if body else None, principal_of(request).name)
-    if answer := once.kept_empty():
-        await context.records.answer_only(answer)
+    await session.cancel_turn(body.worker_id if body else None, principal_of(request).name, once.empty())
     return Response(status_code=204)
 
 
