@@ -20,7 +20,6 @@ export const GRAMMARS: Record<string, () => LanguageInput> = {
   markdown: () => import('shiki/langs/markdown.mjs'),
   php: () => import('shiki/langs/php.mjs'),
   python: () => import('shiki/langs/python.mjs'),
-  ruby: () => import('shiki/langs/ruby.mjs'),
   rust: () => import('shiki/langs/rust.mjs'),
   sql: () => import('shiki/langs/sql.mjs'),
   svelte: () => import('shiki/langs/svelte.mjs'),
@@ -34,7 +33,7 @@ export const GRAMMARS: Record<string, () => LanguageInput> = {
 
 const NAMES: Record<string, string> = {
   'c++': 'c', cpp: 'c', cc: 'c', 'c#': 'csharp', console: 'bash', cs: 'csharp', dockerfile: 'docker', golang: 'go', js: 'javascript', jsonc: 'json', kt: 'kotlin',
-  makefile: 'make', md: 'markdown', mjs: 'javascript', patch: 'diff', py: 'python', rb: 'ruby', rs: 'rust', sh: 'bash', shell: 'bash', ts: 'typescript',
+  makefile: 'make', md: 'markdown', mjs: 'javascript', patch: 'diff', py: 'python', rs: 'rust', sh: 'bash', shell: 'bash', ts: 'typescript',
   yml: 'yaml', zsh: 'bash',
 }
 
