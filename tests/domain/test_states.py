@@ -15,6 +15,7 @@ from bullpen.domain.events import (
     Fact,
     SessionChanged,
     SessionEnd,
+    SessionImported,
     SessionStart,
     Unknown,
     WorkerActivity,
@@ -44,6 +45,7 @@ EXAMPLES: dict[str, Fact] = {
     fact.type: fact
     for fact in (
         SessionStart(session_type="quick", location_path="/", title="x"),
+        SessionImported(original_id="x", created_at="2025-01-01T00:00:00.000Z"),
         SessionChanged(title="y"),
         SessionEnd(status="completed", reason="user_request"),
         WorkerSpawning(worker_type="terminal", name="Shell", run=2, workspace="/"),

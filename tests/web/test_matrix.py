@@ -41,6 +41,7 @@ WHO_MAY = {
     "POST /api/agents": "admin",
     "PUT /api/agents/{agent_id}": "admin",
     "DELETE /api/agents/{agent_id}": "admin",
+    "POST /api/import": "operate",
     "GET /api/sessions": "view",
     "POST /api/sessions": "operate",
     "GET /api/sessions/{session_id}": "view",

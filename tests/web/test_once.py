@@ -19,6 +19,7 @@ from web.repeats import DoneOnce, Post, send_again_and_again
 shared = pytest.mark.asyncio(loop_scope="session")
 
 OF_THE_HOUSE = {
+    "/api/import",
     "/api/login",
     "/api/login-codes",
     "/api/repositories",
@@ -88,6 +89,7 @@ class House:
             Post("/api/tokens", "/api/tokens", {"name": "only one"}, self._one_token),
             Post("/api/login", "/api/login", {"code": await new_code(server)}, self._one_device),
             Post("/api/login-codes", "/api/login-codes", None, self._one_login),
+            Post("/api/import", "/api/import", self._saved(), self._one_import),
         ]
 
     async def _exited_terminal(self) -> dict[str, Any]:
@@ -96,6 +98,14 @@ class House:
         async with self.server.socket(f"/ws/session/{session_id}/worker/{worker['id']}") as ws:
             await ws.send(json.dumps({"type": "input", "data": "exit\r"}))
             return await self.server.worker_in(session_id, worker["id"], "exited")
+
+    def _saved(self) -> dict[str, Any]:
+        place = str(self.server.workspace / "project")
+        return {"sessions": [{"id": "old", "worktreePath": place, "createdAt": "2025-01-01T00:00:00.000Z"}]}
+
+    async def _one_import(self, _: Any) -> None:
+        sessions = (await self.server.call("GET", "/api/sessions?q=project"))["sessions"]
+        assert [len(session["workers"]) for session in sessions] == [1]
 
     async def _one_session(self, _: Any) -> None:
         assert (await self.server.call("GET", "/api/sessions?q=only+one"))["total"] == 1

@@ -16,6 +16,7 @@ from .shapes import (
     Event,
     EventPage,
     Health,
+    Imported,
     LoginCode,
     News,
     Repositories,
@@ -127,6 +128,11 @@ class Client(Talking, Tokens):
         """Cancels a session; its history stays unless it is purged."""
         query = {"purge": "true"} if purge else {}
         await self._rest.order(Request("DELETE", _session(session_id), query=query))
+
+    async def import_sessions(self, entries: list[Any], *, key: str | None = None) -> Imported:
+        """Takes in the entries of a `sessions.json`; nothing is started."""
+        request = Request("POST", "/api/import", {"sessions": entries}, key=key)
+        return await self._rest.call(Imported, request)
 
     # Workers
 

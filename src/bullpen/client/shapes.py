@@ -97,6 +97,26 @@ class SessionRemoved(Shape, frozen=True, kw_only=True):
 News: TypeAlias = SessionList | SessionChanged | SessionRemoved
 
 
+class Taken(Shape, frozen=True, kw_only=True):
+    """A saved session that is here now; `notes` say what is not as it was."""
+
+    id: str
+    session_id: str
+    title: str
+    workers: int = 0
+    notes: list[str] = []
+
+
+class Left(Shape, frozen=True, kw_only=True):
+    id: str
+    reason: str
+
+
+class Imported(Shape, frozen=True, kw_only=True):
+    taken: list[Taken]
+    left: list[Left]
+
+
 class Event(Shape, frozen=True, kw_only=True):
     """A numbered fact. Same (session, seq): same event, everywhere, for ever."""
 

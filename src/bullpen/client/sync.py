@@ -80,6 +80,7 @@ class SyncClient:
     session = _waiting(Client.session)
     create_session = _waiting(Client.create_session)
     change_session = _waiting(Client.change_session)
+    import_sessions = _waiting(Client.import_sessions)
     complete_session = _waiting(Client.complete_session)
     restart_session = _waiting(Client.restart_session)
     delete_session = _waiting(Client.delete_session)

@@ -42,6 +42,13 @@ class SessionStart(Fact, frozen=True, kw_only=True):
     founder: str | None = None  # the agent it is made with, whose failure to begin is its own
 
 
+class SessionImported(Fact, frozen=True, kw_only=True):
+    """It was saved by another program, under this id and at this time, in that program's words."""
+
+    original_id: str
+    created_at: str
+
+
 class SessionChanged(Fact, frozen=True, kw_only=True):
     """New values of what a person may edit; None leaves a value as it was."""
 

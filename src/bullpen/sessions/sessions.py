@@ -37,6 +37,7 @@ class Sessions:
         self.store = store
         self.workshop = workshop
         self.taken_up = asyncio.Event()
+        self.importing = asyncio.Lock()
         self._tasks = tasks
         self._open: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._recent: deque[Session] = deque(maxlen=KEPT_OPEN)

@@ -37,6 +37,7 @@ export interface Facts {
   request_sent: RequestSent
   session_changed: SessionChanged
   session_end: SessionEnd
+  session_imported: SessionImported
   session_info: SessionInfo
   session_start: SessionStart
   tool_call: ToolCall
@@ -249,6 +250,11 @@ export interface SessionEnd {
   status: string
   reason: string
   detail?: string | null
+}
+
+export interface SessionImported {
+  originalId: string
+  createdAt: string
 }
 
 export interface SessionInfo {

@@ -45,6 +45,20 @@ export interface Image {
   size: number
 }
 
+export interface Import {
+  sessions: unknown[]
+}
+
+export interface Imported {
+  taken: Taken[]
+  left: Left[]
+}
+
+export interface Left {
+  id: string
+  reason: string
+}
+
 export interface LoggedIn {
   secret: string
   name: string
@@ -338,6 +352,14 @@ export interface Source {
   workerId?: string | null
   role?: string | null
   what?: string
+}
+
+export interface Taken {
+  id: string
+  sessionId: string
+  title: string
+  workers: number
+  notes: string[]
 }
 
 export interface Token {

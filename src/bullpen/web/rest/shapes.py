@@ -99,6 +99,30 @@ class SessionsShape(Shape):
     offset: int
 
 
+class ImportShape(Shape):
+    """The entries of a `sessions.json`, old or new, as they are there."""
+
+    sessions: list[Any]
+
+
+class TakenShape(Shape):
+    id: str
+    session_id: str
+    title: str
+    workers: int
+    notes: list[str]
+
+
+class LeftShape(Shape):
+    id: str
+    reason: str
+
+
+class ImportedShape(Shape):
+    taken: list[TakenShape]
+    left: list[LeftShape]
+
+
 class RepositoryShape(Shape):
     id: str
     path: str

@@ -1,0 +1,147 @@
+"""Takes in the sessions of a `sessions.json`: each once, with its workers, and nothing is started."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ..domain import commands
+from ..domain.commands import AddWorker
+from ..domain.errors import BullpenError, Conflict, NotFound
+from ..domain.events import Draft, Event, SessionImported, SessionStart, WorkerExited, WorkerReady
+from ..domain.records import Repository
+from ..domain.snapshot import Snapshot, fold
+from ..log.log import SessionLog
+from ..sandbox.paths import directory_inside
+from ..store.records import Records
+from ..wire.sessions_json import SavedSession, SavedWorker, is_uuid, read_saved
+from ..workers.kinds import KINDS
+from .sessions import Sessions
+
+NAMESPACE = uuid.UUID("6f1f5d3e-5a0c-4b7e-9d8a-2c4e6f80a1b3")  # of ids that are none of ours
+
+
+class Taken(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A session that is here now; `notes` say what is not as it was."""
+
+    id: str
+    session_id: str
+    title: str
+    workers: int
+    notes: list[str]
+
+
+class Left(Struct, frozen=True, kw_only=True):
+    """An entry that was not taken, and why."""
+
+    id: str
+    reason: str
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    taken: list[Taken]
+    left: list[Left]
+
+
+async def import_sessions(sessions: Sessions, records: Records, entries: Sequence[Any]) -> Imported:
+    """What cannot be taken stands in nobody's way; what is here already is left as it is."""
+    taken, left = [], []
+    repositories = await records.repositories()
+    for number, entry in enumerate(entries, 1):
+        name = entry.get("id") if isinstance(entry, dict) else None
+        try:
+            async with sessions.importing:  # the same file may be on its way twice
+                taken.append(await _import_one(sessions, repositories, read_saved(entry)))
+        except BullpenError as error:
+            left.append(Left(id=str(name or f"entry {number}"), reason=str(error)))
+    return Imported(taken=taken, left=left)
+
+
+async def _import_one(sessions: Sessions, repositories: list[Repository], saved: SavedSession) -> Taken:
+    session_id = _own_id(saved.id)
+    await _require_absent(sessions, session_id)
+    directory = directory_inside(sessions.workshop.config.workspace_root, saved.location_path)
+    repository = next((each for each in repositories if saved.repository_id == each.id), None)
+    repository = repository or next((each for each in repositories if each.path == str(directory)), None)
+    is_worktree = saved.type == "worktree" and repository is not None
+    start = SessionStart(
+        session_type="worktree" if is_worktree else "quick",
+        location_path=str(directory),
+        title=commands.check_text("title", directory.name or str(directory), commands.MAX_TITLE),
+        repo_id=repository.id if repository and is_worktree else None,
+        worktree_id=saved.worktree_id if is_worktree else None,
+    )
+    notes = []
+    if saved.type == "worktree" and not is_worktree:
+        notes.append("its repository is not registered here: it is a quick session now")
+    story = _Story(session_id, [Draft(start), _imported(saved)])
+    for worker in saved.workers:
+        if worker.type not in KINDS:
+            notes.append(f"the worker {worker.name or worker.id} was left out: no type {worker.type} here")
+            continue
+        story.tell_of(worker, str(directory), saved.id)
+        notes += _unknown_agent(sessions, worker)
+    log = await SessionLog.create(sessions.store, session_id, story.drafts)
+    session = sessions.welcome(log)
+    return Taken(
+        id=saved.id,
+        session_id=session_id,
+        title=start.title,
+        workers=len(session.snapshot.workers),
+        notes=notes,
+    )
+
+
+class _Story:
+    """The drafts of an imported session; each worker has come and gone in them."""
+
+    def __init__(self, session_id: str, drafts: list[Draft]) -> None:
+        self.drafts: list[Draft] = []
+        self._snapshot = Snapshot(id=session_id)
+        self._add(drafts)
+
+    def tell_of(self, worker: SavedWorker, directory: str, of_session: str) -> None:
+        order = AddWorker(
+            worker_id=_own_id(worker.id, of_session),
+            type=worker.type,
+            name=worker.name if worker.name.isprintable() else None,
+            agent_id=worker.agent if worker.type == "agent" else None,
+            workspace=directory,
+        )
+        spawning = commands.add_worker(self._snapshot, order)
+        lived = [Draft(fact, spawning.worker_id, spawning.role) for fact in (WorkerReady(), WorkerExited())]
+        self._add([spawning, *lived])
+
+    def _add(self, drafts: Sequence[Draft]) -> None:
+        for draft in drafts:
+            event = Event(self._snapshot.last_seq + 1, 0, draft.fact, draft.worker_id, draft.role)
+            self._snapshot = fold(self._snapshot, event)
+            self.drafts.append(draft)
+
+
+def _imported(saved: SavedSession) -> Draft:
+    return Draft(SessionImported(original_id=saved.id, created_at=saved.created_at))
+
+
+def _own_id(id: str, within: str = "") -> str:
+    """The same id each time, so that a second import finds the first."""
+    return id if is_uuid(id) else str(uuid.uuid5(NAMESPACE, f"{within}/{id}"))
+
+
+async def _require_absent(sessions: Sessions, session_id: str) -> None:
+    try:
+        await sessions.get(session_id)
+    except NotFound:
+        return
+    raise Conflict(f"it is here already, as {session_id}")
+
+
+def _unknown_agent(sessions: Sessions, worker: SavedWorker) -> list[str]:
+    if worker.type != "agent" or worker.agent is None:
+        return []
+    try:
+        sessions.workshop.agents.get(worker.agent)
+    except NotFound:
+        return [f"no agent {worker.agent} is defined here: define it before you restart {worker.name}"]
+    return []
