@@ -17,7 +17,7 @@ import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
 TOKEN = "test-token-0123456789"
-READY_SECONDS = 20.0
+READY_SECONDS = 60.0
 
 
 class Server:
