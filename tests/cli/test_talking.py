@@ -8,6 +8,7 @@ from support.commands import Bullpen
 from support.server import Server
 from support.talk import Talk, define_scripted
 from support.tmux import PROMPT, Tmux
+from support.tui import TuiTalk, define_tui, journal_of
 
 
 @pytest.fixture
@@ -137,3 +138,20 @@ async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: Talk) -> 
     await tmux.until("the turn ended: cancelled")
     await tmux.enter("")
     await tmux.until(lambda screen: screen.rstrip().endswith(PROMPT))
+
+
+async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
+    bullpen: Bullpen, server: Server, tmux: Tmux
+) -> None:
+    journal = await define_tui(server)
+    await TuiTalk.begin(server, title="work")
+    code, _, err = await bullpen("send", "work", "[[work 0.3]] [[ask]]", "--wait")
+    assert code == 3
+    assert "Allow this? (y/n)" in err
+    assert "bullpen attach" in err
+    assert (await bullpen("wait", "work")).code == 3
+    await tmux.enter("bullpen attach work")
+    await tmux.until("Allow this")
+    await tmux.type("y")
+    assert (await bullpen("wait", "work", "--timeout", "60")).code == 0
+    assert journal_of(journal, "answer") == ["y"]

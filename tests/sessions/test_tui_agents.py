@@ -1,12 +1,24 @@
 """Agents that only have a terminal: what they do, what they are told, and that it is told once."""
 
+import asyncio
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from support.pictures import png
 from support.server import Server
-from support.tui import TuiTalk, define_tui
+from support.talk import SECONDS
+from support.tui import TuiTalk, define_tui, journal_of
+
+
+async def begin(server: Server, plain: bool = False, **more: Any) -> tuple[TuiTalk, Path]:
+    journal = await define_tui(server, plain=plain, **more)
+    return await TuiTalk.begin(server), journal
 
 
 async def test_r72_the_activity_of_an_agent_in_a_terminal_comes_from_its_screen(server: Server) -> None:
-    await define_tui(server)
-    talk = await TuiTalk.begin(server)
+    talk, _ = await begin(server)
     await talk.prompt("[[work 0.8]] [[ask]] [[work 0.8]]")
     asks = await talk.does("asking")
     assert "Allow this? (y/n)" in asks["data"]["why"]
@@ -14,7 +26,220 @@ async def test_r72_the_activity_of_an_agent_in_a_terminal_comes_from_its_screen(
     assert (worker["activity"], worker["activitySince"]) == ("asking", asks["timestamp"])
     await talk.types("y")
     end = await talk.seen("turn_end", stopReason="end_turn")
-    await talk.does("idle", after=end["seq"])
-    assert (await talk.activities())[-4:] == ["active", "asking", "active", "idle"]
-    whys = [e["data"]["why"] for e in await talk.events() if e["type"] == "worker_activity"]
-    assert whys[-4] == "a prompt was sent"
+    await talk.does("idle", after=end["seq"] - 1)
+    told = [e["data"] for e in await talk.events() if e["type"] == "worker_activity"]
+    assert [each["activity"] for each in told][-4:] == ["active", "asking", "active", "idle"]
+    assert told[-4]["why"] == "a prompt was sent"
+
+
+async def test_r72_output_and_silence_tell_of_an_agent_without_signs(server: Server) -> None:
+    talk, _ = await begin(server, plain=True)
+    assert (await talk.does("idle"))["data"]["why"] == "silent for 1 s"
+    await talk.types("[[write 4]]\r")
+    writes = await talk.does("active")
+    assert writes["data"]["why"] == "it writes"
+    await talk.does("idle", after=writes["seq"])
+
+
+async def test_r72_a_bell_and_a_notice_call_for_a_person_until_one_types(server: Server) -> None:
+    talk, _ = await begin(server, plain=True)
+    for step, why in (("bell", "it rang the bell"), ("notify All done", "it says “All done”")):
+        before = (await talk.events())[-1]["seq"]
+        await talk.prompt(f"[[{step}]]")
+        asks = await talk.does("asking", after=before)
+        assert asks["data"]["why"] == why
+        await talk.types("x")
+        await talk.does("idle", after=asks["seq"])
+
+
+async def test_r72_an_agent_that_can_says_itself_what_it_does(server: Server) -> None:
+    talk, journal = await begin(server)
+    await talk.prompt("[[claim asking may I?]] [[work 1]]")
+    told = await talk.does("asking")
+    assert told["data"]["why"] == "it says so: may I?"
+    assert journal_of(journal, "claimed") == [204]
+    await talk.types("y")
+    working = await talk.does("active", after=told["seq"])
+    assert "esc to interrupt" in working["data"]["why"]
+    await talk.seen("turn_end", stopReason="end_turn")
+
+
+async def test_r77_viewers_are_told_of_the_activity_and_those_of_a_shell_are_not(server: Server) -> None:
+    talk, _ = await begin(server)
+    shell = await server.new_terminal(talk.id)
+    agent, *_ = (await server.call("GET", f"{talk.path}/workers"))["workers"]
+    await talk.prompt("[[work 0.5]] [[ask]]")
+    async with server.socket(f"/ws/session/{talk.id}/worker/{agent['id']}") as ws:
+        async with asyncio.timeout(SECONDS):
+            async for message in ws:
+                frame = json.loads(message) if isinstance(message, str) else {}
+                if frame.get("type") == "activity" and frame["state"] == "asking":
+                    break
+        assert "Allow this" in frame["why"]
+    async with server.socket(f"/ws/session/{talk.id}/worker/{shell['id']}") as ws:
+        await ws.send(json.dumps({"type": "input", "data": "printf 'Allow this? (y/n)\\a'; exit\r"}))
+        types = []
+        async with asyncio.timeout(SECONDS):
+            async for message in ws:
+                if isinstance(message, str):
+                    types.append(json.loads(message)["type"])
+                if types[-1:] == ["exit"]:
+                    break
+    assert "activity" not in types
+    told = [e["type"] for e in await talk.events() if e["workerId"] == shell["id"]]
+    assert told == ["worker_spawning", "worker_ready", "worker_exited"]
+
+
+async def test_a_long_text_with_many_lines_and_control_characters_arrives_as_one_paste(
+    server: Server,
+) -> None:
+    talk, journal = await begin(server)
+    lines = [f"line {number} ☃ \tand more" for number in range(9000)]
+    hostile = "\x1b[201~\rrm -rf /\r\x03\x04\x1b]0;x\x07\x9b31m"
+    await talk.ask("\n".join([*lines, hostile, "end"]))
+    (got,) = journal_of(journal, "prompt")
+    assert got == "\n".join([*lines, "[201~\nrm -rf /\n]0;x31m", "end"])
+    (said,) = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
+    assert said.endswith(hostile + "\nend")
+
+
+async def test_a_program_that_knows_no_paste_gets_its_own_key_for_a_new_line(server: Server) -> None:
+    talk, journal = await begin(server, plain=True, keys={"newline": " / "})
+    await talk.ask("one\ntwo")
+    assert journal_of(journal, "prompt") == ["one / two"]
+
+
+async def test_r76_an_image_of_a_prompt_is_a_file_whose_path_is_pasted(server: Server) -> None:
+    talk, journal = await begin(server, keys={"image": "@{path}"})
+    image = await server.call("POST", f"{talk.path}/images", 201, content=png())
+    await talk.ask("look at this", imageIds=[image["id"]])
+    (got,) = journal_of(journal, "prompt")
+    text, _, path = got.partition(" @")
+    assert text == "look at this"
+    assert Path(path).read_bytes() == png()
+
+
+async def test_r76_an_image_sent_to_a_terminal_is_kept_and_its_path_typed(server: Server) -> None:
+    talk, journal = await begin(server)
+    worker = await talk.worker()
+    frame = {"type": "image", "n": 1, "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
+    async with server.socket(f"/ws/session/{talk.id}/worker/{worker['id']}?client=me") as ws:
+        await ws.send(json.dumps(frame))
+        await ws.send(json.dumps(frame))  # again under its number: once
+        await ws.send(json.dumps({"type": "input", "n": 2, "data": "and this\r"}))
+        async with asyncio.timeout(SECONDS):
+            while not journal_of(journal, "prompt"):
+                await asyncio.sleep(0.02)
+    (got,) = journal_of(journal, "prompt")
+    path, _, words = got.partition(" ")
+    assert words == "and this"
+    assert Path(path).read_bytes() == png()
+
+
+async def test_r54_what_is_said_while_it_works_goes_when_it_is_idle(server: Server) -> None:
+    talk, journal = await begin(server)
+    await talk.prompt("first [[work 1]] [[ask]]")
+    second = await talk.prompt("second")
+    assert second["queued"]
+    await talk.does("asking")
+    assert journal_of(journal, "prompt") == ["first [[work 1]] [[ask]]"]
+    await talk.types("y")
+    start = await talk.seen("turn_start", promptId=second["promptId"])
+    await talk.seen("turn_end", after=start["seq"])
+    assert journal_of(journal, "prompt") == ["first [[work 1]] [[ask]]", "second"]
+    messages = (await server.call("GET", f"{talk.path}/messages"))["messages"]
+    said = [each["content"] for each in messages if each["role"] == "user"]
+    assert [each["text"] if isinstance(each, dict) else each for each in said] == [
+        "first [[work 1]] [[ask]]",
+        "second",
+    ]
+
+
+async def test_a_prompt_that_comes_before_it_is_idle_waits(server: Server) -> None:
+    journal = await define_tui(server)
+    talk = TuiTalk(server, await server.new_session(agentId="tui"))
+    prompted = await talk.prompt("early")
+    assert prompted["queued"]
+    start = await talk.seen("turn_start", promptId=prompted["promptId"])
+    await talk.seen("turn_end", after=start["seq"])
+    assert journal_of(journal, "prompt") == ["early"]
+
+
+async def test_cancel_presses_the_key_that_interrupts_and_nothing_when_idle(server: Server) -> None:
+    talk, journal = await begin(server)
+    await server.call("POST", f"{talk.path}/cancel", 204)
+    await talk.prompt("[[work 60]]")
+    await talk.seen("notice_sent", method="submit")
+    async with asyncio.timeout(SECONDS):
+        while not journal_of(journal, "prompt"):
+            await asyncio.sleep(0.02)
+    await server.call("POST", f"{talk.path}/cancel", 204)
+    await talk.seen("turn_end", stopReason="cancelled")
+    assert journal_of(journal, "done") == ["interrupted"]
+    keys = [e["data"]["method"] for e in await talk.events() if e["type"] == "notice_sent"]
+    assert keys == ["paste", "submit", "session/cancel"]
+
+
+async def test_r80_a_restart_continues_the_conversation_or_begins_anew(server: Server) -> None:
+    talk, journal = await begin(server)
+    await talk.ask("hello")
+    await _restart(talk, continueConversation=True)
+    await _restart(talk, continueConversation=False)
+    first, again, anew = (arguments[2:] for arguments in journal_of(journal, "started"))
+    assert again == ["again", *first]
+    assert len(anew) == 1
+    assert anew != first
+
+
+async def test_r80_a_new_session_continues_what_was_last_said_in_its_directory(server: Server) -> None:
+    talk, journal = await begin(server)
+    await talk.ask("hello")
+    await server.call("DELETE", talk.path)
+    await TuiTalk.begin(server, continueConversation=True)
+    first, again = (arguments[2:] for arguments in journal_of(journal, "started"))
+    assert again == ["again", *first]
+
+
+async def test_r80_an_agent_with_nothing_to_go_back_to_begins_anew(server: Server) -> None:
+    await define_tui(server)
+    await TuiTalk.begin(server, continueConversation=True)
+    (arguments,) = journal_of(server.home.parent / "tui.journal", "started")
+    assert "again" not in arguments
+
+
+async def test_r68_an_agent_that_crashes_fails_and_leaves_its_session(server: Server) -> None:
+    talk, _ = await begin(server)
+    await talk.prompt("[[exit 3]]")
+    failed = await talk.seen("worker_failed")
+    assert failed["data"]["exitCode"] == 3
+    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "error"
+    assert (await server.call("GET", talk.path))["status"] == "active"
+
+
+async def test_an_agent_that_is_not_installed_says_what_to_install(server: Server) -> None:
+    await define_tui(server, command=["no-such-agent"], install="summon it")
+    talk = TuiTalk(server, await server.new_session(agentId="tui"))
+    assert "summon it" in (await talk.seen("worker_failed"))["data"]["error"]
+
+
+async def test_its_modes_cannot_be_set_from_outside(server: Server) -> None:
+    talk, journal = await begin(server)
+    await talk.ask("hello")
+    worker = await talk.worker()
+    path = f"{talk.path}/workers/{worker['id']}/mode"
+    await server.call("PUT", path, 409, json={"modeId": "plan"})
+    assert journal_of(journal, "prompt") == ["hello"]
+
+
+async def test_ending_it_ends_the_program(server: Server) -> None:
+    talk, _ = await begin(server)
+    await talk.prompt("[[work 60]]")
+    worker = await talk.worker()
+    await server.call("DELETE", f"{talk.path}/workers/{worker['id']}", 200)
+    assert not Path(f"/proc/{worker['pid']}").exists()
+
+
+async def _restart(talk: TuiTalk, **body: Any) -> None:
+    before = (await talk.events())[-1]["seq"]
+    await talk.server.call("POST", f"{talk.path}/restart", 200, json=body)
+    await talk.does("idle", after=before)

@@ -89,11 +89,11 @@ def pick(sessions: Sequence[Session], text: str) -> Found:
 def terminal_of(found: Found) -> Worker:
     """The worker whose terminal is meant, when only a session was named."""
     if found.worker is not None:
-        if found.worker.type not in ("terminal", "agent"):
+        if not found.worker.has_terminal:
             raise Conflict(f"{found.name} is a {found.worker.type} and has no terminal")
         return found.worker
     title = found.session.title
-    terminals = [worker for worker in found.session.workers if worker.type == "terminal"]
+    terminals = [worker for worker in found.session.workers if worker.has_terminal]
     choice = [worker for worker in terminals if worker.alive] or terminals[-1:]
     if not choice:
         raise Conflict(f"{title} has no terminal; add one with: bullpen worker add {short(found.session.id)}")

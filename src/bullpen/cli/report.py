@@ -36,7 +36,8 @@ def _print_turn(turn: Turn, session_id: str) -> None:
     if turn.error:
         _say(turn.error)
     elif turn.asks is not None:
-        _say(f"it asks: {what_is_asked(turn.asks)}; answer with: bullpen approve {short(session_id)}")
+        verb = "attach" if turn.asks.get("terminal") else "approve"
+        _say(f"it asks: {what_is_asked(turn.asks)}; answer with: bullpen {verb} {short(session_id)}")
     elif turn.code:
         _say(f"the turn ended: {turn.stop_reason}")
 

@@ -67,6 +67,9 @@ def _within(turn: Turn, event: Event, data: dict[str, Any]) -> Turn:
             return replace(turn, text=turn.text + str(data.get("text", "")))
         case "permission" | "question":
             return replace(turn, asks=data if data.get("status") == "pending" else None)
+        case "worker_activity" if data.get("activity") == "asking":
+            # An agent that only has a terminal asks there; of any other the question came before this.
+            return replace(turn, asks=turn.asks or {"message": data.get("why"), "terminal": True})
         case "turn_end":
             reason, error = data.get("stopReason"), data.get("error")
             return replace(turn, stop_reason=str(reason), error=str(error) if error else None)

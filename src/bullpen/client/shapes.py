@@ -41,6 +41,11 @@ class Worker(Shape, frozen=True, kw_only=True):
     def alive(self) -> bool:
         return self.state in ("spawning", "active")
 
+    @property
+    def has_terminal(self) -> bool:
+        """Whether one can attach to it."""
+        return self.type == "terminal" or self.agent_kind == "pty"
+
 
 class Session(Shape, frozen=True, kw_only=True):
     """A container of workers, tied to one directory."""
