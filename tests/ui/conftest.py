@@ -33,6 +33,6 @@ async def device(visitor: BrowserContext, server: Server) -> BrowserContext:
     """A browser profile that has used a login code."""
     page = await visitor.new_page()
     await page.goto(await login_url(server))
-    await page.get_by_role("button", name="New terminal").wait_for()
+    await page.get_by_role("button", name="New session").wait_for()
     await page.close()
     return visitor

@@ -1,10 +1,20 @@
 /** Where the page begins. */
 import { mount } from 'svelte'
 import App from './App.svelte'
+import { Commands } from './commands/commands.svelte.ts'
+import { everyCommand, passingCommands } from './commands/everything.ts'
+import { Layouts } from './state/layouts.svelte.ts'
 import { Page } from './state/page.svelte.ts'
+import { forgetOld } from './state/remembered.ts'
+import { startTheme } from './state/theme.ts'
+import { View } from './state/view.svelte.ts'
 import './style/tokens.css'
 import './style/base.css'
 
-const page = new Page()
-mount(App, { target: document.getElementById('app') as HTMLElement, props: { page } })
-void page.start()
+startTheme()
+forgetOld()
+const app = { page: new Page(), view: new View(), commands: new Commands(), layouts: new Layouts() }
+app.commands.add(() => everyCommand(app))
+app.commands.add(() => passingCommands(app))
+mount(App, { target: document.getElementById('app') as HTMLElement, props: { app } })
+void app.page.start()

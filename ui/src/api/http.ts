@@ -37,6 +37,12 @@ export async function download(path: string): Promise<Blob> {
   return response.ok ? response.blob() : read<Blob>(response)
 }
 
+/** A last word of a page that is going: it outlives the page, and nobody waits for the answer. */
+export function leave(path: string): void {
+  const headers = { 'X-Bullpen-Secret': secret(), 'Idempotency-Key': randomId() }
+  void fetch(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', keepalive: true }).catch(() => {})
+}
+
 /** Ask again when nothing came back: the key makes the repeat of a POST harmless. */
 async function reach(path: string, request: RequestInit): Promise<Response> {
   for (let tried = 1; ; tried++) {

@@ -1,20 +1,61 @@
 /** The calls this page makes, by the server's own nouns. */
-import { call } from './http.ts'
-import type { Agent, Session, Worker } from './types.ts'
+import { call, leave } from './http.ts'
+import type {
+  Agents,
+  Events,
+  LoginCode,
+  NewSession,
+  NewToken,
+  NewTokenAnswer,
+  NewWorker,
+  Permissions,
+  Prompt,
+  Repositories,
+  Repository,
+  Session,
+  Sessions,
+  Tokens,
+  Worker,
+} from './types.ts'
 
 export const rest = {
   login: (code: string) => call<{ secret: string }>('POST', '/login', { code }),
-  sessions: () => call<{ sessions: Session[] }>('GET', '/sessions?limit=100'),
-  agents: () => call<{ agents: Agent[] }>('GET', '/agents'),
-  createSession: (locationPath: string, agentId?: string) =>
-    call<Session>('POST', '/sessions', { type: 'quick', ...(locationPath && { locationPath }), ...(agentId && { agentId }) }),
+  loginCode: (scope: 'view' | 'operate' | 'admin') => call<LoginCode>('POST', '/login-codes', { scope }),
+
+  sessions: () => call<Sessions>('GET', '/sessions?limit=200'),
+  createSession: (session: NewSession) => call<Session>('POST', '/sessions', session),
+  editSession: (id: string, change: { title?: string; onLastDisconnect?: 'keep' | 'terminate' }) =>
+    call<Session>('PATCH', path(id), change),
   cancelSession: (id: string) => call<Session>('DELETE', path(id)),
-  createTerminal: (sessionId: string) =>
-    call<Worker>('POST', `${path(sessionId)}/workers`, { type: 'terminal' }),
-  restartWorker: ({ id, sessionId }: Worker) =>
-    call<Worker>('POST', `${path(sessionId)}/workers/${encodeURIComponent(id)}/restart`),
+  purgeSession: (id: string) => call<Session>('DELETE', `${path(id)}?purge=true`),
+  completeSession: (id: string) => call<Session>('POST', `${path(id)}/complete`),
+  leaveSession: (id: string) => leave(`${path(id)}/leave`),
+  events: (sessionId: string, types: string, after: number) =>
+    call<Events>('GET', `${path(sessionId)}/events?types=${types}&after=${after}&limit=10000`),
+
+  createWorker: (sessionId: string, worker: NewWorker) => call<Worker>('POST', `${path(sessionId)}/workers`, worker),
+  restartWorker: (worker: Worker) => call<Worker>('POST', `${workerPath(worker)}/restart`),
+  endWorker: (worker: Worker) => call<void>('DELETE', workerPath(worker)),
+
+  prompt: (sessionId: string, prompt: Prompt) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/prompt`, prompt),
+  permissions: (sessionId: string) => call<Permissions>('GET', `${path(sessionId)}/permissions`),
+
+  agents: () => call<Agents>('GET', '/agents'),
+  addAgent: (definition: object) => call<void>('POST', '/agents', definition),
+  removeAgent: (id: string) => call<void>('DELETE', `/agents/${encodeURIComponent(id)}`),
+  repositories: () => call<Repositories>('GET', '/repositories'),
+  addRepository: (directory: string) => call<Repository>('POST', '/repositories', { path: directory }),
+  renameRepository: (id: string, name: string) => call<Repository>('PATCH', `/repositories/${encodeURIComponent(id)}`, { name }),
+  removeRepository: (id: string) => call<void>('DELETE', `/repositories/${encodeURIComponent(id)}`),
+  tokens: () => call<Tokens>('GET', '/tokens'),
+  createToken: (token: NewToken) => call<NewTokenAnswer>('POST', '/tokens', token),
+  removeToken: (id: string) => call<void>('DELETE', `/tokens/${encodeURIComponent(id)}`),
 }
 
 function path(sessionId: string): string {
   return `/sessions/${encodeURIComponent(sessionId)}`
+}
+
+function workerPath({ id, sessionId }: Worker): string {
+  return `${path(sessionId)}/workers/${encodeURIComponent(id)}`
 }

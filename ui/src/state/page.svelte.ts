@@ -1,26 +1,37 @@
-/** What the page knows and does: who is in, which sessions there are, which one is shown. */
+/** What the page knows of the house, and does in it: who is in, what there is, what is shown. */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import { keepSecret } from '../api/secret.ts'
-import type { Agent, Session, Worker } from '../api/types.ts'
+import type { Agent, NewSession, NewWorker, Repository, Session, Worker } from '../api/types.ts'
+import { attentionOf, type Attention } from './attention.ts'
 import { fold } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
+import { forgetOthers, see, seenAt, startSeeing } from './seen.ts'
 
 export class Page {
   entrance: 'knocking' | 'inside' | 'outside' = $state('knocking')
   status: Status = $state('closed')
+  /** When the connection was lost, until it is back. */
+  lostAt: number | undefined = $state()
   sessions: readonly Session[] = $state.raw([])
   agents: readonly Agent[] = $state.raw([])
+  repositories: readonly Repository[] = $state.raw([])
+  /** Whether everything above has been told at least once: before that nothing is empty, only unknown. */
+  ready = $state(false)
   problem: string | undefined = $state()
   busy = $state(false)
-  route: Route | undefined = $state(parseRoute(location.hash))
+  route: Route = $state.raw(parseRoute(location.hash))
 
-  readonly session = $derived(this.sessions.find((session) => session.id === this.route?.sessionId))
+  readonly session = $derived.by(() => {
+    const { route } = this
+    return route.view === 'session' ? this.sessions.find((session) => session.id === route.sessionId) : undefined
+  })
+
   readonly #dashboard = new Connection({
     address: () => socketAddress('/dashboard'),
     opened: () => {},
-    message: (data) => (this.sessions = fold(this.sessions, JSON.parse(data as string))),
+    message: (data) => this.#told(JSON.parse(data as string)),
     status: (status, closeCode) => this.#became(status, closeCode),
   })
 
@@ -28,71 +39,149 @@ export class Page {
     const code = loginCode(location.hash)
     if (code) await this.#login(code)
     if (!(await this.#knock())) return
+    startSeeing()
     this.#dashboard.open()
-    await this.#attempt(async () => void (this.agents = (await rest.agents()).agents))
+    await Promise.all([this.loadAgents(), this.loadRepositories()])
+    this.ready = true
+  }
+
+  attention(session: Session): Attention {
+    return attentionOf(session, seenAt(session.id))
   }
 
   /** The address changed under us: the back button, or a link of ours. */
   routed(): void {
     this.route = parseRoute(location.hash)
+    this.problem = undefined
   }
 
-  show(route: Route): void {
-    location.hash = formatRoute(route)
+  /** `beside` stays at this place of the history: one tab more is no step to go back. */
+  show(route: Route, beside = false): void {
+    if (!beside) {
+      location.hash = formatRoute(route)
+    } else if (formatRoute(route) !== location.hash) {
+      history.replaceState(history.state, '', formatRoute(route))
+      this.route = route
+    }
   }
 
+  /** The network or the person is back. */
   nudge(): void {
     this.#dashboard.nudge()
+    this.look()
   }
 
-  /** A new session in this directory (the server's default when empty) with one terminal, shown at once. */
-  openTerminal(locationPath: string): Promise<void> {
-    return this.#attempt(async () => {
-      const session = await rest.createSession(locationPath)
-      await this.#addTerminal(session.id)
+  /** What is on the screen is seen, unless nobody looks at the screen. */
+  look(): void {
+    if (this.session && document.visibilityState === 'visible') see(this.session)
+  }
+
+  /** R12: a page that goes says so, for a session that ends with its last viewer. */
+  leave(): void {
+    if (this.session?.status === 'active') rest.leaveSession(this.session.id)
+  }
+
+  dismiss(): void {
+    this.problem = undefined
+  }
+
+  loadAgents(): Promise<boolean> {
+    return this.attempt(async () => void (this.agents = (await rest.agents()).agents))
+  }
+
+  loadRepositories(): Promise<boolean> {
+    return this.attempt(async () => void (this.repositories = (await rest.repositories()).repositories))
+  }
+
+  /** A new session, shown at once; its first prompt goes with it when there is one. */
+  startSession(wanted: NewSession, prompt: string, promptId: string): Promise<boolean> {
+    return this.attempt(async () => {
+      const session = await rest.createSession(wanted)
+      this.#tell(session)
+      if (prompt) await rest.prompt(session.id, { text: prompt, promptId })
+      this.show({ view: 'session', sessionId: session.id })
     })
   }
 
-  /** A new session in this directory with this agent, shown at once. */
-  openAgent(locationPath: string, agentId: string): Promise<void> {
-    return this.#attempt(async () => {
-      const session = await rest.createSession(locationPath, agentId)
-      this.show({ sessionId: session.id })
+  /** A new session with one terminal, shown at once. */
+  startTerminal(wanted: NewSession): Promise<boolean> {
+    return this.attempt(async () => {
+      const session = await rest.createSession(wanted)
+      this.#tell(session)
+      await this.#addWorker(session.id, { type: 'terminal' })
     })
   }
 
-  addTerminal(session: Session): Promise<void> {
-    return this.#attempt(() => this.#addTerminal(session.id))
+  addWorker(session: Session, worker: NewWorker): Promise<boolean> {
+    return this.attempt(() => this.#addWorker(session.id, worker))
   }
 
-  end(session: Session): Promise<void> {
-    return this.#attempt(async () => void (await rest.cancelSession(session.id)))
+  restart(worker: Worker): Promise<boolean> {
+    return this.attempt(async () => void (await rest.restartWorker(worker)))
   }
 
-  restart(worker: Worker): Promise<void> {
-    return this.#attempt(async () => void (await rest.restartWorker(worker)))
+  endWorkers(workers: readonly Worker[]): Promise<boolean> {
+    return this.attempt(async () => void (await Promise.all(workers.map((worker) => rest.endWorker(worker)))))
   }
 
-  async #addTerminal(sessionId: string): Promise<void> {
-    const worker = await rest.createTerminal(sessionId)
-    this.show({ sessionId, workerId: worker.id })
+  rename(session: Session, title: string): Promise<boolean> {
+    return this.attempt(async () => this.#tell(await rest.editSession(session.id, { title })))
   }
 
-  async #attempt(action: () => Promise<void>): Promise<void> {
+  endWithLastViewer(session: Session, terminate: boolean): Promise<boolean> {
+    return this.attempt(async () => this.#tell(await rest.editSession(session.id, { onLastDisconnect: terminate ? 'terminate' : 'keep' })))
+  }
+
+  complete(session: Session): Promise<boolean> {
+    return this.attempt(async () => this.#tell(await rest.completeSession(session.id)))
+  }
+
+  end(session: Session): Promise<boolean> {
+    return this.attempt(async () => this.#tell(await rest.cancelSession(session.id)))
+  }
+
+  purge(session: Session): Promise<boolean> {
+    return this.attempt(async () => {
+      await rest.purgeSession(session.id)
+      if (this.session?.id === session.id) this.show({ view: 'home' })
+      this.#told({ type: 'removed', sessionId: session.id })
+    })
+  }
+
+  /** Does it, and keeps the server's sentence when it refuses. */
+  async attempt(action: () => Promise<void>): Promise<boolean> {
     this.busy = true
     this.problem = undefined
     try {
       await action()
+      return true
     } catch (error) {
       this.#refused(error)
+      return false
     } finally {
       this.busy = false
     }
   }
 
+  async #addWorker(sessionId: string, wanted: NewWorker): Promise<void> {
+    const worker = await rest.createWorker(sessionId, wanted)
+    this.show({ view: 'session', sessionId, workerId: worker.id })
+  }
+
+  #tell(session: Session): void {
+    this.#told({ type: 'session', session })
+  }
+
+  #told(message: Parameters<typeof fold>[1]): void {
+    this.sessions = fold(this.sessions, message)
+    if (message.type === 'sessions') forgetOthers(this.sessions)
+    this.look()
+  }
+
   async #login(code: string): Promise<void> {
     history.replaceState(null, '', location.pathname) // a used code has no place in the history
-    await this.#attempt(async () => keepSecret((await rest.login(code)).secret))
+    this.route = parseRoute('')
+    await this.attempt(async () => keepSecret((await rest.login(code)).secret))
   }
 
   /** Ask for something only those inside get; a server that is away for a moment keeps nobody out. */
@@ -109,6 +198,8 @@ export class Page {
 
   #became(status: Status, closeCode?: number): void {
     this.status = status
+    if (status === 'open') this.lostAt = undefined
+    else if (status !== 'connecting') this.lostAt ??= Date.now()
     if (status === 'closed' && closeCode !== undefined) this.entrance = 'outside'
     // A refused upgrade looks to us like a dead server; only REST can tell which it was.
     if (status === 'waiting') void this.#knock().then((inside) => inside || this.#dashboard.close())

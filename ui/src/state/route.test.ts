@@ -1,15 +1,25 @@
 import { expect, test } from 'vitest'
-import { formatRoute, loginCode, parseRoute } from './route.ts'
+import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
 
-test.each([{ sessionId: 'a1-b2' }, { sessionId: 'a1', workerId: 'w-2' }])('%j survives the address bar', (route) => {
+test.each<Route>([
+  { view: 'home' },
+  { view: 'new' },
+  { view: 'settings', section: 'keys' },
+  { view: 'session', sessionId: 'a-1' },
+  { view: 'session', sessionId: 'a-1', workerId: 'b-2' },
+])('an address leads back to what it was made from: %o', (route) => {
   expect(parseRoute(formatRoute(route))).toEqual(route)
 })
 
-test.each(['', '#', '#/', '#code=abc', '#/session/', '#/session/a/b/c', '#/session/<x>'])('%j names no session', (hash) => {
-  expect(parseRoute(hash)).toBeUndefined()
+test.each(['', '#', '#/', '#/session', '#/nonsense/x', '#code=abc', '#/session/a/b/c'])('%s shows the beginning', (hash) => {
+  expect(parseRoute(hash)).toEqual({ view: 'home' })
 })
 
-test('the login code is what follows #code=', () => {
-  expect(loginCode('#code=K7-xyz')).toBe('K7-xyz')
+test('a section nobody knows shows the first', () => {
+  expect(parseRoute('#/settings/nonsense')).toEqual({ view: 'settings', section: 'appearance' })
+})
+
+test('the code of a printed address is found', () => {
+  expect(loginCode('#code=abc-_d')).toBe('abc-_d')
   expect(loginCode('#/session/a')).toBeUndefined()
 })

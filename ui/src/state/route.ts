@@ -1,17 +1,32 @@
-/** Which terminal the page shows, kept in the address so that a reload shows it again. */
-export interface Route {
-  sessionId: string
-  workerId?: string
+/** What the page shows, kept in the address so that a reload shows it again. */
+export const SECTIONS = ['appearance', 'keys', 'agents', 'repositories', 'devices', 'tokens'] as const
+export type Section = (typeof SECTIONS)[number]
+
+export type Route =
+  | { view: 'home' }
+  | { view: 'new' }
+  | { view: 'settings'; section: Section }
+  | { view: 'session'; sessionId: string; workerId?: string }
+
+export function parseRoute(hash: string): Route {
+  const [, view, first, second] = /^#\/([\w-]+)(?:\/([\w-]+))?(?:\/([\w-]+))?$/.exec(hash) ?? []
+  if (view === 'new') return { view }
+  if (view === 'settings') return { view, section: SECTIONS.find((each) => each === first) ?? 'appearance' }
+  if (view === 'session' && first) return { view, sessionId: first, ...(second && { workerId: second }) }
+  return { view: 'home' }
 }
 
-export function parseRoute(hash: string): Route | undefined {
-  const [, sessionId, workerId] = /^#\/session\/([\w-]+)(?:\/([\w-]+))?$/.exec(hash) ?? []
-  if (!sessionId) return undefined
-  return workerId ? { sessionId, workerId } : { sessionId }
-}
-
-export function formatRoute({ sessionId, workerId }: Route): string {
-  return workerId ? `#/session/${sessionId}/${workerId}` : `#/session/${sessionId}`
+export function formatRoute(route: Route): string {
+  switch (route.view) {
+    case 'home':
+      return '#/'
+    case 'new':
+      return '#/new'
+    case 'settings':
+      return `#/settings/${route.section}`
+    case 'session':
+      return route.workerId ? `#/session/${route.sessionId}/${route.workerId}` : `#/session/${route.sessionId}`
+  }
 }
 
 /** The one-time code of the address that `bullpen serve` prints. */

@@ -1,0 +1,160 @@
+/** The commands of the page: everything it can do, wherever it is done from. */
+import { panels } from '../panels/panels.ts'
+import { askToEnd, askToPurge, closeSession, closeTab } from '../sessions/actions.ts'
+import { newWorkerMenu } from '../sessions/menus.ts'
+import type { App } from '../state/app.ts'
+import { sorted } from '../state/attention.ts'
+import * as layout from '../state/layout.ts'
+import { SECTIONS, type Section } from '../state/route.ts'
+import { choose, theme } from '../state/theme.ts'
+import type { Command } from './commands.svelte.ts'
+
+/** What is always there, for the help sheet and the settings. */
+export function everyCommand(app: App): Command[] {
+  return [...going(app), ...sessionCommands(app), ...workerCommands(app), ...viewing(app)].map((command) => ({ listed: true, ...command }))
+}
+
+/** What comes and goes: sessions, workers, things that can be started. */
+export function passingCommands(app: App): Command[] {
+  return [...goToSessions(app), ...goToWorkers(app), ...starting(app)]
+}
+
+function going({ page }: App): Command[] {
+  return [
+    { id: 'go.home', title: 'Home', group: 'Go to', icon: 'home', keys: 'Mod+Shift+H', run: () => page.show({ view: 'home' }) },
+    { id: 'go.next', title: 'Next session that needs you', group: 'Go to', icon: 'right', keys: 'Mod+J', run: () => nextWaiting(page) },
+    { id: 'go.settings', title: 'Settings', group: 'Go to', icon: 'settings', keys: 'Mod+,', run: () => page.show({ view: 'settings', section: 'appearance' }) },
+    ...SECTIONS.slice(1).map((section) => ({
+      id: `go.settings.${section}`,
+      title: `Settings: ${SECTION_NAMES[section]}`,
+      group: 'Go to' as const,
+      icon: 'settings' as const,
+      listed: false,
+      run: () => page.show({ view: 'settings', section }),
+    })),
+    ...Array.from({ length: 9 }, (_, n): Command => ({
+      id: `go.session.${n + 1}`,
+      title: `Session ${n + 1} of the list`,
+      group: 'Go to',
+      keys: `Mod+${n + 1}`,
+      listed: n === 0,
+      when: () => inOrder(page)[n] !== undefined,
+      run: () => page.show({ view: 'session', sessionId: inOrder(page)[n]?.id ?? '' }),
+    })),
+  ]
+}
+
+export const SECTION_NAMES: Record<Section, string> = {
+  appearance: 'Appearance',
+  keys: 'Keys',
+  agents: 'Agents',
+  repositories: 'Repositories',
+  devices: 'Devices',
+  tokens: 'Tokens',
+}
+
+function sessionCommands(app: App): Command[] {
+  const { page, view } = app
+  const here = () => page.session
+  const goes = () => page.session?.status === 'active'
+  return [
+    { id: 'session.new', title: 'New session', group: 'Session', icon: 'plus', keys: 'Mod+N', also: 'Alt+N', run: () => (view.overlay = 'new') },
+    { id: 'session.close', title: 'Close this panel', group: 'Session', icon: 'close', keys: 'Mod+Shift+X', when: () => !!here(), run: () => withIt(here(), (session) => closeSession(app, session)) },
+    { id: 'session.complete', title: 'Complete session', group: 'Session', icon: 'check', when: goes, run: () => withIt(here(), (session) => void page.complete(session)) },
+    { id: 'session.end', title: 'End session', group: 'Session', icon: 'stop', hint: 'kill cancel stop', when: goes, run: () => withIt(here(), (session) => askToEnd(app, session)) },
+    { id: 'session.purge', title: 'Delete session for good', group: 'Session', icon: 'trash', when: () => !!here() && !goes(), run: () => withIt(here(), (session) => askToPurge(app, session)) },
+  ]
+}
+
+function workerCommands(app: App): Command[] {
+  const { page, view, layouts } = app
+  const here = () => page.session
+  const change = (how: (before: layout.Layout) => layout.Layout) => withIt(here(), (session) => layouts.change(session, how))
+  const active = () => (page.session ? layouts.active(page.session) : undefined)
+  return [
+    { id: 'worker.new', title: 'New agent or terminal in this session', group: 'Worker', icon: 'plus', keys: 'Mod+T', also: 'Alt+T', when: () => page.session?.status === 'active', run: () => view.openPalette('New ') },
+    { id: 'worker.close', title: 'Close tab', group: 'Worker', icon: 'close', keys: 'Mod+Shift+W', also: 'Alt+W', when: () => !!active(), run: () => withIt(here(), (session) => withIt(active(), (worker) => closeTab(app, session, worker))) },
+    { id: 'worker.restart', title: 'Start again', group: 'Worker', icon: 'restart', when: () => active()?.state === 'exited' || active()?.state === 'failed', run: () => withIt(active(), (worker) => void page.restart(worker)) },
+    { id: 'worker.next', title: 'Next tab', group: 'Worker', icon: 'right', keys: 'Mod+]', when: () => !!active(), run: () => change((before) => stepTab(before, 1)) },
+    { id: 'worker.previous', title: 'Previous tab', group: 'Worker', icon: 'left', keys: 'Mod+[', when: () => !!active(), run: () => change((before) => stepTab(before, -1)) },
+    { id: 'pane.right', title: 'Split right', group: 'Worker', icon: 'splitRight', keys: 'Mod+D', when: () => !!here(), run: () => change((before) => splitHere(before, 'row')) },
+    { id: 'pane.down', title: 'Split down', group: 'Worker', icon: 'splitDown', keys: 'Mod+Shift+D', when: () => !!here(), run: () => change((before) => splitHere(before, 'column')) },
+    { id: 'pane.next', title: 'Next pane', group: 'Worker', icon: 'splitRight', keys: 'Mod+E', when: () => !!here(), run: () => change(nextPane) },
+    { id: 'pane.close', title: 'Close pane', group: 'Worker', icon: 'close', when: () => !!here(), run: () => change((before) => layout.closePane(before, before.focused)) },
+  ]
+}
+
+function viewing({ page, view }: App): Command[] {
+  const toggle = (id: string) => (view.panel = view.panel === id ? null : id)
+  return [
+    { id: 'view.palette', title: 'Command palette', group: 'View', icon: 'search', keys: 'Mod+K', run: () => (view.overlay === 'palette' ? view.close() : view.openPalette()) },
+    { id: 'view.sidebar', title: 'Sidebar', group: 'View', icon: 'panelLeft', keys: 'Mod+B', run: () => (view.sidebar = !view.sidebar) },
+    { id: 'view.panel', title: 'Panel on the right', group: 'View', icon: 'panelRight', keys: 'Mod+Shift+B', when: () => !!page.session, run: () => (view.panel = view.panel ? null : (panels[0]?.id ?? null)) },
+    ...panels.map((panel): Command => ({ id: `panel.${panel.id}`, title: `Panel: ${panel.label}`, group: 'View', icon: panel.icon, when: () => !!page.session, run: () => toggle(panel.id) })),
+    { id: 'view.theme', title: 'Switch between light and dark', group: 'View', icon: 'dark', run: () => choose(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark') },
+    { id: 'view.theme.system', title: 'Light or dark as the system has it', group: 'View', icon: 'system', when: () => theme() !== 'system', run: () => choose('system') },
+    { id: 'help.keys', title: 'Keys and help', group: 'Help', icon: 'keyboard', keys: 'Mod+/', run: () => (view.overlay = view.overlay === 'help' ? undefined : 'help') },
+  ]
+}
+
+function goToSessions({ page }: App): Command[] {
+  return inOrder(page).map((session) => ({
+    id: `session:${session.id}`,
+    title: session.title,
+    group: 'Go to',
+    icon: 'chat',
+    hint: `${page.attention(session).label} · ${session.locationPath}`,
+    run: () => page.show({ view: 'session', sessionId: session.id }),
+  }))
+}
+
+function goToWorkers({ page, layouts }: App): Command[] {
+  const { session } = page
+  return (session?.workers ?? []).filter((worker) => worker.state !== 'terminated').map((worker) => ({
+    id: `worker:${worker.id}`,
+    title: `Show ${worker.name}`,
+    group: 'Worker',
+    icon: worker.type === 'agent' ? 'agent' : 'terminal',
+    run: () => withIt(session, (here) => layouts.change(here, (before) => layout.show(before, worker.id))),
+  }))
+}
+
+function starting(app: App): Command[] {
+  const { session } = app.page
+  if (session?.status !== 'active') return []
+  const [start] = newWorkerMenu(app, session)
+  return (start?.items ?? []).map((item) => ({ id: `start:${item.label}`, title: item.label, group: 'Worker', icon: item.icon ?? 'plus', run: item.run }))
+}
+
+function inOrder(page: App['page']): App['page']['sessions'] {
+  return sorted(page.sessions.filter((session) => session.status === 'active'), (session) => page.attention(session).need)
+}
+
+function nextWaiting(page: App['page']): void {
+  const waiting = inOrder(page).filter((session) => ['asking', 'error', 'done'].includes(page.attention(session).need))
+  const next = waiting.find((session) => session.id !== page.session?.id)
+  if (next) page.show({ view: 'session', sessionId: next.id })
+}
+
+function stepTab(before: layout.Layout, by: number): layout.Layout {
+  const pane = layout.focusedPane(before)
+  const next = pane.tabs.at((pane.tabs.indexOf(pane.active ?? '') + by) % pane.tabs.length)
+  return next === undefined ? before : layout.show(before, next)
+}
+
+function nextPane(before: layout.Layout): layout.Layout {
+  const all = layout.panes(before.root)
+  const next = all[(all.findIndex((pane) => pane.id === before.focused) + 1) % all.length]
+  return next ? layout.focus(before, next.id) : before
+}
+
+/** The tab that is shown stays; one of the others goes to the new place, or it is empty. */
+function splitHere(before: layout.Layout, direction: 'row' | 'column'): layout.Layout {
+  const pane = layout.focusedPane(before)
+  const other = pane.tabs.find((id) => id !== pane.active)
+  return layout.split(before, pane.id, direction, other)
+}
+
+function withIt<T>(thing: T | undefined, act: (thing: T) => void): void {
+  if (thing !== undefined) act(thing)
+}

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { fit } from './fuzzy.ts'
+
+function best(query: string, ...texts: string[]): string | undefined {
+  return texts
+    .map((text) => ({ text, score: fit(query, text)?.score ?? -Infinity }))
+    .filter(({ score }) => score > -Infinity)
+    .toSorted((a, b) => b.score - a.score)[0]?.text
+}
+
+test('letters must all be there, in order', () => {
+  expect(fit('nse', 'New session')).toBeDefined()
+  expect(fit('sen', 'Ne')).toBeUndefined()
+})
+
+test('beginnings of words win', () => {
+  expect(best('ns', 'Open sessions', 'New session')).toBe('New session')
+  expect(best('term', 'Determine', 'New terminal')).toBe('New terminal')
+})
+
+test('what was meant is told by its letters', () => {
+  expect(fit('ns', 'New session')?.at).toEqual([0, 4])
+  expect(fit('sess', 'New session')?.at).toEqual([4, 5, 6, 7])
+})
+
+test('nothing typed fits everything', () => {
+  expect(fit('', 'x')).toEqual({ score: 0, at: [] })
+})

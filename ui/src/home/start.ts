@@ -1,0 +1,47 @@
+/** What a person filled in to start a session, and the order it comes to. */
+import type { Agent, NewSession } from '../api/types.ts'
+
+export interface Start {
+  /** The id of a repository; empty for a directory. */
+  repoId: string
+  directory: string
+  /** A branch of its own in a worktree of its own; empty for the repository as it is. */
+  branch: string
+  worktree: boolean
+  agentId: string
+  prompt: string
+}
+
+export const FRESH: Start = { repoId: '', directory: '', branch: '', worktree: false, agentId: '', prompt: '' }
+
+export function orderOf(start: Start, agentId: string | undefined): NewSession {
+  return {
+    ...place(start),
+    ...(agentId && { agentId }),
+    ...(start.prompt.trim() && { title: titleOf(start.prompt) }),
+  }
+}
+
+export function place(start: Start): NewSession {
+  if (!start.repoId) return { type: 'quick', ...(start.directory.trim() && { locationPath: start.directory.trim() }) }
+  if (!start.worktree) return { type: 'worktree', repoId: start.repoId }
+  return { type: 'worktree', repoId: start.repoId, branch: start.branch.trim() || branchFor(start.prompt) }
+}
+
+/** The first line of a prompt, short enough for a list. */
+export function titleOf(prompt: string): string {
+  const line = prompt.trim().split('\n')[0] ?? ''
+  return line.length > 60 ? `${line.slice(0, 57).trimEnd()}…` : line
+}
+
+/** A branch name a person would recognise the prompt by. */
+export function branchFor(prompt: string): string {
+  const words = titleOf(prompt).toLowerCase().normalize('NFKD').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
+  return `bullpen/${words.split('-').slice(0, 5).join('-') || 'work'}`
+}
+
+/** The agent that is meant when nobody chose: the default, if it is here. */
+export function agentFor(chosen: string, agents: readonly Agent[]): Agent | undefined {
+  const installed = agents.filter((agent) => agent.installed)
+  return installed.find((agent) => agent.id === chosen) ?? installed.find((agent) => agent.default) ?? installed[0]
+}

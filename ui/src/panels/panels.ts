@@ -1,0 +1,24 @@
+/**
+ * What can stand on the right of a session. A new panel is one entry here; its component is loaded when it is
+ * first opened and gets the session and the worker that is shown.
+ */
+import type { Component } from 'svelte'
+import type { Session, Worker } from '../api/types.ts'
+import type { IconName } from '../parts/icons.ts'
+
+export interface PanelProps {
+  session: Session
+  worker: Worker | undefined
+}
+
+export interface Panel {
+  id: string
+  label: string
+  icon: IconName
+  load: () => Promise<{ default: Component<PanelProps> }>
+}
+
+export const panels: readonly Panel[] = [
+  { id: 'plan', label: 'Plan', icon: 'plan', load: () => import('./Plan.svelte') },
+  { id: 'details', label: 'Details', icon: 'info', load: () => import('./Details.svelte') },
+]

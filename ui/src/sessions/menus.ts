@@ -1,0 +1,29 @@
+/** What can be started in a session, and what of it can be shown again. */
+import type { Session } from '../api/types.ts'
+import type { MenuGroup } from '../parts/Menu.svelte'
+import type { App } from '../state/app.ts'
+import * as layout from '../state/layout.ts'
+import { viewOf } from '../workers/views.ts'
+
+export function newWorkerMenu({ page, layouts }: App, session: Session): MenuGroup[] {
+  const hidden = layouts.of(session).hidden.flatMap((id) => session.workers.find((worker) => worker.id === id) ?? [])
+  return [
+    {
+      items: [
+        { label: 'New terminal', icon: 'terminal', run: () => void page.addWorker(session, { type: 'terminal' }) },
+        ...page.agents
+          .filter((agent) => agent.installed)
+          .map((agent) => ({ label: `New agent: ${agent.name}`, icon: 'agent' as const, run: () => void page.addWorker(session, { type: 'agent', agentId: agent.id }) })),
+      ],
+    },
+    {
+      label: 'Show again',
+      items: hidden.map((worker) => ({
+        label: worker.name,
+        hint: worker.state === 'active' ? worker.activityWhy : worker.state,
+        icon: viewOf(worker)?.icon ?? 'document',
+        run: () => layouts.change(session, (before) => layout.show(before, worker.id)),
+      })),
+    },
+  ]
+}

@@ -1,0 +1,15 @@
+/** What every component may reach: the house, what is open, and everything a person can do. */
+import { createContext } from 'svelte'
+import type { Commands } from '../commands/commands.svelte.ts'
+import type { Layouts } from './layouts.svelte.ts'
+import type { Page } from './page.svelte.ts'
+import type { View } from './view.svelte.ts'
+
+export interface App {
+  page: Page
+  view: View
+  commands: Commands
+  layouts: Layouts
+}
+
+export const [useApp, provideApp] = createContext<App>()

@@ -1,0 +1,90 @@
+/** Who needs a person, and in which order: one answer for the list, the title, the icon and the home page. */
+import type { Session, Worker } from '../api/types.ts'
+import type { Shape, Tone } from '../parts/Mark.svelte'
+
+/** From what cannot go on without a person to what can wait. */
+export const NEEDS = ['asking', 'error', 'done', 'working', 'idle'] as const
+export type Need = (typeof NEEDS)[number]
+
+export interface Attention {
+  need: Need
+  /** Words for a person: what it is, why, and since when. */
+  label: string
+  why: string
+  since: string
+}
+
+export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
+  asking: { shape: 'full', tone: 'warn', sign: '●' },
+  error: { shape: 'cross', tone: 'bad', sign: '✕' },
+  done: { shape: 'diamond', tone: 'news', sign: '◆' },
+  working: { shape: 'half', tone: 'good', sign: '◐' },
+  idle: { shape: 'ring', tone: 'quiet', sign: '○' },
+}
+
+/** `seen` is when a person last had the session on the screen. */
+export function attentionOf(session: Session, seen: string): Attention {
+  const alive = session.workers.filter((worker) => worker.state === 'spawning' || worker.state === 'active')
+  const asking = alive.find((worker) => worker.activity === 'asking')
+  if (asking) return of('asking', 'needs input', asking)
+  const failed = session.workers.find((worker) => worker.state === 'failed')
+  if (failed && (session.status === 'active' || failed.activitySince > seen))
+    return { ...of('error', 'error', failed), why: failed.error ?? 'failed' }
+  if (session.status === 'error' && session.updatedAt > seen)
+    return { need: 'error', label: 'error', why: session.endReason ?? 'error', since: session.updatedAt }
+  const done = alive.find((worker) => finished(worker) && worker.activitySince > seen)
+  const working = alive.find((worker) => worker.type === 'agent' && (worker.activity === 'active' || worker.state === 'spawning'))
+  if (done && !working) return of('done', 'done, not seen yet', done)
+  if (working) return of('working', working.state === 'spawning' ? 'starting' : 'working', working)
+  return quiet(session, alive[0])
+}
+
+/** An agent at rest: what it was asked is done, whoever asked it. */
+function finished(worker: Worker): boolean {
+  return worker.type === 'agent' && worker.state === 'active' && worker.activity === 'idle'
+}
+
+function of(need: Need, label: string, worker: Worker): Attention {
+  return { need, label, why: worker.activityWhy, since: worker.activitySince }
+}
+
+function quiet(session: Session, worker: Worker | undefined): Attention {
+  if (session.status !== 'active')
+    return { need: 'idle', label: session.status, why: session.endReason?.replaceAll('_', ' ') ?? session.status, since: session.updatedAt }
+  if (!worker) return { need: 'idle', label: 'nothing runs', why: 'no living worker', since: session.updatedAt }
+  return of('idle', 'idle', worker)
+}
+
+export interface Group {
+  key: string
+  name: string
+  path: string
+  sessions: Session[]
+}
+
+/** By repository, else by directory; what needs a person first, and then newest first, so that nothing jumps while it works. */
+export function groupSessions(
+  sessions: readonly Session[],
+  repositories: readonly { id: string; name: string; path: string }[],
+  needOf: (session: Session) => Need,
+): Group[] {
+  const groups = new Map<string, Group>()
+  for (const session of sorted(sessions, needOf)) {
+    const repository = repositories.find((each) => each.id === session.repoId)
+    const path = repository?.path ?? session.locationPath
+    const key = repository?.id ?? path
+    const group = groups.get(key) ?? { key, name: repository?.name ?? baseName(path), path, sessions: [] }
+    group.sessions.push(session)
+    groups.set(key, group)
+  }
+  return [...groups.values()]
+}
+
+export function sorted(sessions: readonly Session[], needOf: (session: Session) => Need): Session[] {
+  const rank = (session: Session) => NEEDS.indexOf(needOf(session))
+  return sessions.toSorted((a, b) => rank(a) - rank(b) || b.createdAt.localeCompare(a.createdAt))
+}
+
+export function baseName(path: string): string {
+  return path.split('/').findLast(Boolean) ?? path
+}

@@ -1,0 +1,44 @@
+/** The newest plan of each agent of a session, read from its events as they come. */
+import { ApiError } from '../api/http.ts'
+import { rest } from '../api/rest.ts'
+import type { SessionEvent } from '../api/types.ts'
+
+export interface Step {
+  text: string
+  status: 'pending' | 'in_progress' | 'completed'
+}
+
+export class Plans {
+  byWorker: Readonly<Record<string, Step[]>> = $state.raw({})
+  loaded = $state(false)
+  #after = 0
+  #reading = false
+
+  /** Reads what is new; one at a time, since the log only grows. */
+  async read(sessionId: string, head: number): Promise<void> {
+    if (this.#reading || head <= this.#after) return
+    this.#reading = true
+    try {
+      const { events } = await rest.events(sessionId, 'plan', this.#after)
+      this.#after = Math.max(head, events.at(-1)?.seq ?? 0)
+      if (events.length) this.byWorker = { ...this.byWorker, ...newest(events) }
+      this.loaded = true
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error // the next change of the session tries again
+    } finally {
+      this.#reading = false
+    }
+  }
+}
+
+export function newest(events: readonly SessionEvent[]): Record<string, Step[]> {
+  return Object.fromEntries(events.map((event) => [event.workerId ?? '', steps(event.data.entries)]))
+}
+
+function steps(entries: unknown): Step[] {
+  if (!Array.isArray(entries)) return []
+  return entries.map((entry: { content?: unknown; status?: unknown } | null) => ({
+    text: typeof entry?.content === 'string' ? entry.content : '',
+    status: entry?.status === 'completed' || entry?.status === 'in_progress' ? entry.status : 'pending',
+  }))
+}

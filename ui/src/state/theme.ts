@@ -1,0 +1,36 @@
+/** Light or dark: as the system has it, or as a person chose; told to who draws by hand. */
+import { remembered } from './remembered.ts'
+
+export type Theme = 'system' | 'light' | 'dark'
+
+const chosen = remembered<Theme>('theme', 'system')
+const listeners = new Set<() => void>()
+
+export function theme(): Theme {
+  return chosen.value
+}
+
+export function choose(next: Theme): void {
+  chosen.value = next
+  apply()
+}
+
+/** Calls back whenever the colours are others than before; answers with the way to stop it. */
+export function onRecolour(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** Once, before anything is drawn. */
+export function startTheme(): void {
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply)
+  apply()
+}
+
+function apply(): void {
+  const dark = chosen.value === 'dark' || (chosen.value === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light'
+  const colour = getComputedStyle(document.documentElement).getPropertyValue('--surface').trim()
+  document.querySelector('meta[name=theme-color]')?.setAttribute('content', colour)
+  for (const listener of listeners) listener()
+}
