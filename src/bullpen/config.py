@@ -37,6 +37,10 @@ class Config:
     max_sessions: int
     permission_timeout: int
     cancel_grace: int
+    queue_enabled: bool
+    queue_delay_seconds: int
+    queue_max_size: int
+    queue_auto_generate_titles: bool
     allowed_hosts: tuple[str, ...]
     trusted_proxies: tuple[str, ...]
     tls_certificate: Path | None
@@ -156,6 +160,28 @@ OPTIONS = (
         lambda _: 30,
         _number(0, 10**6),
         "seconds an agent has to stop when it is cancelled; 0: any",
+    ),
+    Option(
+        "queue_enabled",
+        "BULLPEN_QUEUE_ENABLED",
+        lambda _: True,
+        _yes_or_no,
+        "messages may wait for a busy agent",
+    ),
+    Option(
+        "queue_delay_seconds",
+        "BULLPEN_QUEUE_DELAY_SECONDS",
+        lambda _: 0,
+        _number(0, 86_400),
+        "between an agent's rest and the next message",
+    ),
+    Option("queue_max_size", "BULLPEN_QUEUE_MAX_SIZE", lambda _: 10, _number(1, 1000), "messages that wait"),
+    Option(
+        "queue_auto_generate_titles",
+        "BULLPEN_QUEUE_AUTO_GENERATE_TITLES",
+        lambda _: True,
+        _yes_or_no,
+        "messages that wait get titles",
     ),
     Option("allowed_hosts", "BULLPEN_ALLOWED_HOSTS", lambda _: (), _names, "more names we answer to"),
     Option("trusted_proxies", "BULLPEN_TRUSTED_PROXIES", lambda _: (), _names, "peers whose headers count"),

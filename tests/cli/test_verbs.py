@@ -111,6 +111,11 @@ async def test_repositories_are_added_listed_and_forgotten(bullpen: Bullpen, wor
     subprocess.run(["git", "init", "-q", workspace / "site"], check=True)
     assert (await bullpen("repo", "add", str(workspace / "site"))).code == 0
     assert "site" in (await bullpen("repo", "ls")).out
+    edited = await bullpen("repo", "set", "site", "--queue-size", "50", "--no-queue", "--json")
+    assert (json.loads(edited.out)["queue"]["max_size"], json.loads(edited.out)["queue"]["enabled"]) == (
+        50,
+        False,
+    )
     assert (await bullpen("repo", "rm", "site")).code == 0
     assert json.loads((await bullpen("repo", "ls", "--json")).out) == {"repositories": []}
 

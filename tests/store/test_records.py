@@ -44,12 +44,12 @@ async def test_a_path_is_registered_once(records: Records) -> None:
 
 async def test_a_repository_is_renamed(records: Records) -> None:
     await records.add_repository(ENGINE)
-    renamed = await records.rename_repository("r1", "The Engine")
+    renamed = await records.edit_repository("r1", "The Engine")
     assert renamed.name == "The Engine"
     assert renamed.updated_at > ENGINE.updated_at
     assert await records.repository("r1") == renamed
     with pytest.raises(NotFound):
-        await records.rename_repository("r2", "x")
+        await records.edit_repository("r2", "x")
 
 
 async def test_a_repository_nobody_used_is_removed_for_good(records: Records) -> None:
@@ -71,7 +71,7 @@ async def test_a_removed_repository_is_still_known_to_its_sessions(
     assert await records.repository("r1", removed=True) == ENGINE
     assert (await records.list_sessions(repo_id="r1")).total == 1
     with pytest.raises(NotFound):
-        await records.rename_repository("r1", "ghost")
+        await records.edit_repository("r1", "ghost")
 
 
 async def test_a_path_that_comes_back_brings_its_sessions(records: Records, store: EventStore) -> None:

@@ -34,6 +34,10 @@ class Server:
             base_url=self.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30, trust_env=False
         )
 
+    def set(self, **env: str) -> None:
+        """Other settings, from the next start on."""
+        self._env |= env
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"

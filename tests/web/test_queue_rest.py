@@ -1,5 +1,9 @@
 """The queue over REST (R54): codes, order, pausing; titles and schedules come later."""
 
+import subprocess
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from support.server import Server
@@ -138,7 +142,62 @@ async def test_a_message_added_twice_under_one_key_is_one_message(busy: Talk) ->
 async def test_settings_are_changed_one_by_one_and_checked(busy: Talk) -> None:
     path = f"{busy.path}/queue/settings"
     before = await busy.server.call("GET", path)
-    assert before == {"enabled": True, "delay_seconds": 0, "max_size": 10, "auto_generate_titles": True}
+    built_in = {"enabled": True, "delay_seconds": 0, "max_size": 10, "auto_generate_titles": True}
+    assert before == built_in | {"inherited": True}
     after = await busy.server.call("PUT", path, 200, json={"delay_seconds": 1.5})
-    assert after == before | {"delay_seconds": 1.5}
+    assert after == built_in | {"delay_seconds": 1.5, "inherited": False}
     assert (await busy.server.call("PUT", path, 400, json={"max_size": 0}))["error"] == "invalid"
+
+
+# Where its settings come from
+
+
+async def settings_of(server: Server, session_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = await server.call("GET", f"/api/sessions/{session_id}/queue/settings", 200)
+    return found
+
+
+async def test_a_queue_works_as_its_session_its_repository_or_the_house_wants(
+    tmp_path: Path, workspace: Path
+) -> None:
+    server = Server(tmp_path / "home", workspace, {"BULLPEN_QUEUE_MAX_SIZE": "7"})
+    await server.start()
+    try:
+        subprocess.run(["git", "init", "-q", str(workspace / "project")], check=True)
+        body = {"path": str(workspace / "project")}
+        repository = await server.call("POST", "/api/repositories", 201, json=body)
+        quick = await server.new_session()
+        first = await server.call("POST", "/api/sessions", 201, json={"repoId": repository["id"]})
+        own = await server.call("POST", "/api/sessions", 201, json={"repoId": repository["id"]})
+        for session in (quick, first, own):
+            assert (await settings_of(server, session["id"]))["max_size"] == 7
+        path = f"/api/sessions/{own['id']}/queue/settings"
+        changed = await server.call("PUT", path, 200, json={"max_size": 3})
+        assert (changed["max_size"], changed["inherited"]) == (3, False)
+
+        wish = {"queue": {"max_size": 50, "delay_seconds": 2}}
+        edited = await server.call("PATCH", f"/api/repositories/{repository['id']}", 200, json=wish)
+        assert edited["queue"] == wish["queue"] | {"enabled": None, "auto_generate_titles": None}
+        later = await server.call("POST", "/api/sessions", 201, json={"repoId": repository["id"]})
+        for session, size in ((quick, 7), (first, 50), (own, 3), (later, 50)):
+            assert (await settings_of(server, session["id"]))["max_size"] == size
+
+        again = await server.call("PUT", path, 200, json={"inherited": True})
+        assert (again["max_size"], again["delay_seconds"], again["inherited"]) == (50, 2, True)
+        back = {"queue": {"max_size": None}}
+        await server.call("PATCH", f"/api/repositories/{repository['id']}", 200, json=back)
+        settings = await settings_of(server, own["id"])
+        assert (settings["max_size"], settings["delay_seconds"]) == (7, 2)
+        wrong = {"queue": {"max_size": 0}}
+        await server.call("PATCH", f"/api/repositories/{repository['id']}", 400, json=wrong)
+    finally:
+        await server.close()
+
+
+async def test_a_living_session_inherits_anew_when_the_server_starts(server: Server) -> None:
+    session = await server.new_session()
+    await server.new_terminal(session["id"])
+    await server.kill()
+    server.set(BULLPEN_QUEUE_ENABLED="false")
+    await server.start()
+    assert (await settings_of(server, session["id"]))["enabled"] is False

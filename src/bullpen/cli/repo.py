@@ -13,7 +13,7 @@ from .table import Column, print_table
 from .text import age, home_relative, short
 from .verb import AsJson, Quiet, new_app, with_client
 
-app = new_app("Register, list or forget git repositories.")
+app = new_app("Register, list, change or forget git repositories.")
 
 _COLUMNS = (Column("NAME", least=12), Column("ID"), Column("PATH", least=12), Column("AGE"))
 
@@ -57,6 +57,38 @@ def ls(json: AsJson = False, quiet: Quiet = False) -> None:
         print_table(_COLUMNS, rows)
     else:
         print("no repositories; register one with: bullpen repo add <directory>")
+
+
+@app.command(name="set")
+def set_(
+    repository: Annotated[str, typer.Argument(help="A name, a path, an id or its beginning.")],
+    name: Annotated[str | None, typer.Option("--name", "-n", help="What to call it.")] = None,
+    queue: Annotated[
+        bool | None, typer.Option("--queue/--no-queue", help="Whether messages may wait for its agents.")
+    ] = None,
+    queue_delay: Annotated[float | None, typer.Option(metavar="SECONDS", help="Before each message.")] = None,
+    queue_size: Annotated[int | None, typer.Option(metavar="NUMBER", help="Messages that may wait.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Change a repository: its name, and how the queues of its sessions work.
+
+    \b
+    Examples:
+      bullpen repo set site --name website
+      bullpen repo set site --queue-size 50 --queue-delay 5
+    """
+    given = {"enabled": queue, "delay_seconds": queue_delay, "max_size": queue_size}
+    wishes = {key: value for key, value in given.items() if value is not None}
+
+    async def work(client: Client) -> Repository:
+        found = await find_repository(client, repository)
+        return await client.edit_repository(found.id, name=name, queue=wishes or None)
+
+    edited = with_client(work)
+    if json:
+        print_json(edited)
+    else:
+        print(f"changed {edited.name} ({short(edited.id)})")
 
 
 @app.command()

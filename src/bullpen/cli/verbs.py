@@ -21,7 +21,7 @@ VERBS = {
     "rm": "Cancel a session, or remove its data too.",
     "worker": "Add, list, restart or end the workers of a session.",
     "import": "Take in sessions that another program saved.",
-    "repo": "Register, list or forget git repositories.",
+    "repo": "Register, list, change or forget git repositories.",
     "token": "Add, list, revoke or rotate the tokens that let others in.",
     "service": "Run the server as a systemd user service.",
     "config": "Show every setting and where it comes from.",

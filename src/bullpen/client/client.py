@@ -4,7 +4,7 @@ Every request survives a restart of the server; `follow` and `terminal` survive 
 What needs sockets is imported when it is used: that takes longer than a request.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -243,6 +243,13 @@ class Client(Talking, Tokens):
     ) -> Repository:
         body = _given(path=path, name=name)
         return await self._rest.call(Repository, Request("POST", "/api/repositories", body, key=key))
+
+    async def edit_repository(
+        self, repo_id: str, *, name: str | None = None, queue: Mapping[str, Any] | None = None
+    ) -> Repository:
+        """Renames it, or says how the queues of its sessions work; what is left out stays."""
+        path, body = f"/api/repositories/{quote(repo_id, safe='')}", _given(name=name, queue=queue)
+        return await self._rest.call(Repository, Request("PATCH", path, body))
 
     async def delete_repository(self, repo_id: str) -> None:
         """Forgets a repository; its files stay."""

@@ -143,6 +143,7 @@ class Repository(Shape, frozen=True, kw_only=True):
     name: str
     path: str
     created_at: datetime = _EPOCH
+    queue: dict[str, Any] = {}  # how the queues of its sessions work; None: as everywhere
 
 
 class Health(Shape, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ Names are those of R54.
 from collections.abc import Iterable
 
 from msgspec import UNSET, Struct, UnsetType, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from .conversation import Origin
 from .errors import Conflict, EmptyMessage, Invalid, NotFound, QueueFull
@@ -76,6 +76,7 @@ class QueueConfigured(Fact, frozen=True, kw_only=True):
     delay_seconds: float
     max_size: int
     auto_generate_titles: bool
+    inherited: bool = False  # they are those of the repository, or of the house
 
 
 class QueueItem(Struct, frozen=True, kw_only=True):
@@ -97,6 +98,20 @@ class QueueSettings(Struct, frozen=True, kw_only=True):
     delay_seconds: float = 0
     max_size: int = 10
     auto_generate_titles: bool = True
+    inherited: bool = True
+
+
+class QueueWishes(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What somebody wants otherwise; None is as it was."""
+
+    enabled: bool | None = None
+    delay_seconds: float | None = None
+    max_size: int | None = None
+    auto_generate_titles: bool | None = None
+
+    def over(self, settings: QueueSettings) -> QueueSettings:
+        wanted = {name: value for name, value in asdict(self).items() if value is not None}
+        return check_settings(replace(settings, **wanted))
 
 
 class Queue(Struct, frozen=True, kw_only=True):
@@ -138,7 +153,7 @@ def fold_queue(queue: Queue, fact: Fact, now: int) -> Queue:  # noqa: PLR0911 (a
         case QueuePaused() | QueueResumed():
             return replace(queue, paused=isinstance(fact, QueuePaused))
         case QueueConfigured():
-            return replace(queue, settings=_settings(fact))
+            return replace(queue, settings=QueueSettings(**asdict(fact)))
         case _:
             return queue
 
@@ -195,22 +210,22 @@ def resume(queue: Queue) -> list[Draft]:
 
 
 def configure(queue: Queue, settings: QueueSettings) -> list[Draft]:
+    if check_settings(settings) == queue.settings:
+        return []
+    return [Draft(QueueConfigured(**asdict(settings)))]
+
+
+def inherit(queue: Queue, settings: QueueSettings) -> list[Draft]:
+    """Takes over what the repository or the house wants, unless somebody wanted it otherwise here."""
+    return configure(queue, settings) if queue.settings.inherited else []
+
+
+def check_settings(settings: QueueSettings) -> QueueSettings:
     if not 1 <= settings.max_size <= 1000:
         raise Invalid("max_size is from 1 to 1000")
     if not 0 <= settings.delay_seconds <= 86_400:
         raise Invalid("delay_seconds is from 0 to 86400")
-    if settings == queue.settings:
-        return []
-    return [
-        Draft(
-            QueueConfigured(
-                enabled=settings.enabled,
-                delay_seconds=settings.delay_seconds,
-                max_size=settings.max_size,
-                auto_generate_titles=settings.auto_generate_titles,
-            )
-        )
-    ]
+    return settings
 
 
 def after_bad_turn(queue: Queue, why: str) -> list[Fact]:
@@ -259,12 +274,3 @@ def _moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[
 def _with(queue: Queue, item_id: str, **changes: str) -> Queue:
     items = tuple(replace(item, **changes) if item.id == item_id else item for item in queue.items)
     return replace(queue, items=items)
-
-
-def _settings(fact: QueueConfigured) -> QueueSettings:
-    return QueueSettings(
-        enabled=fact.enabled,
-        delay_seconds=fact.delay_seconds,
-        max_size=fact.max_size,
-        auto_generate_titles=fact.auto_generate_titles,
-    )

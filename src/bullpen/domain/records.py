@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from .queue import QueueWishes
+
 
 class Repository(Struct, frozen=True, kw_only=True):
     """A git repository a person registered."""
@@ -11,6 +13,7 @@ class Repository(Struct, frozen=True, kw_only=True):
     name: str
     created_at: int
     updated_at: int
+    queue: QueueWishes = QueueWishes()  # what its sessions inherit
 
 
 class Token(Struct, frozen=True, kw_only=True):

@@ -5,18 +5,21 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..domain import commands
+from ..domain import commands, queue
 from ..domain.agents import AgentDefinition
 from ..domain.commands import AddWorker
 from ..domain.conversation import AgentSession
 from ..domain.errors import Invalid, NotFound
 from ..domain.events import Draft, SessionStart
 from ..domain.ids import new_id
+from ..domain.queue import Queue
+from ..domain.records import Repository
 from ..domain.snapshot import Snapshot
 from ..log.log import Answer, SessionLog
 from ..sandbox.paths import directory_inside
 from ..store.records import Records
 from ..workers.workshop import Workshop
+from .inheritance import queue_settings
 from .session import Session, complete_order
 from .sessions import Sessions
 
@@ -40,12 +43,17 @@ async def create_session(
     sessions: Sessions, records: Records, order: NewSession, answer: Answer | None = None
 ) -> Session:
     """A new session, open, with the agent that was asked for and no other worker."""
-    start = await _plan(sessions.workshop.config.workspace_root, records, order)
+    config = sessions.workshop.config
+    repository = await _repository(records, order)
+    start = _plan(config.workspace_root, repository, order)
+    inherited = queue.inherit(Queue(), queue_settings(config, repository))
     session_id = new_id()
     if order.agent_id is None:
-        return sessions.welcome(await SessionLog.create(sessions.store, session_id, [Draft(start)], answer))
+        return sessions.welcome(
+            await SessionLog.create(sessions.store, session_id, [Draft(start), *inherited], answer)
+        )
     agent = _agent(sessions.workshop, order.agent_id, start.location_path)
-    drafts = [Draft(replace(start, founder=agent.worker_id)), agent]
+    drafts = [Draft(replace(start, founder=agent.worker_id)), *inherited, agent]
     if order.continue_conversation:
         earlier = await _last_conversation(sessions, records, order.agent_id, start.location_path)
         drafts += [Draft(fact, agent.worker_id, agent.role) for fact in earlier]
@@ -84,13 +92,14 @@ def _conversation_of_directory(definition: AgentDefinition) -> list[AgentSession
     return [AgentSession(acp_session_id=new_id(), how="continue")] if by_itself else []
 
 
-async def _plan(root: Path, records: Records, order: NewSession) -> SessionStart:
+def _plan(root: Path, repository: Repository | None, order: NewSession) -> SessionStart:
     kind = order.type or ("worktree" if order.repo_id else "quick")
     commands.check_last_disconnect(order.on_last_disconnect)
     match kind:
         case "worktree":
-            repo_path = await _repository_path(records, order)
-            location = order.location_path or repo_path
+            if repository is None:
+                raise Invalid("a worktree session needs a repoId")
+            location = order.location_path or repository.path
         case "quick":
             if order.repo_id:
                 raise Invalid("a quick session has no repository; leave out repoId or the type")
@@ -109,10 +118,10 @@ async def _plan(root: Path, records: Records, order: NewSession) -> SessionStart
     )
 
 
-async def _repository_path(records: Records, order: NewSession) -> str:
+async def _repository(records: Records, order: NewSession) -> Repository | None:
     if not order.repo_id:
-        raise Invalid("a worktree session needs a repoId")
+        return None
     repository = await records.repository(order.repo_id)
     if repository is None:
         raise NotFound(f"no repository {order.repo_id}")
-    return repository.path
+    return repository

@@ -286,6 +286,15 @@ class Session:
         await self._change_queue(lambda held: queue.configure(held, settings))
         return self.snapshot.queue.settings
 
+    async def inherit_queue_settings(self, settings: QueueSettings) -> None:
+        """Nothing happens to a session that has ended, or has settings of its own."""
+
+        def decide(snapshot: Snapshot) -> list[Draft]:
+            active = snapshot.status is Status.ACTIVE
+            return queue.inherit(snapshot.queue, settings) if active else []
+
+        await self._change(decide)
+
     # What follows from what is stored
 
     def resume(self) -> None:

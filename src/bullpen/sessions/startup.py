@@ -2,7 +2,10 @@
 
 import structlog
 
+from ..domain.errors import StorageFull
 from ..store.records import Records
+from .inheritance import hand_down
+from .session import Session
 from .sessions import Sessions
 
 log = structlog.get_logger()
@@ -21,4 +24,13 @@ async def take_up(sessions: Sessions, records: Records) -> None:
         session = await sessions.open(session_id)
         session.resume()
         sessions.note(session)
+        await _inherit(session, sessions, records)
     sessions.taken_up.set()
+
+
+async def _inherit(session: Session, sessions: Sessions, records: Records) -> None:
+    """The house may be set up otherwise than when the last server ran."""
+    try:
+        await hand_down([session], sessions.workshop.config, records)
+    except StorageFull as full:
+        log.warning("settings not renewed", session=session.id, reason=str(full))

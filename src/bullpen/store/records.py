@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, select, update
 
 from .. import clock
 from ..domain.errors import Conflict, NotFound
+from ..domain.queue import QueueWishes
 from ..domain.records import Repository
 from .answers import KeptAnswer, answered
 from .database import Database
@@ -40,19 +41,28 @@ class Records:
         """Registers a path. One that was removed comes back with its old id, and so with its sessions."""
         return await self._database.write(answered(lambda c: _add_repository(c, repository), answer))
 
-    async def rename_repository(self, repo_id: str, name: str) -> Repository:
-        def rename(connection: Connection) -> None:
+    async def edit_repository(
+        self, repo_id: str, name: str | None = None, queue: QueueWishes | None = None
+    ) -> Repository:
+        """Changes what is given and leaves the rest."""
+        given: dict[str, Any] = {"updated_at": clock.now_ms()}
+        if name is not None:
+            given["name"] = name
+        if queue is not None:
+            given["queue"] = msgspec.json.encode(queue).decode()
+
+        def edit(connection: Connection) -> None:
             query = update(repositories).where(
                 repositories.c.id == repo_id, repositories.c.removed_at.is_(None)
             )
-            if not connection.execute(query.values(name=name, updated_at=clock.now_ms())).rowcount:
+            if not connection.execute(query.values(**given)).rowcount:
                 raise NotFound(f"no repository {repo_id}")
 
-        await self._database.write(rename)
-        renamed = await self.repository(repo_id)
-        if renamed is None:
+        await self._database.write(edit)
+        edited = await self.repository(repo_id)
+        if edited is None:
             raise NotFound(f"no repository {repo_id}")
-        return renamed
+        return edited
 
     async def remove_repository(self, repo_id: str) -> None:
         """Forgets a repository; its sessions keep knowing where they ran."""
@@ -128,14 +138,20 @@ class Records:
 
 def _repository(row: Row[Any]) -> Repository:
     return Repository(
-        id=row.id, path=row.path, name=row.name, created_at=row.created_at, updated_at=row.updated_at
+        id=row.id,
+        path=row.path,
+        name=row.name,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        queue=msgspec.json.decode(row.queue, type=QueueWishes) if row.queue else QueueWishes(),
     )
 
 
 def _add_repository(connection: Connection, new: Repository) -> Repository:
     known = connection.execute(select(repositories).where(repositories.c.path == new.path)).one_or_none()
     if known is None:
-        add(connection, repositories, [msgspec.structs.asdict(new)])
+        row = msgspec.structs.asdict(new) | {"queue": msgspec.json.encode(new.queue).decode()}
+        add(connection, repositories, [row])
         return new
     if known.removed_at is None:
         raise Conflict(f"the repository {new.path} is registered already, as {known.name}")
@@ -144,7 +160,8 @@ def _add_repository(connection: Connection, new: Repository) -> Repository:
         .where(repositories.c.id == known.id)
         .values(name=new.name, updated_at=new.updated_at, removed_at=None)
     )
-    return msgspec.structs.replace(new, id=known.id, created_at=known.created_at)
+    before = _repository(known)
+    return msgspec.structs.replace(new, id=before.id, created_at=before.created_at, queue=before.queue)
 
 
 def _remove_repository(connection: Connection, repo_id: str) -> None:

@@ -47,6 +47,7 @@ repositories = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("removed_at", BigInteger),  # kept while sessions refer to it, shown to nobody
+    Column("queue", Text),  # what its sessions inherit, as JSON
 )
 
 _LIVE = column("live", Boolean).is_(True)
@@ -179,23 +180,6 @@ answers = Table(
     Column("status", Integer, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("created_at", BigInteger, nullable=False, index=True),
-)
-
-queue = Table(
-    "queue",
-    metadata,
-    Column("id", Text, primary_key=True),
-    _session_id(),
-    Column("worker_id", Text),
-    Column("position", BigInteger, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("image_ids", Text, nullable=False),
-    Column("queued_at", BigInteger, nullable=False),
-    Column("client_id", Text),
-    Column("title", Text),
-    Column("scheduled_time", BigInteger),
-    Column("state", Text, nullable=False),
-    Index(None, "session_id", "position"),
 )
 
 tokens = Table(

@@ -181,6 +181,7 @@ export interface QueueConfigured {
   delaySeconds: number
   maxSize: number
   autoGenerateTitles: boolean
+  inherited?: boolean
 }
 
 export interface QueueEdited {

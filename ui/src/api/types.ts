@@ -248,9 +248,18 @@ export interface QueueSettings {
   delay_seconds: number
   max_size: number
   auto_generate_titles: boolean
+  inherited: boolean
 }
 
 export interface QueueSettingsEdit {
+  enabled?: boolean | null
+  delay_seconds?: number | null
+  max_size?: number | null
+  auto_generate_titles?: boolean | null
+  inherited?: boolean
+}
+
+export interface QueueWishes {
   enabled?: boolean | null
   delay_seconds?: number | null
   max_size?: number | null
@@ -267,10 +276,12 @@ export interface Repository {
   name: string
   createdAt: string
   updatedAt: string
+  queue: QueueWishes
 }
 
 export interface RepositoryEdit {
-  name: string
+  name?: string | null
+  queue?: QueueWishes | null
 }
 
 export interface Restart {

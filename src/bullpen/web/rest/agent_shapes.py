@@ -125,15 +125,17 @@ class QueueSettingsShape(SnakeShape):
     delay_seconds: float
     max_size: int
     auto_generate_titles: bool
+    inherited: bool
 
 
 class QueueSettingsEditShape(SnakeShape):
-    """What is left out stays."""
+    """What is left out stays; `inherited` goes back to what the repository or the house wants."""
 
     enabled: bool | None = None
     delay_seconds: float | None = None
     max_size: int | None = None
     auto_generate_titles: bool | None = None
+    inherited: bool = False
 
 
 class ImageShape(Shape):

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from ...domain.queue import Queue, QueueItem
+from ...sessions.inheritance import inherited
 from ...wire.browser import iso
 from ..context import ContextDep
 from ..scopes import Scope, allow, principal_of
@@ -73,7 +74,10 @@ async def show_settings(session_id: str, context: ContextDep) -> Response:
 async def change_settings(session_id: str, body: QueueSettingsEditShape, context: ContextDep) -> Response:
     """Changes what is given and leaves the rest."""
     session = await context.sessions.get(session_id)
-    settings = replace(session.snapshot.queue.settings, **body.model_dump(exclude_none=True))
+    if body.inherited:
+        settings = await inherited(session, context.config, context.records)
+    else:
+        settings = replace(session.snapshot.queue.settings, **body.model_dump(exclude_none=True))
     return json_answer(await session.queue_settings(settings))
 
 

@@ -1,16 +1,21 @@
 """/api/repositories: the git repositories a person registered."""
 
+from itertools import count
 from typing import Any
 
 from fastapi import APIRouter, Depends
+from msgspec.structs import asdict, replace
 from starlette.responses import Response
 
 from ... import clock
 from ...domain.commands import MAX_TITLE, check_text
 from ...domain.errors import Invalid, NotFound
 from ...domain.ids import new_id
+from ...domain.queue import QueueSettings, QueueWishes
 from ...domain.records import Repository
+from ...domain.states import Status
 from ...sandbox.paths import directory_inside
+from ...sessions.inheritance import hand_down
 from ...wire.browser import iso
 from ..context import ContextDep
 from ..scopes import Scope, allow
@@ -20,6 +25,7 @@ from .shapes import NewRepositoryShape, RepositoriesShape, RepositoryEditShape, 
 router = APIRouter(prefix="/api/repositories", tags=["repositories"])
 VIEW = [Depends(allow(Scope.VIEW))]
 OPERATE = [Depends(allow(Scope.OPERATE))]
+PAGE = 100
 
 
 @router.get("", response_model=RepositoriesShape, dependencies=VIEW)
@@ -47,8 +53,13 @@ async def show(repo_id: str, context: ContextDep) -> Response:
 
 @router.patch("/{repo_id}", response_model=RepositoryShape, dependencies=OPERATE)
 async def edit(repo_id: str, body: RepositoryEditShape, context: ContextDep) -> Response:
-    await context.records.rename_repository(repo_id, check_text("name", body.name, MAX_TITLE))
-    return json_answer(repository_json(await _get(context, repo_id)))
+    """Changes what is given; its active sessions take over how their queues work from now on."""
+    name = None if body.name is None else check_text("name", body.name, MAX_TITLE)
+    wishes = _wishes((await _get(context, repo_id)).queue, body)
+    edited = await context.records.edit_repository(repo_id, name, wishes)
+    if wishes is not None:
+        await _hand_down(context, repo_id)
+    return json_answer(repository_json(edited))
 
 
 @router.delete("/{repo_id}", status_code=204, dependencies=OPERATE)
@@ -65,7 +76,28 @@ def repository_json(repository: Repository) -> dict[str, Any]:
         "name": repository.name,
         "createdAt": iso(repository.created_at),
         "updatedAt": iso(repository.updated_at),
+        "queue": asdict(repository.queue),
     }
+
+
+def _wishes(before: QueueWishes, body: RepositoryEditShape) -> QueueWishes | None:
+    """What is wanted now; what was sent as null is as everywhere again."""
+    if body.queue is None:
+        return None
+    wishes = replace(before, **body.queue.model_dump(exclude_unset=True))
+    wishes.over(QueueSettings())  # Invalid when it cannot be
+    return wishes
+
+
+async def _hand_down(context: ContextDep, repo_id: str) -> None:
+    for offset in count(0, PAGE):
+        page = await context.records.list_sessions(
+            repo_id=repo_id, statuses=[Status.ACTIVE], limit=PAGE, offset=offset
+        )
+        if not page.sessions:
+            return
+        found = [await context.sessions.get(each["id"]) for each in page.sessions]
+        await hand_down(found, context.config, context.records)
 
 
 async def _get(context: ContextDep, repo_id: str) -> Repository:

@@ -123,12 +123,22 @@ class ImportedShape(Shape):
     left: list[LeftShape]
 
 
+class QueueWishesShape(BaseModel):
+    """How queues work where nobody says otherwise; null: as everywhere. Names are those of R54."""
+
+    enabled: bool | None = None
+    delay_seconds: float | None = None
+    max_size: int | None = None
+    auto_generate_titles: bool | None = None
+
+
 class RepositoryShape(Shape):
     id: str
     path: str
     name: str
     created_at: str
     updated_at: str
+    queue: QueueWishesShape
 
 
 class RepositoriesShape(Shape):
@@ -141,7 +151,8 @@ class NewRepositoryShape(Shape):
 
 
 class RepositoryEditShape(Shape):
-    name: str
+    name: str | None = None
+    queue: QueueWishesShape | None = None
 
 
 class MessageShape(Shape):
