@@ -262,26 +262,35 @@ async def test_nonsense_is_answered_and_the_socket_stays(client: RelayClient) ->
 async def test_three_kinds_of_agents_share_a_session_and_nothing_else(client: RelayClient) -> None:
     """One speaks ACP, one has only a terminal and will not end, one crashes."""
     await define_scripted(client.server, "crashing")
-    deaf = client.server.workspace / "deaf"
-    await terminal_with(client, "pty", f"trap '' TERM HUP; touch {deaf}.up", deaf)
+    deaf = ["bash", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"]
+    body = {"name": "Deaf", "kind": "pty", "command": deaf}
+    await client.server.call("PUT", "/api/agents/deaf", 200, json=body)
+    await client.spawn("pty", agentId="deaf")
     await client.spawn("acp")
     await client.spawn("crashing", agentId="crashing")
-    before = {worker["role"]: worker for worker in (await client.session())["workers"]}
+    before = await facts_of(client)
 
     await client.ask("agent:message", role="crashing", content="[[crash]]")
     await client.told("error", role="crashing")
-    after = {worker["role"]: worker for worker in (await client.session())["workers"]}
+    after = await facts_of(client)
     assert (after["acp"], after["pty"]) == (before["acp"], before["pty"])
     assert (await client.session())["status"] == "active"
 
     await client.spawn("crashing", agentId="crashing")
-    again = {worker["role"]: worker for worker in (await client.session())["workers"]}
-    assert (again["crashing"]["id"], again["crashing"]["run"]) == (before["crashing"]["id"], 2)
+    again = (await facts_of(client))["crashing"]
+    assert (again["id"], again["run"]) == (before["crashing"]["id"], 2)
     await client.say("crashing", "[[chunk back]]", "back")
 
-    assert (await client.end())["agentsTerminated"] == 2
+    assert (await client.end())["agentsTerminated"] == 3
     ended = (await client.session())["workers"]
     assert not any(psutil.pid_exists(worker["pid"]) for worker in ended)
+
+
+async def facts_of(client: RelayClient) -> dict[str, dict[str, Any]]:
+    """What must not change about an agent when another crashes, by role."""
+    names = ("id", "pid", "run", "state", "error", "exitCode", "signal")
+    workers = (await client.session())["workers"]
+    return {worker["role"]: {name: worker[name] for name in names} for worker in workers}
 
 
 async def terminal_with(client: RelayClient, role: str, command: str, flag: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ VERBS = {
     "show": "Show everything about a session.",
     "wait": "Wait until a session or worker is done.",
     "stop": "End a session or one worker, gracefully.",
+    "restart": "Start an agent again, in its conversation or anew.",
     "rm": "Cancel a session, or remove its data too.",
     "worker": "Add, list, restart or end the workers of a session.",
     "import": "Take in sessions that another program saved.",

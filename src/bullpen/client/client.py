@@ -174,8 +174,17 @@ class Client(Talking, Tokens):
     async def end_worker(self, session_id: str, worker_id: str) -> None:
         await self._rest.order(Request("DELETE", _worker(session_id, worker_id)))
 
-    async def restart_worker(self, session_id: str, worker_id: str, *, key: str | None = None) -> Worker:
-        request = Request("POST", f"{_worker(session_id, worker_id)}/restart", {}, key=key)
+    async def restart_worker(
+        self,
+        session_id: str,
+        worker_id: str,
+        *,
+        continue_conversation: bool | None = None,
+        key: str | None = None,
+    ) -> Worker:
+        """The next run of a worker that ended; if its conversation is spoken of, of a living agent too."""
+        body = _given(continueConversation=continue_conversation)
+        request = Request("POST", f"{_worker(session_id, worker_id)}/restart", body, key=key)
         return await self._rest.call(Worker, request)
 
     async def output(self, session_id: str, worker_id: str, after: int = 0) -> AsyncIterator[Output]:

@@ -220,31 +220,32 @@ class Prompted(Shape, frozen=True, kw_only=True):
     queued: bool
 
 
-class Permission(Shape, frozen=True, kw_only=True):
-    """What an agent asks leave for; `tool_call` and `options` are in its own words."""
+class Asked(Shape, frozen=True, kw_only=True):
+    """What an agent waits for a person with."""
 
     id: str
     worker_id: str
     role: str
+    created_at: datetime = _EPOCH
+
+
+class Permission(Asked, frozen=True, kw_only=True):
+    """What an agent asks leave for; `tool_call` and `options` are in its own words."""
+
     tool_call: dict[str, Any] = {}
     options: list[Any] = []
-    created_at: datetime = _EPOCH
 
 
 class Permissions(Shape, frozen=True, kw_only=True):
     permissions: list[Permission]
 
 
-class Question(Shape, frozen=True, kw_only=True):
+class Question(Asked, frozen=True, kw_only=True):
     """A form an agent wants filled in."""
 
-    id: str
-    worker_id: str
-    role: str
     message: str
     form: Any = None
     url: str | None = None
-    created_at: datetime = _EPOCH
 
 
 class Questions(Shape, frozen=True, kw_only=True):

@@ -91,12 +91,21 @@ class Session:
         worker = self.snapshot.primary
         if worker is None:
             raise NotFound(f"session {self.id} has no agent to restart")
-        await self._end(lambda snapshot: commands.halt_agent(snapshot, worker.id))
-        await self._lives.stop([worker.id])
+        return await self.restart_agent(worker.id, continue_conversation, answer)
+
+    async def restart_agent(
+        self, worker_id: str, continue_conversation: bool, answer: Answer | None = None
+    ) -> Worker:
+        """The same for any agent of the session."""
+        worker = self.snapshot.worker(worker_id)
+        if worker.type != "agent":
+            raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
+        await self._end(lambda snapshot: commands.halt_agent(snapshot, worker_id))
+        await self.gone([worker_id])
         if continue_conversation:
-            return await self.restart_worker(worker.id, answer)
+            return await self.restart_worker(worker_id, answer)
         return await self._spawn(
-            lambda snapshot: commands.begin_anew(snapshot, worker.id), answer, is_agent=True
+            lambda snapshot: commands.begin_anew(snapshot, worker_id), answer, is_agent=True
         )
 
     async def log_in(self, worker_id: str, answer: Answer | None = None) -> Worker:

@@ -74,7 +74,7 @@ class PtyAgent(Terminal):
         }
         log.info("starting an agent in a terminal", agent=definition.id, worker=worker.id)
         argv = fill(command, sessionId=session_id)
-        return Start(argv, environment, worker.workspace, worker.cols, worker.rows)
+        return Start(argv, environment, self._workshop.place(worker), worker.cols, worker.rows)
 
     def _continues(self, definition: AgentDefinition) -> bool:
         """Whether there is a conversation to go back to, and a way."""

@@ -153,7 +153,8 @@ class Terminal:
         shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
         more = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
         environment = self._workshop.environment(self.worker.id, self.worker.run, more)
-        return Start([shell], environment, self.worker.workspace, self.worker.cols, self.worker.rows)
+        place = self._workshop.place(self.worker)
+        return Start([shell], environment, place, self.worker.cols, self.worker.rows)
 
     def _last_fact(self, ended: Ended) -> Fact:
         if ended.lost:

@@ -288,6 +288,10 @@ export interface Restart {
   continueConversation?: boolean
 }
 
+export interface RestartWorker {
+  continueConversation?: boolean | null
+}
+
 export interface Rotated {
   token: string
 }

@@ -47,6 +47,12 @@ class RestartShape(Shape):
     continue_conversation: bool = True
 
 
+class RestartWorkerShape(Shape):
+    """`continue_conversation` is for agents, which are then restarted even while they live."""
+
+    continue_conversation: bool | None = None
+
+
 class OptionShape(Shape):
     option_id: str
     name: str

@@ -12,6 +12,7 @@ from ...sandbox.paths import directory_inside
 from ...wire.browser import worker_json
 from ..context import ContextDep
 from ..scopes import Scope, allow
+from .agent_shapes import RestartWorkerShape
 from .answers import OnceDep, json_answer
 from .recordings import cast_lines, output_chunks
 from .shapes import NewWorkerShape, WorkerShape, WorkersShape
@@ -67,10 +68,20 @@ async def end(session_id: str, worker_id: str, context: ContextDep) -> Response:
 
 
 @router.post("/{worker_id}/restart", response_model=WorkerShape, dependencies=OPERATE)
-async def restart(session_id: str, worker_id: str, context: ContextDep, once: OnceDep) -> Response:
+async def restart(
+    session_id: str,
+    worker_id: str,
+    context: ContextDep,
+    once: OnceDep,
+    body: RestartWorkerShape | None = None,
+) -> Response:
+    """The next run of a worker that ended; of an agent that lives too, when its conversation is spoken of."""
     session = await context.sessions.get(session_id)
     answer = once.answer(200, lambda snapshot: worker_json(snapshot.worker(worker_id), session_id))
-    worker = await session.restart_worker(worker_id, answer)
+    if body is None or body.continue_conversation is None:
+        worker = await session.restart_worker(worker_id, answer)
+    else:
+        worker = await session.restart_agent(worker_id, body.continue_conversation, answer)
     return json_answer(worker_json(worker, session_id))
 
 
