@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 
+from support.chat_page import ChatPage
 from support.pages import login_url, new_profile
 from support.server import Server
+from support.talk import Talk, define_scripted
 
 expect.set_options(timeout=20_000)  # a deadline, not a measurement: the machine may be busy
 
@@ -36,3 +38,9 @@ async def device(visitor: BrowserContext, server: Server) -> BrowserContext:
     await page.get_by_role("button", name="New session").wait_for()
     await page.close()
     return visitor
+
+
+@pytest.fixture
+async def chat(device: BrowserContext, server: Server) -> ChatPage:
+    await define_scripted(server)
+    return await ChatPage.at(device, await Talk.begin(server))

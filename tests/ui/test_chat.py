@@ -2,40 +2,10 @@
 
 import re
 
-import pytest
-from playwright.async_api import BrowserContext, Locator, Page, expect
+from playwright.async_api import BrowserContext, expect
 
+from support.chat_page import ChatPage
 from support.server import Server
-from support.talk import Talk, define_scripted
-
-
-class ChatPage:
-    """A page that shows the conversation with one agent."""
-
-    def __init__(self, page: Page, talk: Talk) -> None:
-        self.page = page
-        self.talk = talk
-
-    @classmethod
-    async def at(cls, device: BrowserContext, talk: Talk) -> "ChatPage":
-        this = cls(await device.new_page(), talk)
-        await this.page.goto(f"{talk.server.url}/#/session/{talk.id}")
-        await expect(this.page.locator("footer")).to_contain_text("connected")
-        return this
-
-    @property
-    def log(self) -> Locator:
-        return self.page.get_by_role("log")
-
-    async def say(self, text: str) -> None:
-        await self.page.get_by_label("Message").fill(text)
-        await self.page.keyboard.press("Enter")
-
-
-@pytest.fixture
-async def chat(device: BrowserContext, server: Server) -> ChatPage:
-    await define_scripted(server)
-    return await ChatPage.at(device, await Talk.begin(server))
 
 
 async def test_a_new_agent_is_a_button_away(device: BrowserContext, server: Server) -> None:

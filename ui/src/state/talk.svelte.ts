@@ -44,6 +44,7 @@ export class Talk {
   #arrived: SessionEvent[] = []
   #early: SessionEvent[] | undefined = [] // of the conversation, until its past is known
   #sending: Promise<void> | undefined
+  #looks = 0 // at the queue; only the latest counts
 
   constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'>) {
     this.calls = new Talking(session.id, worker.id)
@@ -246,8 +247,9 @@ export class Talk {
   }
 
   async #lookUpQueue(): Promise<void> {
+    const look = ++this.#looks
     const found = await this.#try(() => this.calls.queue())
-    if (found) this.queue = found
+    if (found && look === this.#looks) this.queue = found
   }
 
   /** Without a word when it fails: the connection's light says all there is to say. */

@@ -1,0 +1,160 @@
+"""A chat over reloads, kills and long histories: nothing is lost, doubled or jumps (R7, R9, R10)."""
+
+import asyncio
+import re
+
+from playwright.async_api import BrowserContext, expect
+
+from support.chat_page import ChatPage
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+COUNT_WRITES = """
+    window.writes = []
+    const put = Storage.prototype.setItem
+    Storage.prototype.setItem = function (key, value) {
+      window.writes.push([key, performance.now()])
+      put.call(this, key, value)
+    }
+"""
+# The first entry the reader sees, and how far below the edge it is.
+FIRST_SEEN = """(log) => {
+    const edge = log.getBoundingClientRect().top
+    for (const entry of log.querySelectorAll('[data-key]')) {
+      const box = entry.getBoundingClientRect()
+      if (box.bottom > edge + 1) return [entry.dataset.key, Math.round(box.top - edge)]
+    }
+}"""
+PLACE_OF = """(log, key) => {
+    const entry = log.querySelector(`[data-key="${key}"]`)
+    return entry && Math.round(entry.getBoundingClientRect().top - log.getBoundingClientRect().top)
+}"""
+
+
+async def test_r7_output_is_shown_while_it_comes(chat: ChatPage) -> None:
+    await chat.say("[[chunk 'first **bold** words']] [[wait_cancel]]")
+    await expect(chat.log.locator("strong")).to_have_text("bold")
+    await expect(chat.log).to_contain_text(re.compile(r"Working for \d+ s"))
+    await chat.page.get_by_role("button", name="Stop").click()
+    await expect(chat.log).to_contain_text("cancelled")
+    await expect(chat.log).not_to_contain_text("Working")
+
+
+async def test_two_pages_see_the_same_in_the_same_order(chat: ChatPage, device: BrowserContext) -> None:
+    other = await ChatPage.at(device, chat.talk)
+    await chat.say("[[stream n=50]] [[tool title=Look]] [[chunk end]]")
+    await other.say("[[chunk 'from the other']]")
+    for each in (chat, other):
+        await expect(each.log).to_contain_text("from the other")
+    texts = [
+        await each.entries.evaluate_all("all => all.map(e => [e.dataset.key, e.className])")
+        for each in (chat, other)
+    ]
+    assert texts[0] == texts[1]
+
+
+async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(
+    device: BrowserContext, server: Server
+) -> None:
+    steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
+    await define_scripted(server, "busy", {"prompts": [steps]})
+    talk = await Talk.begin(server, "busy")
+    await talk.ask("go")
+    chat = await ChatPage.at(device, talk)
+    await expect(chat.log).to_contain_text("work number 999.")
+    assert await chat.entries.count() <= 200
+
+    first = chat.entries.first
+    for _ in range(60):
+        if await chat.log.get_by_text("work number 0.", exact=True).count():
+            break
+        before = await first.get_attribute("data-key")
+        await chat.log.evaluate("log => log.scrollTo(0, 300)")
+        key, place = await chat.log.evaluate(FIRST_SEEN)
+        await expect(first).not_to_have_attribute("data-key", before or "")
+        now = await chat.log.evaluate(PLACE_OF, key)
+        assert now is not None
+        assert abs(now - place) <= 2, f"entry {key} jumped from {place} to {now}"
+        assert await chat.entries.count() <= 200
+    await expect(chat.log).to_contain_text("work number 0.")
+    await expect(chat.log).not_to_contain_text("work number 999.")
+
+    await chat.log.evaluate("log => log.scrollTo(0, log.scrollHeight)")
+    await expect(chat.log).not_to_contain_text("work number 0.")
+    assert await chat.entries.count() <= 200
+    await chat.page.get_by_role("button", name="Latest").click()
+    await expect(chat.log).to_contain_text("work number 999.")
+    assert await chat.entries.count() <= 200
+
+
+async def test_words_are_found_also_in_what_is_not_loaded(device: BrowserContext, server: Server) -> None:
+    steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
+    await define_scripted(server, "busy", {"prompts": [steps]})
+    talk = await Talk.begin(server, "busy")
+    await talk.ask("go")
+    chat = await ChatPage.at(device, talk)
+    await expect(chat.log).to_contain_text("work number 999.")
+    await chat.page.keyboard.press("Control+f")
+    await chat.page.get_by_label("Find in this session").fill("number 7.")
+    await chat.page.keyboard.press("Enter")
+    await expect(chat.log.get_by_text("work number 7.", exact=True)).to_be_in_viewport()
+
+
+async def test_r10_a_draft_survives_a_reload_and_is_written_once_after_the_last_change(
+    chat: ChatPage,
+) -> None:
+    await chat.page.add_init_script(COUNT_WRITES)
+    await chat.page.reload()
+    await chat.light("connected")
+    message = chat.page.get_by_label("Message", exact=True)
+    await message.press_sequentially("half a thought", delay=20)
+    typed = await chat.page.evaluate("performance.now()")
+    written = "window.writes.filter(([key]) => key.includes('draft')).map(([, at]) => at)"
+    async with asyncio.timeout(30):
+        while await chat.page.evaluate("performance.now()") < typed + 1500:
+            await asyncio.sleep(0.05)
+    assert len([at for at in await chat.page.evaluate(written) if at > typed]) == 1
+    await chat.page.reload()
+    await expect(message).to_have_value("half a thought")
+
+
+async def test_a_server_killed_in_a_stream_loses_nothing_and_takes_the_answer_later(
+    chat: ChatPage, server: Server
+) -> None:
+    await chat.say("[[stream n=150 delay=0.02]] [[permission title=work]] [[chunk thanks]]")
+    await chat.page.get_by_label("Message", exact=True).fill("my draft")
+    await expect(chat.log).to_contain_text("<5>")
+    await server.kill()
+    await chat.light("reconnecting")
+    await server.start()
+    await chat.light("connected")
+    await expect(chat.log).to_contain_text("<149>")
+    await expect(chat.card).to_be_visible()
+    said = await chat.log.get_by_label("Agent", exact=True).all_inner_texts()
+    assert re.findall(r"<(\d+)>", "".join(said)) == [str(n) for n in range(150)]
+    await expect(chat.page.get_by_label("Message", exact=True)).to_have_value("my draft")
+    await chat.card.focus()
+    await chat.page.keyboard.press("a")
+    await expect(chat.log).to_contain_text("thanks")
+
+
+async def test_a_prompt_written_without_a_server_survives_the_reload_and_arrives_once(
+    chat: ChatPage, server: Server
+) -> None:
+    await chat.say("[[chunk hello]]")
+    await expect(chat.log.get_by_label("Agent", exact=True)).to_contain_text("hello")
+    await server.kill()
+    await chat.light("reconnecting")
+    await chat.say("[[chunk later]]")
+    await expect(chat.log.get_by_label("Not sent yet")).to_contain_text("kept here")
+    kept = await chat.page.evaluate(
+        "Object.keys(localStorage).filter((key) => key.startsWith('bullpen.unsent'))"
+    )
+    assert len(kept) == 1
+    await server.start()
+    await chat.page.reload()
+    await expect(chat.log.get_by_label("Agent", exact=True).last).to_contain_text("later")
+    await expect(chat.log.get_by_label("Not sent yet")).to_have_count(0)
+    events = await chat.talk.events()
+    prompts = [each["data"]["text"] for each in events if each["type"] == "user_prompt"]
+    assert prompts == ["[[chunk hello]]", "[[chunk later]]"]
