@@ -101,6 +101,7 @@ async def test_the_same_request_again_is_the_same_prompt_whatever_was_said_since
         ({"role": "nobody"}, 404, "nobody"),
         ({}, 400, "workerId or a role"),
         ({"role": "coder", "what": "dance"}, 400, "dance"),
+        ({"role": "coder", "what": "diff"}, 400, "yet"),
         ({"role": "coder"}, 409, "has not answered anything yet"),
     ],
 )

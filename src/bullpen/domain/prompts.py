@@ -95,6 +95,8 @@ def addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) -> Wo
 
 def origin_of(snapshot: Snapshot, source: Source) -> Origin:
     """The agent whose words are meant; one that has ended has its say still."""
+    if source.what == "diff":
+        raise Invalid("a diff cannot be passed on yet; pass on an answer")
     if source.what not in PASSABLE:
         raise Invalid(f"what is passed on is one of {', '.join(PASSABLE)}, not {source.what}")
     if source.worker_id is None and source.role is None:
