@@ -22,6 +22,7 @@ OPENED = (
     "logs",
     "screens",
     "spool",
+    "trash",
 )
 
 

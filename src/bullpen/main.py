@@ -22,6 +22,7 @@ from .sessions.presence import Presence
 from .sessions.sessions import Sessions
 from .sessions.startup import take_up
 from .sessions.tasks import background
+from .sessions.worktrees import Worktrees
 from .store.database import Database
 from .store.events import EventStore
 from .store.keys import Keys
@@ -111,10 +112,13 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
         agents = Registry(config_file(os.environ).parent / "agents")
         agents.take_up(await records.agents())
         workshop = Workshop(config, store, children, screens, agents, worker_keys.environment)
+        workshop.repositories = await records.repository_settings()
+        sessions = Sessions(store, workshop, tasks)
         yield Context(
             config=config,
-            sessions=Sessions(store, workshop, tasks),
+            sessions=sessions,
             records=records,
+            worktrees=Worktrees(records, sessions),
             credentials=credentials,
             presence=Presence(tasks),
             agents=agents,
@@ -128,6 +132,7 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
 async def _get_ready(context: Context, open_browser: bool) -> None:
     """Adopts what was left running; only then are we healthy."""
     await take_up(context.sessions, context.records)
+    context.sessions.run(context.worktrees.tend(), "trash")
     home.write_address(context.config.home, context.url)
     url = await _login_url(context)
     _print_url(url)

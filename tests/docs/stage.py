@@ -1,7 +1,6 @@
 """A real server with real things in the place of those in the examples of docs/protocol.md."""
 
 import json
-import subprocess
 from typing import Any
 
 import httpx
@@ -9,6 +8,7 @@ import httpx
 from docs.protocol_page import CODE, HOME, REPOSITORY, SESSION, TOKEN, WORKER, Section
 from docs.scenes import prepare
 from support.pictures import png
+from support.repositories import Repo
 from support.server import Server
 
 
@@ -40,7 +40,7 @@ class Stage:
     async def set_up(cls, server: Server, name: str = "stage") -> "Stage":
         home = server.workspace / name
         for repository in ("project", "other"):
-            subprocess.run(["git", "init", "-q", home / repository], check=True)
+            Repo(home / repository)
         project = str(home / "project")
         registered = await server.call("POST", "/api/repositories", json={"path": project})
         session = await server.new_session(locationPath=project, title="fix the build")
@@ -75,6 +75,8 @@ class Stage:
         path = section.path
         for parameter, real in (await prepare(self.server, self.real(SESSION), section)).items():
             path = path.replace(parameter, real)
+        if "{name}" in path:
+            path = await self._with_worktree(path)
         bodies = section.examples("request")
         if section.path.startswith("/api/sessions/{id}/images"):
             return await self._call_with_image(section)
@@ -84,6 +86,13 @@ class Stage:
             self.server.token = answer.json()["token"]
             self.server.http.headers["Authorization"] = f"Bearer {self.server.token}"
         return answer
+
+    async def _with_worktree(self, path: str) -> str:
+        worktrees = self.path("/api/repositories/{id}/worktrees")
+        await self.server.call("POST", worktrees, 201, json={"branch": "topic"})
+        if path.endswith("/restore"):
+            await self.server.call("DELETE", f"{worktrees}/topic")
+        return path.replace("{name}", "topic")
 
     async def _call_with_image(self, section: Section) -> httpx.Response:
         path = self.path("/api/sessions/{id}/images")

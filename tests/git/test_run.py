@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import uvloop
 
 from bullpen.domain.errors import Conflict, RemoteFault
 from bullpen.git.places import Place
@@ -126,6 +127,18 @@ async def test_input_goes_in_and_progress_comes_out(tmp_path: Path) -> None:
     )
     assert (ended.output, ended.code, seen) == (b"in", 0, ["a 10%", "a 100%", "rest"])
     assert ended.errors == "a 10%\na 100%\nrest"
+
+
+def test_a_program_that_reads_nothing_and_ends_at_once_is_no_error_on_the_servers_own_loop() -> None:
+    async def often() -> list[bytes]:
+        argv = ["sh", "-c", "exec <&-; echo done"]
+        calls = (
+            run_process(argv, env=_env(), cwd="/", timeout=30, limit=99, stdin=b"x" * 200_000)
+            for _ in range(20)
+        )
+        return [ended.output for ended in await asyncio.gather(*calls)]
+
+    assert uvloop.run(often()) == [b"done\n"] * 20
 
 
 def _env() -> dict[str, str]:

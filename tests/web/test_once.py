@@ -10,9 +10,11 @@ from fastapi.routing import APIRoute
 
 from bullpen.web.app import every_route
 from support.pictures import png
+from support.repositories import Repo
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
 from support.talk import Talk, define_scripted
+from support.worktrees import House as Registered
 from web.people import bearer, bearing, new_code, stranger
 from web.repeats import DoneOnce, Post, send_again_and_again
 
@@ -23,6 +25,8 @@ OF_THE_HOUSE = {
     "/api/login",
     "/api/login-codes",
     "/api/repositories",
+    "/api/repositories/{repo_id}/worktrees",
+    "/api/repositories/{repo_id}/worktrees/{name}/restore",
     "/api/sessions",
     "/api/sessions/{session_id}/complete",
     "/api/sessions/{session_id}/leave",
@@ -64,6 +68,10 @@ class House:
         server = self.server
         repository = server.workspace / "project"
         subprocess.run(["git", "init", "-q", repository], check=True)
+        self.registered = await Registered.register(server, Repo(server.workspace / "registered"))
+        await self.registered.add(branch="removed")
+        await self.registered.remove("removed")
+        worktrees, of_repository = self.registered.url, "/api/repositories/{repo_id}/worktrees"
         self.session, self.ended = await server.new_session(), await server.new_session()
         await server.new_terminal(self.ended["id"])
         self.worker = await self._exited_terminal()
@@ -86,6 +94,8 @@ class House:
             ),
             Post(f"{of_session}/complete", f"/api/sessions/{self.ended['id']}/complete", None, self._one_end),
             Post("/api/repositories", "/api/repositories", {"path": str(repository)}, self._one_repository),
+            Post(of_repository, worktrees, {"prompt": "only one"}, self._one_worktree),
+            Post(f"{of_repository}/{{name}}/restore", f"{worktrees}/removed/restore", {}, self._restored),
             Post("/api/tokens", "/api/tokens", {"name": "only one"}, self._one_token),
             Post("/api/login", "/api/login", {"code": await new_code(server)}, self._one_device),
             Post("/api/login-codes", "/api/login-codes", None, self._one_login),
@@ -134,7 +144,14 @@ class House:
         self.server.http.headers.update(bearing(answer["token"]))
 
     async def _one_repository(self, _: Any) -> None:
-        assert len((await self.server.call("GET", "/api/repositories"))["repositories"]) == 1
+        assert len((await self.server.call("GET", "/api/repositories"))["repositories"]) == 2
+
+    async def _one_worktree(self, _: Any) -> None:
+        assert [each["name"] for each in await self.registered.list()].count("only-one") == 1
+        assert "only-one-2" not in self.registered.repo.git("branch")
+
+    async def _restored(self, _: Any) -> None:
+        assert (await self.registered.look())["trash"] == []
 
     async def _one_token(self, answer: Any) -> None:
         tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]

@@ -1,6 +1,8 @@
 """Which session or worker a person means: an id, its beginning, a title, or session/role."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from ..client import Client, Repository, Session, Token, Worker
@@ -50,6 +52,21 @@ async def find_repository(client: Client, text: str) -> Repository:
         text,
         f"there is no repository called {text}; see: bullpen repo ls",
     )
+
+
+async def find_repository_at(client: Client, directory: Path) -> Repository:
+    """The registered repository a directory lies in, or in a worktree of which."""
+    around = [each for each in await client.repositories() if _holds(each, directory)]
+    if not around:
+        raise NotFound(
+            f"no repository is registered for {directory}; add it with: bullpen repo add <directory>"
+        )
+    return max(around, key=lambda each: len(each.path))
+
+
+def _holds(repository: Repository, directory: Path) -> bool:
+    places = (Path(repository.path), Path(f"{repository.path}.worktrees"))
+    return any(Path(os.path.realpath(directory)).is_relative_to(place) for place in places)
 
 
 async def find_token(client: Client, text: str) -> Token:

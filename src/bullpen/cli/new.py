@@ -1,10 +1,10 @@
-"""`bullpen new`: a session with a terminal in a directory."""
+"""`bullpen new`: a session with a terminal or an agent, in a directory or a worktree."""
 
-import os
 import shutil
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from .output import print_json
 from .terminal.tty import Tty
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
+from .where import Base, Branch, InWorktree, place
 
 app = new_app()
 
@@ -24,6 +25,11 @@ app = new_app()
 def new(
     directory: Annotated[Path, typer.Argument(help="Where it works.")] = Path("."),
     name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
+    worktree: InWorktree = False,
+    branch: Branch = None,
+    base: Base = None,
+    agent: Annotated[str | None, typer.Option(help="An agent in place of a terminal.")] = None,
+    role: Annotated[str | None, typer.Option(help="The role of the agent or terminal.")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Start it and come back at once.")] = False,
     json: AsJson = False,
     quiet: Quiet = False,
@@ -34,37 +40,45 @@ def new(
     Examples:
       bullpen new
       bullpen new ~/src/site --name site
+      bullpen new --worktree --branch fix-login --base main
+      bullpen new -w --agent claude --role reviewer
       id=$(bullpen new -d -q) && bullpen attach $id
     """
-    path = os.path.abspath(directory.expanduser())
-    if not (detach or json or quiet):
+
+    async def start(client: Client) -> Found:
+        where = await place(client, directory, worktree, branch, base, name)
+        return await _start(client, where, name, agent, role)
+
+    if not (detach or json or quiet or agent):
         tty = Tty("to start it without one use: bullpen new --detach")
-        return with_client(lambda client: _attach_to_new(client, tty, path, name))
-    session = with_client(lambda client: _start_session(client, path, name))
+        return with_client(lambda client: _attach_to_new(client, tty, start))
+    session = with_client(lambda client: _start_session(client, start))
     if json:
         print_json(session)
     else:
-        print(
-            session.id
-            if quiet
-            else f"started {session.title}; attach with: bullpen attach {short(session.id)}"
-        )
+        then = "talk with: bullpen chat" if agent else "attach with: bullpen attach"
+        print(session.id if quiet else f"started {session.title}; {then} {short(session.id)}")
     return 0
 
 
-async def _attach_to_new(client: Client, tty: Tty, path: str, name: str | None) -> int:
-    return await attach_to(client, tty, await _start(client, path, name))
+async def _attach_to_new(client: Client, tty: Tty, start: Callable[[Client], Awaitable[Found]]) -> int:
+    return await attach_to(client, tty, await start(client))
 
 
-async def _start_session(client: Client, path: str, name: str | None) -> Session:
-    return await client.session((await _start(client, path, name)).session.id)
+async def _start_session(client: Client, start: Callable[[Client], Awaitable[Found]]) -> Session:
+    return await client.session((await start(client)).session.id)
 
 
-async def _start(client: Client, path: str, name: str | None) -> Found:
-    session = await client.create_session(location_path=path, title=name)
+async def _start(
+    client: Client, where: dict[str, Any], name: str | None, agent: str | None, role: str | None
+) -> Found:
+    if agent is not None:
+        return Found(await client.create_session(**where, title=name, agent_id=agent, role=role))
+    session = await client.create_session(**where, title=name)
     cols, rows = shutil.get_terminal_size() if sys.stdout.isatty() else (None, None)
     try:
-        return Found(session, await client.add_worker(session.id, "terminal", cols=cols, rows=rows))
+        terminal = await client.add_worker(session.id, "terminal", role=role, cols=cols, rows=rows)
     except BullpenError:
         await client.delete_session(session.id, purge=True)  # nobody asked for an empty one
         raise
+    return Found(session, terminal)

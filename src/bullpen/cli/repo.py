@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..client import Client, Repository
+from ..domain.errors import Invalid
 from .find import find_repository
 from .output import print_json
 from .table import Column, print_table
@@ -63,6 +64,12 @@ def ls(json: AsJson = False, quiet: Quiet = False) -> None:
 def set_(
     repository: Annotated[str, typer.Argument(help="A name, a path, an id or its beginning.")],
     name: Annotated[str | None, typer.Option("--name", "-n", help="What to call it.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Its default agent; empty for none.")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE for all that runs in it; NAME= removes.")
+    ] = None,
+    setup: Annotated[str | None, typer.Option(help="A command that runs in every new worktree.")] = None,
+    cleanup: Annotated[str | None, typer.Option(help="A command that runs before one is removed.")] = None,
     queue: Annotated[
         bool | None, typer.Option("--queue/--no-queue", help="Whether messages may wait for its agents.")
     ] = None,
@@ -70,25 +77,43 @@ def set_(
     queue_size: Annotated[int | None, typer.Option(metavar="NUMBER", help="Messages that may wait.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Change a repository: its name, and how the queues of its sessions work.
+    """Change a repository: what holds for all its sessions and worktrees.
 
     \b
     Examples:
       bullpen repo set site --name website
+      bullpen repo set site --setup "npm ci" --agent claude
+      bullpen repo set site --env DATABASE_URL=postgresql://localhost/test
       bullpen repo set site --queue-size 50 --queue-delay 5
     """
     given = {"enabled": queue, "delay_seconds": queue_delay, "max_size": queue_size}
     wishes = {key: value for key, value in given.items() if value is not None}
+    variables = dict(map(_variable, env)) if env else None
 
     async def work(client: Client) -> Repository:
         found = await find_repository(client, repository)
-        return await client.edit_repository(found.id, name=name, queue=wishes or None)
+        return await client.edit_repository(
+            found.id,
+            name=name,
+            agent_id=agent,
+            env=variables,
+            setup=setup,
+            cleanup=cleanup,
+            queue=wishes or None,
+        )
 
     edited = with_client(work)
     if json:
         print_json(edited)
     else:
         print(f"changed {edited.name} ({short(edited.id)})")
+
+
+def _variable(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Invalid(f"{text} is not NAME=VALUE")
+    return name, value or None
 
 
 @app.command()

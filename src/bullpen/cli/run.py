@@ -1,6 +1,5 @@
 """`bullpen run`: a prompt to an agent in a new session."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from .output import print_json
 from .report import report_turn
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
+from .where import Base, Branch, InWorktree, place
 
 app = new_app()
 
@@ -22,7 +22,10 @@ def run(
     agent: Annotated[str | None, typer.Option(help="Which agent; see: bullpen agents ls")] = None,
     directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
     name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
+    worktree: InWorktree = False,
+    branch: Branch = None,
+    base: Base = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Print the answer when it is done.")] = False,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after that.")
     ] = None,
@@ -37,12 +40,13 @@ def run(
     Examples:
       bullpen run "fix the failing test"
       bullpen run "explain main.py" --agent demo --wait
+      bullpen run -w "add a dark mode"
       id=$(bullpen run -q "update the docs") && bullpen chat $id
     """
-    path = os.path.abspath(directory.expanduser())
 
     async def work(client: Client) -> int:
-        session = await client.create_session(location_path=path, title=name, agent_id=agent)
+        where = await place(client, directory, worktree, branch, base, prompt)
+        session = await client.create_session(**where, title=name, agent_id=agent)
         prompted = await _prompt(client, session, prompt)
         if wait:
             return await report_turn(client, session.id, prompted, json, timeout)

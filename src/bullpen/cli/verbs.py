@@ -23,6 +23,7 @@ VERBS = {
     "worker": "Add, list, restart or end the workers of a session.",
     "import": "Take in sessions that another program saved.",
     "repo": "Register, list, change or forget git repositories.",
+    "worktree": "Make, list, remove or restore worktrees of a repository.",
     "token": "Add, list, revoke or rotate the tokens that let others in.",
     "service": "Run the server as a systemd user service.",
     "config": "Show every setting and where it comes from.",

@@ -25,7 +25,10 @@ from .shapes import (
     SessionList,
     SessionRemoved,
     Token,
+    Trashed,
     Worker,
+    Worktree,
+    WorktreeList,
 )
 from .sync import SyncClient, SyncTerminal
 
@@ -66,5 +69,8 @@ __all__ = [
     "SyncClient",
     "SyncTerminal",
     "Token",
+    "Trashed",
     "Worker",
+    "Worktree",
+    "WorktreeList",
 ]

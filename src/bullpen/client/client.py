@@ -28,6 +28,7 @@ from .shapes import (
 )
 from .talking import Talking
 from .tokens import Tokens
+from .worktrees import Worktrees
 
 if TYPE_CHECKING:
     from .terminal import Terminal
@@ -37,7 +38,7 @@ _EVENTS = 1000
 _STARTING = 503
 
 
-class Client(Talking, Tokens):
+class Client(Talking, Tokens, Worktrees):
     """Reaches the server the settings say, or the one at a given url."""
 
     def __init__(
@@ -92,7 +93,9 @@ class Client(Talking, Tokens):
         repo_id: str | None = None,
         worktree_id: str | None = None,
         branch: str | None = None,
+        worktree: Mapping[str, str | None] | None = None,
         agent_id: str | None = None,
+        role: str | None = None,
         title: str | None = None,
         on_last_disconnect: str | None = None,
         key: str | None = None,
@@ -102,7 +105,9 @@ class Client(Talking, Tokens):
             repoId=repo_id,
             worktreeId=worktree_id,
             branch=branch,
+            worktree=worktree,
             agentId=agent_id,
+            role=role,
             title=title,
             onLastDisconnect=on_last_disconnect,
         )
@@ -254,10 +259,27 @@ class Client(Talking, Tokens):
         return await self._rest.call(Repository, Request("POST", "/api/repositories", body, key=key))
 
     async def edit_repository(
-        self, repo_id: str, *, name: str | None = None, queue: Mapping[str, Any] | None = None
+        self,
+        repo_id: str,
+        *,
+        name: str | None = None,
+        agent_id: str | None = None,
+        env: Mapping[str, str | None] | None = None,
+        setup: str | None = None,
+        cleanup: str | None = None,
+        queue: Mapping[str, Any] | None = None,
     ) -> Repository:
-        """Renames it, or says how the queues of its sessions work; what is left out stays."""
-        path, body = f"/api/repositories/{quote(repo_id, safe='')}", _given(name=name, queue=queue)
+        """Says what holds for all its sessions and worktrees; what is left out stays."""
+        path = f"/api/repositories/{quote(repo_id, safe='')}"
+        said = {
+            "name": name,
+            "agentId": agent_id,
+            "env": env,
+            "setup": setup,
+            "cleanup": cleanup,
+            "queue": queue,
+        }
+        body = {field: value for field, value in said.items() if value is not None}  # an empty one says: none
         return await self._rest.call(Repository, Request("PATCH", path, body))
 
     async def delete_repository(self, repo_id: str) -> None:

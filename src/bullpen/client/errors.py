@@ -61,6 +61,7 @@ def refusal(status: int, body: Any, headers: Mapping[str, str] | None = None) ->
     error = kind(str(fields.get("message") or f"the server answered with status {status}"))
     if code:
         error.code = code
+    error.details = fields.get("details")
     if isinstance(error, TooMany):
         error.retry_after = _seconds((headers or {}).get("retry-after"), error.retry_after)
     return error

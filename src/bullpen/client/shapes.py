@@ -142,8 +142,47 @@ class Repository(Shape, frozen=True, kw_only=True):
     id: str
     name: str
     path: str
+    agent_id: str | None = None
+    env: list[str] = []  # names only
+    setup: str = ""
+    cleanup: str = ""
     created_at: datetime = _EPOCH
     queue: dict[str, Any] = {}  # how the queues of its sessions work; None: as everywhere
+
+
+class Worktree(Shape, frozen=True, kw_only=True):
+    """One of a repository's directories; `problem` is what is wrong with it."""
+
+    name: str
+    path: str
+    branch: str | None = None
+    is_main: bool = False
+    dirty: bool | None = None
+    ahead: int | None = None
+    behind: int | None = None
+    problem: str | None = None
+
+
+class Trashed(Shape, frozen=True, kw_only=True):
+    """A worktree that was removed and can be restored."""
+
+    id: str
+    name: str
+    path: str
+    branch: str | None = None
+    removed_at: datetime = _EPOCH
+    expires_at: datetime = _EPOCH
+
+
+class Making(Shape, frozen=True, kw_only=True):
+    name: str
+    progress: str
+
+
+class WorktreeList(Shape, frozen=True, kw_only=True):
+    worktrees: list[Worktree]
+    trash: list[Trashed] = []
+    making: list[Making] = []
 
 
 class Health(Shape, frozen=True, kw_only=True):

@@ -1,10 +1,20 @@
 """What can go wrong, by who has to do something about it; `code` is part of the contract."""
 
+from typing import Self
+
 
 class BullpenError(Exception):
-    """Text for a person, in one sentence that says what to do where that helps."""
+    """Text for a person, in one sentence that says what to do where that helps.
+
+    `details` are for a program, or for a person who wants to know it exactly: whatever JSON can say.
+    """
 
     code = "internal"
+    details: object = None
+
+    def with_details(self, details: object) -> Self:
+        self.details = details
+        return self
 
 
 class NotFound(BullpenError):

@@ -16,6 +16,16 @@ class Repository(Struct, frozen=True, kw_only=True):
     queue: QueueWishes = QueueWishes()  # what its sessions inherit
 
 
+class RepositorySettings(Struct, frozen=True, kw_only=True):
+    """What a person decided about a repository; `git_dir` is where we found it when it was registered."""
+
+    git_dir: str | None = None
+    agent_id: str | None = None
+    env: dict[str, str] = {}
+    setup: str = ""
+    cleanup: str = ""
+
+
 class Token(Struct, frozen=True, kw_only=True):
     """A key to the house. A device's key has a second secret; a program's has none."""
 

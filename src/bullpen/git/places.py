@@ -4,6 +4,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ..domain.errors import Invalid
+
 
 class Place(Struct, frozen=True, kw_only=True):
     """One work tree and the git directories that belong to it.
@@ -20,3 +22,20 @@ class Place(Struct, frozen=True, kw_only=True):
     def main(cls, git_dir: Path, work_tree: Path) -> "Place":
         """The repository's own work tree."""
         return cls(git_dir=git_dir, common_dir=git_dir, work_tree=work_tree)
+
+
+def find_git_dir(directory: Path) -> Path:
+    """The git directory of a repository a person registers; looked for once, then stored."""
+    dot = directory / ".git"
+    if not dot.is_file():
+        found = dot
+    else:
+        words = dot.read_text("utf-8", "surrogateescape").strip()
+        if not words.startswith("gitdir: "):
+            raise Invalid(f"{dot} does not say where the repository is")
+        found = directory / words.removeprefix("gitdir: ")
+    if (found / "commondir").exists():
+        raise Invalid(f"{directory} is a worktree; register the repository it belongs to")
+    if not (found / "HEAD").is_file():
+        raise Invalid(f"{directory} is not a git repository; run `git init` there first")
+    return found.resolve()

@@ -48,7 +48,7 @@ async def run_process(
         _UMASK,
         umask,
         *argv,
-        stdin=asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=dict(env),
@@ -61,7 +61,7 @@ async def run_process(
         async with asyncio.timeout(timeout):
             try:
                 async with asyncio.TaskGroup() as readers:
-                    readers.create_task(_feed(process, stdin))
+                    readers.create_task(_feed(process.stdin, stdin))
                     readers.create_task(_drain(process.stdout, output.take))
                     readers.create_task(_drain(process.stderr, errors.take))
             except* _Excess:
@@ -120,13 +120,16 @@ class _Lines:
             self._on_line(line.decode("utf-8", "replace").strip())
 
 
-async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
-    assert process.stdin is not None
-    with suppress(BrokenPipeError, ConnectionResetError):  # it needed no more
-        process.stdin.write(data)
-        await process.stdin.drain()
-        process.stdin.close()
-        await process.stdin.wait_closed()
+async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
+    if stream is None:
+        return
+    with suppress(
+        BrokenPipeError, ConnectionResetError, RuntimeError
+    ):  # it needed no more; uvloop's is the last
+        stream.write(data)
+        await stream.drain()
+        stream.close()
+        await stream.wait_closed()
 
 
 async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], None]) -> None:

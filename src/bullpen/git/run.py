@@ -53,6 +53,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "ls-files": (),
     "ls-tree": (),
     "merge-base": (),
+    "mktree": (),
     "rev-list": (),
     "rev-parse": (),
     "show": _DIFF,

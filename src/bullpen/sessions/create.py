@@ -37,6 +37,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
     on_last_disconnect: str = "keep"
     agent_id: str | None = None
     continue_conversation: bool = False
+    role: str | None = None
 
 
 async def create_session(
@@ -52,7 +53,7 @@ async def create_session(
         return sessions.welcome(
             await SessionLog.create(sessions.store, session_id, [Draft(start), *inherited], answer)
         )
-    agent = _agent(sessions.workshop, order.agent_id, start.location_path)
+    agent = _agent(sessions.workshop, order, start.location_path)
     drafts = [Draft(replace(start, founder=agent.worker_id)), *inherited, agent]
     if order.continue_conversation:
         earlier = await _last_conversation(sessions, records, order.agent_id, start.location_path)
@@ -64,9 +65,11 @@ async def create_session(
     return session
 
 
-def _agent(workshop: Workshop, agent_id: str, workspace: str) -> Draft:
-    order = AddWorker(worker_id=new_id(), type="agent", agent_id=agent_id, workspace=workspace)
-    return commands.add_worker(Snapshot(id=""), complete_order(order, workshop))
+def _agent(workshop: Workshop, order: NewSession, workspace: str) -> Draft:
+    worker = AddWorker(
+        worker_id=new_id(), type="agent", agent_id=order.agent_id, role=order.role, workspace=workspace
+    )
+    return commands.add_worker(Snapshot(id=""), complete_order(worker, workshop))
 
 
 async def _last_conversation(

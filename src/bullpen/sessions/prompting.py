@@ -162,8 +162,7 @@ class Prompting:
         added = queue.enqueue(snapshot.queue, wish)
         if snapshot.primary is not None:
             return [added]
-        agents = self._workshop.agents
-        definition = agents.get(agents.default())
+        definition = self._workshop.agents.get(self._workshop.default_agent(snapshot.repo_id))
         order = AddWorker(
             worker_id=new_id(),
             type="agent",

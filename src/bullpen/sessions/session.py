@@ -67,7 +67,7 @@ class Session:
         """Starts a worker; returns it as it is once its spawning is stored."""
         if order.type not in KINDS:
             raise Invalid(f"this server cannot run a worker of type {order.type}")
-        order = complete_order(order, self._workshop)
+        order = complete_order(order, self._workshop, self.snapshot.repo_id)
         return await self._spawn(
             lambda snapshot: [commands.add_worker(snapshot, order)], answer, is_agent=order.type == "agent"
         )
@@ -357,11 +357,11 @@ def _patience(workshop: Workshop) -> Patience:
     return Patience(permission=settings.permission_timeout, cancel=settings.cancel_grace)
 
 
-def complete_order(order: AddWorker, workshop: Workshop) -> AddWorker:
+def complete_order(order: AddWorker, workshop: Workshop, repo_id: str | None = None) -> AddWorker:
     """An agent has a definition, and its name unless another is wanted."""
     if order.type != "agent":
         return order
-    agent_id = order.agent_id or workshop.agents.default()
+    agent_id = order.agent_id or workshop.default_agent(repo_id)
     try:
         definition = workshop.agents.get(agent_id)
     except NotFound as error:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
@@ -105,6 +105,10 @@ class Sessions:
         for worker_id in session.snapshot.workers:
             await self.workshop.forget(worker_id)
         await asyncio.to_thread(self.workshop.images.forget, session_id)
+
+    def run(self, work: Coroutine[None, None, None], name: str) -> None:
+        """Work that goes on for as long as the house stands."""
+        self._tasks.create_task(work, name=name)
 
     def end_stray(self, child: Child) -> None:
         """Ends a process whose session is gone."""

@@ -9,12 +9,14 @@ from sqlalchemy import Connection, Row, delete, func, select, update
 from .. import clock
 from ..domain.errors import Conflict, NotFound
 from ..domain.queue import QueueWishes
-from ..domain.records import Repository
+from ..domain.records import Repository, RepositorySettings
 from .answers import KeptAnswer, answered
 from .database import Database
 from .listing import Filters, Page, read_page
 from .statements import add, put
 from .tables import agents, purges, repositories, sessions, settings, workers
+
+_OF_REPOSITORY = "repository:"
 
 
 class Records:
@@ -67,6 +69,18 @@ class Records:
     async def remove_repository(self, repo_id: str) -> None:
         """Forgets a repository; its sessions keep knowing where they ran."""
         await self._database.write(lambda c: _remove_repository(c, repo_id))
+
+    async def repository_settings(self) -> dict[str, RepositorySettings]:
+        """What people decided about repositories, by id."""
+        query = select(settings).where(settings.c.key.startswith(_OF_REPOSITORY))
+        rows = await self._database.read(lambda c: c.execute(query).all())
+        return {
+            row.key.removeprefix(_OF_REPOSITORY): msgspec.json.decode(row.value, type=RepositorySettings)
+            for row in rows
+        }
+
+    async def set_repository_settings(self, repo_id: str, value: RepositorySettings) -> None:
+        await self.set_setting(_OF_REPOSITORY + repo_id, value)
 
     async def setting(self, key: str) -> Any:
         """The value of a setting; None when it was never set."""

@@ -33,6 +33,7 @@ from .rest import (
     settings,
     tokens,
     workers,
+    worktrees,
 )
 from .rest.answers import repeat
 from .scopes import require_stated
@@ -46,6 +47,7 @@ ROUTERS = (
     settings.router,
     metrics.router,
     repositories.router,
+    worktrees.router,
     agents.router,
     sessions.router,
     workers.router,

@@ -10,6 +10,7 @@ from ..agents.registry import Registry
 from ..config import Config
 from ..sessions.presence import Presence
 from ..sessions.sessions import Sessions
+from ..sessions.worktrees import Worktrees
 from ..store.records import Records
 from .auth import Credentials
 from .mint import Mint
@@ -23,6 +24,7 @@ class Context:
     config: Config
     sessions: Sessions
     records: Records
+    worktrees: Worktrees
     credentials: Credentials
     presence: Presence
     agents: Registry

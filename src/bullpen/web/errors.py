@@ -29,12 +29,16 @@ STATUS = {
 }
 
 
-def error_body(code: str, message: str) -> bytes:
-    return encode({"error": code, "message": message})
+def error_body(code: str, message: str, details: object = None) -> bytes:
+    more = {} if details is None else {"details": details}
+    return encode({"error": code, "message": message, **more})
 
 
-def error_response(code: str, message: str, headers: dict[str, str] | None = None) -> Response:
-    return Response(error_body(code, message), STATUS.get(code, 500), headers, media_type="application/json")
+def error_response(
+    code: str, message: str, headers: dict[str, str] | None = None, details: object = None
+) -> Response:
+    body = error_body(code, message, details)
+    return Response(body, STATUS.get(code, 500), headers, media_type="application/json")
 
 
 def install(app: FastAPI) -> None:
@@ -51,7 +55,7 @@ async def _ours(_: Request, error: Exception) -> Response:
     if error.code not in STATUS:
         log.error("internal error", exc_info=error)
         return error_response("internal", "internal error")
-    return error_response(error.code, str(error), headers)
+    return error_response(error.code, str(error), headers, error.details)
 
 
 async def _unreadable(_: Request, error: Exception) -> Response:

@@ -39,7 +39,8 @@ class AgentTerminal(Terminal):
         assert command is not None
         agents = self._workshop.agents
         lent = agents.environment(agents.get(command.like_agent)) if command.like_agent else {}
-        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **lent, **command.env}
+        repository = self._workshop.repository_environment(self._log.snapshot.repo_id)
+        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **lent, **repository, **command.env}
         environment = self._workshop.environment(self.worker.id, self.worker.run, more)
         return Start(command.argv, environment, self.worker.workspace, self.worker.cols, self.worker.rows)
 

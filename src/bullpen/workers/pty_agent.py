@@ -67,6 +67,7 @@ class PtyAgent(Terminal):
         session_id = self._conversation.acp_session_id or pty_orders.new_session_id(worker)
         environment = {
             **agents.environment(definition),
+            **self._workshop.repository_environment(self._log.snapshot.repo_id),
             **TERMINAL,
             **definition.env,
             **self._workshop.own_key(worker.id, worker.run),

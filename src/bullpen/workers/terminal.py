@@ -151,7 +151,8 @@ class Terminal:
 
     def _start(self) -> Start:
         shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
-        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        repository = self._workshop.repository_environment(self._log.snapshot.repo_id)
+        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **repository}
         environment = self._workshop.environment(self.worker.id, self.worker.run, more)
         place = self._workshop.place(self.worker)
         return Start([shell], environment, place, self.worker.cols, self.worker.rows)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from ..config import Config
 from ..domain.agents import AgentDefinition
+from ..domain.records import RepositorySettings
 from ..domain.snapshot import Worker
 from ..keeper.marker import MARKER
 from ..keeper.spool import SpoolGone
@@ -66,6 +67,7 @@ class Workshop:
         self.agents = agents
         self.own_key = own_key
         self.images = Images(config.home / "images")
+        self.repositories: dict[str, RepositorySettings] = {}  # by id; as stored
 
     def environment(self, worker_id: str, run: int, more: Mapping[str, str]) -> dict[str, str]:
         """The environment of a child: the house's harmless part, our marker, and what the worker adds."""
@@ -76,6 +78,16 @@ class Workshop:
     def place(self, worker: Worker) -> str:
         """The directory a worker runs in; refused when it is not, or not any more, inside the root."""
         return str(directory_inside(self.config.workspace_root, worker.workspace))
+
+    def repository_environment(self, repo_id: str | None) -> dict[str, str]:
+        """What a person set for everything that runs in a repository."""
+        settings = self.repositories.get(repo_id or "")
+        return settings.env if settings else {}
+
+    def default_agent(self, repo_id: str | None) -> str:
+        """The agent to start when nobody says which: the repository's, else the house's."""
+        settings = self.repositories.get(repo_id or "")
+        return (settings.agent_id if settings else None) or self.agents.default()
 
     def recording(self, worker_id: str, run: int) -> Recording:
         """The recording of a run, living or not."""

@@ -75,6 +75,11 @@ export interface LoginCode {
   url: string
 }
 
+export interface Making {
+  name: string
+  progress: string
+}
+
 export interface Message {
   id: string
   sessionId: string
@@ -120,8 +125,10 @@ export interface NewSession {
   repoId?: string | null
   worktreeId?: string | null
   branch?: string | null
+  worktree?: SessionWorktree | null
   locationPath?: string | null
   agentId?: string | null
+  role?: string | null
   title?: string | null
   onLastDisconnect?: 'keep' | 'terminate'
   continueConversation?: boolean
@@ -153,6 +160,14 @@ export interface NewWorker {
   filePath?: string | null
   cols?: number
   rows?: number
+}
+
+export interface NewWorktree {
+  branch?: string | null
+  base?: string | null
+  name?: string | null
+  existing?: boolean
+  prompt?: string | null
 }
 
 export interface Offer {
@@ -274,6 +289,10 @@ export interface Repository {
   id: string
   path: string
   name: string
+  agentId: string | null
+  env: string[]
+  setup: string
+  cleanup: string
   createdAt: string
   updatedAt: string
   queue: QueueWishes
@@ -282,6 +301,10 @@ export interface Repository {
 export interface RepositoryEdit {
   name?: string | null
   queue?: QueueWishes | null
+  agentId?: string | null
+  env?: Record<string, string | null> | null
+  setup?: string | null
+  cleanup?: string | null
 }
 
 export interface Restart {
@@ -290,6 +313,10 @@ export interface Restart {
 
 export interface RestartWorker {
   continueConversation?: boolean | null
+}
+
+export interface Restore {
+  id?: string | null
 }
 
 export interface Rotated {
@@ -331,6 +358,7 @@ export interface SessionDetail {
   lastSeq: number
   workers: Worker[]
   repo: Repository | null
+  worktree: Worktree | null
   messages: Message[]
 }
 
@@ -346,6 +374,15 @@ export interface SessionEvent {
   role: string | null
   timestamp: string
   data: Record<string, unknown>
+}
+
+export interface SessionWorktree {
+  mode?: 'new' | 'existing' | 'either' | 'directory'
+  branch?: string | null
+  base?: string | null
+  name?: string | null
+  path?: string | null
+  prompt?: string | null
 }
 
 export interface Sessions {
@@ -391,6 +428,15 @@ export interface Tokens {
   tokens: Token[]
 }
 
+export interface Trashed {
+  id: string
+  name: string
+  path: string
+  branch: string | null
+  removedAt: string
+  expiresAt: string
+}
+
 export interface Worker {
   id: string
   sessionId: string
@@ -417,4 +463,21 @@ export interface Worker {
 
 export interface Workers {
   workers: Worker[]
+}
+
+export interface Worktree {
+  name: string
+  path: string
+  branch: string | null
+  isMain: boolean
+  dirty: boolean | null
+  ahead: number | null
+  behind: number | null
+  problem: string | null
+}
+
+export interface Worktrees {
+  worktrees: Worktree[]
+  trash: Trashed[]
+  making: Making[]
 }

@@ -1,5 +1,6 @@
 """/api/repositories: the git repositories a person registered."""
 
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -9,15 +10,17 @@ from starlette.responses import Response
 
 from ... import clock
 from ...domain.commands import MAX_TITLE, check_text
-from ...domain.errors import Invalid, NotFound
+from ...domain.errors import NotFound
 from ...domain.ids import new_id
 from ...domain.queue import QueueSettings, QueueWishes
-from ...domain.records import Repository
+from ...domain.records import Repository, RepositorySettings
+from ...domain.repositories import edited
 from ...domain.states import Status
+from ...git.places import find_git_dir
 from ...sandbox.paths import directory_inside
 from ...sessions.inheritance import hand_down
 from ...wire.browser import iso
-from ..context import ContextDep
+from ..context import Context, ContextDep
 from ..scopes import Scope, allow
 from .answers import OnceDep, json_answer
 from .shapes import NewRepositoryShape, RepositoriesShape, RepositoryEditShape, RepositoryShape
@@ -31,35 +34,44 @@ PAGE = 100
 @router.get("", response_model=RepositoriesShape, dependencies=VIEW)
 async def list_repositories(context: ContextDep) -> Response:
     repositories = await context.records.repositories()
-    return json_answer({"repositories": [repository_json(each) for each in repositories]})
+    return json_answer({"repositories": [repository_json(context, each) for each in repositories]})
 
 
 @router.post("", status_code=201, response_model=RepositoryShape, dependencies=OPERATE)
 async def add(body: NewRepositoryShape, context: ContextDep, once: OnceDep) -> Response:
     directory = directory_inside(context.config.workspace_root, body.path)
-    if not (directory / ".git").exists():
-        raise Invalid(f"{directory} is not a git repository; run `git init` there first")
+    git_dir = directory_inside(context.config.workspace_root, str(find_git_dir(directory)))
     now = clock.now_ms()
     name = check_text("name", body.name or directory.name, MAX_TITLE)
     repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
-    added = await context.records.add_repository(repository, once.kept(201, repository_json))
-    return json_answer(repository_json(added), 201)
+    render = partial(repository_json, context)
+    added = await context.records.add_repository(repository, once.kept(201, render))
+    await _set(context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir)))
+    return json_answer(repository_json(context, added), 201)
 
 
 @router.get("/{repo_id}", response_model=RepositoryShape, dependencies=VIEW)
 async def show(repo_id: str, context: ContextDep) -> Response:
-    return json_answer(repository_json(await _get(context, repo_id)))
+    return json_answer(repository_json(context, await _get(context, repo_id)))
 
 
 @router.patch("/{repo_id}", response_model=RepositoryShape, dependencies=OPERATE)
 async def edit(repo_id: str, body: RepositoryEditShape, context: ContextDep) -> Response:
-    """Changes what is given; its active sessions take over how their queues work from now on."""
+    """Changes what is given; its active sessions take over how their queues work from now on.
+
+    An `env` value of null removes that variable, an empty `agentId` the default.
+    """
     name = None if body.name is None else check_text("name", body.name, MAX_TITLE)
     wishes = _wishes((await _get(context, repo_id)).queue, body)
-    edited = await context.records.edit_repository(repo_id, name, wishes)
+    given = body.model_dump(include={"agent_id", "setup", "cleanup"}, exclude_none=True) | {"env": body.env}
+    settings = edited(context.worktrees.settings(repo_id), given)
+    if settings.agent_id:
+        context.agents.get(settings.agent_id)
+    repository = await context.records.edit_repository(repo_id, name, wishes)
+    await _set(context, repo_id, settings)
     if wishes is not None:
         await _hand_down(context, repo_id)
-    return json_answer(repository_json(edited))
+    return json_answer(repository_json(context, repository))
 
 
 @router.delete("/{repo_id}", status_code=204, dependencies=OPERATE)
@@ -69,11 +81,17 @@ async def remove(repo_id: str, context: ContextDep) -> Response:
     return Response(status_code=204)
 
 
-def repository_json(repository: Repository) -> dict[str, Any]:
+def repository_json(context: Context, repository: Repository) -> dict[str, Any]:
+    """Of the environment only the names: values are often secrets."""
+    settings = context.worktrees.settings(repository.id)
     return {
         "id": repository.id,
         "path": repository.path,
         "name": repository.name,
+        "agentId": settings.agent_id,
+        "env": sorted(settings.env),
+        "setup": settings.setup,
+        "cleanup": settings.cleanup,
         "createdAt": iso(repository.created_at),
         "updatedAt": iso(repository.updated_at),
         "queue": asdict(repository.queue),
@@ -87,6 +105,11 @@ def _wishes(before: QueueWishes, body: RepositoryEditShape) -> QueueWishes | Non
     wishes = replace(before, **body.queue.model_dump(exclude_unset=True))
     wishes.over(QueueSettings())  # Invalid when it cannot be
     return wishes
+
+
+async def _set(context: Context, repo_id: str, settings: RepositorySettings) -> None:
+    await context.records.set_repository_settings(repo_id, settings)
+    context.sessions.workshop.repositories[repo_id] = settings
 
 
 async def _hand_down(context: ContextDep, repo_id: str) -> None:

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from ...domain.errors import Invalid
+from ...domain.errors import BullpenError, Invalid
 from ...domain.snapshot import Snapshot
 from ...domain.states import Status
-from ...sessions.create import NewSession, create_session
+from ...git.refs import MAIN
+from ...sessions.create import NewSession
+from ...sessions.create_in_worktree import Wanted, create_in_worktree
 from ...wire.browser import session_json, worker_json
 from ..context import Context, ContextDep
 from ..scopes import Scope, allow
@@ -24,6 +26,7 @@ from .shapes import (
     SessionsShape,
     WorkerShape,
 )
+from .worktrees import lost_worktree_json, worktree_json
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 VIEW = [Depends(allow(Scope.VIEW))]
@@ -41,8 +44,16 @@ async def create(body: NewSessionShape, context: ContextDep, once: OnceDep) -> R
         on_last_disconnect=body.on_last_disconnect,
         agent_id=body.agent_id,
         continue_conversation=body.continue_conversation,
+        role=body.role,
     )
-    session = await create_session(context.sessions, context.records, order, once.answer(201, session_json))
+    session = await create_in_worktree(
+        context.sessions,
+        context.records,
+        context.worktrees,
+        order,
+        _wanted(body),
+        once.answer(201, session_json),
+    )
     return json_answer(session_json(session.snapshot), 201)
 
 
@@ -120,11 +131,30 @@ async def leave(session_id: str, context: ContextDep, once: OnceDep) -> Response
     return Response(status_code=204)
 
 
+def _wanted(body: NewSessionShape) -> Wanted | None:
+    """The worktree of a new session; a bare `branch` means where it is checked out, or a new worktree."""
+    if body.worktree is not None:
+        return Wanted(**body.worktree.model_dump())
+    return Wanted(branch=body.branch, mode="either") if body.branch else None
+
+
+async def _worktree(context: Context, snapshot: Snapshot) -> dict[str, Any] | None:
+    """The worktree a session lives in, as it is now; what is wrong with it is said, not raised (R-24)."""
+    if snapshot.type != "worktree" or not snapshot.repo_id:
+        return None
+    name = snapshot.worktree_id or MAIN
+    try:
+        return worktree_json(await context.worktrees.get(snapshot.repo_id, name))
+    except BullpenError as error:
+        return lost_worktree_json(name, snapshot.location_path, str(error))
+
+
 async def _detail(context: Context, snapshot: Snapshot) -> dict[str, Any]:
     repo_id = snapshot.repo_id
     repository = await context.records.repository(repo_id, removed=True) if repo_id else None
     return session_json(snapshot) | {
-        "repo": repository_json(repository) if repository else None,
+        "repo": repository_json(context, repository) if repository else None,
+        "worktree": await _worktree(context, snapshot),
         "messages": await messages_of(context, snapshot.id),
     }
 

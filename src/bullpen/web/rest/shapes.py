@@ -13,6 +13,16 @@ class Shape(BaseModel):
 class ErrorShape(Shape):
     error: str
     message: str
+    details: Any = None
+
+
+class SessionWorktreeShape(Shape):
+    mode: Literal["new", "existing", "either", "directory"] = "new"
+    branch: str | None = None
+    base: str | None = None
+    name: str | None = None
+    path: str | None = None
+    prompt: str | None = None
 
 
 class NewSessionShape(Shape):
@@ -23,8 +33,10 @@ class NewSessionShape(Shape):
     ] = None
     worktree_id: str | None = None
     branch: str | None = None
+    worktree: SessionWorktreeShape | None = None
     location_path: str | None = None
     agent_id: str | None = None
+    role: str | None = None
     title: str | None = None
     on_last_disconnect: Literal["keep", "terminate"] = "keep"
     continue_conversation: bool = False
@@ -136,6 +148,10 @@ class RepositoryShape(Shape):
     id: str
     path: str
     name: str
+    agent_id: str | None
+    env: list[str]
+    setup: str
+    cleanup: str
     created_at: str
     updated_at: str
     queue: QueueWishesShape
@@ -153,6 +169,53 @@ class NewRepositoryShape(Shape):
 class RepositoryEditShape(Shape):
     name: str | None = None
     queue: QueueWishesShape | None = None
+    agent_id: str | None = None
+    env: dict[str, str | None] | None = None
+    setup: str | None = None
+    cleanup: str | None = None
+
+
+class WorktreeShape(Shape):
+    name: str
+    path: str
+    branch: str | None
+    is_main: bool
+    dirty: bool | None
+    ahead: int | None
+    behind: int | None
+    problem: str | None
+
+
+class TrashedShape(Shape):
+    id: str
+    name: str
+    path: str
+    branch: str | None
+    removed_at: str
+    expires_at: str
+
+
+class MakingShape(Shape):
+    name: str
+    progress: str
+
+
+class WorktreesShape(Shape):
+    worktrees: list[WorktreeShape]
+    trash: list[TrashedShape]
+    making: list[MakingShape]
+
+
+class NewWorktreeShape(Shape):
+    branch: str | None = None
+    base: str | None = None
+    name: str | None = None
+    existing: bool = False
+    prompt: str | None = None
+
+
+class RestoreShape(Shape):
+    id: str | None = None
 
 
 class MessageShape(Shape):
@@ -170,6 +233,7 @@ class MessagesShape(Shape):
 
 class SessionDetailShape(SessionShape):
     repo: RepositoryShape | None
+    worktree: WorktreeShape | None
     messages: list[MessageShape]
 
 

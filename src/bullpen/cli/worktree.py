@@ -1,0 +1,153 @@
+"""`bullpen worktree`: directories with a branch of their own, made and removed so that nothing is lost."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Repository, Worktree, WorktreeList
+from ..domain.errors import Conflict
+from .find import find_repository, find_repository_at
+from .output import print_json
+from .table import Column, print_table
+from .text import age, home_relative, printable
+from .verb import AsJson, Quiet, new_app, with_client
+from .where import absolute
+
+app = new_app("Make, list, remove or restore worktrees of a repository.")
+
+_COLUMNS = (Column("NAME", least=12), Column("BRANCH", least=12), Column("STATE"), Column("PATH", least=12))
+_LOOK_SECONDS = 1.0
+
+WorktreeName = Annotated[str, typer.Argument(metavar="WORKTREE", help="Its name; see: bullpen worktree ls")]
+RepositoryName = Annotated[
+    str | None, typer.Option("--repo", "-r", help="Which repository; else the one of this directory.")
+]
+
+
+@app.command()
+def add(
+    branch: Annotated[str | None, typer.Argument(help="The branch; else one is named for you.")] = None,
+    base: Annotated[str | None, typer.Option("--base", "-b", help="Where a new branch begins.")] = None,
+    name: Annotated[str | None, typer.Option("--name", "-n", help="What to call the worktree.")] = None,
+    existing: Annotated[bool, typer.Option("--existing", "-e", help="The branch is there already.")] = False,
+    repo: RepositoryName = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a worktree with a branch of its own.
+
+    \b
+    Examples:
+      bullpen worktree add fix-login
+      bullpen worktree add fix-login --base origin/main
+      bullpen worktree add release-2 --existing
+    """
+
+    async def work(client: Client) -> Worktree:
+        found = await _repository(client, repo)
+        adding = client.add_worktree(found.id, branch=branch, base=base, name=name, existing=existing)
+        if json or quiet or not sys.stderr.isatty():
+            return await adding
+        return await _showing_progress(client, found.id, asyncio.ensure_future(adding))
+
+    made = with_client(work)
+    if json:
+        print_json(made)
+    else:
+        print(made.path if quiet else f"made {made.name} in {home_relative(made.path)}")
+
+
+@app.command()
+def ls(repo: RepositoryName = None, json: AsJson = False, quiet: Quiet = False) -> None:
+    """List the worktrees, and what can be restored."""
+
+    async def work(client: Client) -> WorktreeList:
+        return await client.worktrees((await _repository(client, repo)).id)
+
+    found = with_client(work)
+    if json:
+        print_json(found)
+    elif quiet:
+        print("\n".join(each.name for each in found.worktrees))
+    else:
+        _print(found)
+
+
+@app.command()
+def rm(
+    worktree: WorktreeName,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Also when something would be lost.")] = False,
+    repo: RepositoryName = None,
+) -> None:
+    """Remove a worktree; for 7 days it can be restored. Its branch stays."""
+
+    async def work(client: Client) -> None:
+        await client.remove_worktree((await _repository(client, repo)).id, worktree, force=force)
+
+    try:
+        with_client(work)
+    except Conflict as refused:
+        _print_losses(refused)
+        raise
+    print(f"removed {worktree}; back within 7 days with: bullpen worktree restore {worktree}")
+
+
+@app.command()
+def restore(worktree: WorktreeName, repo: RepositoryName = None, json: AsJson = False) -> None:
+    """Bring back a worktree that was removed, just as it was."""
+
+    async def work(client: Client) -> Worktree:
+        return await client.restore_worktree((await _repository(client, repo)).id, worktree)
+
+    back = with_client(work)
+    if json:
+        print_json(back)
+    else:
+        print(f"{back.name} is back in {home_relative(back.path)}")
+
+
+def _print(found: WorktreeList) -> None:
+    rows = [
+        [each.name, each.branch or "-", _state(each), home_relative(each.path)] for each in found.worktrees
+    ]
+    print_table(_COLUMNS, rows)
+    for gone in found.trash:
+        back = f"bullpen worktree restore {gone.name}"
+        print(f"removed {age(gone.removed_at)} ago: {gone.name}; back with: {back}")
+
+
+async def _repository(client: Client, name: str | None) -> Repository:
+    if name is not None:
+        return await find_repository(client, name)
+    return await find_repository_at(client, absolute(Path(".")))
+
+
+async def _showing_progress(client: Client, repo_id: str, adding: "asyncio.Future[Worktree]") -> Worktree:
+    """What git says of how far it is, on one line, until it is done."""
+    while not (await asyncio.wait([adding], timeout=_LOOK_SECONDS))[0]:
+        for each in (await client.worktrees(repo_id)).making:
+            print(f"\r\x1b[K{printable(each.progress)}", end="", file=sys.stderr, flush=True)
+    print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    return await adding
+
+
+def _state(worktree: Worktree) -> str:
+    if worktree.problem:
+        return worktree.problem
+    words = ["changed" if worktree.dirty else "clean"]
+    words += [
+        f"{count} {word}" for count, word in ((worktree.ahead, "ahead"), (worktree.behind, "behind")) if count
+    ]
+    return ", ".join(words)
+
+
+def _print_losses(refused: Conflict) -> None:
+    """Exactly what would go, a line each, before the sentence that refuses it."""
+    details = refused.details if isinstance(refused.details, dict) else {}
+    for line in (*details.get("changes", ()), *details.get("commits", ())):
+        print(f"  {printable(str(line))}", file=sys.stderr)
+    if output := details.get("output"):
+        print(printable(str(output)), file=sys.stderr)

@@ -1,0 +1,54 @@
+"""The part of the client that deals with worktrees."""
+
+from urllib.parse import quote
+
+from .rest import Request, Rest
+from .shapes import Trashed, Worktree, WorktreeList
+
+_CHECKOUT_SECONDS = (
+    2400.0  # a big repository and a long setup; the request is repeated meanwhile, under its key
+)
+
+
+class Worktrees:
+    """Mixed into the client."""
+
+    _rest: Rest
+
+    async def worktrees(self, repo_id: str) -> WorktreeList:
+        """Those there are, those in the trash, and those being made."""
+        return await self._rest.call(WorktreeList, Request("GET", f"{_repository(repo_id)}/worktrees"))
+
+    async def add_worktree(
+        self,
+        repo_id: str,
+        *,
+        branch: str | None = None,
+        base: str | None = None,
+        name: str | None = None,
+        existing: bool = False,
+        prompt: str | None = None,
+        key: str | None = None,
+    ) -> Worktree:
+        body = {"branch": branch, "base": base, "name": name, "existing": existing, "prompt": prompt}
+        request = Request("POST", f"{_repository(repo_id)}/worktrees", body, key=key)
+        return await self._rest.call(Worktree, request, patience=_CHECKOUT_SECONDS)
+
+    async def remove_worktree(self, repo_id: str, name: str, *, force: bool = False) -> Trashed:
+        """Moves a worktree to the trash; a Conflict whose details say what would be lost."""
+        query = {"force": "true"} if force else {}
+        return await self._rest.call(Trashed, Request("DELETE", _worktree(repo_id, name), query=query))
+
+    async def restore_worktree(
+        self, repo_id: str, name: str, *, id: str | None = None, key: str | None = None
+    ) -> Worktree:
+        request = Request("POST", f"{_worktree(repo_id, name)}/restore", {"id": id}, key=key)
+        return await self._rest.call(Worktree, request)
+
+
+def _repository(repo_id: str) -> str:
+    return f"/api/repositories/{quote(repo_id, safe='')}"
+
+
+def _worktree(repo_id: str, name: str) -> str:
+    return f"{_repository(repo_id)}/worktrees/{quote(name, safe='')}"

@@ -1,0 +1,152 @@
+"""The worktrees of a repository: listed as git knows them, made, and taken back when a later step fails."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from ..domain.errors import Conflict, Invalid, NotFound, RemoteFault
+from .places import Place
+from .refs import MAIN
+from .run import GitFailed, run_git
+
+CHECKOUT_SECONDS = 600.0
+
+
+class Worktree(Struct, frozen=True, kw_only=True):
+    """One line of `git worktree list`; `name` is that of its directory under `.git/worktrees`."""
+
+    name: str
+    place: Place
+    branch: str | None
+    head: str | None
+    is_main: bool
+
+    @property
+    def path(self) -> Path:
+        return self.place.work_tree
+
+
+async def list_worktrees(repository: Place) -> list[Worktree]:
+    """All of them, the main one first. Raises when git cannot say; the caller then knows nothing new."""
+    if not repository.common_dir.is_dir():
+        raise RemoteFault(
+            f"the repository {repository.work_tree} is gone: {repository.common_dir} is missing"
+        )
+    said = await run_git(repository, "worktree", "list", "--porcelain", "-z")
+    first, *others = _records(said.output)
+    names = _names(repository.common_dir)
+    found = [_worktree(first, MAIN, repository, is_main=True)]
+    for record in others:
+        path = Path(record["worktree"])
+        if name := names.get(path):
+            place = _linked(repository, name, path)
+            found.append(_worktree(record, name, place, is_main=False))
+    return found
+
+
+async def find_worktree(repository: Place, name: str) -> Worktree:
+    for worktree in await list_worktrees(repository):
+        if worktree.name == name:
+            return worktree
+    raise NotFound(f"{repository.work_tree} has no worktree {name}")
+
+
+async def resolve(repository: Place, revision: str) -> str:
+    """The commit a revision stands for."""
+    options = ("--verify", "--quiet")
+    said = await run_git(
+        repository, "rev-parse", *options, refs=[f"{revision}^{{commit}}"], accept=(0, 1, 128)
+    )
+    if said.code:
+        raise Invalid(f"{repository.work_tree} has no commit {revision}")
+    return said.output.decode().split()[-1]
+
+
+async def branch_head(repository: Place, branch: str) -> str | None:
+    """The commit a branch of this repository is at; None when there is no such branch."""
+    options = ("--verify", "--quiet")
+    said = await run_git(repository, "rev-parse", *options, refs=[f"refs/heads/{branch}"], accept=(0, 1, 128))
+    return None if said.code else said.output.decode().split()[-1]
+
+
+async def remote_head(repository: Place, branch: str) -> str | None:
+    """The commit of the one remote branch of that name, as it was last fetched."""
+    pattern = f"refs/remotes/*/{branch}"
+    said = await run_git(repository, "for-each-ref", "--format=%(objectname)", refs=[pattern])
+    heads = said.output.decode().split()
+    return heads[0] if len(heads) == 1 else None
+
+
+async def add_worktree(
+    repository: Place,
+    path: Path,
+    branch: str,
+    on_progress: Callable[[str], None] | None = None,
+) -> None:
+    """Checks a branch out in an empty directory."""
+    try:
+        await run_git(
+            repository,
+            "worktree",
+            "add",
+            refs=[str(path), branch],
+            timeout=CHECKOUT_SECONDS,
+            on_progress=on_progress,
+        )
+    except GitFailed as failed:
+        if "already checked out" in failed.stderr:
+            where = failed.stderr.rpartition(" checked out at ")[2].strip().strip("'")
+            raise Conflict(f"the branch {branch} is checked out in {where} already") from None
+        raise
+
+
+async def discard_worktree(repository: Place, path: Path) -> None:
+    """Takes back a worktree that was just made, with everything in it."""
+    await run_git(repository, "worktree", "remove", "--force", "--force", refs=[str(path)], timeout=60)
+
+
+async def create_branch(repository: Place, branch: str, head: str) -> None:
+    """Makes a branch at a commit; a Conflict when one is in the way."""
+    order = f"create refs/heads/{branch}\0{head}\0"
+    try:
+        await run_git(repository, "update-ref", "--stdin", "-z", stdin=order.encode())
+    except GitFailed as failed:
+        raise Conflict(f"the branch {branch} cannot be made: {failed}") from None
+
+
+async def delete_branch(repository: Place, branch: str, head: str) -> None:
+    """Takes back a branch that was just made, unless it has moved on."""
+    await run_git(repository, "update-ref", "-d", refs=[f"refs/heads/{branch}", head])
+
+
+def _worktree(record: dict[str, str], name: str, place: Place, *, is_main: bool) -> Worktree:
+    branch = record.get("branch")
+    return Worktree(
+        name=name,
+        place=place,
+        branch=branch.removeprefix("refs/heads/") if branch else None,
+        head=record.get("HEAD"),
+        is_main=is_main,
+    )
+
+
+def _linked(repository: Place, name: str, path: Path) -> Place:
+    common = repository.common_dir
+    return Place(git_dir=common / "worktrees" / name, common_dir=common, work_tree=path)
+
+
+def _records(output: bytes) -> list[dict[str, str]]:
+    """Blocks of `key value` lines that end with NUL, an empty line after each block."""
+    blocks = output.decode("utf-8", "surrogateescape").split("\0\0")
+    lines = [[line.partition(" ") for line in block.split("\0") if line] for block in blocks]
+    return [{key: value for key, _, value in block} for block in lines if block]
+
+
+def _names(common_dir: Path) -> dict[Path, str]:
+    """Which directory under `.git/worktrees` belongs to which path."""
+    found = {}
+    for pointer in (common_dir / "worktrees").glob("*/gitdir"):
+        text = pointer.read_text("utf-8", "surrogateescape").rstrip("\n")
+        found[Path(text).parent] = pointer.parent.name
+    return found

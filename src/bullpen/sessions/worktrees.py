@@ -1,0 +1,363 @@
+"""The worktrees of registered repositories: made whole or not at all, removed so that it can be undone."""
+
+import asyncio
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .. import clock
+from ..domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
+from ..domain.records import Repository, RepositorySettings
+from ..git import worktrees as git
+from ..git.changes import Loss, Status, read_loss, read_status
+from ..git.places import Place, find_git_dir
+from ..git.refs import check_branch
+from ..git.worktrees import Worktree
+from ..sandbox.paths import directory_inside
+from ..store.answers import KeptAnswer
+from ..store.append import AlreadyAnswered
+from ..store.records import Records
+from .errand import Errand, note_errand, read_errand
+from .furnishing import copy_included, run_command
+from .sessions import Sessions
+from .trash import Trash, Trashed
+from .worktree_plan import NewWorktree, choose_names, choose_path, choose_start
+
+log = structlog.get_logger()
+
+LOOKS_AT_ONCE = 4
+LOOK_SECONDS = 5.0
+REAP_SECONDS = 3600.0
+INHERITED = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "SSH_AUTH_SOCK")
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """A worktree as a look found it; `problem` says what is wrong with it, for a person."""
+
+    worktree: Worktree
+    status: Status | None = None
+    problem: str | None = None
+
+
+class Made(Struct, frozen=True, kw_only=True):
+    """A new worktree; `start` when its branch is new too."""
+
+    worktree: Worktree
+    start: str | None
+    copied: list[str]
+
+
+class Worktrees:
+    """One change at a time per repository. `git worktree list` is the truth; nothing is kept beside it."""
+
+    def __init__(self, records: Records, sessions: Sessions) -> None:
+        config = sessions.workshop.config
+        self._records = records
+        self._sessions = sessions
+        self._root = config.workspace_root
+        self._logs = config.home / "logs" / "worktrees"
+        self.trash = Trash(config.home / "trash")
+        self.making: dict[tuple[str, str], str] = {}  # how far each has come, in git's words
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    # Looking
+
+    async def repository(self, repo_id: str) -> tuple[Repository, Place]:
+        """A registered repository, and where git works on it."""
+        repository = await self._records.repository(repo_id)
+        if repository is None:
+            raise NotFound(f"no repository {repo_id}")
+        git_dir = self.settings(repo_id).git_dir
+        place = Path(repository.path)
+        return repository, Place.main(Path(git_dir) if git_dir else find_git_dir(place), place)
+
+    def settings(self, repo_id: str) -> RepositorySettings:
+        return self._sessions.workshop.repositories.get(repo_id) or RepositorySettings()
+
+    async def list(self, repo_id: str) -> list[Seen]:
+        _, place = await self.repository(repo_id)
+        limit = asyncio.Semaphore(LOOKS_AT_ONCE)
+
+        async def look(worktree: Worktree) -> Seen:
+            async with limit:
+                return await _look(worktree)
+
+        return list(await asyncio.gather(*map(look, await git.list_worktrees(place))))
+
+    async def get(self, repo_id: str, name: str) -> Seen:
+        _, place = await self.repository(repo_id)
+        return await _look(await git.find_worktree(place, name))
+
+    async def on_branch(self, repo_id: str, branch: str) -> Worktree | None:
+        """The worktree that has a branch checked out."""
+        _, place = await self.repository(repo_id)
+        found = (each for each in await git.list_worktrees(place) if each.branch == check_branch(branch))
+        return next(found, None)
+
+    async def at(self, repo_id: str, directory: str) -> Worktree:
+        """The worktree in a directory that is there already."""
+        _, place = await self.repository(repo_id)
+        real = directory_inside(self._root, directory)
+        for each in await git.list_worktrees(place):
+            if _real(each.path) == real:
+                return each
+        raise Invalid(f"{directory} is no worktree of {place.work_tree}")
+
+    # Changing
+
+    @asynccontextmanager
+    async def changing(self, repo_id: str) -> AsyncIterator[None]:
+        """Nobody else changes the worktrees of this repository meanwhile."""
+        async with self._locks[repo_id]:
+            yield
+
+    async def add(self, repo_id: str, order: NewWorktree, answer: KeptAnswer[Seen] | None = None) -> Seen:
+        async with self.changing(repo_id):
+            await self.require_unanswered(answer.key if answer else None)
+            made = await self.make(repo_id, order)
+            seen = await _look(made.worktree)
+            await self._keep(answer, seen)
+            return seen
+
+    async def make(self, repo_id: str, order: NewWorktree) -> Made:
+        """Makes a worktree, whole: checked out, with the files a person wants there, set up. Else nothing."""
+        repository, place = await self.repository(repo_id)
+        if made := await self._made_before(place, order.key):
+            return made
+        branch, name = await choose_names(place, order)
+        start = await choose_start(place, branch, order)
+        path = choose_path(self._root, place, name)
+        async with AsyncExitStack() as undo:
+            self.making[repo_id, name] = "beginning"
+            undo.callback(self.making.pop, (repo_id, name), None)
+            await self._check_out(undo, repo_id, place, path, branch, start)
+            worktree = await git.find_worktree(place, name)
+            errand = Errand(key=order.key, start=start)
+            note_errand(worktree.place.git_dir, errand)
+            copied = await copy_included(place, path)
+            await self._run("setup", repository, path)
+            note_errand(worktree.place.git_dir, replace(errand, done=True))
+            undo.pop_all()
+        self.making.pop((repo_id, name), None)
+        log.info("worktree made", repository=repo_id, name=name, branch=branch, path=str(path))
+        return Made(worktree=worktree, start=start, copied=copied)
+
+    async def _check_out(
+        self, undo: AsyncExitStack, repo_id: str, place: Place, path: Path, branch: str, start: str | None
+    ) -> None:
+        """Each step is noted before the next, so that a failure takes back what was made, and only that."""
+        if start:
+            await git.create_branch(place, branch, start)
+            undo.push_async_callback(_take_branch_back, place, branch, start)
+        _make_directories(undo, place, path)
+        undo.push_async_callback(_take_directory_back, place, path)
+        await git.add_worktree(place, path, branch, lambda line: self._progress(repo_id, path.name, line))
+
+    async def take_back(self, repo_id: str, made: Made) -> None:
+        """Undoes `make`, because what it was made for failed."""
+        _, place = await self.repository(repo_id)
+        await _take_made_back(place, made)
+
+    async def remove(self, repo_id: str, name: str, force: bool) -> Trashed:
+        """Moves a worktree to the trash; refused when something would go with it, unless that is wanted."""
+        async with self.changing(repo_id):
+            repository, place = await self.repository(repo_id)
+            worktree = await git.find_worktree(place, name)
+            await self._require_removable(worktree, place)
+            if worktree.path.is_dir():
+                if not force:
+                    _require_no_loss(name, await read_loss(worktree.place, worktree.branch))
+                await self._clean_up(repository, worktree.path, force)
+            trashed = await self.trash.take(repo_id, worktree)
+        log.warning("worktree removed", repository=repo_id, name=name, force=force, trash=trashed.id)
+        return trashed
+
+    async def restore(
+        self, repo_id: str, name: str, id: str | None = None, answer: KeptAnswer[Seen] | None = None
+    ) -> Seen:
+        async with self.changing(repo_id):
+            await self.require_unanswered(answer.key if answer else None)
+            _, place = await self.repository(repo_id)
+            await self.trash.restore(place, self.trash.get(repo_id, name, id))
+            seen = await _look(await git.find_worktree(place, name))
+            await self._keep(answer, seen)
+        log.info("worktree restored", repository=repo_id, name=name)
+        return seen
+
+    # The end of the trash
+
+    async def tend(self) -> None:
+        """Empties the trash of what has lain there for a week, now and every hour."""
+        while True:
+            await self.reap()
+            await asyncio.sleep(REAP_SECONDS)
+
+    async def reap(self) -> None:
+        for trashed in self.trash.list():
+            if trashed.expires_at > clock.now_ms():
+                continue
+            try:
+                place = (await self.repository(trashed.repo_id))[1]
+            except BullpenError:
+                place = None
+            try:
+                await self.trash.empty(trashed, place)
+            except (BullpenError, OSError) as error:
+                log.warning("the trash cannot be emptied", id=trashed.id, reason=str(error))
+            else:
+                log.info("worktree gone for good", repository=trashed.repo_id, name=trashed.name)
+
+    # What the above need
+
+    async def _made_before(self, place: Place, key: str | None) -> Made | None:
+        """What an earlier try of the same request made; what it left half made is taken back."""
+        for worktree in await git.list_worktrees(place) if key else ():
+            errand = read_errand(worktree.place.git_dir)
+            if worktree.is_main or errand is None or errand.key != key:
+                continue
+            made = Made(worktree=worktree, start=errand.start, copied=[])
+            if errand.done:
+                return made
+            await _take_made_back(place, made)
+        return None
+
+    async def require_unanswered(self, key: str | None) -> None:
+        """Refuses a request that came twice at once, when the other has had its effect."""
+        if key and (stored := await self._sessions.store.answer(key)):
+            raise AlreadyAnswered(stored)
+
+    async def _keep(self, answer: KeptAnswer[Seen] | None, seen: Seen) -> None:
+        """While nobody else may change anything: a second try finds either nothing or its answer."""
+        if answer:
+            status, body = answer.render(seen)
+            await self._records.answer_only(
+                KeptAnswer(answer.key, answer.body_hash, lambda _: (status, body))
+            )
+
+    async def _require_removable(self, worktree: Worktree, place: Place) -> None:
+        if worktree.is_main:
+            raise Conflict("this is the repository's own directory, which is never removed")
+        real = _real(worktree.path)  # it is what a file says that an agent may have written
+        if not real.is_relative_to(_real(self._root)) or place.work_tree.is_relative_to(real):
+            log.warning("security: a worktree claims a directory it cannot have", path=str(real))
+            raise Forbidden(f"{worktree.path} cannot be a worktree of {place.work_tree}")
+        pointer = worktree.path / ".git"
+        if worktree.path.exists() and not (pointer.is_file() and not pointer.is_symlink()):
+            raise Conflict(f"{worktree.path} is not what git says: it has no .git file; nothing was removed")
+        for session_id in await self._records.live_sessions():
+            snapshot = (await self._sessions.open(session_id)).snapshot
+            if Path(snapshot.location_path).is_relative_to(real):
+                raise Conflict(f"the session {snapshot.title} works in {worktree.path}; end it first")
+
+    async def _clean_up(self, repository: Repository, path: Path, force: bool) -> None:
+        try:
+            await self._run("cleanup", repository, path)
+        except Conflict as failed:
+            if not force:
+                raise
+            log.warning("cleanup failed", repository=repository.id, path=str(path), reason=str(failed))
+
+    async def _run(self, what: str, repository: Repository, path: Path) -> None:
+        settings = self.settings(repository.id)
+        command = settings.setup if what == "setup" else settings.cleanup
+        if command:
+            self._progress(repository.id, path.name, f"running the {what} command")
+            record = self._logs / repository.id / f"{path.name}.{what}.log"
+            await run_command(what, command, path, _environment(settings, repository, path), record)
+
+    def _progress(self, repo_id: str, name: str, line: str) -> None:
+        if (repo_id, name) in self.making:
+            self.making[repo_id, name] = line
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+async def _look(worktree: Worktree) -> Seen:
+    """What is wrong with a worktree is part of the answer: the others are still worth seeing."""
+    if not worktree.path.is_dir():
+        return Seen(worktree=worktree, problem=f"the directory {worktree.path} is gone")
+    lock = worktree.place.git_dir / "index.lock"
+    problem = None
+    if lock.exists():
+        problem = f"{lock} is there: git is at work, or a git that died left it; then remove the file"
+    try:
+        return Seen(
+            worktree=worktree, status=await read_status(worktree.place, LOOK_SECONDS), problem=problem
+        )
+    except BullpenError as error:
+        return Seen(worktree=worktree, problem=problem or str(error))
+
+
+def _make_directories(undo: AsyncExitStack, place: Place, path: Path) -> None:
+    """The worktree's own directory and the one around it, with mode 0750 (R60) whatever our umask is."""
+    if not path.parent.exists():
+        path.parent.mkdir()
+        path.parent.chmod(0o750)
+        undo.callback(_remove_empty, path.parent)
+    if path.parent.parent == place.work_tree:
+        _exclude(place.common_dir / "info" / "exclude", f"/{path.parent.name}/")
+    try:
+        path.mkdir()  # what is made here is ours, and so may be taken back
+    except FileExistsError:
+        raise Conflict(f"{path} is there already; choose another name") from None
+    path.chmod(0o750)
+
+
+def _exclude(file: Path, line: str) -> None:
+    """So that the repository does not see its own worktrees as new files."""
+    file.parent.mkdir(exist_ok=True)
+    text = file.read_text() if file.exists() else ""
+    if line not in text.splitlines():
+        file.write_text(text + ("" if text.endswith("\n") or not text else "\n") + line + "\n")
+
+
+def _remove_empty(directory: Path) -> None:
+    try:
+        directory.rmdir()
+    except OSError:
+        return  # somebody put something there meanwhile
+
+
+async def _take_directory_back(place: Place, path: Path) -> None:
+    """Removes a worktree that a failed step left; it was ours alone."""
+    known = [each for each in await git.list_worktrees(place) if each.path == path]
+    try:
+        if known:
+            await git.discard_worktree(place, path)
+    except BullpenError as error:
+        log.warning("git cannot take a worktree back", path=str(path), reason=str(error))
+        await asyncio.to_thread(shutil.rmtree, known[0].place.git_dir, ignore_errors=True)
+    await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+
+
+async def _take_made_back(place: Place, made: Made) -> None:
+    await _take_directory_back(place, made.worktree.path)
+    if made.start and made.worktree.branch:
+        await _take_branch_back(place, made.worktree.branch, made.start)
+
+
+async def _take_branch_back(place: Place, branch: str, start: str) -> None:
+    if await git.branch_head(place, branch) == start:
+        await git.delete_branch(place, branch, start)
+
+
+def _require_no_loss(name: str, loss: Loss) -> None:
+    if sentence := loss.sentence():
+        raise Conflict(
+            f"the worktree {name} has {sentence}; with force it is moved to the trash for 7 days"
+        ).with_details({"changes": loss.changes, "commits": loss.commits, "unfinished": loss.unfinished})
+
+
+def _environment(settings: RepositorySettings, repository: Repository, path: Path) -> Mapping[str, str]:
+    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    ours = {"BULLPEN_REPOSITORY": repository.path, "BULLPEN_WORKTREE": str(path)}
+    return {**kept, **settings.env, **ours}

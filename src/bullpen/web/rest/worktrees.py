@@ -1,0 +1,104 @@
+"""/api/repositories/{id}/worktrees: make, list, remove so that it can be undone, restore."""
+
+from typing import Any
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from ...sessions.trash import Trashed
+from ...sessions.worktree_plan import NewWorktree
+from ...sessions.worktrees import Seen
+from ...wire.browser import iso
+from ..context import ContextDep
+from ..scopes import Scope, allow
+from .answers import OnceDep, json_answer
+from .shapes import NewWorktreeShape, RestoreShape, TrashedShape, WorktreeShape, WorktreesShape
+
+router = APIRouter(prefix="/api/repositories/{repo_id}/worktrees", tags=["worktrees"])
+VIEW = [Depends(allow(Scope.VIEW))]
+OPERATE = [Depends(allow(Scope.OPERATE))]
+
+
+@router.get("", response_model=WorktreesShape, dependencies=VIEW)
+async def list_worktrees(repo_id: str, context: ContextDep) -> Response:
+    """As git knows them now, what can be restored, and what is being made."""
+    worktrees = context.worktrees
+    making = [
+        {"name": name, "progress": line} for (repo, name), line in worktrees.making.items() if repo == repo_id
+    ]
+    return json_answer(
+        {
+            "worktrees": [worktree_json(each) for each in await worktrees.list(repo_id)],
+            "trash": [trashed_json(each) for each in worktrees.trash.list(repo_id)],
+            "making": making,
+        }
+    )
+
+
+@router.post("", status_code=201, response_model=WorktreeShape, dependencies=OPERATE)
+async def add(repo_id: str, body: NewWorktreeShape, context: ContextDep, once: OnceDep) -> Response:
+    order = NewWorktree(
+        branch=body.branch,
+        base=body.base,
+        name=body.name,
+        mode="existing" if body.existing else "new",
+        prompt=body.prompt,
+        key=once.id,
+    )
+    made = await context.worktrees.add(repo_id, order, once.kept(201, worktree_json))
+    return json_answer(worktree_json(made), 201)
+
+
+@router.delete("/{name}", response_model=TrashedShape, dependencies=OPERATE)
+async def remove(repo_id: str, name: str, context: ContextDep, force: bool = False) -> Response:
+    """Moves it to the trash. Without `force` it is refused, with a list, when something would be lost."""
+    return json_answer(trashed_json(await context.worktrees.remove(repo_id, name, force)))
+
+
+@router.post("/{name}/restore", response_model=WorktreeShape, dependencies=OPERATE)
+async def restore(
+    repo_id: str, name: str, context: ContextDep, once: OnceDep, body: RestoreShape | None = None
+) -> Response:
+    """Brings back the one that was removed last under this name, or the one with the `id`."""
+    wanted = body.id if body else None
+    seen = await context.worktrees.restore(repo_id, name, wanted, once.kept(200, worktree_json))
+    return json_answer(worktree_json(seen))
+
+
+def worktree_json(seen: Seen) -> dict[str, Any]:
+    worktree, status = seen.worktree, seen.status
+    return {
+        "name": worktree.name,
+        "path": str(worktree.path),
+        "branch": worktree.branch,
+        "isMain": worktree.is_main,
+        "dirty": bool(status.changes) if status else None,
+        "ahead": status.ahead if status else None,
+        "behind": status.behind if status else None,
+        "problem": seen.problem,
+    }
+
+
+def lost_worktree_json(name: str, path: str, problem: str) -> dict[str, Any]:
+    """One that git does not know any more, or cannot be asked about."""
+    return {
+        "name": name,
+        "path": path,
+        "branch": None,
+        "isMain": False,
+        "dirty": None,
+        "ahead": None,
+        "behind": None,
+        "problem": problem,
+    }
+
+
+def trashed_json(trashed: Trashed) -> dict[str, Any]:
+    return {
+        "id": trashed.id,
+        "name": trashed.name,
+        "path": trashed.path,
+        "branch": trashed.branch,
+        "removedAt": iso(trashed.removed_at),
+        "expiresAt": iso(trashed.expires_at),
+    }

@@ -1,0 +1,61 @@
+"""Every place of the server that calls git, and how a test gets there. A new one must be entered here."""
+
+from collections.abc import Awaitable, Callable
+
+from bullpen.domain.errors import BullpenError
+from bullpen.git import anchors, changes, includes, worktrees
+from support.tricks import Trap
+
+Site = Callable[[Trap], Awaitable[object]]
+
+
+async def _on_both(trap: Trap, call: Callable[..., Awaitable[object]], *more: object) -> None:
+    for place in trap.places:
+        await call(place, *more)
+
+
+async def _add(trap: Trap) -> None:
+    path = trap.top / "added"
+    path.mkdir()
+    await worktrees.create_branch(trap.repo.place, "added", trap.head)
+    await worktrees.add_worktree(trap.repo.place, path, "added")
+    await changes.read_loss((await worktrees.find_worktree(trap.repo.place, "added")).place, "added")
+
+
+async def _discard(trap: Trap) -> None:
+    trap.repo.git(
+        "-c", "core.hooksPath=/dev/null", "worktree", "add", "-q", "--no-checkout", f"{trap.top}/going"
+    )
+    trap.canary.unlink(missing_ok=True)  # plain git, just now
+    await worktrees.discard_worktree(trap.repo.place, trap.top / "going")
+
+
+async def _anchored(trap: Trap) -> None:
+    await anchors.anchor(trap.linked, trap.head, "x")
+    await anchors.release(trap.repo.place, "x")
+
+
+SITES: dict[str, Site] = {
+    "git.worktrees.list_worktrees": lambda trap: worktrees.list_worktrees(trap.repo.place),
+    "git.worktrees.resolve": lambda trap: _on_both(trap, worktrees.resolve, "HEAD"),
+    "git.worktrees.branch_head": lambda trap: _on_both(trap, worktrees.branch_head, "main"),
+    "git.worktrees.remote_head": lambda trap: _on_both(trap, worktrees.remote_head, "main"),
+    "git.worktrees.create_branch": lambda trap: worktrees.create_branch(trap.repo.place, "made", trap.head),
+    "git.worktrees.delete_branch": lambda trap: worktrees.delete_branch(trap.repo.place, "made", trap.head),
+    "git.worktrees.add_worktree": _add,
+    "git.worktrees.discard_worktree": _discard,
+    "git.changes.read_status": lambda trap: _on_both(trap, changes.read_status),
+    "git.changes.read_loss": lambda trap: _on_both(trap, changes.read_loss, "topic"),
+    "git.anchors.anchor": _anchored,
+    "git.anchors.release": lambda trap: anchors.release(trap.repo.place, "y"),
+    "git.anchors._staged": lambda trap: _on_both(trap, anchors._staged),
+    "git.includes.included_files": lambda trap: _on_both(trap, includes.included_files, ["*.txt"]),
+}
+
+
+async def visit(site: Site, trap: Trap) -> None:
+    """A site may refuse what it finds; it may not run it."""
+    try:
+        await site(trap)
+    except BullpenError:
+        return

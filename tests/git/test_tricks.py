@@ -1,0 +1,87 @@
+"""S-08: nothing a repository carries makes the server run a program, at any place that calls git."""
+
+import ast
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bullpen.domain.errors import BullpenError
+from bullpen.git.run import run_git
+from git.sites import SITES, visit
+from support.tricks import TRICKS, Plant, Trap
+
+SRC = Path(__file__).parents[2] / "src" / "bullpen"
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Trap:
+    return Trap(tmp_path)
+
+
+def calls_of_git() -> Iterator[str]:
+    """The functions in which `run_git` is called."""
+    for path in sorted(SRC.rglob("*.py")):
+        module = ".".join(path.relative_to(SRC).with_suffix("").parts)
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.AsyncFunctionDef | ast.FunctionDef):
+                called = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+                if any(isinstance(name, ast.Name) and name.id == "run_git" for name in called):
+                    yield f"{module}.{function.name}"
+
+
+def test_every_place_that_calls_git_is_tried() -> None:
+    assert set(calls_of_git()) == set(SITES)
+
+
+def test_nobody_else_starts_git() -> None:
+    started = [
+        path.relative_to(SRC)
+        for path in SRC.rglob("*.py")
+        if '"git"' in path.read_text() and path.parent.name != "checkup"
+    ]
+    assert started == [Path("git/run.py")]
+
+
+@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
+def test_the_trick_works_on_plain_git(trap: Trap, plant: Plant) -> None:
+    plant(trap)
+    where, call = trap.repo.path, TRICKS[plant]
+    if call[0].startswith("@"):
+        where, call = trap.linked.work_tree if call[0] == "@" else trap.repo.path / call[0][1:], call[1:]
+    words = [word.format(top=trap.top, canary=trap.canary) for word in call]
+    trap.repo.git(*words, cwd=where, check=False)
+    assert trap.canary.exists()
+
+
+@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
+async def test_no_place_that_calls_git_falls_for_it(trap: Trap, plant: Plant) -> None:
+    plant(trap)
+    trap.canary.unlink(missing_ok=True)
+    for name, site in SITES.items():
+        async with asyncio.timeout(30):
+            await visit(site, trap)
+        assert not trap.canary.exists(), f"{name} fell for {plant.__name__}"
+
+
+@pytest.mark.parametrize("verb", ["diff", "show", "log", "blame"])
+async def test_a_ref_that_looks_like_an_option_is_a_ref(trap: Trap, verb: str) -> None:
+    for ref in (f"--output={trap.canary}", f"-O{trap.canary}", f"--ext-diff={trap.program}"):
+        with pytest.raises(BullpenError):
+            await run_git(trap.repo.place, verb, refs=[ref], paths=["src/code.txt"])
+    assert not trap.canary.exists()
+
+
+@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
+async def test_what_shows_content_does_not_fall_for_it_either(trap: Trap, plant: Plant) -> None:
+    plant(trap)
+    trap.canary.unlink(missing_ok=True)
+    for place in trap.places:
+        for words in (("diff",), ("diff", "HEAD"), ("show",), ("log", "-p"), ("blame", "src/more.txt")):
+            try:
+                await run_git(place, words[0], *words[1:])
+            except BullpenError:
+                continue
+            finally:
+                assert not trap.canary.exists(), f"git {words} fell for {plant.__name__}"

@@ -1,0 +1,59 @@
+"""A registered repository of a running server, and what tests ask of its worktrees."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from support.repositories import Repo
+from support.server import Server
+
+
+class House:
+    """One repository as the server knows it."""
+
+    def __init__(self, server: Server, repo: Repo, repo_id: str) -> None:
+        self.server = server
+        self.repo = repo
+        self.id = repo_id
+
+    @classmethod
+    async def register(cls, server: Server, repo: Repo) -> "House":
+        told = await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
+        return cls(server, repo, told["id"])
+
+    @property
+    def url(self) -> str:
+        return f"/api/repositories/{self.id}/worktrees"
+
+    async def set(self, **settings: Any) -> Any:
+        return await self.server.call("PATCH", f"/api/repositories/{self.id}", json=settings)
+
+    async def add(self, expect: int = 201, **body: Any) -> Any:
+        return await self.server.call("POST", self.url, expect, json=body)
+
+    async def look(self) -> Any:
+        return await self.server.call("GET", self.url)
+
+    async def list(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (await self.look())["worktrees"]
+        return found
+
+    async def remove(self, name: str, expect: int = 200, *, force: bool = False) -> Any:
+        query = {"force": "true"} if force else {}
+        return await self.server.call("DELETE", f"{self.url}/{name}", expect, params=query)
+
+    async def restore(self, name: str, expect: int = 200, **body: Any) -> Any:
+        return await self.server.call("POST", f"{self.url}/{name}/restore", expect, json=body)
+
+
+def contents(top: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Everything in a directory: mode, time of change, and bytes or where a link leads."""
+    found = {}
+    for path in sorted(top.rglob("*")):
+        about = path.lstat()
+        if path.is_symlink():
+            data = os.readlink(path).encode()
+        else:
+            data = path.read_bytes() if path.is_file() else b""
+        found[str(path.relative_to(top))] = (about.st_mode, about.st_mtime_ns, data)
+    return found
