@@ -5,16 +5,18 @@ ARGS ?=
 
 BIN := .venv/bin
 # npm finds node on the path; its cache stays in the tree so that an empty or read-only home is enough.
-NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm_config_cache="$(CURDIR)/.venv/npm-cache" npm --prefix ui --no-update-notifier
+NPM_IN := PATH="$(CURDIR)/$(BIN):$$PATH" npm_config_cache="$(CURDIR)/.venv/npm-cache" npm --no-update-notifier --prefix
+NPM := $(NPM_IN) ui
 
 VENV := .venv/.made
 PACKAGES := .venv/.packages
 EDITABLE := .venv/.editable
 MODULES := ui/node_modules/.installed
+AGENTS := tests/real_agents/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
 PAGE_SOURCES := $(shell find ui/src ui/build -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
 
-.PHONY: setup serve check types test pytest ui-test screenshots bench wheel lock clean
+.PHONY: setup serve check types test pytest ui-test test-agents screenshots bench wheel lock clean
 .DELETE_ON_ERROR:
 
 setup: $(EDITABLE) $(PAGE)
@@ -70,6 +72,14 @@ screenshots: setup
 	@scripts/test-tools
 	$(BIN)/python scripts/screenshots.py $(ARGS)
 
+$(AGENTS): $(addprefix tests/real_agents/,package.json package-lock.json .npmrc) | $(PACKAGES)
+	$(NPM_IN) tests/real_agents ci --loglevel=error
+	@touch $@
+
+# Real agents against a stub model: 700 MB to install, some minutes to run, and no account.
+test-agents: setup $(AGENTS)
+	$(BIN)/pytest -m real_agents tests/real_agents --record docs/agents.md $(ARGS)
+
 bench: setup
 	$(BIN)/python bench/terminal.py $(ARGS)
 	$(BIN)/python bench/cli.py $(filter --quick,$(ARGS))
@@ -82,5 +92,5 @@ lock: | $(PACKAGES)
 	scripts/lock $(ARGS)
 
 clean:
-	rm -rf .venv ui/node_modules src/bullpen/web/ui dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv ui/node_modules tests/real_agents/node_modules src/bullpen/web/ui dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from bullpen import __version__
 from support.commands import Bullpen
 from support.server import Server
 from support.talk import Talk, define_scripted
@@ -113,7 +114,7 @@ async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> 
     assert {"demo", "claude", "gemini", "broken"} <= {agent["id"] for agent in listed}
     assert "npm install" in (await bullpen("agents", "ls")).out
     works = await bullpen("agents", "test", "demo", "--directory", str(server.workspace))
-    assert (works.code, "demo works" in works.out) == (0, True)
+    assert (works.code, f"demo works: Demo {__version__}, ready after" in works.out) == (0, True), works.out
     fails = await bullpen("agents", "test", "broken", "--directory", str(server.workspace))
     assert fails.code == 1
     assert "7" in fails.err

@@ -4,13 +4,16 @@ import asyncio
 import json
 import sys
 import uuid
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self, TypeVar
 
 from .server import Server
 
 SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
 SECONDS = 30.0
+
+T = TypeVar("T")
 
 
 async def define_scripted(server: Server, agent_id: str = "scripted", script: Any = None) -> Path:
@@ -29,13 +32,15 @@ async def define_scripted(server: Server, agent_id: str = "scripted", script: An
 class Talk:
     """One session with an agent, as a client sees it."""
 
+    seconds: ClassVar[float] = SECONDS
+
     def __init__(self, server: Server, session: dict[str, Any]) -> None:
         self.server = server
         self.id: str = session["id"]
         self.path = f"/api/sessions/{self.id}"
 
     @classmethod
-    async def begin(cls, server: Server, agent_id: str = "scripted", **body: Any) -> "Talk":
+    async def begin(cls, server: Server, agent_id: str = "scripted", **body: Any) -> Self:
         """A session whose agent is ready."""
         talk = cls(server, await server.new_session(agentId=agent_id, **body))
         await talk.seen("agent_session")
@@ -58,34 +63,49 @@ class Talk:
 
     async def seen(self, type: str, after: int = 0, **data: Any) -> dict[str, Any]:
         """The first event of a type with these values in it, now or soon."""
-        try:
-            async with asyncio.timeout(SECONDS):
-                while True:
-                    for event in await self.events(after):
-                        if event["type"] == type and data.items() <= event["data"].items():
-                            return event
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            types = [f"{event['seq']} {event['type']} {event['data']}" for event in await self.events()]
-            raise AssertionError(f"no {type} {data} among:\n" + "\n".join(types)[-4000:]) from None
+
+        async def look() -> dict[str, Any] | None:
+            found = (each for each in await self.events(after) if each["type"] == type)
+            return next((each for each in found if data.items() <= each["data"].items()), None)
+
+        return await self._until(look, f"{type} {data}")
 
     async def said(self) -> str:
         """All the agent's text so far."""
         events = await self.events()
         return "".join(each["data"]["text"] for each in events if each["type"] == "agent_message")
 
+    async def tools(self) -> list[str]:
+        """What became of each tool call, in their order."""
+        states: dict[str, str] = {}
+        for event in await self.events():
+            if event["type"] in ("tool_call", "tool_call_update"):
+                call = event["data"]
+                states[call["toolCallId"]] = call.get("status", states.get(call["toolCallId"], ""))
+        return list(states.values())
+
     async def permission(self) -> dict[str, Any]:
         """The one open permission, now or soon."""
-        async with asyncio.timeout(SECONDS):
-            while True:
-                found = (await self.server.call("GET", f"{self.path}/permissions"))["permissions"]
-                if found:
-                    (permission,) = found
-                    assert isinstance(permission, dict)
-                    return permission
-                await asyncio.sleep(0.02)
+
+        async def look() -> dict[str, Any] | None:
+            found = (await self.server.call("GET", f"{self.path}/permissions"))["permissions"]
+            assert len(found) < 2, found
+            return found[0] if found else None
+
+        return await self._until(look, "open permission")
 
     async def worker(self) -> dict[str, Any]:
         (worker,) = (await self.server.call("GET", f"{self.path}/workers"))["workers"]
         assert isinstance(worker, dict)
         return worker
+
+    async def _until(self, look: Callable[[], Awaitable[T | None]], wanted: str) -> T:
+        """What is looked for, now or soon; the log tells why it never came."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                while (found := await look()) is None:
+                    await asyncio.sleep(0.02)
+                return found
+        except TimeoutError:
+            told = [f"{each['seq']} {each['type']} {each['data']}" for each in await self.events()]
+            raise AssertionError(f"no {wanted} among:\n" + "\n".join(told)[-4000:]) from None

@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+from collections.abc import Iterable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..client import Agent, Client, Session, Worker
+from .. import clock
+from ..client import Agent, Client, Event, Session, Worker
 from ..domain.errors import BullpenError, NotFound
 from .output import print_json
 from .table import Cell, Column, print_table
@@ -42,11 +44,13 @@ def test(
 ) -> None:
     """Start an agent in a session of its own, wait until it is ready, and end it."""
     path = os.path.abspath(directory.expanduser())
-    worker = with_client(lambda client: _test(client, agent, path, timeout))
-    print(f"{agent} works: it was ready as process {worker.pid}")
+    begun = clock.monotonic()
+    about = with_client(lambda client: _test(client, agent, path, timeout))
+    print(f"{agent} works: {about}, ready after {clock.monotonic() - begun:.1f} s")
 
 
-async def _test(client: Client, agent_id: str, path: str, timeout: float) -> Worker:
+async def _test(client: Client, agent_id: str, path: str, timeout: float) -> str:
+    """What the agent says it is, once it is ready."""
     agent = next((each for each in await client.agents() if each.id == agent_id), None)
     if agent is None:
         raise NotFound(f"there is no agent {agent_id}; see: bullpen agents ls")
@@ -56,13 +60,14 @@ async def _test(client: Client, agent_id: str, path: str, timeout: float) -> Wor
     try:
         async with asyncio.timeout(timeout):
             worker = await _settled(client, session)
+            answers = await client.events(session.id, types=["agent_initialized"])
     except TimeoutError:
         raise DidNotStart(f"{agent.name} was not ready after {timeout:g} seconds") from None
     finally:
         await client.delete_session(session.id, purge=True)
     if worker.state != "active":
         raise DidNotStart(f"{agent.name} {life(worker)}")
-    return worker
+    return _about(answers.events) or agent.name
 
 
 async def _settled(client: Client, session: Session) -> Worker:
@@ -72,6 +77,17 @@ async def _settled(client: Client, session: Session) -> Worker:
             if worker.state != "spawning":
                 return worker
             await anext(events)
+
+
+def _about(events: Iterable[Event]) -> str:
+    """An agent's name and version in its own words; not every one says them."""
+    for event in events:
+        match event.data:
+            case {"result": {"agentInfo": {"name": str(name)} as info}}:
+                return " ".join(
+                    str(word) for word in (info.get("title") or name, info.get("version")) if word
+                )
+    return ""
 
 
 def _row(agent: Agent) -> list[Cell | str]:

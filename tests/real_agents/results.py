@@ -1,0 +1,46 @@
+"""The table of `docs/agents.md`: which agents were tried, in which versions, and how it went."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from real_agents.installed import AGENTS, version
+
+BEGIN, END = "<!-- make test-agents -->", "<!-- end -->"
+STORY = re.compile(r"::test_(?P<story>\w+)\[(?P<agent>\w+)\]$")
+
+
+class Results:
+    """Listens to a run of the tests; a page gets the table when every story was told of every agent."""
+
+    def __init__(self, page: Path) -> None:
+        self._page = page
+        self._worked: dict[str, dict[str, bool]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if found := STORY.search(report.nodeid):
+            story = self._worked.setdefault(found["story"].replace("_", " "), {})
+            story[found["agent"]] = story.get(found["agent"], True) and report.outcome == "passed"
+
+    def pytest_sessionfinish(self) -> None:
+        if self._worked and all(set(story) == set(AGENTS) for story in self._worked.values()):
+            write(self._page, self.text())
+
+    def text(self) -> str:
+        head = ["", *(f"`{agent}`" for agent in AGENTS)]
+        lines = [head, ["---"] * len(head), ["version", *map(version, AGENTS)]]
+        for story, worked in self._worked.items():
+            lines.append([story, *("works" if worked[agent] else "**fails**" for agent in AGENTS)])
+        rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"Last run on {datetime.now(UTC):%Y-%m-%d}.\n\n{rows}"
+
+
+def write(page: Path, text: str) -> None:
+    """Puts the text between the page's markers."""
+    place = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    after, found = place.subn(lambda _: f"{BEGIN}\n{text}\n{END}", page.read_text())
+    if found != 1:
+        raise ValueError(f"{page} has no place for the results, from {BEGIN} to {END}")
+    page.write_text(after)

@@ -1,0 +1,124 @@
+"""OpenAI's responses, as codex speaks it."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from .answers import Shell, Use, Write
+from .dialect import Json, Message, Request, text_of
+
+USAGE = {
+    "input_tokens": 100,
+    "input_tokens_details": {"cached_tokens": 0},
+    "output_tokens": 10,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 110,
+}
+
+
+class Responses:
+    def read(self, path: str, body: Json) -> Request:
+        said = body.get("input", [])
+        items = [{"role": "user", "content": said}] if isinstance(said, str) else said
+        messages = [each for item in items for each in _messages(item)]
+        tools = frozenset(each["name"] for each in body.get("tools") or [] if "name" in each)
+        return Request(messages, tools, bool(body.get("stream")))
+
+    def use(self, part: Write | Shell) -> Use:
+        match part:
+            case Write(path, content):
+                lines = "".join(f"+{line}\n" for line in content.splitlines())
+                patch = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
+                return Use("apply_patch", patch)
+            case Shell(command):
+                leave = {"sandbox_permissions": "require_escalated", "justification": "it has to"}
+                return Use("exec_command", {"cmd": command, **leave})
+
+    async def stream(self, pieces: AsyncIterator[str | Use]) -> AsyncIterator[Json]:
+        yield _event("response.created", response=_response("in_progress", []))
+        done: list[Json] = []
+        text: list[str] = []
+        message = _message("")
+        async for piece in pieces:
+            match piece:
+                case str(word):
+                    if not text:
+                        yield _event("response.output_item.added", output_index=0, item=_opened(message))
+                    text.append(word)
+                    place = {"item_id": message["id"], "output_index": 0, "content_index": 0}
+                    yield _event("response.output_text.delta", **place, delta=word)
+                case Use():
+                    for event in _closed(message, text, done):
+                        yield event
+                    text, item = [], _call(piece)
+                    done.append(item)
+                    yield _event("response.output_item.done", output_index=len(done) - 1, item=item)
+        for event in _closed(message, text, done):
+            yield event
+        yield _event("response.completed", response=_response("completed", done))
+
+    def whole(self, text: str) -> Json:
+        return _response("completed", [_message(text)])
+
+
+def _messages(item: Json) -> Iterator[Message]:
+    match item:
+        case {"type": "function_call_output" | "custom_tool_call_output", "output": output}:
+            yield Message("tool", text_of(output))
+        case {"role": "user", "content": list(parts)}:
+            yield from (Message("user", text_of(part)) for part in parts)
+        case {"role": str(role), "content": content}:
+            yield Message("model" if role == "assistant" else "system", text_of(content))
+
+
+def _closed(message: Json, text: Iterable[str], done: list[Json]) -> Iterator[Json]:
+    """The end of a message, when there is one."""
+    if text := "".join(text):
+        item = {**message, "content": _message(text)["content"]}
+        done.append(item)
+        yield _event("response.output_item.done", output_index=0, item=item)
+
+
+def _opened(item: Json) -> Json:
+    return {**item, "status": "in_progress", "content": []}
+
+
+def _message(text: str) -> Json:
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {
+        "type": "message",
+        "id": f"msg_{uuid.uuid4().hex}",
+        "status": "completed",
+        "role": "assistant",
+        "content": content,
+    }
+
+
+def _call(use: Use) -> Json:
+    named = {"id": f"call_{uuid.uuid4().hex}", "call_id": uuid.uuid4().hex, "name": use.tool}
+    if isinstance(use.arguments, str):
+        return {"type": "custom_tool_call", **named, "input": use.arguments, "status": "completed"}
+    return {
+        "type": "function_call",
+        **named,
+        "arguments": json.dumps(use.arguments),
+        "status": "completed",
+    }
+
+
+def _response(status: str, output: list[Json]) -> Json:
+    usage = USAGE if status == "completed" else None
+    return {
+        "id": "resp_stub",
+        "object": "response",
+        "created_at": 0,
+        "model": "stub",
+        "status": status,
+        "output": output,
+        "usage": usage,
+    }
+
+
+def _event(type: str, **data: Any) -> Json:
+    return {"type": type, **data}
