@@ -40,7 +40,7 @@ def test_a_built_in_definition_says_how_to_install_and_start_it(definition: Agen
 
 def test_quirks_of_real_agents_are_data() -> None:
     gemini, codex = builtin()["gemini"].quirks, builtin()["codex"].quirks
-    assert (gemini.missing_file, gemini.load_after) == ("empty", 60)
+    assert (gemini.missing_file, gemini.load_after, gemini.late_history) == ("empty", 60, True)
     assert gemini.mode_text is not None
     assert not codex.ends_on_eof
     assert builtin()["opencode"].quirks == Quirks()

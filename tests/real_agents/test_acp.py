@@ -1,37 +1,17 @@
 """gemini-cli, opencode and codex-acp as npm has them, against the stub model."""
 
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 
-from bullpen.domain.conversation_rules import option_of_kind
 from real_agents.installed import AGENTS
+from real_agents.patient import Patient
 from support.server import Server
 from support.stub_model import Hold, Say, Shell, StubModel, Write
-from support.talk import Talk
 
 pytestmark = [pytest.mark.real_agents, pytest.mark.parametrize("agent", AGENTS)]
 
 STORY = "one two three four five six seven eight nine ten"
-
-
-class Patient(Talk):
-    """Real agents take long to start, and longer on a busy machine."""
-
-    seconds: ClassVar[float] = 90.0
-
-    async def decide(self, *kinds: str) -> dict[str, Any]:
-        """Answers the open permission with the first option of one of these kinds."""
-        permission = await self.permission()
-        option = option_of_kind(permission["options"], *kinds)
-        assert option is not None, permission
-        path = f"{self.path}/permissions/{permission['id']}"
-        await self.server.call("POST", path, 204, json={"optionId": option})
-        return permission
-
-    async def words(self) -> list[str]:
-        return (await self.said()).split()
 
 
 async def test_text(server: Server, model: StubModel, agent: str) -> None:
@@ -111,8 +91,7 @@ async def test_restart_with_continue(server: Server, model: StubModel, agent: st
     talk = await Patient.begin(server, agent)
     await talk.ask("My name is Ann")
     before = await talk.worker()
-    await server.call("POST", f"{talk.path}/restart", json={"continueConversation": True})
-    await talk.seen("agent_session", after=(await talk.events())[-1]["seq"])
+    await talk.restart()
     await talk.ask("Who am I?")
     assert (await talk.worker())["pid"] != before["pid"]
     (asked,) = model.asked("Who am I?")

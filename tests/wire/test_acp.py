@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bullpen.domain.agents import AgentDefinition, Offer, Quirks
 from bullpen.domain.conversation import (
@@ -45,6 +46,12 @@ READY: list[Fact] = [
     RequestAnswered(n=1, method="initialize"),
     AgentInitialized(result={}),
     AgentSession(acp_session_id="s", how="new"),
+]
+LOADED: list[Fact] = [
+    *READY,
+    RequestSent(n=2, method="session/load"),
+    RequestAnswered(n=2, method="session/load"),
+    AgentSession(acp_session_id="s", how="load"),
 ]
 IN_TURN: list[Fact] = [*READY, TurnStart(prompt_id="p"), RequestSent(n=2, method="session/prompt")]
 
@@ -165,6 +172,24 @@ def test_what_was_said_before_is_not_told_again_while_a_session_is_taken_up(meth
     assert read_update({"sessionUpdate": "tool_call", "toolCallId": "t"}, waiting).ignored
     commands = {"sessionUpdate": "available_commands_update", "availableCommands": []}
     assert read_update(commands, waiting).facts == [CommandsAvailable(commands=[])]
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_history_that_comes_after_loading_is_no_news_where_it_is_known_to_come_late(late: bool) -> None:
+    agent = replace(AGENT, quirks=Quirks(late_history=late))
+    said: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": TEXT}
+    assert (read_update(said, LOADED, agent).ignored is not None) is late
+    assert read_update(said, [*LOADED, TurnStart(prompt_id="p")], agent).chunk is not None
+    commands = {"sessionUpdate": "available_commands_update", "availableCommands": []}
+    assert read_update(commands, LOADED, agent).facts == [CommandsAvailable(commands=[])]
+
+
+def test_a_run_that_began_a_session_has_no_history_to_repeat() -> None:
+    agent = replace(AGENT, quirks=Quirks(late_history=True))
+    said: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": TEXT}
+    resumed = [*READY, AgentSession(acp_session_id="s", how="resume")]
+    for facts in (READY, resumed):
+        assert read_update(said, facts, agent).ignored is None
 
 
 def test_geminis_mode_text_is_a_change_of_mode() -> None:

@@ -28,6 +28,7 @@ class Quirks(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     mode_text: str | None = None  # agent text that matches is a change of mode; group 1 is the mode
     missing_file: Literal["error", "empty"] = "error"  # how reading a file that is not there is answered
     load_after: int = 0  # seconds; loaded sooner after it was made, a session is destroyed
+    late_history: bool = False  # repeats a loaded conversation only after it has said it is loaded
     ends_on_eof: bool = True  # whether it ends when its input does
 
 

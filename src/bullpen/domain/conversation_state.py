@@ -122,6 +122,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     questions: dict[str, OpenQuestion] = {}
     usage: Usage = Usage()
     traffic: Traffic = Traffic()
+    loaded: bool = False  # the agent went back to its session by loading it, and no turn began since
     recap: bool = False  # the agent's session is new to what was said before: the next prompt tells it
 
     @property
@@ -164,7 +165,8 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
         case Question():
             return _with_question(state, fact, now)
         case TurnStart():
-            return replace(state, turn=Turn(prompt_id=fact.prompt_id, since=now), block=None, recap=False)
+            turn = Turn(prompt_id=fact.prompt_id, since=now)
+            return replace(state, turn=turn, block=None, loaded=False, recap=False)
         case TurnEnd():
             return replace(state, turn=None, block=None, tools={})
         case Usage():
@@ -175,7 +177,10 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
             return Conversation(traffic=state.traffic, agent=state.agent)
         case AgentSession() if fact.how == "new" and state.acp_session_id not in (None, fact.acp_session_id):
             return replace(state, session=_with_settings(state.session, fact, now), recap=True)
-        case AgentSession() | ModeChanged() | ModelChanged() | ConfigChanged() | CommandsAvailable():
+        case AgentSession():
+            session = _with_settings(state.session, fact, now)
+            return replace(state, session=session, loaded=fact.how == "load")
+        case ModeChanged() | ModelChanged() | ConfigChanged() | CommandsAvailable():
             return replace(state, session=_with_settings(state.session, fact, now))
         case (
             RequestSent() | RequestAnswered() | NoticeSent() | RequestReceived() | ReplySent() | Diagnostic()

@@ -96,6 +96,7 @@ class Reader:
         self._worker_id = worker_id
         self._run = run
         self._offer = definition.offer
+        self._late_history = definition.quirks.late_history
         pattern = definition.quirks.mode_text
         self._mode_text = re.compile(pattern) if pattern else None
 
@@ -128,7 +129,8 @@ class Reader:
     def _read_update(self, update: dict[str, Any], acp_session_id: Any, state: Conversation) -> Reading:
         if _is_foreign(acp_session_id, state):
             return Reading(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
-        if state.replaying and str(update.get("sessionUpdate")) in HISTORY:
+        repeats = state.replaying or (self._late_history and state.loaded)
+        if repeats and str(update.get("sessionUpdate")) in HISTORY:
             return Reading(ignored="history that is known already")
         told = fact_of(update)
         if not isinstance(told, Chunk):

@@ -1,0 +1,31 @@
+"""A conversation with a real agent."""
+
+from typing import Any, ClassVar
+
+from bullpen.domain.conversation_rules import option_of_kind
+from support.talk import Talk
+
+
+class Patient(Talk):
+    """Real agents take long to start, and longer on a busy machine."""
+
+    seconds: ClassVar[float] = 90.0
+
+    async def decide(self, *kinds: str) -> dict[str, Any]:
+        """Answers the open permission with the first option of one of these kinds."""
+        permission = await self.permission()
+        option = option_of_kind(permission["options"], *kinds)
+        assert option is not None, permission
+        path = f"{self.path}/permissions/{permission['id']}"
+        await self.server.call("POST", path, 204, json={"optionId": option})
+        return permission
+
+    async def restart(self) -> str:
+        """Starts the agent again in its conversation; tells how it went back to it."""
+        last = (await self.events())[-1]["seq"]
+        await self.server.call("POST", f"{self.path}/restart", json={"continueConversation": True})
+        again = await self.seen("agent_session", after=last)
+        return str(again["data"]["how"])
+
+    async def words(self) -> list[str]:
+        return (await self.said()).split()
