@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .server import Server
 from .talk import SECONDS, Talk
@@ -45,7 +45,7 @@ class TuiTalk(Talk):
     """One session with such an agent."""
 
     @classmethod
-    async def begin(cls, server: Server, agent_id: str = "tui", **body: Any) -> "TuiTalk":
+    async def begin(cls, server: Server, agent_id: str = "tui", **body: Any) -> Self:
         """A session whose agent waits for a prompt."""
         talk = cls(server, await server.new_session(agentId=agent_id, **body))
         await talk.does("idle")

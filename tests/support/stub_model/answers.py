@@ -33,6 +33,10 @@ class Hold:
         self.reached = asyncio.Event()
         self.released = asyncio.Event()
 
+    async def until_reached(self, seconds: float) -> None:
+        async with asyncio.timeout(seconds):
+            await self.reached.wait()
+
 
 Part = Say | Write | Shell | Hold
 Answer = tuple[Part, ...]
