@@ -5,6 +5,8 @@ import random
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from support.agent_client import AgentClient, define_scripted
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
@@ -12,15 +14,17 @@ from support.strace import killed_at
 from support.stubborn import Stubborn
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-POINTS = range(1, 161) if FULL else random.sample(range(1, 110), 12)
+POINTS = list(range(1, 161)) if FULL else random.sample(range(1, 110), 40)
+SHARES = 32 if FULL else 10  # a test each, so that none takes minutes
 TEXT = "[[stream n=5]] [[write path=file content=w]] [[permission title=x]] [[tool title=y]] [[chunk end]]"
 
 
+@pytest.mark.parametrize("share", range(SHARES))
 async def test_a_kill_at_any_syscall_of_a_handshake_and_a_turn_loses_and_doubles_nothing(
-    server: Server, workspace: Path
+    server: Server, workspace: Path, share: int
 ) -> None:
     deaths = 0
-    for number in POINTS:
+    for number in POINTS[share::SHARES]:
         journal = define_scripted(workspace, agent_id=f"agent-{number}")
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(killed_at(server.pid, number))

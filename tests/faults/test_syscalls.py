@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import pytest
 
 from support.server import Server
 from support.strace import killed_at
@@ -19,10 +20,15 @@ from support.viewer import LOST, Typist, Viewer
 
 T = TypeVar("T")
 
-POINTS = range(1, 121) if os.environ.get("BULLPEN_FAULTS") == "full" else random.sample(range(1, 81), 20)
+FULL = os.environ.get("BULLPEN_FAULTS") == "full"
+POINTS = list(range(1, 121)) if FULL else random.sample(range(1, 81), 40)
+SHARES = 24 if FULL else 8  # a test each, so that none takes minutes
 
 READER = """
 import os, sys, tty
+
+import pytest
+
 tty.setraw(0)
 os.write(1, b"ready")
 journal = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -42,14 +48,16 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.parametrize("share", range(SHARES))
 async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
-    server: Server, workspace: Path
+    server: Server, workspace: Path, share: int
 ) -> None:
+    points = POINTS[share::SHARES]
     program = workspace / "reader.py"
     program.write_text(READER)
     session = await server.new_session()
     deaths = 0
-    for number in POINTS:
+    for number in points:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(killed_at(server.pid, number))
             stubborn = Stubborn(server, stack)
@@ -58,7 +66,7 @@ async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
             deaths += stubborn.deaths
         await server.ready()
     assert deaths, "no kill hit: the test shows nothing"
-    await _check_log(server, session["id"], rounds=len(POINTS))
+    await _check_log(server, session["id"], rounds=len(points))
 
 
 async def _one_round(server: Server, session_id: str, program: Path, journal: Path) -> None:

@@ -1,0 +1,118 @@
+"""Twenty ways for an agent not to begin (R-13): one clear state each, no zombie and no descriptor left."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bullpen.domain.commands import AddWorker
+from bullpen.domain.states import State
+from bullpen.keeper.marker import find_marked
+from bullpen.sessions.session import Session
+from bullpen.workers import acp_agent
+from support.quiet_house import QuietHouse, until
+from support.server import end_processes_of
+
+STDERR = 1 << (30 if os.environ.get("BULLPEN_FAULTS") == "full" else 24)  # bytes of the one that complains
+
+COMMANDS: dict[str, tuple[list[str], str]] = {
+    "missing": (["no-such-program"], "not installed"),
+    "not executable": (["{place}/plain"], "not installed"),
+    "a directory": (["{place}"], "not installed"),
+    "no interpreter": (["{place}/no-interpreter"], "cannot start"),
+    "no program": (["{place}/garbage"], "cannot start"),
+    "exits at once": (["true"], "exit code 0"),
+    "fails at once": (["false"], "exit code 1"),
+    "fails with a word": (["sh", "-c", "echo too bad >&2; exit 9"], "exit code 9: too bad"),
+    "killed": (["sh", "-c", "kill -KILL $$"], "SIGKILL"),
+    "crashes": (["sh", "-c", "kill -SEGV $$"], "SIGSEGV"),
+    "exits during initialize": (["sh", "-c", "read line; exit 4"], "exit code 4"),
+    "complains": (["sh", "-c", f"head -c {STDERR} /dev/zero >&2; exit 3"], "exit code 3"),
+    "echoes": (["sh", "-c", "read line; echo hello; exit 5"], "exit code 5"),
+    "closes its output": (["sh", "-c", "exec >&-; sleep 1000"], "did not answer"),
+    "does not read": (["sleep", "1000"], "did not answer"),
+}
+SCRIPTS: dict[str, tuple[dict[str, Any], str]] = {
+    "silent": ({"on": {"initialize": ["silent"]}}, "did not answer"),
+    "silent later": ({"on": {"session/new": ["silent"]}}, "did not answer"),
+    "stopped": ({"on": {"initialize": ["stop"]}}, "did not answer"),
+    "of another version": ({"agent": {"initialize": {"protocolVersion": 2}}}, "speaks version 2"),
+    "refuses": ({"on": {"session/new": ["error text=no-way"]}}, "no-way"),
+    "crashes in its handshake": ({"on": {"session/new": ["crash"]}}, "SIGKILL"),
+    "deaf to signals": ({"agent": {"ignore_term": True}, "on": {"initialize": ["silent"]}}, "did not answer"),
+}
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    this = QuietHouse(tmp_path, AGENT_MAX_SESSIONS="0")
+    async with this.open():
+        yield this
+    await asyncio.to_thread(end_processes_of, this.home)
+
+
+async def test_every_kind_of_spawn_fault_is_one_clear_state_and_leaves_nothing(
+    house: QuietHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acp_agent, "SILENCE", 3.0)
+    house.define()
+    kinds = _define(house, tmp_path)
+    assert len(kinds) >= 20
+    session = await house.session()
+    first = await house.agent(session)
+    keeper = psutil.Process(first.pid).parent()
+    assert keeper is not None
+    await session.end_worker(first.id, "done")
+    before = _open_files(), keeper.num_fds()
+    for number, kind in enumerate(kinds):
+        await _run(house, session, f"w{number}", kind)
+    for number, (kind, why) in enumerate(kinds.items()):
+        worker = session.snapshot.worker(f"w{number}")
+        assert worker.state is State.FAILED, (kind, worker)
+        assert why in (worker.error or ""), (kind, worker.error)
+        marker = house.sessions.workshop.children.marker(worker.id, 1)
+        assert not list(find_marked(marker)), kind
+    assert (_open_files(), keeper.num_fds()) == before
+    assert [child for child in keeper.children(recursive=True) if child.status() == "zombie"] == []
+    await house.agent(session)  # and the next one begins
+
+
+async def _run(house: QuietHouse, session: Session, worker_id: str, kind: str) -> None:
+    """Until it has failed and is buried."""
+    order = AddWorker(
+        worker_id=worker_id, type="agent", agent_id=_id(kind), role=worker_id, workspace=str(house.workspace)
+    )
+    await session.add_worker(order)
+    await until(session, lambda s: s.worker(worker_id).state is not State.SPAWNING)
+    async with asyncio.timeout(30):
+        while session.busy or house.sessions.workshop.children.get(worker_id, 1) is not None:
+            await asyncio.sleep(0.01)
+
+
+def _open_files() -> Counter[str]:
+    """What this process has open, apart from the database, whose readers come and go."""
+    found = [os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
+    return Counter(name.partition(":")[0] for name in found if "bullpen.db" not in name)
+
+
+def _define(house: QuietHouse, place: Path) -> dict[str, str]:
+    """All kinds as agents; what each has to say in the end."""
+    (place / "plain").write_text("#!/bin/sh\n")
+    for name, text in (("no-interpreter", "#!/no/such/interpreter\n"), ("garbage", "\x7fELF nonsense")):
+        (place / name).write_text(text)
+        (place / name).chmod(0o755)
+    for kind, (command, _) in COMMANDS.items():
+        words = [word.replace("{place}", str(place)) for word in command]
+        house.registry.add(_id(kind), {"name": kind, "kind": "acp", "command": words})
+    for kind, (script, _) in SCRIPTS.items():
+        house.define(_id(kind), script)
+    return {kind: why for kind, (_, why) in (COMMANDS | SCRIPTS).items()}
+
+
+def _id(kind: str) -> str:
+    return kind.replace(" ", "-")
