@@ -9,7 +9,6 @@ import pytest
 from support.server import Server
 from support.tls import Certificate, TlsServer
 
-
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FULL_SECONDS = 4 * 3600
 
