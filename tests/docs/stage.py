@@ -41,6 +41,7 @@ class Stage:
         home = server.workspace / name
         for repository in ("project", "other"):
             Repo(home / repository)
+        (home / "project" / "readme.txt").write_text("hello\nthere\n")
         project = str(home / "project")
         registered = await server.call("POST", "/api/repositories", json={"path": project})
         session = await server.new_session(locationPath=project, title="fix the build")
@@ -66,7 +67,7 @@ class Stage:
 
     def path(self, path: str) -> str:
         first = {"repositories": REPOSITORY, "tokens": TOKEN}.get(path.split("/")[2], SESSION)
-        return self.real(path.replace("{id}", first).replace("{wid}", WORKER))
+        return self.real(path.replace("{id}", first).replace("{wid}", WORKER).replace("{path}", "readme.txt"))
 
     async def call(self, section: Section) -> httpx.Response:
         """The request of the page."""

@@ -63,7 +63,7 @@ REFUSED: list[tuple[str, str, Any, str]] = [
     ("POST /api/sessions", "/api/sessions", {"locationPath": f"{HOME}/out"}, "403 `forbidden`"),
     ("POST /api/sessions", "/api/sessions", {"locationPath": f"{HOME}/nowhere"}, "404 `not_found`"),
     ("POST /api/sessions", "/api/sessions", {"agentId": "nobody"}, "400 `invalid`"),
-    ("POST /api/sessions/{id}/workers", "workers", {"type": "diff"}, "400 `invalid`"),
+    ("POST /api/sessions/{id}/workers", "workers", {"type": "markdown"}, "400 `invalid`"),
     ("POST /api/sessions/{id}/prompt", "prompt", {"text": " "}, "400 `empty_message`"),
     ("POST /api/sessions/{id}/prompt", "prompt", {"text": "x", "role": "nobody"}, "404 `not_found`"),
     ("POST /api/sessions/{id}/prompt", "prompt", {"text": "x", "role": "terminal"}, "409 `conflict`"),

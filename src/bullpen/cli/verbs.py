@@ -15,6 +15,7 @@ VERBS = {
     "agents": "List agents, or see whether one works here.",
     "attach": "Use a worker's terminal from here.",
     "logs": "Print what a worker printed, or a session's events.",
+    "diff": "Show what has changed in a session's workspace.",
     "show": "Show everything about a session.",
     "wait": "Wait until a session or worker is done.",
     "stop": "End a session or one worker, gracefully.",

@@ -3,6 +3,7 @@
 from .client import Client
 from .discovery import Discovery, Server
 from .errors import ConnectionLost, ServerNotRunning
+from .files import Diff, FileDiff
 from .frames import Activity, Back, Exit, Frame, History, Lost, Output, Refused, Size
 from .shapes import (
     Agent,
@@ -38,10 +39,12 @@ __all__ = [
     "Back",
     "Client",
     "ConnectionLost",
+    "Diff",
     "Discovery",
     "Event",
     "EventPage",
     "Exit",
+    "FileDiff",
     "Frame",
     "Health",
     "History",

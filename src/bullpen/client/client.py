@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from .discovery import Discovery
+from .files import Files
 from .frames import Output
 from .rest import Request, Rest
 from .shapes import (
@@ -38,7 +39,7 @@ _EVENTS = 1000
 _STARTING = 503
 
 
-class Client(Talking, Tokens, Worktrees):
+class Client(Talking, Tokens, Files, Worktrees):
     """Reaches the server the settings say, or the one at a given url."""
 
     def __init__(

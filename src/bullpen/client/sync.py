@@ -104,6 +104,7 @@ class SyncClient:
     resume_queue = _waiting(Client.resume_queue)
     send_now = _waiting(Client.send_now)
     events = _waiting(Client.events)
+    diff = _waiting(Client.diff)
     repositories = _waiting(Client.repositories)
     add_repository = _waiting(Client.add_repository)
     delete_repository = _waiting(Client.delete_repository)

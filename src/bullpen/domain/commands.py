@@ -50,6 +50,8 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
     require_active(snapshot)
     if order.type not in WORKER_TYPES:
         raise Invalid(f"a worker's type is one of {', '.join(WORKER_TYPES)}, not {order.type}")
+    if order.type == "markdown" and not order.file_path:
+        raise Invalid("a document needs the path of its file (filePath)")
     check_size(order.cols, order.rows)
     name = check_text("name", order.name or order.type.capitalize(), MAX_ROLE)
     if order.role is not None:

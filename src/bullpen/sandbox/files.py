@@ -14,12 +14,14 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 
 import structlog
+from msgspec import Struct
 
 from ..domain.errors import Forbidden, Invalid, NotFound
 
 log = structlog.get_logger()
 
 MAX_FILE = 64 << 20
+MOST_ENTRIES = 10_000
 NEW_DIRECTORY = 0o750
 NEW_FILE = 0o644  # as a person's own editor would make it; our own umask is stricter
 
@@ -44,6 +46,51 @@ def read_bytes(root: str, path: str) -> bytes:
             raise Invalid(f"{path} is larger than {MAX_FILE >> 20} MiB")
         with open(fd, "rb", closefd=False) as file:
             return file.read(MAX_FILE + 1)
+
+
+class Entry(Struct, frozen=True):
+    name: str
+    type: str  # file, directory, link or other
+    size: int
+
+
+class Listing(Struct, frozen=True):
+    """What is in a directory; `more` entries are left out."""
+
+    path: str
+    entries: list[Entry]
+    more: int = 0
+
+
+def read_any(root: str, path: str) -> bytes | Listing:
+    """A regular file's bytes, or what is in a directory."""
+    relative = _within(root, path)
+    with _opened_root(root) as top, _told(path):
+        fd = open_beneath(top, relative, os.O_RDONLY | _SAFELY)
+        try:
+            is_directory = stat.S_ISDIR(os.fstat(fd).st_mode)
+        finally:
+            os.close(fd)
+    return list_directory(root, path) if is_directory else read_bytes(root, path)
+
+
+def list_directory(root: str, path: str) -> Listing:
+    """The entries of a directory inside the root, directories first."""
+    relative = _within(root, path)
+    with _opened_root(root) as top, _told(path):
+        fd = open_beneath(top, relative, os.O_RDONLY | os.O_DIRECTORY | _SAFELY)
+        try:
+            entries = [_entry(fd, name) for name in os.listdir(fd)]
+        finally:
+            os.close(fd)
+    entries.sort(key=lambda entry: (entry.type != "directory", entry.name))
+    return Listing(relative, entries[:MOST_ENTRIES], max(0, len(entries) - MOST_ENTRIES))
+
+
+def size_of(root: str, path: str) -> int:
+    """How long a regular file inside the root is."""
+    with _opened_root(root) as top, _told(path), _file(top, inside(root, path)) as fd:
+        return os.fstat(fd).st_size
 
 
 def write_bytes(root: str, path: str, data: bytes) -> bool:
@@ -78,6 +125,23 @@ def inside(root: str, path: str) -> str:
     if relative == ".":
         raise Invalid(f"{path} is a directory")
     return relative
+
+
+def _within(root: str, path: str) -> str:
+    """The same, where the root itself will do."""
+    return "." if path in ("", ".") else inside(root, path)
+
+
+def _entry(directory: int, name: str) -> Entry:
+    shown = os.fsencode(name).decode("utf-8", "replace")
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:  # gone meanwhile
+        return Entry(shown, "other", 0)
+    for is_type, word in ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link")):
+        if is_type(found.st_mode):
+            return Entry(shown, word, found.st_size)
+    return Entry(shown, "other", 0)
 
 
 def open_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:

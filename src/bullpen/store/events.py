@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, select
 
 from ..domain.errors import NotFound, StorageFull
-from ..domain.events import Event
+from ..domain.events import Event, Fact
 from ..domain.snapshot import Snapshot, fold
 from .answers import read_answers
 from .append import Append, StoredAnswer
@@ -52,6 +52,13 @@ class EventStore:
         query = _range(session_id, after, before, limit, types)
         entries = await self.database.read(lambda c: [read_entry(row) for row in c.execute(query)])
         return [(entry.event, entry.wire()) for entry in entries]
+
+    async def newest(self, session_id: str, worker_id: str, type: type[Fact]) -> Fact | None:
+        """The last fact of one kind that a worker told."""
+        mine = select(events).where(events.c.session_id == session_id, events.c.worker_id == worker_id)
+        query = mine.where(events.c.type == type.type).order_by(events.c.seq.desc()).limit(1)
+        row = await self.database.read(lambda c: c.execute(query).one_or_none())
+        return None if row is None else read_entry(row).event.fact
 
     async def wire(
         self,

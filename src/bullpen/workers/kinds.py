@@ -7,6 +7,8 @@ from ..domain.snapshot import Worker
 from ..log.log import SessionLog
 from .acp_agent import AcpAgent
 from .acp_terminals import AgentTerminal
+from .diff import DiffWorker
+from .markdown import MarkdownWorker
 from .pty_agent import PtyAgent
 from .terminal import Terminal
 from .workshop import Workshop
@@ -37,4 +39,6 @@ def _agent(worker: Worker, log: SessionLog, workshop: Workshop) -> AcpAgent | Pt
 KINDS: dict[str, Callable[[Worker, SessionLog, Workshop], Running]] = {
     "terminal": _terminal,
     "agent": _agent,
+    "diff": DiffWorker,
+    "markdown": MarkdownWorker,
 }

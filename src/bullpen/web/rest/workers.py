@@ -8,6 +8,7 @@ from starlette.responses import Response, StreamingResponse
 from ...domain.commands import AddWorker
 from ...domain.ids import new_id
 from ...domain.snapshot import Snapshot
+from ...sandbox.files import inside
 from ...sandbox.paths import directory_inside
 from ...wire.browser import worker_json
 from ..context import ContextDep
@@ -33,6 +34,8 @@ async def list_workers(session_id: str, context: ContextDep) -> Response:
 async def add(session_id: str, body: NewWorkerShape, context: ContextDep, once: OnceDep) -> Response:
     session = await context.sessions.get(session_id)
     where = body.workspace or session.snapshot.location_path
+    if body.file_path:
+        inside(where, body.file_path)
     order = AddWorker(
         worker_id=new_id(),
         type=body.type,

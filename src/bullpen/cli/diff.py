@@ -1,0 +1,79 @@
+"""`bullpen diff`: what has changed in a session's workspace."""
+
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Diff, FileDiff
+from .find import find_session
+from .output import print_json
+from .text import is_colourful
+from .verb import AsJson, SessionName, new_app, with_client
+
+app = new_app()
+
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+_HEADS = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "rename ", "similarity ", "Binary ")
+
+
+@app.command()
+def diff(
+    session: SessionName,
+    base: Annotated[str | None, typer.Option("--base", help="Compare with this commit's line.")] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="Only the files and how much.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Show what has changed in a session's workspace.
+
+    Everything since its branch left the main line: committed, staged, changed and new.
+
+    \b
+    Examples:
+      bullpen diff my-session
+      bullpen diff my-session --stat
+      bullpen diff my-session --base release | less -R
+    """
+
+    async def work(client: Client) -> Diff:
+        return await client.diff((await find_session(client, session)).id, base=base)
+
+    found = with_client(work)
+    if json:
+        print_json(found)
+    elif stat:
+        _print_counts(found)
+    else:
+        _print_patches(found)
+
+
+def _print_counts(found: Diff) -> None:
+    width = max((len(file.path) for file in found.files), default=0)
+    for file in found.files:
+        print(f"{file.path:{width}}  {_counts(file)}")
+    print(f"{len(found.files)} files, +{found.additions} -{found.deletions}")
+    if found.note:
+        print(found.note)
+
+
+def _counts(file: FileDiff) -> str:
+    counts = "binary" if file.binary else f"+{file.additions or 0} -{file.deletions or 0}"
+    return f"{counts}  {file.status}" + (f" ({file.note})" if file.note else "")
+
+
+def _print_patches(found: Diff) -> None:
+    colourful = is_colourful()
+    for file in found.files:
+        for line in file.patch.splitlines():
+            print(_painted(line) if colourful else line)
+        if file.note:
+            print(f"{file.path}: {file.note}")
+    if found.note:
+        print(found.note)
+
+
+def _painted(line: str) -> str:
+    if line.startswith(_HEADS):
+        return f"{_BOLD}{line}{_PLAIN}"
+    colour = _COLOURS.get(line[:1])
+    return f"{colour}{line}{_PLAIN}" if colour else line

@@ -1,0 +1,97 @@
+"""What has changed in a work tree since it left its base."""
+
+import asyncio
+
+from msgspec import Struct
+
+from ..domain.errors import NotFound
+from .diff_format import FileDiff, Status, parse_diff, parse_status, text
+from .places import Place
+from .run import run_git
+
+MOST_OUTPUT = 32 << 20  # bytes of patches in one diff
+TIMEOUT = 60.0  # seconds; the first look at a large work tree reads all of it
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # what a repository without a commit starts from
+TOO_MUCH = "the changes are too large to show; only their counts are here"
+
+_MAIN_LINES = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master")
+
+
+class Tracked(Struct, frozen=True, kw_only=True):
+    """The changes git knows of, and what it says of the rest."""
+
+    base: str
+    files: list[FileDiff]
+    status: Status
+    note: str | None = None
+
+
+async def read_diff(place: Place, base: str | None = None) -> Tracked:
+    """The work tree against `base`, or against where its branch left the main line."""
+    commit = await find_base(place, base)
+    status, (files, note) = await asyncio.gather(_read_status(place), _read_files(place, commit))
+    return Tracked(base=commit, files=files, status=status, note=note)
+
+
+async def find_base(place: Place, wanted: str | None = None) -> str:
+    """The commit that changes are counted from."""
+    head = await _commit(place, "HEAD")
+    if head is None:
+        return EMPTY_TREE
+    if wanted is not None:
+        if await _commit(place, wanted) is None:
+            raise NotFound(f"there is no commit {wanted}")
+        return await _merge_base(place, wanted, head)
+    for line, is_here in await _main_lines(place):
+        return head if is_here else await _merge_base(place, line, head)
+    return head
+
+
+async def _commit(place: Place, ref: str) -> str | None:
+    named = await run_git(
+        place, "rev-parse", "--quiet", "--verify", refs=[f"{ref}^{{commit}}"], accept=(0, 1, 128)
+    )
+    return text(named.output).strip() if named.code == 0 else None
+
+
+async def _main_lines(place: Place) -> list[tuple[str, bool]]:
+    """The main lines there are, the best first, each with whether it is checked out here."""
+    said = await run_git(place, "for-each-ref", "--format=%(refname) %(HEAD)", refs=_MAIN_LINES)
+    found = dict(line.split(" ", 1) for line in text(said.output).splitlines())
+    return [(name, found[name] == "*") for name in _MAIN_LINES if name in found]
+
+
+async def _merge_base(place: Place, line: str, head: str) -> str:
+    """Where the two parted; what never met is compared with what it is now."""
+    found = await run_git(place, "merge-base", refs=[line, head], accept=(0, 1))
+    return text(found.output).strip() if found.code == 0 else head
+
+
+async def _read_status(place: Place) -> Status:
+    said = await run_git(
+        place,
+        "status",
+        *("--porcelain=v2", "-z", "--untracked-files=all"),
+        timeout=TIMEOUT,
+        limit=MOST_OUTPUT,
+        cut=True,
+    )
+    return parse_status(said.output)
+
+
+async def _read_files(place: Place, base: str) -> tuple[list[FileDiff], str | None]:
+    lists = ("--raw", "--numstat", "-z", "--find-renames")
+    said = await run_git(
+        place,
+        "diff",
+        *(*lists, "--patch"),
+        refs=[base],
+        paths=[],
+        timeout=TIMEOUT,
+        limit=MOST_OUTPUT,
+        cut=True,
+    )
+    if not said.cut:
+        return parse_diff(said.output), None
+    said = await run_git(place, "diff", *lists, refs=[base], paths=[], timeout=TIMEOUT, limit=MOST_OUTPUT)
+    return parse_diff(said.output), TOO_MUCH

@@ -1,0 +1,207 @@
+"""What `git diff --raw --numstat --patch -z` and `git status --porcelain=v2 -z` print, as values."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+MOST_PATCH = 256 << 10  # bytes of one file's patch that are shown
+CUT = "cut: the change of this file is too large to show whole"
+
+_WORDS = {
+    "A": "added",
+    "C": "copied",
+    "D": "deleted",
+    "M": "modified",
+    "R": "renamed",
+    "T": "type changed",
+    "U": "unmerged",
+}
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HEADER = b"diff --git "
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+_ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+
+
+class Hunk(Struct, frozen=True, kw_only=True, rename="camel"):
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+
+
+class FileDiff(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One changed file. Counts are None for what has no lines."""
+
+    path: str
+    old_path: str | None = None
+    status: str
+    additions: int | None = None
+    deletions: int | None = None
+    binary: bool = False
+    staged: bool = False
+    unstaged: bool = False
+    hunks: tuple[Hunk, ...] = ()
+    patch: str = ""
+    note: str | None = None  # why the patch is not all there is
+
+
+class Status(Struct, frozen=True):
+    """What differs from HEAD in the index and on the disk, and what git does not know."""
+
+    staged: frozenset[str]
+    unstaged: frozenset[str]
+    untracked: tuple[bytes, ...]
+
+
+def parse_diff(output: bytes) -> list[FileDiff]:
+    """The files of a diff in git's order, each with its patch."""
+    listed, patch = _split(output)
+    files = list(_listed_files(listed))
+    chunks = _chunks(patch)
+    texts: dict[bytes, list[bytes]] = {}
+    for chunk in chunks:
+        texts.setdefault(_path_of(chunk), []).append(chunk)
+    return [with_patch(file, b"".join(texts.get(path, []))) for path, file in files]
+
+
+def parse_status(output: bytes) -> Status:
+    staged, unstaged, untracked = set(), set(), []
+    fields = iter(output.split(b"\0"))
+    for field in fields:
+        match field[:2]:
+            case b"1 " | b"2 " | b"u ":
+                state, path = field[2:4], text(_status_path(field))
+                if field[:1] == b"2":
+                    next(fields)  # where it was before
+                if state[:1] != b".":
+                    staged.add(path)
+                if state[1:] != b".":
+                    unstaged.add(path)
+            case b"? ":
+                untracked.append(field[2:])
+    return Status(frozenset(staged), frozenset(unstaged), tuple(untracked))
+
+
+def new_file(path: bytes, content: bytes | None, note: str | None = None) -> FileDiff:
+    """A file git does not know, as a diff would show it if it did."""
+    file = FileDiff(path=text(path), status="untracked", unstaged=True, note=note)
+    if content is None:
+        return file
+    if b"\0" in content[:8000]:
+        return replace(file, binary=True)
+    lines = _LINE.findall(content)
+    return with_patch(replace(file, additions=len(lines), deletions=0), _creation(path, lines))
+
+
+def with_patch(file: FileDiff, patch: bytes) -> FileDiff:
+    if len(patch) <= MOST_PATCH:
+        shown = text(patch)
+        return replace(file, patch=shown, hunks=_hunks(shown))
+    shown = text(patch[: patch.rindex(b"\n", 0, MOST_PATCH) + 1])
+    return replace(file, patch=shown, hunks=_hunks(shown), note=CUT)
+
+
+def text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _split(output: bytes) -> tuple[bytes, bytes]:
+    """The two lists, and the patch behind them."""
+    if output.startswith(_HEADER):
+        return b"", output
+    listed, separator, patch = output.partition(b"\0\0" + _HEADER)
+    return listed, _HEADER + patch if separator else b""
+
+
+def _listed_files(listed: bytes) -> Iterator[tuple[bytes, FileDiff]]:
+    fields = iter(listed.split(b"\0"))
+    states: dict[bytes, tuple[str, bytes | None]] = {}
+    for field in fields:
+        if field.startswith(b":"):
+            letter = chr(field.rsplit(b" ", 1)[1][0])
+            path, old = next(fields), None
+            if letter in "RC":
+                old, path = path, next(fields)
+            if letter != "U" or path not in states:
+                states[path] = (_WORDS.get(letter, "modified"), old)
+        elif field:
+            added, deleted, path = field.split(b"\t", 2)
+            if not path:  # of a rename: both names follow
+                next(fields)
+                path = next(fields)
+            status, old = states.get(path, ("modified", None))
+            yield (
+                path,
+                FileDiff(
+                    path=text(path),
+                    old_path=None if old is None else text(old),
+                    status=status,
+                    additions=None if added == b"-" else int(added),
+                    deletions=None if deleted == b"-" else int(deleted),
+                    binary=added == b"-",
+                ),
+            )
+
+
+def _chunks(patch: bytes) -> list[bytes]:
+    """The patch of each file; inside one no line begins like a header, for each has its sign in front."""
+    starts = [match.start() for match in re.finditer(b"^" + _HEADER, patch, re.MULTILINE)]
+    return [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
+
+
+def _path_of(chunk: bytes) -> bytes:
+    """Which file a patch is about: both names in its header are alike, but for renames, which say so."""
+    header, _, rest = chunk.partition(b"\n")
+    for line in rest.split(b"\n"):
+        for word in (b"rename to ", b"copy to "):
+            if line.startswith(word):
+                return _unquoted(line.removeprefix(word))
+        if line.startswith((b"--- ", b"@@ ", b"Binary files ", b"GIT binary patch")):
+            break
+    names = header.removeprefix(_HEADER)
+    if names.endswith(b'"'):
+        return _unquoted(names[names.rindex(b' "b/') + 1 :]).removeprefix(b"b/")
+    return names[len(names) // 2 + 1 :].removeprefix(b"b/")
+
+
+def _unquoted(name: bytes) -> bytes:
+    if not name.startswith(b'"'):
+        return name
+
+    def character(match: re.Match[bytes]) -> bytes:
+        escaped = match[1]
+        return bytes([int(escaped, 8)]) if len(escaped) == 3 else _ESCAPED.get(escaped, escaped)
+
+    return _ESCAPE.sub(character, name[1:-1])
+
+
+def _status_path(field: bytes) -> bytes:
+    spaces = {b"1": 8, b"2": 9, b"u": 10}[field[:1]]
+    return field.split(b" ", spaces)[spaces]
+
+
+def _hunks(patch: str) -> tuple[Hunk, ...]:
+    return tuple(
+        Hunk(
+            old_start=int(match[1]),
+            old_lines=int(match[2] or 1),
+            new_start=int(match[3]),
+            new_lines=int(match[4] or 1),
+        )
+        for match in map(_HUNK.match, patch.split("\n"))
+        if match
+    )
+
+
+def _creation(path: bytes, lines: list[bytes]) -> bytes:
+    name = b"b/" + path
+    head = _HEADER + b"a/" + path + b" " + name + b"\nnew file mode 100644\n"
+    if not lines:
+        return head
+    body = b"".join(b"+" + line for line in lines)
+    end = b"" if body.endswith(b"\n") else b"\n\\ No newline at end of file\n"
+    return head + b"--- /dev/null\n+++ " + name + b"\n@@ -0,0 +1,%d @@\n" % len(lines) + body + end

@@ -1,0 +1,114 @@
+"""/api/sessions/{id}/diff: what has changed in a workspace, and remarks on it for an agent."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request
+from msgspec import to_builtins
+from pydantic import Field
+from starlette.responses import Response
+
+from ...domain.ids import new_id
+from ...domain.prompts import Prompt
+from ...git.refs import check_revision
+from ...sessions.session import Session
+from ...workers.changes import place_of, read_changes
+from ...workers.comments import Comment, as_message
+from ..context import ContextDep
+from ..scopes import Scope, allow, principal_of
+from .agent_shapes import Id, PromptedShape
+from .answers import OnceDep, json_answer
+from .prompts import prompted_json
+from .shapes import Shape
+
+router = APIRouter(prefix="/api/sessions/{session_id}/diff", tags=["diff"])
+
+
+class HunkShape(Shape):
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+
+
+class FileDiffShape(Shape):
+    path: str
+    old_path: str | None
+    status: str
+    additions: int | None
+    deletions: int | None
+    binary: bool
+    staged: bool
+    unstaged: bool
+    hunks: list[HunkShape]
+    patch: str
+    note: str | None
+
+
+class DiffShape(Shape):
+    base: str
+    files: list[FileDiffShape]
+    additions: int
+    deletions: int
+    note: str | None
+
+
+class CommentShape(Shape):
+    path: Annotated[str, Field(min_length=1, max_length=4096)]
+    line: Annotated[int, Field(ge=1)]
+    end_line: Annotated[int, Field(ge=1)] | None = None
+    side: Literal["old", "new"] = "new"
+    text: Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class CommentsShape(Shape):
+    comments: Annotated[list[CommentShape], Field(min_length=1, max_length=500)]
+    text: str = ""  # what is said before them
+    prompt_id: Id | None = None
+    worker_id: str | None = None
+    role: str | None = None
+    busy: Literal["queue", "reject", "interrupt"] = "queue"
+
+
+@router.get("", response_model=DiffShape, dependencies=[Depends(allow(Scope.VIEW))])
+async def show(
+    session_id: str,
+    context: ContextDep,
+    base: str | None = None,
+    worker_id: Annotated[str | None, Query(alias="workerId")] = None,
+    patches: bool = True,
+) -> Response:
+    """A workspace against its base: where its branch left the main line, unless another is named."""
+    session = await context.sessions.get(session_id)
+    if base is not None:
+        check_revision(base)
+    changes: dict[str, Any] = to_builtins(await read_changes(place_of(_workspace(session, worker_id)), base))
+    if not patches:
+        for file in changes["files"]:
+            file["patch"], file["hunks"] = "", []
+    return json_answer(changes)
+
+
+@router.post(
+    "/comments", status_code=202, response_model=PromptedShape, dependencies=[Depends(allow(Scope.OPERATE))]
+)
+async def comment(
+    session_id: str, body: CommentsShape, request: Request, context: ContextDep, once: OnceDep
+) -> Response:
+    """Sends remarks on lines to an agent as one message."""
+    session = await context.sessions.get(session_id)
+    changes = await read_changes(place_of(_workspace(session, body.worker_id)))
+    comments = [Comment(**each.model_dump()) for each in body.comments]
+    order = Prompt(
+        text=as_message(comments, changes.files, body.text),
+        prompt_id=body.prompt_id or once.id or new_id(),
+        worker_id=body.worker_id,
+        role=body.role,
+        busy=body.busy,
+        sender=principal_of(request).name,
+    )
+    return json_answer(prompted_json(await session.prompt(order)), 202)
+
+
+def _workspace(session: Session, worker_id: str | None) -> str:
+    snapshot = session.snapshot
+    return snapshot.location_path if worker_id is None else snapshot.worker(worker_id).workspace

@@ -1,0 +1,143 @@
+"""What has changed in a work tree: every kind of change, any name, and never more than can be shown."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bullpen.domain.errors import NotFound
+from bullpen.git.diff import EMPTY_TREE, find_base, read_diff
+from bullpen.git.diff_format import CUT, MOST_PATCH, FileDiff, new_file
+from bullpen.git.discovery import find_place
+from bullpen.git.places import Place
+from support.repositories import Repo
+
+NUMBERS = "".join(f"{n}\n" for n in range(1, 40))
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return Repo(tmp_path / "repo")
+
+
+async def files_of(place: Place) -> dict[str, FileDiff]:
+    return {file.path: file for file in (await read_diff(place)).files}
+
+
+async def test_every_kind_of_change_is_told_by_its_word(repo: Repo) -> None:
+    repo.write("changed", NUMBERS)
+    repo.write("gone", "bye\n")
+    repo.write("moved", NUMBERS + "and more\n")
+    repo.write("picture", "\0\1")
+    repo.write("plain", "x\n")
+    repo.commit("second")
+    repo.write("changed", NUMBERS.replace("\n7\n", "\nseven\n"))
+    (repo.path / "gone").unlink()
+    repo.git("mv", "moved", 'to "there" ü')
+    repo.write("picture", "\0\2")
+    repo.write("added", "new\n")
+    repo.git("add", "added")
+    (repo.path / "plain").unlink()
+    os.symlink("changed", repo.path / "plain")
+    files = await files_of(repo.place)
+    told = {path: (file.status, file.additions, file.deletions, file.binary) for path, file in files.items()}
+    assert told == {
+        "added": ("added", 1, 0, False),
+        "changed": ("modified", 1, 1, False),
+        "gone": ("deleted", 0, 1, False),
+        "picture": ("modified", None, None, True),
+        "plain": ("type changed", 1, 1, False),
+        'to "there" ü': ("renamed", 0, 0, False),
+    }
+    assert files['to "there" ü'].old_path == "moved"
+    (hunk,) = files["changed"].hunks
+    assert (hunk.old_start, hunk.new_start) == (4, 4)
+    assert "-7\n+seven\n" in files["changed"].patch
+    assert all(file.patch.startswith("diff --git ") for file in files.values())
+    assert files["plain"].patch.count("diff --git ") == 2
+
+
+NAMES = st.text(st.characters(blacklist_characters="/\0", codec="utf-8"), min_size=1, max_size=20).filter(
+    lambda name: name not in (".", "..", ".git") and len(name.encode()) < 100
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(names=st.lists(NAMES, min_size=1, max_size=4, unique_by=str.lower))
+def test_any_name_finds_its_patch(names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    repo = Repo(tmp_path_factory.mktemp("names") / "repo")
+    for name in names:
+        (repo.path / name).write_text(f"{name}\n")
+    repo.git("add", "-A")
+    files = asyncio.run(files_of(repo.place))
+    assert set(files) - {"readme.txt"} == set(names) - {"readme.txt"}
+    for file in files.values():
+        assert file.patch.startswith("diff --git ")
+
+
+async def test_the_base_is_where_the_branch_left_the_main_line(repo: Repo) -> None:
+    left = repo.git("rev-parse", "HEAD").strip()
+    place = repo.linked("topic")
+    repo.write("on-main", "later\n")
+    repo.commit("main goes on")
+    (place.work_tree / "mine").write_text("x\n")
+    repo.commit("work", cwd=place.work_tree)
+    assert await find_base(place) == left
+    assert list(await files_of(place)) == ["mine"]
+    assert await find_base(repo.place) == repo.git("rev-parse", "HEAD").strip()
+    with pytest.raises(NotFound, match="no commit nowhere"):
+        await find_base(place, "nowhere")
+
+
+async def test_a_repository_without_a_commit_starts_from_nothing(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "repo")
+    repo.git("update-ref", "-d", "HEAD")
+    assert (await read_diff(repo.place)).base == EMPTY_TREE
+    assert (await files_of(repo.place))["readme.txt"].status == "added"
+
+
+async def test_what_is_too_large_is_cut_with_a_word(repo: Repo) -> None:
+    repo.write("large", "x" * 70 + "\n")
+    repo.commit("second")
+    repo.write("large", ("y" * 70 + "\n") * 10_000)
+    file = (await files_of(repo.place))["large"]
+    assert file.note == CUT
+    assert file.additions == 10_000
+    assert len(file.patch) <= MOST_PATCH
+    assert file.patch.endswith("\n")
+
+
+@settings(max_examples=15, deadline=None)
+@given(content=st.text("ab\n\t ü\0\f", max_size=200).map(str.encode))
+def test_a_new_file_is_shown_as_git_would(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    ours = new_file(b"new", content)
+    repo = Repo(tmp_path_factory.mktemp("new") / "repo")
+    (repo.path / "new").write_bytes(content)
+    repo.git("add", "new")
+    numbers = repo.git("diff", "--cached", "--numstat", "--", "new").split("\t")[:2]
+    expected = ["-", "-"] if ours.binary else [str(ours.additions), "0"]
+    assert numbers == expected or (not content and numbers == ["0", "0"])
+    if not ours.binary and content:
+        theirs = repo.git("diff", "--cached", "--", "new").split("@@\n", 1)[1]
+        assert ours.patch.split("@@\n", 1)[1] == theirs
+
+
+def test_only_a_worktree_its_repository_knows_is_believed(repo: Repo, tmp_path: Path) -> None:
+    place = repo.linked("topic")
+    assert find_place(repo.path) == repo.place
+    assert find_place(repo.path / "deep" / "down") == repo.place
+    assert find_place(place.work_tree) == place
+    assert find_place(tmp_path / "elsewhere") is None
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    (stranger / ".git").write_text(f"gitdir: {place.git_dir}\n")
+    assert find_place(stranger) is None
+    inside = place.work_tree / "fake"
+    Repo(inside)
+    (inside / ".git" / "worktrees" / "x").mkdir(parents=True)
+    (inside / ".git" / "worktrees" / "x" / "gitdir").write_text(str(place.work_tree / ".git"))
+    (place.work_tree / ".git").write_text(f"gitdir: {inside}/.git/worktrees/x\n")
+    assert find_place(place.work_tree) is None

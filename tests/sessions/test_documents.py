@@ -1,0 +1,109 @@
+"""Workers that show files: the diff of a work tree and a document, kept current, told once."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.domain.commands import AddWorker
+from bullpen.domain.errors import Invalid
+from bullpen.domain.ids import new_id
+from bullpen.domain.states import State
+from bullpen.sessions.session import Session
+from support.quiet_house import QuietHouse, until
+from support.repositories import Repo
+
+
+@pytest.fixture
+def repo(house: QuietHouse) -> Repo:
+    return Repo(house.workspace)
+
+
+async def show(house: QuietHouse, session: Session, type: str, path: str | None = None) -> str:
+    order = AddWorker(worker_id=new_id(), type=type, workspace=str(house.workspace), file_path=path)
+    await session.add_worker(order)
+    await until(session, lambda s: s.worker(order.worker_id).state is not State.SPAWNING)
+    return order.worker_id
+
+
+async def told(house: QuietHouse, session: Session, type: str, **wanted: Any) -> Any:
+    """The newest fact of a type, once it says what is wanted."""
+    async with asyncio.timeout(30):
+        while True:
+            facts = await house.facts(session, type)
+            if facts and all(getattr(facts[-1], name) == value for name, value in wanted.items()):
+                return facts[-1]
+            await session.log.news.wait()
+
+
+async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse, repo: Repo) -> None:
+    session = await house.session()
+    worker = await show(house, session, "diff")
+    await told(house, session, "diff_changed", files=[], patch="")
+    repo.write("readme.txt", "hello\nworld\n")
+    repo.write("new.txt", "one\ntwo\n")
+    fact = await told(house, session, "diff_changed", additions=3, deletions=0)
+    assert [(f["path"], f["status"], f["staged"], f["unstaged"]) for f in fact.files] == [
+        ("new.txt", "untracked", False, True),
+        ("readme.txt", "modified", False, True),
+    ]
+    assert "+world\n" in fact.patch
+    assert "+two\n" in fact.patch
+    repo.git("add", "new.txt")
+    async with asyncio.timeout(30):
+        while not fact.files[0]["staged"]:
+            await session.log.news.wait()
+            fact = (await house.facts(session, "diff_changed"))[-1]
+    repo.commit("all of it")
+    await told(house, session, "diff_changed", files=[])
+    await session.end_worker(worker, "enough")
+    assert session.snapshot.worker(worker).state is State.TERMINATED
+
+
+async def test_a_diff_outside_of_any_repository_says_so(house: QuietHouse) -> None:
+    session = await house.session()
+    worker = await show(house, session, "diff")
+    snapshot = await until(session, lambda s: s.worker(worker).state is State.FAILED)
+    assert "not in a git repository" in str(snapshot.worker(worker).error)
+
+
+async def test_a_restart_of_the_server_tells_nothing_twice(closed_house: QuietHouse) -> None:
+    async with closed_house.open() as house:
+        repo = Repo(house.workspace)
+        repo.write("readme.txt", "changed\n")
+        session = await house.session()
+        worker = await show(house, session, "diff")
+        before = await told(house, session, "diff_changed", additions=1)
+    async with closed_house.open() as house:
+        session = await house.sessions.get(session.id)
+        repo.write("more.txt", "x\n")
+        await told(house, session, "diff_changed", additions=2)
+        facts = await house.facts(session, "diff_changed")
+        assert facts[:-1] == [before]
+        assert session.snapshot.worker(worker).run == 1
+        assert len(await house.facts(session, "worker_ready")) == 1
+
+
+async def test_a_document_follows_its_file(house: QuietHouse) -> None:
+    session = await house.session()
+    file = Path(house.workspace, "notes", "today.md")
+    worker = await show(house, session, "markdown", "notes/today.md")
+    fact = await told(house, session, "document_changed", text=None)
+    assert fact.note == "there is no file notes/today.md"
+    file.parent.mkdir()
+    file.write_text("# Today\n")
+    await told(house, session, "document_changed", text="# Today\n")
+    fresh = file.with_suffix(".tmp")
+    fresh.write_text("# Tomorrow\n")
+    fresh.rename(file)
+    await told(house, session, "document_changed", text="# Tomorrow\n")
+    file.write_bytes(b"x" * (2 << 20))
+    assert (await told(house, session, "document_changed", text=None)).note == "larger than 1 MiB"
+    await session.end_worker(worker, "enough")
+
+
+async def test_a_document_needs_a_path(house: QuietHouse) -> None:
+    session = await house.session()
+    with pytest.raises(Invalid, match="filePath"):
+        await show(house, session, "markdown")

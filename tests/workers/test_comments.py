@@ -1,0 +1,35 @@
+"""Remarks on lines become one message that says where each belongs and what stands there."""
+
+from bullpen.git.diff_format import FileDiff
+from bullpen.workers.comments import Comment, as_message
+
+PATCH = """diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -1,3 +1,4 @@
+ one
+-two
++2
++2.5
+ three
+"""
+FILES = [FileDiff(path="a.py", status="modified", patch=PATCH)]
+
+
+def test_each_comment_is_said_with_its_lines() -> None:
+    comments = [
+        Comment(path="b.py", line=7, text="why?"),
+        Comment(path="a.py", line=2, end_line=3, text="  in words, please\n"),
+        Comment(path="a.py", line=2, side="old", text="was better"),
+    ]
+    assert as_message(comments, FILES, "Have a look:") == (
+        "Have a look:\n\n"
+        "`a.py`, lines 2 to 3:\n> +2\n> +2.5\nin words, please\n\n"
+        "`a.py`, line 2 before the change:\n> -two\nwas better\n\n"
+        "`b.py`, line 7:\nwhy?"
+    )
+
+
+def test_lines_that_are_in_no_hunk_are_named_without_a_quote() -> None:
+    message = as_message([Comment(path="a.py", line=90, text="here")], FILES)
+    assert message.endswith("`a.py`, line 90:\nhere")
