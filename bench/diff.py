@@ -45,8 +45,8 @@ def make_repository(path: Path, files: int, changed: int) -> None:
     for arguments in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "all")):
         subprocess.run([*GIT, *arguments], cwd=path, check=True)
     for number in range(changed):
-        with (path / f"d{number % 500}" / f"f{number}.txt").open("a") as file:
-            file.write("one more line\n")
+        with (path / f"d{number % 500}" / f"f{number}.txt").open("a") as changing:
+            changing.write("one more line\n")
 
 
 def timed(system: Bullpen, path: str, changed: int) -> float:

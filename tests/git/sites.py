@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from bullpen.domain.errors import BullpenError
-from bullpen.git import anchors, changes, includes, worktrees
+from bullpen.git import anchors, changes, diff, includes, worktrees
 from support.tricks import Trap
 
 Site = Callable[[Trap], Awaitable[object]]
@@ -46,6 +46,10 @@ SITES: dict[str, Site] = {
     "git.worktrees.discard_worktree": _discard,
     "git.changes.read_status": lambda trap: _on_both(trap, changes.read_status),
     "git.changes.read_loss": lambda trap: _on_both(trap, changes.read_loss, "topic"),
+    "git.diff._commit": lambda trap: _on_both(trap, diff._commit, "HEAD"),
+    "git.diff._main_lines": lambda trap: _on_both(trap, diff._main_lines),
+    "git.diff._merge_base": lambda trap: _on_both(trap, diff._merge_base, "HEAD", trap.head),
+    "git.diff._read_files": lambda trap: _on_both(trap, diff.read_diff),
     "git.anchors.anchor": _anchored,
     "git.anchors.release": lambda trap: anchors.release(trap.repo.place, "y"),
     "git.anchors._staged": lambda trap: _on_both(trap, anchors._staged),

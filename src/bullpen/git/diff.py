@@ -5,7 +5,8 @@ import asyncio
 from msgspec import Struct
 
 from ..domain.errors import NotFound
-from .diff_format import FileDiff, Status, parse_diff, parse_status, text
+from .changes import Status, read_status
+from .diff_format import FileDiff, parse_diff, text
 from .places import Place
 from .run import run_git
 
@@ -29,20 +30,20 @@ class Tracked(Struct, frozen=True, kw_only=True):
 async def read_diff(place: Place, base: str | None = None) -> Tracked:
     """The work tree against `base`, or against where its branch left the main line."""
     commit = await find_base(place, base)
-    status, (files, note) = await asyncio.gather(_read_status(place), _read_files(place, commit))
+    status, (files, note) = await asyncio.gather(read_status(place, TIMEOUT), _read_files(place, commit))
     return Tracked(base=commit, files=files, status=status, note=note)
 
 
 async def find_base(place: Place, wanted: str | None = None) -> str:
     """The commit that changes are counted from."""
-    head = await _commit(place, "HEAD")
+    head, lines = await asyncio.gather(_commit(place, "HEAD"), _main_lines(place))
     if head is None:
         return EMPTY_TREE
     if wanted is not None:
         if await _commit(place, wanted) is None:
             raise NotFound(f"there is no commit {wanted}")
         return await _merge_base(place, wanted, head)
-    for line, is_here in await _main_lines(place):
+    for line, is_here in lines:
         return head if is_here else await _merge_base(place, line, head)
     return head
 
@@ -65,18 +66,6 @@ async def _merge_base(place: Place, line: str, head: str) -> str:
     """Where the two parted; what never met is compared with what it is now."""
     found = await run_git(place, "merge-base", refs=[line, head], accept=(0, 1))
     return text(found.output).strip() if found.code == 0 else head
-
-
-async def _read_status(place: Place) -> Status:
-    said = await run_git(
-        place,
-        "status",
-        *("--porcelain=v2", "-z", "--untracked-files=all"),
-        timeout=TIMEOUT,
-        limit=MOST_OUTPUT,
-        cut=True,
-    )
-    return parse_status(said.output)
 
 
 async def _read_files(place: Place, base: str) -> tuple[list[FileDiff], str | None]:

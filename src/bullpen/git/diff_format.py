@@ -1,4 +1,4 @@
-"""What `git diff --raw --numstat --patch -z` and `git status --porcelain=v2 -z` print, as values."""
+"""What `git diff --raw --numstat --patch -z` prints, as values."""
 
 import re
 from collections.abc import Iterator
@@ -49,14 +49,6 @@ class FileDiff(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str | None = None  # why the patch is not all there is
 
 
-class Status(Struct, frozen=True):
-    """What differs from HEAD in the index and on the disk, and what git does not know."""
-
-    staged: frozenset[str]
-    unstaged: frozenset[str]
-    untracked: tuple[bytes, ...]
-
-
 def parse_diff(output: bytes) -> list[FileDiff]:
     """The files of a diff in git's order, each with its patch."""
     listed, patch = _split(output)
@@ -66,24 +58,6 @@ def parse_diff(output: bytes) -> list[FileDiff]:
     for chunk in chunks:
         texts.setdefault(_path_of(chunk), []).append(chunk)
     return [with_patch(file, b"".join(texts.get(path, []))) for path, file in files]
-
-
-def parse_status(output: bytes) -> Status:
-    staged, unstaged, untracked = set(), set(), []
-    fields = iter(output.split(b"\0"))
-    for field in fields:
-        match field[:2]:
-            case b"1 " | b"2 " | b"u ":
-                state, path = field[2:4], text(_status_path(field))
-                if field[:1] == b"2":
-                    next(fields)  # where it was before
-                if state[:1] != b".":
-                    staged.add(path)
-                if state[1:] != b".":
-                    unstaged.add(path)
-            case b"? ":
-                untracked.append(field[2:])
-    return Status(frozenset(staged), frozenset(unstaged), tuple(untracked))
 
 
 def new_file(path: bytes, content: bytes | None, note: str | None = None) -> FileDiff:
@@ -177,11 +151,6 @@ def _unquoted(name: bytes) -> bytes:
         return bytes([int(escaped, 8)]) if len(escaped) == 3 else _ESCAPED.get(escaped, escaped)
 
     return _ESCAPE.sub(character, name[1:-1])
-
-
-def _status_path(field: bytes) -> bytes:
-    spaces = {b"1": 8, b"2": 9, b"u": 10}[field[:1]]
-    return field.split(b" ", spaces)[spaces]
 
 
 def _hunks(patch: str) -> tuple[Hunk, ...]:

@@ -63,6 +63,11 @@ VERBS: dict[str, tuple[str, ...]] = {
     "worktree": (),
 }
 
+# Those that read or write content, and so would convert it.
+_CONVERTING = frozenset(
+    {"blame", "check-ignore", "diff", "diff-files", "diff-index", "ls-files", "show", "status", "worktree"}
+)
+
 TIMEOUT = 10.0  # seconds
 LIMIT = 16 << 20  # bytes of output
 MOST_FILTERS = 500  # more would not fit into an environment
@@ -97,7 +102,7 @@ async def run_git(
     says that the beginning is enough; the result tells whether it was cut. `on_progress` gets every line of
     stderr as it comes. Cancelling ends git and all it started.
     """
-    filters = await _filter_overrides(place, timeout)
+    filters = await _filter_overrides(place, timeout) if verb in _CONVERTING else {}
     words = [verb, *VERBS[verb], *options]
     if refs:
         words += ["--end-of-options", *refs]

@@ -1,6 +1,7 @@
 """Everything that has changed in a workspace: what git knows, and the new files it does not."""
 
 import asyncio
+import os
 from pathlib import Path
 
 from msgspec import Struct
@@ -39,14 +40,12 @@ def place_of(workspace: str) -> Place:
 
 async def read_changes(place: Place, base: str | None = None) -> Changes:
     tracked = await read_diff(place, base)
-    status = tracked.status
-    known = [
-        replace(file, staged=file.path in status.staged, unstaged=file.path in status.unstaged)
-        for file in tracked.files
-    ]
-    new = await asyncio.to_thread(_new_files, str(place.work_tree), status.untracked)
+    letters = {path: state for state, path in tracked.status.changes}
+    untracked = [path for path, state in letters.items() if state == "??"]
+    known = [_with_state(file, letters.get(file.path, "  ")) for file in tracked.files]
+    new = await asyncio.to_thread(_new_files, str(place.work_tree), untracked)
     files = sorted(known + new, key=lambda file: file.path)
-    left_out = len(status.untracked) - len(new)
+    left_out = len(untracked) - len(new)
     return Changes(
         base=tracked.base,
         files=files,
@@ -56,15 +55,19 @@ async def read_changes(place: Place, base: str | None = None) -> Changes:
     )
 
 
-def _new_files(root: str, paths: tuple[bytes, ...]) -> list[FileDiff]:
+def _with_state(file: FileDiff, letters: str) -> FileDiff:
+    return replace(file, staged=letters[0] != " ", unstaged=letters[1] != " ")
+
+
+def _new_files(root: str, paths: list[str]) -> list[FileDiff]:
     return [_new_file(root, path, count < MOST_NEW) for count, path in enumerate(paths[:MOST_LISTED])]
 
 
-def _new_file(root: str, path: bytes, shown: bool) -> FileDiff:
+def _new_file(root: str, name: str, shown: bool) -> FileDiff:
     """A file that vanishes, cannot be read or is no file is listed all the same."""
+    path = os.fsencode(name)
     if not shown:
         return new_file(path, None, NOT_SHOWN)
-    name = path.decode("utf-8", "surrogateescape")
     try:
         if size_of(root, name) > MOST_PATCH:
             return new_file(path, None, TOO_LARGE)
