@@ -11,6 +11,8 @@ export interface Facts {
   config_changed: ConfigChanged
   conversation_reset: ConversationReset
   diagnostic: Diagnostic
+  diff_changed: DiffChanged
+  document_changed: DocumentChanged
   error: Error
   file_read: FileRead
   file_write: FileWrite
@@ -103,6 +105,21 @@ export interface Diagnostic {
   data?: unknown
   skipping?: number | null
   skipped?: number | null
+}
+
+export interface DiffChanged {
+  base: string
+  files: (Record<string, unknown>)[]
+  additions: number
+  deletions: number
+  patch?: string | null
+  note?: string | null
+}
+
+export interface DocumentChanged {
+  path: string
+  text?: string | null
+  note?: string | null
 }
 
 export interface Error {

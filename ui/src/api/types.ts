@@ -29,14 +29,66 @@ export interface Cancel {
   workerId?: string | null
 }
 
+export interface Comment {
+  path: string
+  line: number
+  endLine?: number | null
+  side?: 'old' | 'new'
+  text: string
+}
+
+export interface Comments {
+  comments: Comment[]
+  text?: string
+  promptId?: string | null
+  workerId?: string | null
+  role?: string | null
+  busy?: 'queue' | 'reject' | 'interrupt'
+}
+
+export interface Diff {
+  base: string
+  files: FileDiff[]
+  additions: number
+  deletions: number
+  note: string | null
+}
+
+export interface Entry {
+  name: string
+  type: 'file' | 'directory' | 'link' | 'other'
+  size: number
+}
+
 export interface Events {
   events: SessionEvent[]
   head: number
 }
 
+export interface FileDiff {
+  path: string
+  oldPath: string | null
+  status: string
+  additions: number | null
+  deletions: number | null
+  binary: boolean
+  staged: boolean
+  unstaged: boolean
+  hunks: Hunk[]
+  patch: string
+  note: string | null
+}
+
 export interface Health {
   status: 'ok' | 'starting' | 'full'
   version: string
+}
+
+export interface Hunk {
+  oldStart: number
+  oldLines: number
+  newStart: number
+  newLines: number
 }
 
 export interface Image {
@@ -57,6 +109,12 @@ export interface Imported {
 export interface Left {
   id: string
   reason: string
+}
+
+export interface Listing {
+  path: string
+  entries: Entry[]
+  more: number
 }
 
 export interface LoggedIn {
