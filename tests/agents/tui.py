@@ -1,6 +1,6 @@
 """An agent that only has a terminal: draws, asks, rings, writes or falls silent as its prompts say.
 
-`tui.py --journal FILE [--plain] …`; a prompt is text with steps in it: [[work 0.5]] [[ask]] [[bell]]
+`tui.py --journal FILE [--plain] [--slow] …`; a prompt is text with steps in it: [[work 0.5]] [[ask]] [[bell]]
 [[notify WORDS]] [[write 0.5]] [[hush 0.5]] [[claim idle]] [[exit 3]]. What it was given is in its journal.
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 STEP = re.compile(r"\[\[(\w+) ?([^\]]*)\]\]")
 KEY = re.compile(rb"\x1b\[200~(.*?)\x1b\[201~|(\x1b\[I|\x1b\[O)|(\x1b)(?!\[)|([^\x1b])", re.DOTALL)
 FRAME = 0.05
+NAP = 1.0  # seconds a slow one takes before it reads what was typed
 
 
 class Journal:
@@ -34,9 +35,10 @@ class Journal:
 class Tui:
     """Everything it does goes on in one loop that also reads keys, as a real one does."""
 
-    def __init__(self, journal: Journal, plain: bool) -> None:
+    def __init__(self, journal: Journal, plain: bool, slow: bool) -> None:
         self._journal = journal
         self._plain = plain  # knows no paste, and shows no signs
+        self._slow = slow  # and takes an Enter that it reads with a text for a part of it, as many do
         self._said: list[str] = []
         self._typed = ""
         self._bytes = b""
@@ -47,8 +49,11 @@ class Tui:
             self._put("\x1b[?2004h")
         while True:
             self._draw("", "> " + self._typed.replace("\n", "\r\n  "))
-            for key in self._keys(None):
-                if key == "\r" and self._typed:
+            keys = self._keys(None)
+            for key in keys:
+                if key == "\r" and self._slow and len(keys) > 1:
+                    self._typed += "\n"
+                elif key == "\r" and self._typed:
                     self._prompt()
                 elif key not in ("\x1b", "\r"):
                     self._typed += key
@@ -123,6 +128,7 @@ class Tui:
 
     def _parsed(self, seconds: float | None) -> Iterator[str]:
         if select.select([0], [], [], seconds)[0]:
+            time.sleep(NAP if self._slow else 0)
             self._bytes += os.read(0, 65536)
         half = rb"\x1b\[200~(?!.*\x1b\[201~)|\x1b\[?\d*\Z"
         while re.search(half, self._bytes, re.DOTALL):
@@ -160,6 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--slow", action="store_true")
     parser.add_argument("rest", nargs="*")
     options = parser.parse_args()
     journal = Journal(options.journal)
@@ -167,7 +174,7 @@ def main() -> None:
     before = termios.tcgetattr(0)
     tty.setraw(0)
     try:
-        Tui(journal, options.plain).run()
+        Tui(journal, options.plain, options.slow).run()
     finally:
         termios.tcsetattr(0, termios.TCSADRAIN, before)
 

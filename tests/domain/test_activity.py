@@ -109,7 +109,12 @@ def test_signs_that_make_no_sense_are_refused(signs: Signs, complaint: str) -> N
 
 @pytest.mark.parametrize(
     ("keys", "complaint"),
-    [(Keys(submit=""), "keys.submit"), (Keys(image="x"), "keys.image"), (Keys(pause=60), "keys.pause")],
+    [
+        (Keys(submit=""), "keys.submit"),
+        (Keys(image="x"), "keys.image"),
+        (Keys(pause=60), "keys.pause"),
+        (Keys(echo=-1), "keys.echo"),
+    ],
 )
 def test_keys_that_make_no_sense_are_refused(keys: Keys, complaint: str) -> None:
     with pytest.raises(Invalid, match=complaint):

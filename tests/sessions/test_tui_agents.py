@@ -9,7 +9,7 @@ from typing import Any
 from support.pictures import png
 from support.server import Server
 from support.talk import SECONDS
-from support.tui import TuiTalk, define_tui, journal_of
+from support.tui import SIGNS, TuiTalk, define_tui, journal_of
 
 
 async def begin(server: Server, plain: bool = False, **more: Any) -> tuple[TuiTalk, Path]:
@@ -101,6 +101,23 @@ async def test_a_long_text_with_many_lines_and_control_characters_arrives_as_one
     assert got == "\n".join([*lines, "[201~\nrm -rf /\n]0;x31m", "end"])
     (said,) = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
     assert said.endswith(hostile + "\nend")
+
+
+async def test_a_text_is_submitted_when_it_has_been_drawn_and_its_turn_ends_after_that(
+    server: Server,
+) -> None:
+    talk, journal = await begin(server, slow=True, signs={**SIGNS, "silence": SECONDS})
+    for text in ("first", "second"):
+        end = await talk.ask(text)
+        assert end["data"]["stopReason"] == "end_turn"
+        assert journal_of(journal, "prompt")[-1] == text
+    assert journal_of(journal, "prompt") == ["first", "second"]
+
+
+async def test_silence_before_a_prompt_says_nothing_of_its_turn(server: Server) -> None:
+    talk, journal = await begin(server, plain=True, signs={"silence": 4.0})
+    await talk.ask("[[hush 1]] [[write 0.5]]")
+    assert journal_of(journal, "done") == ["end"]
 
 
 async def test_a_program_that_knows_no_paste_gets_its_own_key_for_a_new_line(server: Server) -> None:

@@ -18,16 +18,20 @@ SIGNS = {
 }
 
 
-async def define_tui(server: Server, agent_id: str = "tui", plain: bool = False, **more: Any) -> Path:
+async def define_tui(
+    server: Server, agent_id: str = "tui", plain: bool = False, slow: bool = False, **more: Any
+) -> Path:
     """Defines it by REST; returns its journal."""
     journal = server.home.parent / f"{agent_id}.journal"
-    command = [sys.executable, str(TUI), "--journal", str(journal), *(["--plain"] if plain else [])]
+    options = [*(["--plain"] if plain else []), *(["--slow"] if slow else [])]
+    command = [sys.executable, str(TUI), "--journal", str(journal), *options]
     body = {
         "name": agent_id.capitalize(),
         "kind": "pty",
         "command": [*command, "{sessionId}"],
         "continueCommand": [*command, "again", "{sessionId}"],
         "signs": {"silence": 1.0} if plain else SIGNS,
+        "keys": {"echo": 0.2} if plain else {},
         **more,
     }
     await server.call("PUT", f"/api/agents/{agent_id}", 200, json=body)

@@ -10,6 +10,7 @@ from .states import Activity
 
 MOST_LINES = 200
 MOST_SECONDS = 3600.0
+MOST_PATIENCE = 10.0  # seconds; a person waits for what they sent
 WHY_LENGTH = 60
 
 
@@ -31,7 +32,8 @@ class Keys(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
     interrupt: str = "\x1b"
     newline: str = "\n"  # inside of a text, for a program that takes no bracketed paste
     image: str = "{path}"  # how an image in a file is spoken of
-    pause: float = 0.2  # seconds between a text and the key that submits it
+    echo: float = 5.0  # seconds a text may take to be drawn; some programs draw nothing
+    pause: float = 0.2  # seconds between that and the key that submits it
 
 
 class Verdict(Struct, frozen=True):
@@ -73,8 +75,9 @@ def check_keys(keys: Keys, source: str) -> None:
         raise Invalid(f"{source}: keys.submit and keys.interrupt must not be empty")
     if "{path}" not in keys.image:
         raise Invalid(f"{source}: keys.image needs a {{path}} in it")
-    if not 0 <= keys.pause <= 10:
-        raise Invalid(f"{source}: keys.pause is a number of seconds, at most 10")
+    for name in ("echo", "pause"):
+        if not 0 <= getattr(keys, name) <= MOST_PATIENCE:
+            raise Invalid(f"{source}: keys.{name} is a number of seconds, at most {MOST_PATIENCE:.0f}")
 
 
 def _check_pattern(pattern: str, place: str) -> None:

@@ -4,6 +4,7 @@ The spool on disk is the recording and the page cache is its buffer: nothing a w
 own memory (R8). The offsets never move.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,6 +44,21 @@ class Recording:
 
     def unwatch(self, watcher: Callable[[], None]) -> None:
         self._watchers.discard(watcher)
+
+    async def grown(self, offset: int, seconds: float) -> bool:
+        """Waits until there is more than up to an offset, but only for so long; whether there is."""
+        news = asyncio.Event()
+        self.watch(news.set)
+        try:
+            async with asyncio.timeout(seconds):
+                while self.end <= offset:
+                    news.clear()
+                    await news.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self.unwatch(news.set)
+        return self.end > offset
 
     def read(self, offset: int, limit: int) -> bytes:
         """Up to `limit` bytes from an offset on; raises SpoolGone when they are no longer kept."""

@@ -150,8 +150,8 @@ class PtyAgent(Terminal):
 
 
 class Typist(Post):
-    """Types what is in the outbox; the key that submits comes after a pause, or it is taken for a part of
-    the text."""
+    """Types what is in the outbox. The key that submits a text comes when the program has drawn the text, and
+    a moment later: a program that reads both at once takes it for a part of the text."""
 
     def __init__(
         self,
@@ -164,8 +164,14 @@ class Typist(Post):
         super().__init__(log, store, child)
         self._keys = keys
         self._submitted = submitted
+        self._typed_at: int | None = None  # where the recording ended before the last piece of a text
 
     async def _before(self, line: bytes) -> None:
-        if line == self._keys.submit.encode():
-            await asyncio.sleep(self._keys.pause)
-            self._submitted(self._child.recording.end)
+        recording = self._child.recording
+        if line != self._keys.submit.encode():
+            self._typed_at = recording.end
+            return
+        if self._typed_at is not None:  # else it was typed before we were there
+            await recording.grown(self._typed_at, self._keys.echo)
+        await asyncio.sleep(self._keys.pause)
+        self._submitted(recording.end)

@@ -24,7 +24,7 @@ class Hearing:
 
     @property
     def quiet(self) -> float:
-        """Seconds since it last wrote something."""
+        """Seconds since it last wrote something, or was told something to answer."""
         return clock.monotonic() - self._heard_at
 
     @property
@@ -35,6 +35,10 @@ class Hearing:
     def typed(self) -> None:
         self._typed_at = clock.monotonic()
         self.call = None
+
+    def spoken_to(self) -> None:
+        """Its silence before that means nothing."""
+        self._heard_at = clock.monotonic()
 
     def listen(self) -> None:
         """Takes in what was written since the last time."""

@@ -40,15 +40,18 @@ class Watch:
         self._claim: tuple[Verdict, Verdict | None] | None = None  # and what was shown then
         self._candidate: tuple[Verdict, float] | None = None  # and since when
         self._prompt_id: str | None = None  # of the turn at the last look
-        self._submitted: int | None = None  # where the recording ended when a prompt was submitted
+        self._submitted: tuple[str, int] | None = None  # the last prompt, and where the recording ended then
 
     def typed(self) -> None:
         """Somebody typed: what called for a person has been heard."""
         self._hearing.typed()
 
     def submitted(self, offset: int) -> None:
-        """A prompt was submitted when the recording ended here."""
-        self._submitted = offset
+        """The prompt of the turn was submitted when the recording ended here."""
+        turn = self._state()[1]
+        if turn is not None:
+            self._submitted = turn.prompt_id, offset
+            self._hearing.spoken_to()
         self._news.set()
 
     def claimed(self, verdict: Verdict) -> None:
@@ -120,7 +123,9 @@ class Watch:
         """Until it has written something to what was submitted, an agent only looks idle."""
         if turn is None or verdict.activity is not Activity.IDLE or self._claim is not None:
             return False
-        answered = self._submitted is not None and self._recording.end > self._submitted
+        if self._submitted is None or self._submitted[0] != turn.prompt_id:
+            return True
+        answered = self._recording.end > self._submitted[1]
         return not answered and self._hearing.quiet < self._signs.silence
 
     def _stands_in(self, verdict: Verdict, turn: Turn | None) -> float:

@@ -1,0 +1,55 @@
+"""gemini-cli in its own terminal: what its screen tells of it, beside what the model knows."""
+
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from support.server import Server
+from support.stub_model import Hold, Say, StubModel, Write
+from support.tui import TuiTalk
+
+pytestmark = [pytest.mark.real_agents, pytest.mark.parametrize("agent", ["gemini"])]
+
+
+class PatientTui(TuiTalk):
+    seconds: ClassVar[float] = 90.0
+
+
+async def test_activity_in_a_terminal(server: Server, model: StubModel, workspace: Path, agent: str) -> None:
+    begun, after = Hold(), Hold()
+    written = workspace / "note.txt"
+    model.answers(
+        "Write a note", (Say("I write."), begun, Write(str(written), "a note\n")), (after, Say("Done."))
+    )
+    session = await server.new_session(agentId=f"{agent}-tui")
+    talk = PatientTui(server, session)
+    assert (await talk.worker())["activity"] == "unknown"
+    await talk.does("idle")
+    prompted = await talk.prompt("Write a note")
+
+    await begun.until_reached(talk.seconds)
+    active = await talk.does("active", after=prompted["seq"])
+    assert (await talk.worker())["activity"] == "active"
+    assert model.asked("Write a note")[0].outcome is None
+
+    begun.released.set()
+    asking = await talk.does("asking", after=active["seq"])
+    (first,) = model.asked("Write a note")
+    assert first.outcome == "finished"
+    assert not written.exists()
+
+    await talk.types("\r")
+    await after.until_reached(talk.seconds)
+    again = await talk.does("active", after=asking["seq"])
+    assert written.read_text().strip() == "a note"
+    assert [each.outcome for each in model.asked("Write a note")] == ["finished", None]
+    assert (await talk.worker())["activity"] == "active"
+
+    after.released.set()
+    idle = await talk.does("idle", after=again["seq"])
+    assert [each.outcome for each in model.asked("Write a note")] == ["finished", "finished"]
+    told = [each for each in await talk.events(prompted["seq"]) if each["type"] == "worker_activity"]
+    assert [each["data"]["activity"] for each in told] == ["active", "asking", "active", "idle"]
+    assert told[-1] == idle
+    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "end_turn"
