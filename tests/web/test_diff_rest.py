@@ -27,6 +27,7 @@ async def test_r83_the_changes_of_a_workspace_are_served(house: Server, repo: Re
     repo.write("readme.txt", "hello\nthere\n")
     repo.write("new.txt", "new\n")
     found = await diff_of(house, session)
+    assert found["branch"] == "main"
     assert (found["additions"], found["deletions"], found["note"]) == (2, 0, None)
     new, changed = found["files"]
     assert (new["path"], new["status"], new["staged"], new["unstaged"]) == (

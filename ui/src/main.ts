@@ -3,6 +3,7 @@ import { mount } from 'svelte'
 import App from './App.svelte'
 import { Commands } from './commands/commands.svelte.ts'
 import { everyCommand, passingCommands } from './commands/everything.ts'
+import { ChangesOfSessions } from './state/changes.svelte.ts'
 import { Layouts } from './state/layouts.svelte.ts'
 import { Page } from './state/page.svelte.ts'
 import { forgetOld } from './state/remembered.ts'
@@ -13,7 +14,7 @@ import './style/base.css'
 
 startTheme()
 forgetOld()
-const app = { page: new Page(), view: new View(), commands: new Commands(), layouts: new Layouts() }
+const app = { page: new Page(), view: new View(), commands: new Commands(), layouts: new Layouts(), changes: new ChangesOfSessions() }
 app.commands.add(() => everyCommand(app))
 app.commands.add(() => passingCommands(app))
 mount(App, { target: document.getElementById('app') as HTMLElement, props: { app } })

@@ -27,6 +27,8 @@ from ..domain.states import Activity, State, Status
 from ..log.log import Answer, Change, Consumed, OutboxLine
 from ..wire.acp_calls import Saying
 
+NOT_ASKED = "waits for a prompt"  # the page knows by it that nothing was done that a person could have missed
+
 
 class Exchange:
     """Put together on a snapshot; `conversation` is as it will be after what was told so far."""
@@ -131,19 +133,19 @@ class Exchange:
     def _activity(self) -> list[Draft]:
         if not self._active or self.over or self.worker.is_typed_to:  # what a screen shows is told apart
             return []
-        now, why = activity_of(self.conversation)
+        now, why = activity_of(self.conversation, self.worker.activity)
         if now is self.worker.activity:
             return []
         return [Draft(WorkerActivity(activity=now.value, why=why), self.worker.id, self.worker.role)]
 
 
-def activity_of(conversation: Conversation) -> tuple[Activity, str]:
+def activity_of(conversation: Conversation, before: Activity) -> tuple[Activity, str]:
     """What an agent that lives is doing, and why we think so (R72)."""
     if conversation.asking:
         return Activity.ASKING, "a question is open"
     if conversation.turn is not None:
         return Activity.ACTIVE, "in a turn"
-    return Activity.IDLE, "waits for a prompt"
+    return Activity.IDLE, NOT_ASKED if before is Activity.UNKNOWN else "the turn is over"
 
 
 def terminals_of(snapshot: Snapshot, agent_id: str) -> list[Worker]:

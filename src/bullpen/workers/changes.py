@@ -24,6 +24,7 @@ class Changes(Struct, frozen=True, kw_only=True, rename="camel"):
     """A work tree against its base."""
 
     base: str
+    branch: str | None
     files: list[FileDiff]
     additions: int
     deletions: int
@@ -48,6 +49,7 @@ async def read_changes(place: Place, base: str | None = None) -> Changes:
     left_out = len(untracked) - len(new)
     return Changes(
         base=tracked.base,
+        branch=tracked.status.branch and text(os.fsencode(tracked.status.branch)),
         files=files,
         additions=sum(file.additions or 0 for file in files),
         deletions=sum(file.deletions or 0 for file in files),

@@ -2,6 +2,7 @@
 import { call, leave } from './http.ts'
 import type {
   Agents,
+  Diff,
   Events,
   LoginCode,
   NewSession,
@@ -30,6 +31,8 @@ export const rest = {
   purgeSession: (id: string) => call<Session>('DELETE', `${path(id)}?purge=true`),
   completeSession: (id: string) => call<Session>('POST', `${path(id)}/complete`),
   leaveSession: (id: string) => leave(`${path(id)}/leave`),
+  /** Without the patches: the branch, the files and the counts. */
+  changes: (sessionId: string) => call<Diff>('GET', `${path(sessionId)}/diff?patches=false`),
   events: (sessionId: string, types: string, after: number) =>
     call<Events>('GET', `${path(sessionId)}/events?types=${types}&after=${after}&limit=10000`),
 

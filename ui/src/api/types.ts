@@ -48,6 +48,7 @@ export interface Comments {
 
 export interface Diff {
   base: string
+  branch: string | null
   files: FileDiff[]
   additions: number
   deletions: number

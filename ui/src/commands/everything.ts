@@ -90,12 +90,15 @@ function viewing({ page, view }: App): Command[] {
     { id: 'view.palette', title: 'Command palette', group: 'View', icon: 'search', keys: 'Mod+K', run: () => (view.overlay === 'palette' ? view.close() : view.openPalette()) },
     { id: 'view.sidebar', title: 'Sidebar', group: 'View', icon: 'panelLeft', keys: 'Mod+B', run: () => (view.sidebar = !view.sidebar) },
     { id: 'view.panel', title: 'Panel on the right', group: 'View', icon: 'panelRight', keys: 'Mod+Shift+B', when: () => !!page.session, run: () => (view.panel = view.panel ? null : (panels[0]?.id ?? null)) },
-    ...panels.map((panel): Command => ({ id: `panel.${panel.id}`, title: `Panel: ${panel.label}`, group: 'View', icon: panel.icon, when: () => !!page.session, run: () => toggle(panel.id) })),
+    ...panels.map((panel): Command => ({ id: `panel.${panel.id}`, title: `Panel: ${panel.label}`, group: 'View', icon: panel.icon, ...PANEL_KEYS[panel.id], when: () => !!page.session, run: () => toggle(panel.id) })),
     { id: 'view.theme', title: 'Switch between light and dark', group: 'View', icon: 'dark', run: () => choose(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark') },
     { id: 'view.theme.system', title: 'Light or dark as the system has it', group: 'View', icon: 'system', when: () => theme() !== 'system', run: () => choose('system') },
     { id: 'help.keys', title: 'Keys and help', group: 'Help', icon: 'keyboard', keys: 'Mod+/', run: () => (view.overlay = view.overlay === 'help' ? undefined : 'help') },
   ]
 }
+
+/** Keys people try; a panel that is not there takes none. */
+const PANEL_KEYS: Record<string, Pick<Command, 'keys'>> = { files: { keys: 'Mod+P' }, search: { keys: 'Mod+Shift+F' } }
 
 function goToSessions({ page }: App): Command[] {
   return inOrder(page).map((session) => ({

@@ -1,6 +1,7 @@
 /** What every component may reach: the house, what is open, and everything a person can do. */
 import { createContext } from 'svelte'
 import type { Commands } from '../commands/commands.svelte.ts'
+import type { ChangesOfSessions } from './changes.svelte.ts'
 import type { Layouts } from './layouts.svelte.ts'
 import type { Page } from './page.svelte.ts'
 import type { View } from './view.svelte.ts'
@@ -10,6 +11,7 @@ export interface App {
   view: View
   commands: Commands
   layouts: Layouts
+  changes: ChangesOfSessions
 }
 
 export const [useApp, provideApp] = createContext<App>()

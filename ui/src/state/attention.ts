@@ -14,6 +14,9 @@ export interface Attention {
   since: string
 }
 
+/** The server's words for an agent that has had no turn since it was started (workers/acp_exchange.py). */
+const NOT_ASKED = 'waits for a prompt'
+
 export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
   asking: { shape: 'full', tone: 'warn', sign: '●' },
   error: { shape: 'cross', tone: 'bad', sign: '✕' },
@@ -39,9 +42,9 @@ export function attentionOf(session: Session, seen: string): Attention {
   return quiet(session, alive[0])
 }
 
-/** An agent at rest: what it was asked is done, whoever asked it. */
+/** An agent at rest: what it was asked is done, whoever asked it. One that was asked nothing has no news. */
 function finished(worker: Worker): boolean {
-  return worker.type === 'agent' && worker.state === 'active' && worker.activity === 'idle'
+  return worker.type === 'agent' && worker.state === 'active' && worker.activity === 'idle' && worker.activityWhy !== NOT_ASKED
 }
 
 function of(need: Need, label: string, worker: Worker): Attention {

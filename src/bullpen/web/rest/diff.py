@@ -46,6 +46,7 @@ class FileDiffShape(Shape):
 
 class DiffShape(Shape):
     base: str
+    branch: str | None
     files: list[FileDiffShape]
     additions: int
     deletions: int
