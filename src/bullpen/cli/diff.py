@@ -51,7 +51,8 @@ def _print_counts(found: Diff) -> None:
     width = max((len(file.path) for file in found.files), default=0)
     for file in found.files:
         print(f"{file.path:{width}}  {_counts(file)}")
-    print(f"{len(found.files)} files, +{found.additions} -{found.deletions}")
+    files = "1 file" if len(found.files) == 1 else f"{len(found.files)} files"
+    print(f"{files}, +{found.additions} -{found.deletions}")
     if found.note:
         print(found.note)
 

@@ -173,4 +173,5 @@ def _creation(path: bytes, lines: list[bytes]) -> bytes:
         return head
     body = b"".join(b"+" + line for line in lines)
     end = b"" if body.endswith(b"\n") else b"\n\\ No newline at end of file\n"
-    return head + b"--- /dev/null\n+++ " + name + b"\n@@ -0,0 +1,%d @@\n" % len(lines) + body + end
+    count = b"" if len(lines) == 1 else b",%d" % len(lines)
+    return head + b"--- /dev/null\n+++ " + name + b"\n@@ -0,0 +1" + count + b" @@\n" + body + end
