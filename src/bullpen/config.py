@@ -1,7 +1,9 @@
 """Settings: flags over environment over config.toml over defaults, each value with its source."""
 
 import difflib
+import json
 import os
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .domain.errors import Invalid
+from .domain.rules import Rule, read_rule
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Config:
     queue_delay_seconds: int
     queue_max_size: int
     queue_auto_generate_titles: bool
+    rules: tuple[Rule, ...]
+    notify_command: tuple[str, ...]
+    notify_webhook: str | None
+    notify_after: int
+    notify_pause: int
     allowed_hosts: tuple[str, ...]
     trusted_proxies: tuple[str, ...]
     tls_certificate: Path | None
@@ -75,6 +83,31 @@ def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise ValueError("must be a list of names")
     return tuple(name.strip() for name in names if name.strip())
+
+
+def _rules(value: Any) -> tuple[Rule, ...]:
+    """Tables of config.toml, or the same as JSON."""
+    try:
+        listed = json.loads(value) if isinstance(value, str) else value
+        rules = tuple(read_rule(each) for each in listed)
+    except (TypeError, ValueError, Invalid) as error:
+        raise ValueError(f"must be a list of rules: {error}") from None
+    if len({rule.name for rule in rules}) < len(rules):
+        raise ValueError("must be a list of rules, each with a name of its own")
+    return rules
+
+
+def _argv(value: Any) -> tuple[str, ...]:
+    words = shlex.split(value) if isinstance(value, str) else value
+    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+        raise ValueError("must be a command, as text or as a list of words")
+    return tuple(words)
+
+
+def _web_address(value: Any) -> str:
+    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
+        raise ValueError("must be an address that begins with http:// or https://")
+    return value
 
 
 def _yes_or_no(value: Any) -> bool:
@@ -182,6 +215,36 @@ OPTIONS = (
         lambda _: True,
         _yes_or_no,
         "messages that wait get titles",
+    ),
+    Option("rules", "BULLPEN_RULES", lambda _: (), _rules, "permissions that are answered automatically"),
+    Option(
+        "notify_command",
+        "BULLPEN_NOTIFY_COMMAND",
+        lambda _: (),
+        _argv,
+        "run with a title and a text, to notify",
+    ),
+    Option(
+        "notify_webhook",
+        "BULLPEN_NOTIFY_WEBHOOK",
+        lambda _: None,
+        _web_address,
+        "where notifications are posted",
+        True,
+    ),
+    Option(
+        "notify_after",
+        "BULLPEN_NOTIFY_AFTER",
+        lambda _: 5,
+        _number(0, 86_400),
+        "seconds something waits before anybody is notified",
+    ),
+    Option(
+        "notify_pause",
+        "BULLPEN_NOTIFY_PAUSE",
+        lambda _: 60,
+        _number(0, 86_400),
+        "seconds between notifications of one session",
     ),
     Option("allowed_hosts", "BULLPEN_ALLOWED_HOSTS", lambda _: (), _names, "more names we answer to"),
     Option("trusted_proxies", "BULLPEN_TRUSTED_PROXIES", lambda _: (), _names, "peers whose headers count"),

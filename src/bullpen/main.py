@@ -18,7 +18,10 @@ from . import __version__, home, logs
 from .agents.registry import Registry
 from .config import Config, config_file
 from .domain.errors import Invalid, StorageFull
+from .sessions.inbox import Inbox
+from .sessions.notifications import Notifications
 from .sessions.presence import Presence
+from .sessions.rules import Rules
 from .sessions.sessions import Sessions
 from .sessions.startup import take_up
 from .sessions.tasks import background
@@ -114,13 +117,19 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
         workshop = Workshop(config, store, children, screens, agents, worker_keys.environment)
         workshop.repositories = await records.repository_settings()
         sessions = Sessions(store, workshop, tasks)
+        inbox, presence, rules = Inbox(sessions), Presence(tasks), Rules(records, sessions)
+        await rules.load()
+        sessions.run(inbox.follow(), "inbox")
+        sessions.run(Notifications(config, inbox, presence, tasks).follow(), "notifications")
         yield Context(
             config=config,
             sessions=sessions,
             records=records,
             worktrees=Worktrees(records, sessions),
             credentials=credentials,
-            presence=Presence(tasks),
+            presence=presence,
+            inbox=inbox,
+            rules=rules,
             agents=agents,
             mint=mint,
             traffic=Traffic(),

@@ -11,9 +11,13 @@ from support.talk import Talk
 DEMO_COMMAND = [sys.executable, "-m", "bullpen.agents.demo"]
 
 
-async def prepare(server: Server, session_id: str, section: Section) -> dict[str, str]:
+async def prepare(server: Server, session_id: str, section: Section) -> dict[str, str]:  # noqa: PLR0911 (a table)
     """Sets the scene; returns what stands in the place of each parameter of the path."""
     talk = Talk(server, {"id": session_id})
+    if section.name == "GET /api/inbox":
+        return await _asked(talk, "ask", "permission", "{pid}")
+    if section.path.startswith("/api/rules"):
+        return {"{rule}": await _ruled(server, section.method)}
     match section.path.removeprefix("/api/sessions/{id}").split("/")[1:]:
         case ["permissions", *_]:
             return await _asked(talk, "ask", "permission", "{pid}")
@@ -53,6 +57,15 @@ async def _asked(talk: Talk, prompt: str, type: str, parameter: str) -> dict[str
     await talk.prompt(prompt)
     event = await talk.seen(type, status="pending")
     return {parameter: event["data"]["id"]}
+
+
+async def _ruled(server: Server, method: str) -> str:
+    """The rule of the page, unless the page is about to add it."""
+    rule = {"name": "reading", "agentId": "demo", "kind": "read", "answer": "allow"}
+    await server.http.delete("/api/rules/reading")
+    if method != "POST":
+        await server.call("POST", "/api/rules", 201, json=rule)
+    return rule["name"]
 
 
 async def _queued(talk: Talk) -> str:

@@ -27,14 +27,17 @@ OF_THE_HOUSE = {
     "/api/repositories",
     "/api/repositories/{repo_id}/worktrees",
     "/api/repositories/{repo_id}/worktrees/{name}/restore",
+    "/api/rules",
     "/api/sessions",
     "/api/sessions/{session_id}/complete",
     "/api/sessions/{session_id}/leave",
+    "/api/sessions/{session_id}/seen",
     "/api/sessions/{session_id}/workers",
     "/api/sessions/{session_id}/workers/{worker_id}/restart",
     "/api/tokens",
     "/api/tokens/rotate",
 }
+RULE = {"name": "reading", "agentId": "demo", "kind": "read", "answer": "allow"}
 OF_AGENTS = {
     "/api/agents",
     "/api/sessions/{session_id}/cancel",
@@ -85,6 +88,8 @@ class House:
             Post("/api/tokens/rotate", "/api/tokens/rotate", None, self._one_rotation),
             Post("/api/sessions", "/api/sessions", {"title": "only one"}, self._one_session),
             Post(f"{of_session}/leave", f"{session}/leave", None, self._still_active),
+            Post(f"{of_session}/seen", f"{session}/seen", {"seq": 1}, self._still_active),
+            Post("/api/rules", "/api/rules", RULE, self._one_rule),
             Post(f"{of_session}/workers", workers, {"type": "terminal", "role": "new"}, self._one_worker),
             Post(
                 f"{of_session}/workers/{{worker_id}}/restart",
@@ -116,6 +121,9 @@ class House:
     async def _one_import(self, _: Any) -> None:
         sessions = (await self.server.call("GET", "/api/sessions?q=project"))["sessions"]
         assert [len(session["workers"]) for session in sessions] == [1]
+
+    async def _one_rule(self, _: Any) -> None:
+        assert len((await self.server.call("GET", "/api/rules"))["rules"]) == 1
 
     async def _one_session(self, _: Any) -> None:
         assert (await self.server.call("GET", "/api/sessions?q=only+one"))["total"] == 1

@@ -55,7 +55,7 @@ def _value(settings: Config, option: Option) -> Any:
     if option.secret and value is not None:
         return "(hidden)"
     if isinstance(value, tuple):
-        return list(value)
+        return [str(each) for each in value]
     return value if value is None or isinstance(value, bool | int) else str(value)
 
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from .discovery import Discovery
 from .files import Files
 from .frames import Output
+from .inbox import Waiting
 from .rest import Request, Rest
 from .shapes import (
     Event,
@@ -39,7 +40,7 @@ _EVENTS = 1000
 _STARTING = 503
 
 
-class Client(Talking, Tokens, Files, Worktrees):
+class Client(Talking, Waiting, Tokens, Files, Worktrees):
     """Reaches the server the settings say, or the one at a given url."""
 
     def __init__(

@@ -308,3 +308,43 @@ class Queue(Struct, frozen=True, kw_only=True):
     messages: list[QueueItem]
     count: int
     paused: bool = False
+
+
+class InboxItem(Shape, frozen=True, kw_only=True):
+    """One thing that waits for a person; `seq` is there for what happened and only has to be seen."""
+
+    id: str
+    kind: str
+    session_id: str
+    worker_id: str
+    role: str
+    text: str
+    session_title: str = ""
+    repo_id: str | None = None
+    agent_id: str | None = None
+    seq: int | None = None
+    tool_call: dict[str, Any] | None = None
+    options: list[Any] = []
+    form: Any = None
+    url: str | None = None
+    created_at: datetime = _EPOCH
+
+
+class Inbox(Shape, frozen=True, kw_only=True):
+    items: list[InboxItem]
+
+
+class Rule(Shape, frozen=True, kw_only=True):
+    """Which permissions are answered automatically, and how."""
+
+    name: str
+    agent_id: str
+    kind: str
+    answer: str
+    path: str | None = None
+    command: str | None = None
+    added: bool = True
+
+
+class RuleList(Shape, frozen=True, kw_only=True):
+    rules: list[Rule]

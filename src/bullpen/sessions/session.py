@@ -26,6 +26,7 @@ from ..workers.kinds import KINDS
 from ..workers.pty_agent import PtyAgent
 from ..workers.terminal import Terminal
 from ..workers.workshop import Workshop
+from .answering import Answering
 from .deadlines import Deadlines
 from .lives import Lives
 from .prompting import Prompting
@@ -46,6 +47,7 @@ class Session:
         self._prompting = Prompting(session_log, workshop, slots)
         self._lives = Lives(session_log, workshop, tasks)
         self._deadlines = Deadlines(session_log, _patience(workshop), tasks)
+        self._answering = Answering(session_log, workshop, tasks)
         self._dispatching: asyncio.Task[None] | None = None
 
     @property
@@ -317,6 +319,7 @@ class Session:
             return
         self._lives.follow()
         self._deadlines.follow()
+        self._answering.follow()
         if self.snapshot.queue.waiting and (self._dispatching is None or self._dispatching.done()):
             self._dispatching = self._tasks.create_task(self._prompting.dispatch(), name=f"queue {self.id}")
 

@@ -89,6 +89,15 @@ class Sessions:
         self._recent.append(session)
         return session
 
+    def in_memory(self) -> list[Session]:
+        """The open sessions: all in which something runs, and some more."""
+        return list(self._open.values())
+
+    def follow_all(self) -> None:
+        """What the house goes by has changed: every open session looks again at what is called for."""
+        for session in self.in_memory():
+            session.follow()
+
     def note(self, session: Session) -> None:
         """A session was taken up: its idle time counts from now."""
         self._reaper.note(session)

@@ -12,6 +12,7 @@ from .projections import event_rows, message_rows, project_sessions, project_wor
 from .saved import due_row
 from .statements import add, put, touch
 from .tables import consumed, events, messages, sessions, snapshots, workers
+from .unseen import write_unseen
 
 
 class Group:
@@ -49,6 +50,7 @@ def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
         touch(connection, table, list(rows.moved.values()))
     add(connection, events, list(chain.from_iterable(map(event_rows, appends))))
     add(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
+    write_unseen(connection, appends)
     saved = {row["session_id"]: row for row in map(due_row, appends) if row}
     put(connection, snapshots, list(saved.values()))
 

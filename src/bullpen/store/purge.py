@@ -18,6 +18,7 @@ from .tables import (
     purges,
     sessions,
     snapshots,
+    unseen,
     workers,
 )
 
@@ -56,6 +57,6 @@ def _remove_rest(connection: Connection, session_id: str) -> None:
     of_session = select(workers.c.id).where(workers.c.session_id == session_id)
     for table in (outbox, outbox_heads, consumed):
         connection.execute(delete(table).where(table.c.worker_id.in_(of_session)))
-    for table in (messages, snapshots, workers, purges):
+    for table in (messages, snapshots, unseen, workers, purges):
         connection.execute(delete(table).where(table.c.session_id == session_id))
     connection.execute(delete(sessions).where(sessions.c.id == session_id))

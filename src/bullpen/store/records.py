@@ -88,9 +88,9 @@ class Records:
         text = await self._database.read(lambda c: c.execute(query).scalar())
         return None if text is None else msgspec.json.decode(text)
 
-    async def set_setting(self, key: str, value: Any) -> None:
+    async def set_setting(self, key: str, value: Any, answer: KeptAnswer[None] | None = None) -> None:
         row = {"key": key, "value": msgspec.json.encode(value).decode()}
-        await self._database.write(lambda c: put(c, settings, [row]))
+        await self._database.write(answered(lambda c: put(c, settings, [row]), answer))
 
     async def agents(self) -> dict[str, Any]:
         """The definitions people added, by id."""

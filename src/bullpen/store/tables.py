@@ -138,6 +138,17 @@ messages = Table(
     Index(None, "session_id", "timestamp"),
 )
 
+unseen = Table(  # what happened to a worker while nobody looked
+    "unseen",
+    metadata,
+    _worker_id(),
+    _session_id(index=True),
+    Column("kind", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("timestamp", BigInteger, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+
 snapshots = Table(
     "snapshots",
     metadata,

@@ -8,7 +8,9 @@ from starlette.requests import HTTPConnection
 
 from ..agents.registry import Registry
 from ..config import Config
+from ..sessions.inbox import Inbox
 from ..sessions.presence import Presence
+from ..sessions.rules import Rules
 from ..sessions.sessions import Sessions
 from ..sessions.worktrees import Worktrees
 from ..store.records import Records
@@ -27,6 +29,8 @@ class Context:
     worktrees: Worktrees
     credentials: Credentials
     presence: Presence
+    inbox: Inbox
+    rules: Rules
     agents: Registry
     mint: Mint
     traffic: Traffic

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from ..domain.events import Event, read_fact
+from ..domain.inbox import InboxItem
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import panel_word
 from .json import encode
@@ -106,4 +107,24 @@ def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
         "error": worker.error,
         "createdAt": iso(worker.created_at),
         "lastActiveAt": iso(worker.last_active_at),
+    }
+
+
+def inbox_json(item: InboxItem) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "sessionId": item.session_id,
+        "sessionTitle": item.session_title,
+        "repoId": item.repo_id,
+        "workerId": item.worker_id,
+        "role": item.role,
+        "agentId": item.agent_id,
+        "seq": item.seq,
+        "text": item.text,
+        "toolCall": item.tool_call,
+        "options": item.options,
+        "form": item.form,
+        "url": item.url,
+        "createdAt": iso(item.since),
     }

@@ -7,6 +7,7 @@ from typing import Protocol
 from ..config import Config
 from ..domain.agents import AgentDefinition
 from ..domain.records import RepositorySettings
+from ..domain.rules import Rule
 from ..domain.snapshot import Worker
 from ..keeper.marker import MARKER
 from ..keeper.spool import SpoolGone
@@ -68,6 +69,7 @@ class Workshop:
         self.own_key = own_key
         self.images = Images(config.home / "images")
         self.repositories: dict[str, RepositorySettings] = {}  # by id; as stored
+        self.rules: tuple[Rule, ...] = config.rules  # for automatic answers, in force now
 
     def environment(self, worker_id: str, run: int, more: Mapping[str, str]) -> dict[str, str]:
         """The environment of a child: the house's harmless part, our marker, and what the worker adds."""

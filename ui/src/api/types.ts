@@ -107,6 +107,28 @@ export interface Imported {
   left: Left[]
 }
 
+export interface Inbox {
+  items: InboxItem[]
+}
+
+export interface InboxItem {
+  id: string
+  kind: 'permission' | 'question' | 'asking' | 'failed' | 'finished'
+  sessionId: string
+  sessionTitle: string
+  repoId: string | null
+  workerId: string
+  role: string
+  agentId: string | null
+  seq: number | null
+  text: string
+  toolCall: Record<string, unknown> | null
+  options: Option[]
+  form: Record<string, unknown> | null
+  url: string | null
+  createdAt: string
+}
+
 export interface Left {
   id: string
   reason: string
@@ -380,6 +402,24 @@ export interface Restore {
 
 export interface Rotated {
   token: string
+}
+
+export interface Rule {
+  name: string
+  agentId: string
+  kind: string
+  answer: 'allow' | 'reject'
+  path: string | null
+  command: string | null
+  added: boolean
+}
+
+export interface Rules {
+  rules: Rule[]
+}
+
+export interface Seen {
+  seq?: number | null
 }
 
 export interface Session {

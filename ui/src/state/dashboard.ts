@@ -14,6 +14,8 @@ export function fold(sessions: readonly Session[], message: DashboardMessage): r
       return newestFirst([...without(sessions, message.session.id), message.session])
     case 'removed':
       return without(sessions, message.sessionId)
+    default:
+      return sessions // news of something else, such as the inbox
   }
 }
 

@@ -1,11 +1,12 @@
-"""WS /ws/dashboard: the sessions, then every change of one, joined while the viewer is slow."""
+"""WS /ws/dashboard: the sessions and the inbox, then every change of one, joined while the viewer is slow."""
 
 import asyncio
 
 from fastapi import APIRouter, Depends, WebSocket
 
+from ...domain.inbox import InboxItem
 from ...domain.snapshot import Snapshot
-from ...wire.browser import session_json
+from ...wire.browser import inbox_json, session_json
 from ..context import Context, context_of
 from ..scopes import Scope, allow
 from .admission import Socket, admitted, loops
@@ -29,10 +30,12 @@ class Dashboard:
         self._context = context
         self._socket = socket
         self._changed: dict[str, Snapshot | None] = {}
+        self._inbox: list[InboxItem] | None = None
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        async with loops() as tasks, self._context.sessions.watching(self._note):
+        sessions, inbox = self._context.sessions, self._context.inbox
+        async with loops() as tasks, sessions.watching(self._note), inbox.watching(self._note_inbox):
             telling = tasks.create_task(self._tell())
             async for _ in self._socket.messages():
                 pass  # nothing to say here; reading notices the end
@@ -42,9 +45,14 @@ class Dashboard:
         self._changed[session_id] = snapshot
         self._wake.set()
 
+    def _note_inbox(self, items: list[InboxItem]) -> None:
+        self._inbox = items
+        self._wake.set()
+
     async def _tell(self) -> None:
         page = await self._context.records.list_sessions(limit=SHOWN)
         await self._socket.send({"type": "sessions", "sessions": page.sessions, "total": page.total})
+        await self._tell_inbox(await self._context.inbox.items())
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -54,3 +62,10 @@ class Dashboard:
                     await self._socket.send({"type": "removed", "sessionId": session_id})
                 else:
                     await self._socket.send({"type": "session", "session": session_json(snapshot)})
+            items, self._inbox = self._inbox, None
+            if items is not None:
+                await self._tell_inbox(items)
+
+    async def _tell_inbox(self, items: list[InboxItem]) -> None:
+        """Always the whole of it: it is short, and then nothing can be missed."""
+        await self._socket.send({"type": "inbox", "items": [inbox_json(item) for item in items]})

@@ -1,0 +1,103 @@
+"""`bullpen inbox`: what waits for a person, over all sessions, and the answers to it."""
+
+from typing import Annotated
+
+import typer
+
+from ..client import Client, InboxItem
+from ..domain.errors import Conflict, NotFound
+from .approve import choose
+from .output import print_json
+from .table import Cell, Column, print_table
+from .text import ID_LENGTH, age
+from .verb import AsJson, new_app, with_client
+
+app = new_app()
+
+_COLUMNS = (
+    Column("KIND"),
+    Column("ID"),
+    Column("SESSION", least=10),
+    Column("ROLE", least=6),
+    Column("AGE"),
+    Column("WHAT", least=12),
+)
+_COLOURS = {"failed": "red", "finished": "blue"}
+
+
+@app.command()
+def inbox(
+    allow: Annotated[str | None, typer.Option(metavar="ID", help="Allow what is asked.")] = None,
+    deny: Annotated[str | None, typer.Option(metavar="ID", help="Refuse what is asked.")] = None,
+    seen: Annotated[str | None, typer.Option(metavar="ID", help="You know: take it off the list.")] = None,
+    json: AsJson = False,
+) -> None:
+    """See what waits for you, over all sessions, and answer it.
+
+    \b
+    Examples:
+      bullpen inbox
+      bullpen inbox --allow 9b7e2c44.1.4096
+      bullpen inbox --seen 4c0f1f0e.12
+    """
+
+    async def work(client: Client) -> list[InboxItem]:
+        items = await client.inbox()
+        for text, kind in ((allow, "allow_once"), (deny, "reject_once")):
+            if text is not None:
+                await _answer(client, find_item(items, text), kind)
+        if seen is not None:
+            await _mark_seen(client, find_item(items, seen))
+        return await client.inbox() if allow or deny or seen else items
+
+    items = with_client(work)
+    if json:
+        print_json({"items": items})
+    elif items:
+        print_table(_COLUMNS, [_row(item) for item in items])
+    else:
+        print("nothing waits for you")
+
+
+def find_item(items: list[InboxItem], text: str) -> InboxItem:
+    """The one whose id, as it is shown or whole, begins so."""
+    exact = [item for item in items if text in (item.id, short_id(item))]
+    found = exact or [item for item in items if item.id.startswith(text) or short_id(item).startswith(text)]
+    if len(found) > 1:
+        raise Conflict(f"{len(found)} things begin with {text}; give more of the id")
+    if not found:
+        raise NotFound(f"nothing that waits is called {text}; see: bullpen inbox")
+    return found[0]
+
+
+def short_id(item: InboxItem) -> str:
+    """The id with only the beginning of its long part."""
+    first, dot, rest = item.id.partition(".")
+    return f"{first[:ID_LENGTH]}{dot}{rest}"
+
+
+async def _answer(client: Client, item: InboxItem, kind: str) -> None:
+    if item.kind != "permission":
+        raise Conflict(
+            f"{short_id(item)} is not a permission; answer it in its session, {item.session_title}"
+        )
+    await client.answer_permission(item.session_id, item.id, choose(item.options, kind, None))
+
+
+async def _mark_seen(client: Client, item: InboxItem) -> None:
+    if item.seq is None:
+        raise Conflict(f"{short_id(item)} waits for an answer; to have seen it is not enough")
+    await client.mark_seen(item.session_id, item.seq)
+
+
+def _row(item: InboxItem) -> list[Cell | str]:
+    details = f" {item.tool_call['rawInput']}" if item.tool_call and item.tool_call.get("rawInput") else ""
+    kind = Cell(item.kind, _COLOURS.get(item.kind, "amber"))
+    return [
+        kind,
+        short_id(item),
+        item.session_title,
+        item.role,
+        age(item.created_at),
+        f"{item.text}{details}",
+    ]

@@ -1,0 +1,70 @@
+"""`bullpen rules`: which permissions are answered automatically."""
+
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Rule
+from .output import print_json
+from .table import Column, print_table
+from .verb import AsJson, new_app, with_client
+
+app = new_app("Answer permissions automatically, by exact rules; everything else asks you.")
+
+_COLUMNS = (
+    Column("NAME", least=8),
+    Column("ANSWER"),
+    Column("AGENT"),
+    Column("KIND"),
+    Column("ON", least=8),
+    Column("FROM"),
+)
+
+
+@app.command()
+def ls(json: AsJson = False) -> None:
+    """List the rules, in the order they are tried."""
+    rules = with_client(lambda client: client.rules())
+    if json:
+        print_json({"rules": rules})
+    elif rules:
+        print_table(_COLUMNS, [_row(rule) for rule in rules])
+    else:
+        print("no rules: every permission asks you")
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    agent: Annotated[str, typer.Option(help="The id of the agent.")],
+    kind: Annotated[str, typer.Option(help="The kind of tool: read, edit, execute and so on.")],
+    path: Annotated[str | None, typer.Option(help="Only on exactly this path.")] = None,
+    command: Annotated[str | None, typer.Option(help="Only exactly this command line.")] = None,
+    reject: Annotated[bool, typer.Option(help="Refuse instead of allowing.")] = False,
+) -> None:
+    """Add a rule; it is in force at once.
+
+    \b
+    Examples:
+      bullpen rules add reading --agent claude --kind read
+      bullpen rules add tests --agent claude --kind execute --command "make test"
+    """
+    answer = "reject" if reject else "allow"
+
+    async def work(client: Client) -> Rule:
+        return await client.add_rule(name, agent, kind, answer, path=path, command=command)
+
+    with_client(work)
+    print("added")
+
+
+@app.command()
+def rm(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+    """Remove a rule that was added."""
+    with_client(lambda client: client.remove_rule(name))
+    print("removed")
+
+
+def _row(rule: Rule) -> list[str]:
+    on = rule.path or rule.command or "any"
+    return [rule.name, rule.answer, rule.agent_id, rule.kind, on, "added" if rule.added else "settings"]

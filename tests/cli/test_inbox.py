@@ -1,0 +1,34 @@
+"""`bullpen inbox` and `bullpen rules`: what waits, answered from there."""
+
+import json
+
+from support.commands import Bullpen
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+
+async def test_two_sessions_are_answered_from_the_inbox(server: Server, bullpen: Bullpen) -> None:
+    await define_scripted(server)
+    talks = [await Talk.begin(server, title=f"talk {n}") for n in range(2)]
+    for talk in talks:
+        await talk.prompt("[[permission]]")
+    first, second = [(await talk.permission())["id"] for talk in talks]
+    listed = json.loads((await bullpen("inbox", "--json")).out)["items"]
+    assert {item["id"] for item in listed} == {first, second}
+    await bullpen("inbox", "--allow", first)
+    await bullpen("inbox", "--deny", second)
+    answers = [(await talk.seen("permission", status="selected"))["data"]["optionId"] for talk in talks]
+    assert answers == ["yes", "no"]
+    end = await talks[0].seen("turn_end")
+    await talks[1].seen("turn_end")
+    left = (await bullpen("inbox", "--seen", f"{talks[0].id}.{end['seq']}")).out
+    assert "talk 1" in left
+    assert "talk 0" not in left
+
+
+async def test_rules_are_added_listed_and_removed(server: Server, bullpen: Bullpen) -> None:
+    assert "every permission asks you" in (await bullpen("rules", "ls")).out
+    await bullpen("rules", "add", "reading", "--agent", "demo", "--kind", "read")
+    assert "reading" in (await bullpen("rules", "ls")).out
+    await bullpen("rules", "rm", "reading")
+    assert "every permission asks you" in (await bullpen("rules", "ls")).out

@@ -1,0 +1,171 @@
+"""S-29: a rule answers what it is exactly about, and nothing that only looks like it."""
+
+from typing import Any
+
+import pytest
+
+from bullpen.domain.conversation import Permission
+from bullpen.domain.errors import Invalid
+from bullpen.domain.rules import Rule, find_rule, read_rule
+
+OPTIONS = [
+    {"optionId": "1", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "2", "name": "Always", "kind": "allow_always"},
+    {"optionId": "3", "name": "No", "kind": "reject_once"},
+]
+READING = {"name": "reading", "agentId": "demo", "kind": "read", "answer": "allow"}
+ZERO_WIDTH = "\u200b"
+
+
+def rule(**more: Any) -> Rule:
+    return read_rule(READING | more)
+
+
+def asked(options: list[Any] | None = None, **call: Any) -> Permission:
+    return Permission(
+        id="w.1.0",
+        tool_call={"toolCallId": "c", **call},
+        options=OPTIONS if options is None else options,
+        status="pending",
+    )
+
+
+def chosen(with_rule: Rule, permission: Permission, agent_id: str | None = "demo") -> str | None:
+    found = find_rule([with_rule], agent_id, permission)
+    return found[1] if found else None
+
+
+def test_a_rule_answers_for_once_what_it_is_about() -> None:
+    assert chosen(rule(), asked(kind="read")) == "1"
+    assert chosen(rule(answer="reject"), asked(kind="read")) == "3"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"kind": "read_and_delete"},
+        {"kind": f"read{ZERO_WIDTH}"},
+        {"kind": f"{ZERO_WIDTH}read"},
+        {"kind": "r\u0435ad"},  # a Cyrillic letter
+        {"kind": "Read"},
+        {"kind": " read"},
+        {"kind": "other"},
+        {"kind": "teleport"},
+        {"kind": None},
+        {"kind": ["read"]},
+        {"title": "read"},
+        {},
+    ],
+)
+def test_s29_what_is_not_exactly_the_kind_asks(call: dict[str, Any]) -> None:
+    assert chosen(rule(), asked(**call)) is None
+
+
+def test_s29_a_kind_that_was_only_announced_is_missing() -> None:
+    announced = {"toolCallId": "c", "kind": "read"}
+    assert find_rule([rule()], "demo", asked(), announced) is None
+
+
+@pytest.mark.parametrize("agent_id", [None, "", "demo2", f"demo{ZERO_WIDTH}", "DEMO"])
+def test_another_agent_asks(agent_id: str | None) -> None:
+    assert chosen(rule(), asked(kind="read"), agent_id) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"rawInput": {"command": "rm -rf /"}},
+        {"rawInput": {"command": ["rm", "-rf", "/"]}},
+        {"rawInput": {"cmd": "rm"}},
+        {"rawInput": {"command": 7}},
+        {"rawInput": "rm -rf /"},
+        {"rawInput": {"env": {"LD_PRELOAD": "x"}}},
+    ],
+)
+def test_a_call_that_carries_more_than_the_rule_speaks_of_asks(call: dict[str, Any]) -> None:
+    assert chosen(rule(), asked(kind="read", **call)) is None
+
+
+EXECUTE = {"kind": "execute", "command": "git push"}
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ({"command": "git push"}, "1"),
+        ({"command": ["git", "push"]}, "1"),
+        ({"command": "git", "args": ["push"]}, "1"),
+        ({"command": "git push", "description": "harmless"}, "1"),
+        ({"command": "git push --force"}, None),
+        ({"command": "git push; rm -rf /"}, None),
+        ({"command": f"git push{ZERO_WIDTH}"}, None),
+        ({"command": "git  push"}, None),
+        ({"command": "git", "args": ["push", "--force"]}, None),
+        ({"command": "git push", "cwd": "/elsewhere"}, None),
+        ({"command": "git push", "env": {"GIT_SSH": "x"}}, None),
+        ({"command": ["git push"]}, None),
+        ({}, None),
+    ],
+)
+def test_a_command_is_the_whole_of_it(given: dict[str, Any], option: str | None) -> None:
+    """S-28: a title that says something else changes nothing."""
+    assert chosen(rule(**EXECUTE), asked(kind="execute", title="git push", rawInput=given)) == option
+
+
+@pytest.mark.parametrize(
+    ("call", "option"),
+    [
+        ({"locations": [{"path": "/w/a"}]}, "1"),
+        ({"rawInput": {"file_path": "/w/a"}}, "1"),
+        ({"locations": [{"path": "/w/a"}], "content": [{"type": "diff", "path": "/w/a"}]}, "1"),
+        ({"locations": [{"path": "/w/a"}, {"path": "/w/b"}]}, None),
+        ({"locations": [{"path": "/w/a"}], "rawInput": {"path": "/etc/passwd"}}, None),
+        ({"locations": [{"path": "/w/a"}], "content": [{"type": "diff", "path": "/w/b"}]}, None),
+        ({"locations": [{"path": "/w/../w/a"}]}, None),
+        ({"locations": [{"path": f"/w/a{ZERO_WIDTH}"}]}, None),
+        ({"title": "/w/a"}, None),
+        ({}, None),
+    ],
+)
+def test_a_path_is_every_path_of_the_call(call: dict[str, Any], option: str | None) -> None:
+    assert chosen(rule(kind="edit", path="/w/a"), asked(kind="edit", **call)) == option
+
+
+def test_what_was_announced_counts_where_the_question_is_silent() -> None:
+    announced = {"kind": "execute", "rawInput": {"command": "git push"}}
+    found = find_rule([rule(**EXECUTE)], "demo", asked(kind="execute"), announced)
+    assert found is not None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        [{"optionId": "2", "name": "Always", "kind": "allow_always"}],
+        [OPTIONS[0], OPTIONS[0] | {"optionId": "other"}],
+        [{"name": "no id", "kind": "allow_once"}],
+        ["allow_once"],
+    ],
+)
+def test_without_exactly_one_such_option_a_person_is_asked(options: list[Any]) -> None:
+    assert chosen(rule(), asked(options, kind="read")) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("reading", "name, agentId, kind and answer"),
+        ({}, "name, agentId, kind and answer"),
+        (READING | {"kind": "other"}, "the kind of a rule"),
+        (READING | {"kind": f"read{ZERO_WIDTH}"}, "the kind of a rule"),
+        (READING | {"answer": "always"}, "allow or reject"),
+        (READING | {"paths": "/w"}, "has no paths"),
+        (READING | {"path": f"/w/{ZERO_WIDTH}"}, "cannot be seen"),
+        (READING | {"path": ""}, "1 to 4096 letters"),
+        (READING | {"path": "/w", "command": "x"}, "not both"),
+        (READING | {"kind": "execute"}, "names the command"),
+    ],
+)
+def test_a_rule_that_would_answer_more_than_it_says_is_refused(value: Any, why: str) -> None:
+    with pytest.raises(Invalid, match=why):
+        read_rule(value)
