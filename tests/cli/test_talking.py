@@ -1,11 +1,13 @@
 """The verbs that talk to agents, as a script and as a person use them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from bullpen import __version__
 from support.commands import Bullpen
+from support.repositories import Repo
 from support.server import Server
 from support.talk import Talk, define_scripted
 from support.tmux import PROMPT, Tmux
@@ -67,6 +69,17 @@ async def test_send_passes_on_what_another_agent_answered(bullpen: Bullpen, talk
     assert (await bullpen("send", "work/scripted", "[[chunk 'it is green']]", "--wait")).code == 0
     heard = await bullpen("send", "work/critic", "is that so?", "--from", "scripted", "--wait")
     assert heard.out == "you said: is that so?\n\nThe last answer of scripted:\n\nit is green\n"
+
+
+async def test_send_passes_on_what_another_agent_has_changed(bullpen: Bullpen, talk: Talk) -> None:
+    unnamed = await bullpen("send", "work", "--what", "diff")
+    assert (unnamed.code, "--from ROLE" in unnamed.err) == (2, True)
+    session = await talk.server.call("GET", talk.path)
+    repo = Repo(Path(session["locationPath"]))
+    repo.write("new.txt", "fresh\n")
+    heard = await bullpen("send", "work", "see", "--from", "scripted", "--what", "diff", "--wait")
+    assert heard.out.startswith("you said: see\n\nWhat has changed in the workspace of scripted:\n\n1 file")
+    assert "\n+fresh\n" in heard.out
 
 
 async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> None:

@@ -1,11 +1,13 @@
 """Messages between agents: one is told what another answered, and the log says whose words they were."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from support.repositories import Repo
 from support.server import Server
 from support.talk import Talk, define_scripted
 
@@ -101,7 +103,7 @@ async def test_the_same_request_again_is_the_same_prompt_whatever_was_said_since
         ({"role": "nobody"}, 404, "nobody"),
         ({}, 400, "workerId or a role"),
         ({"role": "coder", "what": "dance"}, 400, "dance"),
-        ({"role": "coder", "what": "diff"}, 400, "yet"),
+        ({"role": "coder", "what": "diff"}, 409, "not in a git repository"),
         ({"role": "coder"}, 409, "has not answered anything yet"),
     ],
 )
@@ -110,6 +112,28 @@ async def test_what_cannot_be_passed_on_is_refused_with_a_reason(
 ) -> None:
     refused = await pass_on(talk, source, "x", status)
     assert words in refused["message"]
+
+
+async def test_what_an_agent_has_changed_reaches_another_as_it_was_when_it_was_sent(
+    house: Server, tmp_path: Path
+) -> None:
+    repo = Repo(house.workspace / tmp_path.name)
+    await define_scripted(house)
+    talk = await Talk.begin(house, locationPath=str(repo.path))
+    source = {"role": "scripted", "what": "diff"}
+    refused = await pass_on(talk, source, "review", 409, role="scripted")
+    assert refused["message"] == "nothing has changed in the workspace of scripted"
+    repo.write("readme.txt", "hello\nthere\n")
+    sent = await pass_on(talk, source, "review", role="scripted", promptId="once")
+    repo.write("later.txt", "too late\n")
+    assert await pass_on(talk, source, "review", role="scripted", promptId="once") == sent
+    told = await heard(talk, "once")
+    opening, _, patch = told["text"].partition("```diff\n")
+    assert opening.startswith("review\n\nWhat has changed in the workspace of scripted:\n\n1 file, +1 -0")
+    assert "\n hello\n+there\n```" in patch
+    worker = await talk.worker()
+    assert told["from"] == {"workerId": worker["id"], **source}
+    await house.call("DELETE", talk.path)
 
 
 async def test_an_answer_far_back_in_a_long_log_is_found(talk: Talk) -> None:

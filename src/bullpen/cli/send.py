@@ -20,13 +20,21 @@ class Busy(StrEnum):
     INTERRUPT = "interrupt"
 
 
+class What(StrEnum):
+    ANSWER = "answer"
+    DIFF = "diff"
+
+
 @app.command()
 def send(
     target: Target,
     text: Annotated[str, typer.Argument(help="What to say.")] = "",
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="ROLE", help="Pass on the last answer of the agent in this role."),
+        typer.Option("--from", metavar="ROLE", help="Pass on what comes from the agent in this role."),
+    ] = None,
+    what: Annotated[
+        What | None, typer.Option(help="Of that agent: its last answer (default), or what has changed.")
     ] = None,
     busy: Annotated[Busy, typer.Option(help="What to do while it works.")] = Busy.QUEUE,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
@@ -42,12 +50,15 @@ def send(
       bullpen send my-session "now the tests"
       bullpen send my-session/reviewer "what do you think?" --wait
       bullpen send my-session/reviewer "is this right?" --from coder
+      bullpen send my-session/reviewer "please review" --from coder --what diff
     """
+    if what and not source:
+        raise typer.BadParameter("say whose with --from ROLE", param_hint="--what")
 
     async def work(client: Client) -> int:
         found = await find(client, target)
         worker_id = found.worker.id if found.worker else None
-        from_role = {"role": source} if source else None
+        from_role = {"role": source, "what": what or What.ANSWER} if source else None
         prompted = await client.prompt(
             found.session.id, text, worker_id=worker_id, busy=busy, source=from_role
         )

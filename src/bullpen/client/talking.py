@@ -32,7 +32,8 @@ class Talking:
     ) -> Prompted:
         """Says something to an agent; returns once it is stored.
 
-        `source` passes on what another worker of the session said: {"role": …} or {"workerId": …}.
+        `source` passes on what another worker of the session said: {"role": …} or {"workerId": …}; with
+        {"what": "diff"} in it, what has changed in that worker's workspace.
         """
         optional = {"promptId": prompt_id, "workerId": worker_id, "role": role, "busy": busy, "from": source}
         body: dict[str, Any] = {"text": text, "imageIds": list(image_ids)}

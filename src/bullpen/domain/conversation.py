@@ -18,7 +18,7 @@ def request_id(worker_id: str, run: int, offset: int) -> str:
 
 
 class Origin(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The worker whose words a prompt passes on, and which words: its last `answer`."""
+    """The worker of which a prompt passes something on: its last `answer`, or the `diff` of its workspace."""
 
     worker_id: str
     role: str

@@ -14,11 +14,27 @@ from .snapshot import Snapshot, Worker
 from .states import Activity, State
 
 BUSY = ("queue", "reject", "interrupt")
-PASSABLE = {"answer": "The last answer of {role}:"}
+
+
+class Passable(Struct, frozen=True):
+    """What can be passed on: how it is introduced, and what is said when there is none."""
+
+    heading: str
+    nothing: str
+
+
+PASSABLE = {
+    "answer": Passable(
+        "The last answer of {role}:", "the agent in role {role} has not answered anything yet"
+    ),
+    "diff": Passable(
+        "What has changed in the workspace of {role}:", "nothing has changed in the workspace of {role}"
+    ),
+}
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Whose words are to be passed on, and which."""
+    """Whose words or changes are to be passed on."""
 
     worker_id: str | None = None
     role: str | None = None
@@ -94,9 +110,7 @@ def addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) -> Wo
 
 
 def origin_of(snapshot: Snapshot, source: Source) -> Origin:
-    """The agent whose words are meant; one that has ended has its say still."""
-    if source.what == "diff":
-        raise Invalid("a diff cannot be passed on yet; pass on an answer")
+    """The agent that is meant; one that has ended has its say still."""
     if source.what not in PASSABLE:
         raise Invalid(f"what is passed on is one of {', '.join(PASSABLE)}, not {source.what}")
     if source.worker_id is None and source.role is None:
@@ -107,10 +121,11 @@ def origin_of(snapshot: Snapshot, source: Source) -> Origin:
 
 
 def passing_on(order: Prompt, origin: Origin, words: str) -> Prompt:
-    """The prompt with the words of another worker, after what the person says of them."""
+    """The prompt with what comes from another worker, after what the person says of it."""
+    passable = PASSABLE[origin.what]
     if not words.strip():
-        raise Conflict(f"the agent in role {origin.role} has not answered anything yet")
-    said = f"{PASSABLE[origin.what].format(role=origin.role)}\n\n{words}"
+        raise Conflict(passable.nothing.format(role=origin.role))
+    said = f"{passable.heading.format(role=origin.role)}\n\n{words}"
     text = f"{order.text}\n\n{said}" if order.text.strip() else said
     return replace(order, text=text, origin=origin)
 

@@ -11,7 +11,7 @@ import structlog
 from .. import clock
 from ..domain import commands, prompts, queue
 from ..domain.commands import AddWorker
-from ..domain.conversation import AgentMessage, UserPrompt
+from ..domain.conversation import AgentMessage, Origin, UserPrompt
 from ..domain.errors import BullpenError, Conflict, NotFound, StorageFull
 from ..domain.events import Draft, Fact
 from ..domain.ids import new_id
@@ -24,6 +24,8 @@ from ..wire.json import encode
 from ..wire.keystrokes import Typing
 from ..workers import orders
 from ..workers.acp_exchange import Exchange
+from ..workers.change_text import as_text
+from ..workers.changes import place_of, read_changes
 from ..workers.orders import Given
 from ..workers.workshop import Workshop
 from .last_answer import last_answer
@@ -175,8 +177,14 @@ class Prompting:
 
     async def _passing_on(self, order: Prompt, source: Source) -> Prompt:
         origin = prompts.origin_of(self._log.snapshot, source)
-        words = await last_answer(self._workshop.store, self._log.id, origin.worker_id)
-        return prompts.passing_on(order, origin, words)
+        return prompts.passing_on(order, origin, await self._words(origin))
+
+    async def _words(self, origin: Origin) -> str:
+        """As they are at this moment."""
+        if origin.what == "diff":
+            workspace = self._log.snapshot.worker(origin.worker_id).workspace
+            return as_text(await read_changes(place_of(workspace)))
+        return await last_answer(self._workshop.store, self._log.id, origin.worker_id)
 
     async def _given(self, order: Prompt) -> Given:
         """What has to be looked up for a prompt."""

@@ -16,7 +16,7 @@ class SnakeShape(BaseModel):
 
 
 class SourceShape(Shape):
-    """Whose last answer is passed on."""
+    """Whose last `answer`, or the `diff` of whose workspace, is passed on."""
 
     worker_id: str | None = None
     role: str | None = None

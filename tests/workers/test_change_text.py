@@ -1,0 +1,47 @@
+"""What has changed, as an agent reads it: nothing left out without a word, nothing that ends the quote."""
+
+from typing import Any
+
+from bullpen.git.diff_format import FileDiff
+from bullpen.workers.change_text import MOST_TEXT, as_text
+from bullpen.workers.changes import Changes
+
+PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
+
+
+def file(path: str = "a.py", patch: str = PATCH, **more: Any) -> FileDiff:
+    return FileDiff(path=path, patch=patch, **{"status": "modified", "additions": 1, "deletions": 1, **more})
+
+
+def changes(*files: FileDiff, note: str | None = None) -> Changes:
+    return Changes(base="1a2b3c", files=list(files), additions=len(files), deletions=1, note=note)
+
+
+def test_a_change_is_told_with_its_patch() -> None:
+    assert as_text(changes(file())) == f"1 file, +1 -1, since 1a2b3c\n\n```diff\n{PATCH}```"
+
+
+def test_no_change_is_no_text() -> None:
+    assert as_text(changes()) == ""
+
+
+def test_a_fence_in_a_patch_does_not_end_the_quote() -> None:
+    patch = PATCH + " ```\n ````\n"
+    assert as_text(changes(file(patch=patch))).endswith(f"`````diff\n{patch}`````")
+
+
+def test_what_is_not_shown_is_named() -> None:
+    long = file("long.py", "x" * MOST_TEXT)
+    picture = file("a.png", "", binary=True, additions=None, deletions=None)
+    cut = file("cut.py", note="cut: too large")
+    gone = file("mode.sh", "")
+    text = as_text(changes(file(), long, picture, cut, gone, note="2 more new files are not listed"))
+    assert text.startswith("5 files, +5 -1, since 1a2b3c; 2 more new files are not listed\n")
+    assert text.endswith(
+        "Not shown, or not whole:\n"
+        "- `long.py` (modified, +1 -1; too long to pass on)\n"
+        "- `a.png` (modified, binary)\n"
+        "- `cut.py` (modified; cut: too large)\n"
+        "- `mode.sh` (modified, +1 -1)"
+    )
+    assert text.count(PATCH) == 2
