@@ -55,6 +55,15 @@ def test_another_agent_or_place_takes_the_role_over(wanted: AddWorker) -> None:
     assert session.in_role("auth") == session.worker("v")
 
 
+def test_another_document_takes_the_role_over() -> None:
+    document = order(type="markdown", agent_id="", file_path="a.md")
+    failed = after(SESSION, take_role(SESSION, document, "not there"))
+    gone, fresh = take_role(failed, order("v", type="markdown", agent_id="", file_path="b.md"))
+    assert (gone.worker_id, fresh.worker_id) == ("w", "v")
+    with pytest.raises(Invalid, match="filePath"):
+        take_role(failed, order("v", type="markdown", agent_id=""))
+
+
 def test_a_role_that_is_tried_in_vain_twice_has_failed_twice() -> None:
     drafts = take_role(FAILED, order("v", workspace="/srv/b"), "not there either")
     assert isinstance(drafts[-1].fact, WorkerFailed)

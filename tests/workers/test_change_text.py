@@ -14,7 +14,9 @@ def file(path: str = "a.py", patch: str = PATCH, **more: Any) -> FileDiff:
 
 
 def changes(*files: FileDiff, note: str | None = None) -> Changes:
-    return Changes(base="1a2b3c", files=list(files), additions=len(files), deletions=1, note=note)
+    return Changes(
+        base="1a2b3c", branch="main", files=list(files), additions=len(files), deletions=1, note=note
+    )
 
 
 def test_a_change_is_told_with_its_patch() -> None:

@@ -31,7 +31,7 @@ REPLACED = "replaced"  # why a worker gave its role to another
 
 
 class AddWorker(Struct, frozen=True, kw_only=True):
-    """Start a worker. A role that failed or ended is started again; a living one is refused."""
+    """Start a worker. A role that failed or ended is started again or taken over; a living one is refused."""
 
     worker_id: str
     type: str
@@ -48,11 +48,7 @@ class AddWorker(Struct, frozen=True, kw_only=True):
 def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
     """The spawning of a new worker, or of the one that holds the wanted role."""
     require_active(snapshot)
-    if order.type not in WORKER_TYPES:
-        raise Invalid(f"a worker's type is one of {', '.join(WORKER_TYPES)}, not {order.type}")
-    if order.type == "markdown" and not order.file_path:
-        raise Invalid("a document needs the path of its file (filePath)")
-    check_size(order.cols, order.rows)
+    _check(order)
     name = check_text("name", order.name or order.type.capitalize(), MAX_ROLE)
     if order.role is not None:
         role = check_text("role", order.role, MAX_ROLE)
@@ -71,6 +67,7 @@ def take_role(snapshot: Snapshot, order: AddWorker, failure: str | None = None) 
     `failure` says why it cannot even begin; then that is its whole life.
     """
     require_active(snapshot)
+    _check(order)
     holder = snapshot.in_role(check_text("role", order.role or "", MAX_ROLE))
     if holder is None or holder.alive or holder.type != order.type or _is_like(holder, order):
         drafts = [add_worker(snapshot, order)]
@@ -190,6 +187,17 @@ def check_last_disconnect(value: str) -> str:
     return value
 
 
+def _check(order: AddWorker) -> None:
+    """Invalid when it makes no sense, whoever holds its role."""
+    if order.type not in WORKER_TYPES:
+        raise Invalid(f"a worker's type is one of {', '.join(WORKER_TYPES)}, not {order.type}")
+    if order.type == "markdown" and not order.file_path:
+        raise Invalid("a document needs the path of its file (filePath)")
+    check_size(order.cols, order.rows)
+    if order.name is not None:
+        check_text("name", order.name, MAX_ROLE)
+
+
 def _first_run(order: AddWorker, name: str, role: str) -> Draft:
     fact = WorkerSpawning(
         worker_type=order.type,
@@ -206,7 +214,8 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
 
 
 def _is_like(worker: Worker, order: AddWorker) -> bool:
-    return (worker.agent_id, worker.workspace) == (order.agent_id, order.workspace)
+    same = (order.agent_id, order.workspace, order.file_path)
+    return (worker.agent_id, worker.workspace, worker.file_path) == same
 
 
 def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> list[Draft]:

@@ -66,13 +66,17 @@ class Session:
     # Workers
 
     async def add_worker(self, order: AddWorker, answer: Answer | None = None) -> Worker:
-        """Starts a worker; returns it as it is once its spawning is stored."""
+        """Starts a worker, perhaps in the place of one that ended; returns it once its spawning is stored."""
         if order.type not in KINDS:
             raise Invalid(f"this server cannot run a worker of type {order.type}")
         order = complete_order(order, self._workshop, self.snapshot.repo_id)
-        return await self._spawn(
-            lambda snapshot: [commands.add_worker(snapshot, order)], answer, is_agent=order.type == "agent"
-        )
+
+        def decide(snapshot: Snapshot) -> list[Draft]:
+            if order.role is None:
+                return [commands.add_worker(snapshot, order)]
+            return commands.take_role(snapshot, order)
+
+        return await self._spawn(decide, answer, is_agent=order.type == "agent")
 
     async def spawn_agent(self, order: AddWorker, failure: str | None = None) -> Worker:
         """An agent for a role, in place of one that ended there; `failure` says why it cannot begin."""

@@ -32,17 +32,20 @@ async def list_workers(session_id: str, context: ContextDep) -> Response:
 
 @router.post("", status_code=201, response_model=WorkerShape, dependencies=OPERATE)
 async def add(session_id: str, body: NewWorkerShape, context: ContextDep, once: OnceDep) -> Response:
+    """Starts a worker; what is not said of a role that ended stays as it was."""
     session = await context.sessions.get(session_id)
-    where = body.workspace or session.snapshot.location_path
-    if body.file_path:
-        inside(where, body.file_path)
+    before = session.snapshot.in_role(body.role) if body.role else None
+    where = body.workspace or (before.workspace if before else session.snapshot.location_path)
+    file_path = body.file_path or (before.file_path if before else None)
+    if file_path:
+        inside(where, file_path)
     order = AddWorker(
         worker_id=new_id(),
         type=body.type,
         name=body.name,
         role=body.role,
-        agent_id=body.agent_id,
-        file_path=body.file_path,
+        agent_id=body.agent_id or (before.agent_id if before else None),
+        file_path=file_path,
         workspace=str(directory_inside(context.config.workspace_root, where)),
         cols=body.cols,
         rows=body.rows,
