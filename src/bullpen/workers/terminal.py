@@ -97,9 +97,9 @@ class Terminal:
             child.resize(*size, self._has_new_size)
         return child.write(writer, n, data)
 
-    async def resize(self, viewer: str, size: Size) -> None:
+    async def resize(self, viewer: str, size: Size, *, take: bool = False) -> None:
         await self.begun()
-        if (wanted := self.window.wish(viewer, size)) and self.ended is None:
+        if (wanted := self.window.wish(viewer, size, take=take)) and self.ended is None:
             self._living().resize(*wanted, self._has_new_size)
 
     def replace(self) -> None:

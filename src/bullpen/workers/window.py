@@ -33,10 +33,10 @@ class Window:
         if self.owner == viewer:
             self.owner = None
 
-    def wish(self, viewer: str, size: Size) -> Size | None:
-        """A viewer's room changed: the new size to set, if it is that viewer's to say."""
+    def wish(self, viewer: str, size: Size, *, take: bool = False) -> Size | None:
+        """A viewer's room changed: the new size to set, if it is that viewer's to say or it takes over."""
         self._wishes[viewer] = size
-        if self.owner is None:
+        if self.owner is None or (take and self.owner != viewer):
             self._own(viewer)
         return self._settle() if self.owner == viewer else None
 

@@ -3,7 +3,7 @@
  * both exactly once over any number of connections and over every run of the worker.
  */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
-import type { History, TerminalMessage } from '../api/frames.ts'
+import type { History, Size, TerminalMessage } from '../api/frames.ts'
 import { randomId } from '../api/random.ts'
 import type { Worker } from '../api/types.ts'
 import { Drawing, type Screen } from './drawing.ts'
@@ -17,6 +17,8 @@ export class TerminalLink {
   closeCode: number | undefined = $state()
   ended: { exitCode: number | null; signal: number | null } | undefined = $state()
   fault: string | undefined = $state()
+  /** The size in force when it is another viewer's and not ours as well; typing takes it over. */
+  foreignSize: Size | undefined = $state.raw()
 
   readonly #worker: Pick<Worker, 'id' | 'sessionId'>
   readonly #outboxOf: (run: number) => Outbox
@@ -65,6 +67,12 @@ export class TerminalLink {
     this.#drawing.refit()
   }
 
+  /** The size becomes that of this page's room. */
+  takeOver(): void {
+    if (this.#drawing && !this.ended) this.#connection.send({ type: 'resize', ...this.#drawing.room, take: true })
+    this.#drawing?.refit()
+  }
+
   #address(): string {
     const { id, sessionId } = this.#worker
     const query: Record<string, string> = { client: CLIENT }
@@ -94,7 +102,7 @@ export class TerminalLink {
         this.fault = undefined
         return this.#keyboard.taken(message.n)
       case 'size':
-        return this.#drawing?.resize(message)
+        return this.#resized(message)
       case 'exit':
         this.ended = message
         return this.#keyboard.discard()
@@ -103,6 +111,13 @@ export class TerminalLink {
         if (message.error === 'forbidden') this.#keyboard.discard() // we may look, not type
         else this.#keyboard.refused()
     }
+  }
+
+  #resized({ cols, rows, owner }: Size & { owner: boolean }): void {
+    const room = this.#drawing?.room
+    const suits = owner || (room?.cols === cols && room.rows === rows)
+    this.foreignSize = suits ? undefined : { cols, rows }
+    this.#drawing?.resize({ cols, rows })
   }
 
   #output(frame: ArrayBuffer): void {

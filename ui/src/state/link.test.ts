@@ -160,8 +160,24 @@ test('the room is told on every connection, and the size drawn is the one the se
   const socket = greeted('', 0)
   expect(socket.heard('resize')).toEqual([{ type: 'resize', cols: 100, rows: 30 }])
   expect(paper.size).toEqual({ cols: 80, rows: 24 })
-  socket.tell({ type: 'size', cols: 100, rows: 30 })
+  socket.tell({ type: 'size', cols: 100, rows: 30, owner: true })
   expect(paper.size).toEqual({ cols: 100, rows: 30 })
+})
+
+test("another viewer's size is drawn, said, and taken over when a person wants that", () => {
+  const socket = greeted('', 0)
+  socket.tell({ type: 'size', cols: 40, rows: 20, owner: false })
+  expect(paper.size).toEqual({ cols: 40, rows: 20 })
+  expect(link.foreignSize).toEqual({ cols: 40, rows: 20 })
+  link.takeOver()
+  expect(socket.heard('resize').at(-1)).toEqual({ type: 'resize', cols: 100, rows: 30, take: true })
+  socket.tell({ type: 'size', cols: 100, rows: 30, owner: true })
+  expect(link.foreignSize).toBeUndefined()
+})
+
+test("another viewer's size that is ours as well is nothing to speak of", () => {
+  greeted('', 0).tell({ type: 'size', cols: 100, rows: 30, owner: false })
+  expect(link.foreignSize).toBeUndefined()
 })
 
 test('nothing is typed into a program that has ended', () => {

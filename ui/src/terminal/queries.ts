@@ -23,7 +23,6 @@ const DCS_QUERIES = [
   { intermediates: '+', final: 'q' }, // XTGETTCAP
 ]
 const COLOUR_OSCS = [4, 5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] // set a colour, or with "?" ask for it
-const CLIPBOARD_OSC = 52
 const FOCUS_MODE = 1004
 
 export function swallowQueries(terminal: Terminal): IDisposable[] {
@@ -32,7 +31,6 @@ export function swallowQueries(terminal: Terminal): IDisposable[] {
     ...CSI_QUERIES.map((id) => parser.registerCsiHandler(id, () => true)),
     ...DCS_QUERIES.map((id) => parser.registerDcsHandler(id, () => true)),
     ...COLOUR_OSCS.map((id) => parser.registerOscHandler(id, (data) => data.includes('?'))),
-    parser.registerOscHandler(CLIPBOARD_OSC, () => true),
   ]
 }
 

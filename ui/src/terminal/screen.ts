@@ -1,46 +1,66 @@
 /** One xterm, tamed: draws bytes, reports keys and use, answers no questions, fits its box or another's size. */
 import { FitAddon } from '@xterm/addon-fit'
+import { SearchAddon } from '@xterm/addon-search'
 import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
-import { type ILinkHandler, Terminal } from '@xterm/xterm'
+import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import type { Size } from '../api/frames.ts'
 import type { Screen } from '../state/drawing.ts'
 import { Clamp } from './clamp.ts'
+import { watchClipboard } from './clipboard.ts'
+import { drawWithGpu } from './gpu.ts'
+import { namedLinks, textLinks, type LinkWatcher } from './links.ts'
 import { swallowQueries, watchFocusMode } from './queries.ts'
 import { defineSheet } from './sheet.ts'
-import { themeFrom } from './theme.ts'
+import { foundColours, themeFrom } from './theme.ts'
 
 const FONT_SIZE = 13
-const SMALLEST_FONT = 4
+const SMALLEST_FONT = 7 // smaller cannot be read; what does not fit then is scrolled to
 const STEP = 4096 // xterm lets the page breathe only between writes
 const RESET = new TextEncoder().encode('\x1bc')
+
+/** What a screen tells who put it up. */
+export interface Watcher extends LinkWatcher {
+  typed(data: string): void
+  /** A program wants this on the clipboard. */
+  offered(text: string): void
+  /** Keys were pressed; true when they are not for the program. */
+  pressed(event: KeyboardEvent): boolean
+  found(place: number, count: number): void
+}
 
 export class XtermScreen implements Screen {
   readonly #terminal: Terminal
   readonly #box: HTMLElement
   readonly #fit = new FitAddon()
+  readonly #search = new SearchAddon({ highlightLimit: 1000 })
   #clamp = new Clamp()
 
-  constructor(box: HTMLElement, typed: (data: string) => void) {
+  constructor(box: HTMLElement, watcher: Watcher) {
     defineSheet()
     this.#box = box
     this.#terminal = new Terminal({
-      allowProposedApi: true, // the unicode version is behind it
+      allowProposedApi: true, // the unicode version and the marks of a search are behind it
       cursorBlink: true,
       fontFamily: getComputedStyle(box).getPropertyValue('--font-mono'),
       fontSize: FONT_SIZE,
       scrollback: 10_000,
       theme: themeFrom(box),
-      linkHandler: LINKS,
+      linkHandler: namedLinks(watcher),
+      macOptionIsMeta: true,
+      rightClickSelectsWord: false,
     })
-    this.#terminal.loadAddon(this.#fit)
-    this.#terminal.loadAddon(new UnicodeGraphemesAddon())
+    for (const addon of [this.#fit, new UnicodeGraphemesAddon(), this.#search, textLinks(watcher)]) this.#terminal.loadAddon(addon)
     swallowQueries(this.#terminal)
+    watchClipboard(this.#terminal, (text) => watcher.offered(text))
     const focusMode = watchFocusMode(this.#terminal)
     this.#terminal.onData((data) => {
-      if (!focusMode.reporting) typed(data)
+      if (!focusMode.reporting) watcher.typed(data)
     })
+    this.#terminal.attachCustomKeyEventHandler((event) => event.type !== 'keydown' || !watcher.pressed(event))
+    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => watcher.found(resultIndex, resultCount))
     this.#terminal.open(box)
+    void drawWithGpu(this.#terminal)
   }
 
   /** In the stream rather than at once: bytes written before are still on their way to the screen. */
@@ -80,6 +100,33 @@ export class XtermScreen implements Screen {
     this.#terminal.focus()
   }
 
+  /** Whether the program wants a paste in brackets, and arrows of its own. */
+  get modes(): { bracketedPaste: boolean; applicationArrows: boolean } {
+    const { bracketedPasteMode, applicationCursorKeysMode } = this.#terminal.modes
+    return { bracketedPaste: bracketedPasteMode, applicationArrows: applicationCursorKeysMode }
+  }
+
+  /** Types a text as one piece where the program knows of that. */
+  paste(text: string): void {
+    this.#terminal.paste(text)
+  }
+
+  get selection(): string {
+    return this.#terminal.getSelection()
+  }
+
+  /** Marks every place with these words and goes to the one before the last, or after it. */
+  find(words: string, where: 'before' | 'after', still = false): void {
+    const decorations = foundColours(this.#box)
+    if (where === 'after') this.#search.findNext(words, { decorations, incremental: still })
+    else this.#search.findPrevious(words, { decorations })
+  }
+
+  stopFinding(): void {
+    this.#search.clearDecorations()
+    this.#terminal.clearSelection()
+  }
+
   dispose(): void {
     this.#terminal.dispose()
   }
@@ -87,12 +134,4 @@ export class XtermScreen implements Screen {
   #setFont(size: number): void {
     if (this.#terminal.options.fontSize !== size) this.#terminal.options.fontSize = size
   }
-}
-
-/** Links named by a program (OSC 8) open only as web pages, only when asked for, and without a way back to us. */
-const LINKS: ILinkHandler = {
-  activate(event, uri) {
-    if (event.ctrlKey || event.metaKey) window.open(uri, '_blank', 'noopener,noreferrer')
-  },
-  allowNonHttpProtocols: false,
 }

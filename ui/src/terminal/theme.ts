@@ -1,4 +1,5 @@
 /** xterm's colours, taken from the style tokens so that light and dark are decided in one place. */
+import type { ISearchDecorationOptions } from '@xterm/addon-search'
 import type { ITheme } from '@xterm/xterm'
 
 const ANSI = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const
@@ -18,4 +19,17 @@ export function themeFrom(element: Element): ITheme {
     theme[`bright${name[0]?.toUpperCase()}${name.slice(1)}`] = token(`bright-${name}`)
   }
   return theme
+}
+
+/** How places that a search found are marked. */
+export function foundColours(element: Element): ISearchDecorationOptions {
+  const tokens = getComputedStyle(element)
+  const token = (name: string) => tokens.getPropertyValue(name).trim()
+  return {
+    matchBackground: token('--warn-soft'),
+    matchOverviewRuler: token('--warn-mark'),
+    activeMatchBackground: token('--terminal-selection'),
+    activeMatchBorder: token('--warn-mark'),
+    activeMatchColorOverviewRuler: token('--accent'),
+  }
 }

@@ -91,7 +91,7 @@ class View:
                 await self._paste_image(message)
             case "resize":
                 self._require_operate()
-                await self._viewer.resize(_size(message))
+                await self._viewer.resize(_size(message), take=message.get("take") is True)
             case "ack":
                 self._viewer.drew(_whole(message, "offset"))
             case unknown:

@@ -107,8 +107,8 @@ class Viewer:
         taken = self._terminal.write(self.name, writer, n, data)
         taken.add_done_callback(partial(self._taken, n if acknowledge else None))
 
-    async def resize(self, size: Size) -> None:
-        await self._terminal.resize(self.name, size)
+    async def resize(self, size: Size, *, take: bool = False) -> None:
+        await self._terminal.resize(self.name, size, take=take)
 
     async def show(self, after: int | None) -> None:
         """Sends until a later run takes this one's place; the caller cancels it when the viewer leaves."""

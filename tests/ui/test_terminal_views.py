@@ -1,0 +1,262 @@
+"""Terminals as people live with them: several at once, on two devices, over reloads."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, expect
+
+from support.pages import TerminalPage, login_url, new_profile
+from support.server import Server
+
+PHONE = {"width": 390, "height": 760}
+
+
+@pytest.fixture
+async def terminal(device: BrowserContext, server: Server) -> TerminalPage:
+    return await TerminalPage.new(device, server)
+
+
+async def phone_at(browser: Browser, server: Server, url: str) -> TerminalPage:
+    profile = await new_profile(browser, PHONE["width"], PHONE["height"])
+    page = await profile.new_page()
+    await page.goto(await login_url(server))
+    await page.get_by_role("button", name="New session").wait_for()
+    await page.close()
+    return await TerminalPage.at(profile, url)
+
+
+async def another_terminal(page: Page) -> None:
+    await page.get_by_role("button", name="New worker").click()
+    await page.get_by_role("menuitem", name="New terminal").click()
+
+
+async def cell(page: Page) -> float:
+    """The size of the letters on the screen."""
+    size: float = await page.locator(".xterm-rows").evaluate(
+        "(rows) => parseFloat(getComputedStyle(rows).fontSize)"
+    )
+    return size
+
+
+async def test_a_reload_shows_three_terminals_and_a_tui_as_they_were(
+    terminal: TerminalPage, workspace: Path
+) -> None:
+    page = terminal.page
+    urls, texts = [page.url], ["first-$((1 + 41))", "second-$((2 + 41))", "third-$((3 + 41))"]
+    (workspace / "poem.txt").write_text("".join(f"verse {n}\n" for n in range(60)))
+    for _ in range(2):
+        await another_terminal(page)
+        await expect(page).not_to_have_url(urls[-1])
+        urls.append(page.url)
+    before: list[list[str]] = []
+    for url, text, command in zip(
+        urls, texts, ["seq 30", "printf '\\e[7mturned\\e[0m'", "vim -u NONE poem.txt"], strict=True
+    ):
+        await page.goto(url)
+        await terminal.run(f"echo {text}; {command}")
+        await terminal.sees("verse 5" if "vim" in command else {"seq 30": "30"}.get(command, "turned"))
+        await settled(terminal)
+        before.append(await terminal.lines())
+
+    terminal.said.clear()
+    await page.reload()
+    for url, lines in zip(urls, before, strict=True):
+        await page.goto(url)
+        await expect(terminal.rows).to_contain_text(next(line for line in reversed(lines) if line))
+        await settled(terminal)
+        assert await terminal.lines() == lines
+    assert terminal.typed == ""
+
+
+async def settled(terminal: TerminalPage) -> None:
+    """Waits until the screen has stopped changing."""
+    before: list[str] = []
+    while before != (now := await terminal.lines()):
+        before = now
+        await terminal.page.evaluate("new Promise((done) => setTimeout(done, 300))")
+
+
+async def test_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
+    terminal: TerminalPage, browser: Browser, server: Server
+) -> None:
+    await terminal.run("echo laptop-$((40 + 2))")
+    phone = await phone_at(browser, server, terminal.page.url)
+    await phone.sees("laptop-42")
+    assert 7 <= await cell(phone.page) < 13 <= await cell(terminal.page)
+    await expect(phone.page.get_by_text("another viewer’s")).to_be_visible()
+    wide = len(await terminal.lines())
+
+    await phone.page.get_by_role("button", name="Take over").click()
+    await expect(phone.page.get_by_role("button", name="Take over")).to_be_hidden()
+    assert await cell(phone.page) == 13
+    await expect(terminal.page.get_by_text("another viewer’s")).to_be_visible()
+    await terminal.sees("laptop-42")
+    assert phone.typed == ""
+
+    await terminal.run("echo back-$((40 + 2))")  # whoever types has the size
+    await phone.sees("back-42")
+    await expect(terminal.page.get_by_role("button", name="Take over")).to_be_hidden()
+    assert len(await terminal.lines()) == wide
+    assert await cell(phone.page) < 13
+
+
+async def test_the_key_bar_of_a_phone_types_what_its_keyboard_has_not(
+    terminal: TerminalPage, browser: Browser, server: Server
+) -> None:
+    phone = await phone_at(browser, server, terminal.page.url)
+    keys = phone.page.get_by_role("toolbar", name="Keys")
+    await expect(keys).to_be_visible()
+    await expect(terminal.page.get_by_role("toolbar", name="Keys")).to_be_hidden()
+    await phone.run("cat -v")
+    for name in ("Escape", "Shift and Tab", "Up", "Left"):
+        await keys.get_by_role("button", name=name, exact=True).click()
+    await phone.page.keyboard.press("Enter")
+    await phone.sees("^[^[[Z^[[A^[[D")
+    await keys.get_by_role("button", name="Control").click()
+    await phone.page.keyboard.insert_text("c")
+    await phone.run("echo ended-$((40 + 2))")
+    await phone.sees("ended-42")
+    assert "\x03" in phone.typed
+
+
+async def test_words_are_found_in_what_scrolled_away(terminal: TerminalPage) -> None:
+    await terminal.run("seq -f 'line-%g-' 300")
+    await terminal.sees("line-300-")
+    await terminal.page.keyboard.press("Control+Shift+F")
+    field = terminal.page.get_by_label("Find in this terminal")
+    await field.fill("line-7-")
+    await terminal.sees("line-7-")
+    await expect(terminal.page.locator("search").get_by_role("status")).to_have_text("1 of 1")
+    await field.press("Escape")
+    await expect(field).to_be_hidden()
+    assert "line-7-" not in terminal.typed
+
+
+async def test_an_address_is_shown_and_asked_about_before_it_is_opened(
+    terminal: TerminalPage, device: BrowserContext
+) -> None:
+    await terminal.run("clear; printf '\\e]8;;http://127.0.0.1:9/named\\e\\\\words\\e]8;;\\e\\\\\\n'")
+    await terminal.sees("words")
+    named = terminal.rows.get_by_text("words", exact=True).last
+    await named.hover(force=True)  # xterm lays a screen over its rows
+    await expect(terminal.page.locator("footer")).to_contain_text("http://127.0.0.1:9/named")
+    pages = len(device.pages)
+    await named.click(force=True)
+    question = terminal.page.get_by_role("dialog", name="Open this address?")
+    await expect(question).to_contain_text("http://127.0.0.1:9/named")
+    assert len(device.pages) == pages
+    async with device.expect_page() as opening:
+        await question.get_by_role("button", name="Open in a new tab").click()
+    opened = await opening.value
+    assert await opened.evaluate("window.opener") is None
+
+
+async def test_what_is_selected_is_copied(terminal: TerminalPage, device: BrowserContext) -> None:
+    await device.grant_permissions(["clipboard-read", "clipboard-write"])
+    await terminal.run("clear; echo take-$((40 + 2))")
+    await terminal.sees("take-42")
+    await terminal.rows.get_by_text("take-42", exact=True).dblclick(position={"x": 8, "y": 8}, force=True)
+    await expect(terminal.page.locator("footer")).to_contain_text("Copied.")
+    assert "take" in await terminal.page.evaluate("navigator.clipboard.readText()")
+
+
+PASTE = """(text) => {
+    const data = new DataTransfer()
+    data.setData('text/plain', text)
+    const event = new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })
+    document.querySelector('.xterm-helper-textarea').dispatchEvent(event)
+}"""
+
+
+async def test_lines_that_would_run_are_asked_about_before_they_are_pasted(terminal: TerminalPage) -> None:
+    await terminal.run("bind 'set enable-bracketed-paste off' 2>/dev/null; echo ready-$((40 + 2))")
+    await terminal.sees("ready-42")
+    await terminal.page.evaluate(PASTE, "echo one-$((1 + 1))\necho two-$((1 + 1))\n")
+    question = terminal.page.get_by_role("dialog", name="Paste this into the terminal?")
+    await expect(question).to_contain_text("2 lines")
+    await question.get_by_role("button", name="Do not paste").click()
+    assert "one" not in terminal.typed
+    await terminal.page.evaluate(PASTE, "echo one-$((1 + 1))\necho two-$((1 + 1))\n")
+    await question.get_by_role("button", name="Paste", exact=True).click()
+    await terminal.sees("two-2")
+
+
+async def test_a_long_paste_arrives_whole(terminal: TerminalPage, workspace: Path) -> None:
+    text = "".join(f"{n:06d} ünïcode 🎉\n" for n in range(8000))
+    await terminal.run(
+        "stty -icanon -echo; head -c $(printf %d "
+        + str(len(text.encode()))
+        + ") > pasted; echo got-$((40 + 2))"
+    )
+    await terminal.page.evaluate(PASTE, text)
+    await terminal.page.get_by_role("button", name="Paste", exact=True).click()
+    await terminal.sees("got-42")
+    assert (workspace / "pasted").read_text() == text
+
+
+async def test_a_program_reaches_the_clipboard_when_a_person_lets_it(
+    terminal: TerminalPage, device: BrowserContext
+) -> None:
+    await device.grant_permissions(["clipboard-read", "clipboard-write"])
+    await terminal.page.evaluate("navigator.clipboard.writeText('mine')")
+    await terminal.run(r"printf '\e]52;c;Z2l2ZW4=\a\e]52;c;?\a'")
+    offer = terminal.page.get_by_role("alertdialog", name="Clipboard")
+    await expect(offer).to_contain_text("given")
+    assert await terminal.page.evaluate("navigator.clipboard.readText()") == "mine"
+    await offer.get_by_role("button", name="Copy it").click()
+    await expect(terminal.page.locator("footer")).to_contain_text("Copied.")
+    assert await terminal.page.evaluate("navigator.clipboard.readText()") == "given"
+
+
+async def test_a_graphics_card_draws_where_there_is_one(device: BrowserContext, server: Server) -> None:
+    await device.add_init_script(
+        """
+        const get = WebGL2RenderingContext.prototype.getParameter
+        WebGL2RenderingContext.prototype.getParameter = function (name) {
+          return name === 0x9246 ? 'A card of its own' : get.call(this, name)  // the name of the renderer
+        }
+        """
+    )
+    page = await device.new_page()
+    await page.goto(server.url)
+    await page.get_by_role("button", name="New terminal").click()
+    await expect(page.locator(".xterm-screen canvas").first).to_be_attached()
+    await expect(page.locator(".xterm-rows")).to_have_count(0)
+    assert await page.evaluate("window.violations") == []
+
+
+S12 = [
+    r"\e]8;;javascript:alert(1)\e\\js\e]8;;\e\\",
+    r"\e]8;;file:///etc/passwd\e\\file\e]8;;\e\\",
+    r"\e]8;;data:text/html,<script>alert(1)</script>\e\\data\e]8;;\e\\",
+    r"\e]52;c;c3RvbGVu\a\e]52;p;c3RvbGVu\a\e]52;c;!\a",
+    r"\e[2147483647b\e[2147483647S\e[99999999;99999999H\e[2147483647@",
+    r"\e[8;9999;9999t\e[3;0;0t\e[9;1t",
+    r"\eP1;2;3|17/ab\e\\\e_Gi=1,a=T;AAAA\e\\\e^private\e\\",
+]
+
+
+async def test_the_s12_corpus_leaves_page_and_clipboard_alone(
+    terminal: TerminalPage, device: BrowserContext
+) -> None:
+    await device.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = terminal.page
+    await page.evaluate("navigator.clipboard.writeText('mine')")
+    for n, sequence in enumerate(S12):
+        await terminal.run(rf"printf '%b' '{sequence}'; printf '\e[0m\e[H\e[2J'; echo alive-$((100 + {n}))")
+        await terminal.sees(f"alive-{100 + n}")
+    await terminal.run(
+        r"printf '\e]0;'; head -c 1000000 /dev/zero | tr '\0' T; printf '\a'; echo titled-$((40 + 2))"
+    )
+    await terminal.sees("titled-42")
+    pages = len(device.pages)
+    await terminal.run(rf"clear; printf '%b' '{S12[0]}'; echo; echo shown-$((40 + 2))")
+    await terminal.sees("shown-42")
+    await terminal.rows.get_by_text("js", exact=True).last.click(modifiers=["ControlOrMeta"], force=True)
+    await terminal.run("echo still-$((40 + 2))")
+    await terminal.sees("still-42")
+    assert len(device.pages) == pages
+    assert await page.evaluate("navigator.clipboard.readText()") == "mine"
+    assert re.search("[TU]{20}", await page.title()) is None
+    assert await page.evaluate("window.violations") == []

@@ -1,0 +1,34 @@
+"""Whose size a terminal has."""
+
+from bullpen.workers.window import Size, Window
+
+LAPTOP, PHONE = Size(120, 40), Size(45, 30)
+
+
+def seen_by_two() -> tuple[Window, list[str]]:
+    window, told = Window(Size(80, 24)), []
+    for name in ("laptop", "phone"):
+        window.enter(name, lambda name=name: told.append(name))  # type: ignore[misc]
+    assert window.wish("laptop", LAPTOP) == LAPTOP
+    assert window.wish("phone", PHONE) is None
+    told.clear()
+    return window, told
+
+
+def test_a_viewer_that_takes_over_has_its_size_and_everybody_hears() -> None:
+    window, told = seen_by_two()
+    assert window.wish("phone", PHONE, take=True) == PHONE
+    assert (window.owner, window.size) == ("phone", PHONE)
+    assert {"laptop", "phone"} == set(told)
+
+
+def test_a_size_that_is_yours_is_not_taken_again() -> None:
+    window, told = seen_by_two()
+    assert window.wish("laptop", LAPTOP, take=True) is None
+    assert told == []
+
+
+def test_typing_takes_over_as_well() -> None:
+    window, _ = seen_by_two()
+    assert window.use("phone") == PHONE
+    assert window.wish("laptop", LAPTOP) is None

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { AFTER_CTRL, withCtrl } from './keys.ts'
+
+test.each([
+  ['c', '\x03'],
+  ['C', '\x03'],
+  ['[', '\x1b'],
+  ['_', '\x1f'],
+  [' ', '\0'],
+  ['?', '\x7f'],
+  ['é', 'é'],
+  ['1', '1'],
+  ['\x1b[A', '\x1b[A'],
+])('Ctrl with %j is %j', (data, control) => expect(withCtrl(data)).toBe(control))
+
+test('arrows are what the program asked for', () => {
+  const up = AFTER_CTRL.find(({ name }) => name === 'Up')
+  expect([up?.types(false), up?.types(true)]).toEqual(['\x1b[A', '\x1bOA'])
+})
