@@ -1,9 +1,11 @@
 /** The calls this page makes, by the server's own nouns. */
-import { call, leave } from './http.ts'
+import { call, download, leave } from './http.ts'
 import type {
   Agents,
+  Comments,
   Diff,
   Events,
+  Listing,
   LoginCode,
   NewSession,
   NewToken,
@@ -43,6 +45,12 @@ export const rest = {
   prompt: (sessionId: string, prompt: Prompt) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/prompt`, prompt),
   permissions: (sessionId: string) => call<Permissions>('GET', `${path(sessionId)}/permissions`),
 
+  diff: (sessionId: string, options: { workerId?: string | undefined; patches?: boolean }) =>
+    call<Diff>('GET', `${path(sessionId)}/diff?${new URLSearchParams({ patches: String(options.patches ?? true), ...(options.workerId && { workerId: options.workerId }) })}`),
+  commentDiff: (sessionId: string, comments: Comments) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/diff/comments`, comments),
+  directory: (sessionId: string, directory: string) => call<Listing>('GET', filePath(sessionId, directory)),
+  file: (sessionId: string, file: string) => download(filePath(sessionId, file)),
+
   agents: () => call<Agents>('GET', '/agents'),
   addAgent: (definition: object) => call<void>('POST', '/agents', definition),
   removeAgent: (id: string) => call<void>('DELETE', `/agents/${encodeURIComponent(id)}`),
@@ -57,6 +65,12 @@ export const rest = {
 
 function path(sessionId: string): string {
   return `/sessions/${encodeURIComponent(sessionId)}`
+}
+
+/** Names of files may hold anything; only the slashes between them stay. */
+function filePath(sessionId: string, file: string): string {
+  const parts = file.split('/').filter(Boolean).map(encodeURIComponent)
+  return [`${path(sessionId)}/files`, ...parts].join('/')
 }
 
 function workerPath({ id, sessionId }: Worker): string {

@@ -19,6 +19,8 @@ export interface Panel {
 }
 
 export const panels: readonly Panel[] = [
+  { id: 'changes', label: 'Changes', icon: 'diff', load: () => import('../diff/ChangesPanel.svelte') },
+  { id: 'files', label: 'Files', icon: 'files', load: () => import('../files/FilesPanel.svelte') },
   { id: 'plan', label: 'Plan', icon: 'plan', load: () => import('./Plan.svelte') },
   { id: 'details', label: 'Details', icon: 'info', load: () => import('./Details.svelte') },
 ]

@@ -1,11 +1,13 @@
 /** What can be started in a session, and what of it can be shown again. */
 import type { Session } from '../api/types.ts'
+import { openChanges } from '../diff/open.ts'
 import type { MenuGroup } from '../parts/Menu.svelte'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 import { viewOf } from '../workers/views.ts'
 
-export function newWorkerMenu({ page, layouts }: App, session: Session): MenuGroup[] {
+export function newWorkerMenu(app: App, session: Session): MenuGroup[] {
+  const { page, layouts } = app
   const hidden = layouts.of(session).hidden.flatMap((id) => session.workers.find((worker) => worker.id === id) ?? [])
   return [
     {
@@ -14,6 +16,7 @@ export function newWorkerMenu({ page, layouts }: App, session: Session): MenuGro
         ...page.agents
           .filter((agent) => agent.installed)
           .map((agent) => ({ label: `New agent: ${agent.name}`, icon: 'agent' as const, run: () => void page.addWorker(session, { type: 'agent', agentId: agent.id }) })),
+        { label: 'Changes', icon: 'diff', run: () => openChanges(app, session) },
       ],
     },
     {

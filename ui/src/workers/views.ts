@@ -20,12 +20,16 @@ export interface WorkerView {
 
 export const views = {
   chat: { label: 'Agent', icon: 'agent', load: () => import('../chat/Chat.svelte') },
+  diff: { label: 'Changes', icon: 'diff', load: () => import('../diff/DiffView.svelte') },
+  document: { label: 'Document', icon: 'document', load: () => import('../documents/DocumentView.svelte') },
   terminal: { label: 'Terminal', icon: 'terminal', load: () => import('./TerminalView.svelte') },
 } satisfies Record<string, WorkerView>
 
 /** An agent that lives in a terminal is shown as one. */
 export function viewOf(worker: Pick<Worker, 'type' | 'agentKind'>): WorkerView | undefined {
   if (worker.type === 'terminal') return views.terminal
+  if (worker.type === 'diff') return views.diff
+  if (worker.type === 'markdown') return views.document
   if (worker.type !== 'agent') return undefined
   return worker.agentKind === 'pty' ? { ...views.terminal, icon: 'agent' } : views.chat
 }

@@ -31,14 +31,26 @@ async function colour(figure: HTMLElement): Promise<void> {
   const language = languageOf(figure.dataset.language ?? '')
   const text = code?.textContent ?? ''
   if (!code || !language || text.length > LONGEST || code.firstElementChild) return
-  const highlighter = await ready(language)
-  const lines = highlighter.codeToTokensBase(text, { lang: language, theme: 'css-variables' })
-  const pieces = lines.flatMap((line, n) => [...(n ? ['\n'] : []), ...line.map((token) => piece(token.content, token.color))])
+  const lines = await tokensOf(text, language)
+  const pieces = lines.flatMap((line, n) => [...(n ? ['\n'] : []), ...line.map(piece)])
   code.replaceChildren(...pieces)
 }
 
-function piece(text: string, colour: string | undefined): string | HTMLElement {
-  const name = /--shiki-token-([\w-]+)/.exec(colour ?? '')?.[1]
+/** A piece of code and what it is: drawn with the class `token-<name>`. */
+export interface CodeToken {
+  text: string
+  name: string | undefined
+}
+
+/** The pieces of each line of a text in one of our languages; plain lines when it is too long to be looked at. */
+export async function tokensOf(text: string, language: string): Promise<CodeToken[][]> {
+  if (text.length > LONGEST) return text.split('\n').map((line) => [{ text: line, name: undefined }])
+  const highlighter = await ready(language)
+  const lines = highlighter.codeToTokensBase(text, { lang: language, theme: 'css-variables' })
+  return lines.map((line) => line.map(({ content, color }) => ({ text: content, name: /--shiki-token-([\w-]+)/.exec(color ?? '')?.[1] })))
+}
+
+function piece({ text, name }: CodeToken): string | HTMLElement {
   if (!name) return text
   const span = document.createElement('span')
   span.className = `token-${name}`

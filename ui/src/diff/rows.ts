@@ -1,0 +1,92 @@
+/** A patch as rows to draw, in one column or in two. Read by @pierre/diffs, drawn by us: see docs/decisions. */
+import type { FileDiffMetadata, Hunk } from '@pierre/diffs'
+import { diffWordsWithSpace } from 'diff'
+
+export type Side = 'old' | 'new'
+
+/** From where to where in a line something differs from its counterpart. */
+export type Span = readonly [start: number, end: number]
+
+export interface Cell {
+  readonly side: Side
+  /** Of the line in its file. */
+  readonly line: number
+  /** Of the line among those the patch has of this side. */
+  readonly index: number
+  readonly text: string
+  readonly changed: boolean
+  readonly spans: readonly Span[]
+}
+
+export type Row =
+  | { readonly kind: 'gap'; readonly words: string }
+  | { readonly kind: 'lines'; readonly old: Cell | undefined; readonly new: Cell | undefined }
+
+const LONGEST = 500 // characters of a line whose words are compared
+
+/** Two columns: what belongs together stands beside each other. */
+export function splitRows(file: FileDiffMetadata): Row[] {
+  return file.hunks.flatMap((hunk, n) => [...gapBefore(hunk, n), ...hunkRows(file, hunk)])
+}
+
+/** One column: of each change first what was, then what is. */
+export function unifiedRows(rows: readonly Row[]): Row[] {
+  const unified: Row[] = []
+  let added: Row[] = []
+  const flush = () => {
+    unified.push(...added)
+    added = []
+  }
+  for (const row of rows) {
+    const changed = row.kind === 'lines' && (row.old?.changed || row.new?.changed)
+    if (!changed) flush()
+    if (!changed) unified.push(row)
+    else {
+      if (row.old) unified.push({ ...row, new: undefined })
+      if (row.new) added.push({ ...row, old: undefined })
+    }
+  }
+  flush()
+  return unified
+}
+
+function gapBefore(hunk: Hunk, n: number): Row[] {
+  const left = hunk.collapsedBefore
+  if (!left && !n) return []
+  const lines = left === 1 ? '1 unchanged line' : `${left} unchanged lines`
+  return [{ kind: 'gap', words: [lines, hunk.hunkContext?.trim()].filter(Boolean).join(' · ') }]
+}
+
+function hunkRows(file: FileDiffMetadata, hunk: Hunk): Row[] {
+  let [old, next] = [hunk.deletionStart, hunk.additionStart]
+  const rows: Row[] = []
+  for (const part of hunk.hunkContent) {
+    const [before, after] = part.type === 'context' ? [part.lines, part.lines] : [part.deletions, part.additions]
+    for (let n = 0; n < Math.max(before, after); n++) {
+      const was = n < before ? cell(file.deletionLines, 'old', part.deletionLineIndex + n, old + n, part.type === 'change') : undefined
+      const is = n < after ? cell(file.additionLines, 'new', part.additionLineIndex + n, next + n, part.type === 'change') : undefined
+      rows.push({ kind: 'lines', ...(part.type === 'change' ? compared(was, is) : { old: was, new: is }) })
+    }
+    old += before
+    next += after
+  }
+  return rows
+}
+
+function cell(lines: readonly string[], side: Side, index: number, line: number, changed: boolean): Cell {
+  return { side, line, index, text: (lines[index] ?? '').replace(/\r?\n$/, ''), changed, spans: [] }
+}
+
+/** Marks the words that differ, unless nearly all of them do. */
+function compared(was: Cell | undefined, is: Cell | undefined): { old: Cell | undefined; new: Cell | undefined } {
+  if (!was || !is || was.text.length > LONGEST || is.text.length > LONGEST) return { old: was, new: is }
+  const spans: Record<Side, Span[]> = { old: [], new: [] }
+  let [old, next, common] = [0, 0, 0]
+  for (const { value, added, removed } of diffWordsWithSpace(was.text, is.text)) {
+    if (added) spans.new.push([next, (next += value.length)])
+    else if (removed) spans.old.push([old, (old += value.length)])
+    else [old, next, common] = [old + value.length, next + value.length, common + value.trim().length]
+  }
+  if (common * 3 < Math.max(was.text.trim().length, is.text.trim().length)) return { old: was, new: is }
+  return { old: { ...was, spans: spans.old }, new: { ...is, spans: spans.new } }
+}

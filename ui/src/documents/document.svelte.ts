@@ -1,0 +1,45 @@
+/** What the file of a markdown worker says, as its events tell. */
+import { ApiError } from '../api/http.ts'
+import { Talking } from '../api/talking.ts'
+import type { DocumentChanged } from '../api/facts.ts'
+
+const NEWEST = 20 // events; several documents of a session may share them
+
+export class Document {
+  said: DocumentChanged | undefined = $state.raw()
+  problem: string | undefined = $state()
+
+  readonly #calls: Talking
+  readonly #workerId: string
+  #reading = false
+  #again = false
+
+  constructor(sessionId: string, workerId: string) {
+    this.#calls = new Talking(sessionId, workerId)
+    this.#workerId = workerId
+  }
+
+  /** Something has happened in the session: perhaps this. */
+  async refresh(): Promise<void> {
+    this.#again = true
+    if (this.#reading) return
+    this.#reading = true
+    while (this.#again) {
+      this.#again = false
+      await this.#read()
+    }
+    this.#reading = false
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const { events } = await this.#calls.events({ types: ['document_changed'], newest: true, limit: NEWEST })
+      const newest = events.findLast((event) => event.workerId === this.#workerId)
+      if (newest) this.said = newest.data as unknown as DocumentChanged
+      this.problem = undefined
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      this.problem = error.message
+    }
+  }
+}

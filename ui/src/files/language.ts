@@ -1,0 +1,15 @@
+/** The language a file is written in, told from its name. */
+import { languageOf } from '../chat/markdown/languages.ts'
+
+const NAMES: Record<string, string> = { dockerfile: 'docker', makefile: 'make', gnumakefile: 'make', '.bashrc': 'bash', '.zshrc': 'bash' }
+const ENDINGS: Record<string, string> = { h: 'c', hpp: 'c', htm: 'html', svg: 'xml', mts: 'typescript', cts: 'typescript', cjs: 'javascript', pyi: 'python', markdown: 'markdown' }
+
+export function languageOfPath(path: string): string | undefined {
+  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
+  const ending = name.slice(name.lastIndexOf('.') + 1)
+  return languageOf(NAMES[name] ?? ENDINGS[ending] ?? ending)
+}
+
+export function isMarkdown(path: string): boolean {
+  return /\.(md|markdown)$/i.test(path)
+}
