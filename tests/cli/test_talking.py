@@ -158,7 +158,7 @@ async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
     bullpen: Bullpen, server: Server, tmux: Tmux
 ) -> None:
     journal = await define_tui(server)
-    await TuiTalk.begin(server, title="work")
+    talk = await TuiTalk.begin(server, title="work")
     code, _, err = await bullpen("send", "work", "[[work 0.3]] [[ask]]", "--wait")
     assert code == 3
     assert "Allow this? (y/n)" in err
@@ -166,6 +166,8 @@ async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
     assert (await bullpen("wait", "work")).code == 3
     await tmux.enter("bullpen attach work")
     await tmux.until("Allow this")
+    asked = await talk.does("asking")
     await tmux.type("y")
+    await talk.does("idle", asked["seq"])
     assert (await bullpen("wait", "work", "--timeout", "60")).code == 0
     assert journal_of(journal, "answer") == ["y"]

@@ -15,6 +15,7 @@ OTHER_BODY = {
     "activity": "idle",
     "another": "body",
     "code": "x",
+    "comments": [{"path": "x", "line": 1, "text": "x"}],
     "direction": "up",
     "message": "x",
     "name": "x",

@@ -81,3 +81,4 @@ async def test_comments_reach_the_agent_as_one_message(house: Server, repo: Repo
     await talk.seen("turn_end")
     assert [event["type"] for event in await talk.events()].count("user_prompt") == 1
     await house.call("POST", path, 400, json={"comments": []})
+    await house.call("DELETE", f"/api/sessions/{session['id']}")

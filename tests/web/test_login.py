@@ -129,7 +129,10 @@ async def test_a_thousand_wrong_codes_are_limited_and_the_owner_goes_on(house: S
         # The owner's devices, sockets, tokens and logins from elsewhere do not notice.
         assert (await owner.get("/api/sessions", headers=browser.headers)).status_code == 200
         await house.call("PATCH", f"/api/sessions/{session['id']}", 200, json={"title": "meanwhile"})
-        assert json.loads(await ws.recv())["session"]["title"] == "meanwhile"
+        async with asyncio.timeout(30):
+            while (told := json.loads(await ws.recv()))["type"] != "session":
+                pass
+        assert told["session"]["title"] == "meanwhile"
         assert (await owner.post("/api/login", json={"code": code})).status_code == 200
 
 

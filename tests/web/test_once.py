@@ -37,10 +37,13 @@ OF_THE_HOUSE = {
     "/api/tokens",
     "/api/tokens/rotate",
 }
+COMMENT = {"text": "A remark:", "comments": [{"path": "readme.txt", "line": 1, "text": "say it once"}]}
+COMMENTED = "A remark:\n\n`readme.txt`, line 1:\nsay it once"
 RULE = {"name": "reading", "agentId": "demo", "kind": "read", "answer": "allow"}
 OF_AGENTS = {
     "/api/agents",
     "/api/sessions/{session_id}/cancel",
+    "/api/sessions/{session_id}/diff/comments",
     "/api/sessions/{session_id}/images",
     "/api/sessions/{session_id}/permissions/{permission_id}",
     "/api/sessions/{session_id}/prompt",
@@ -183,6 +186,7 @@ class Agents:
         self.server = server
 
     async def posts(self) -> list[Post]:
+        Repo(self.server.workspace)
         self.journal = await define_scripted(self.server)
         await self._teach_login()
         begin = [await Talk.begin(self.server) for _ in range(5)]
@@ -210,6 +214,9 @@ class Agents:
             await self.quiet.seen("turn_end")
             assert prompts_in(self.journal).count("[[chunk once]]") == 1
 
+        async def commented(_: Any) -> None:
+            assert [text for text in await self._said_to_quiet() if "say it once" in text] == [COMMENTED]
+
         async def kept(answer: Any) -> None:
             assert (await self.server.http.get(f"{self.quiet.path}/images/{answer['id']}")).status_code == 200
 
@@ -220,9 +227,17 @@ class Agents:
         another = {"id": "another", "name": "Another", "kind": "acp", "command": ["true"]}
         return [
             _of_session(self.quiet, "/prompt", {"text": "[[chunk once]]"}, prompted),
+            _of_session(self.quiet, "/diff/comments", COMMENT, commented),
             _of_session(self.quiet, "/images", png(), kept),
             Post("/api/agents", "/api/agents", another, defined),
         ]
+
+    async def _said_to_quiet(self) -> list[str]:
+        """Sent or queued."""
+        events = await self.quiet.events()
+        sent = [each["data"]["text"] for each in events if each["type"] == "user_prompt"]
+        queue = await self.server.call("GET", f"{self.quiet.path}/queue")
+        return [*sent, *(item["message"] for item in queue["messages"])]
 
     async def _of_terminal_agent(self) -> Post:
         definition = {"name": "Silent", "kind": "pty", "command": ["cat"]}

@@ -29,7 +29,7 @@ async def test_a_role_that_ended_is_started_again_or_taken_over(house: Server) -
 
 
 async def test_a_terminal_in_another_place_takes_the_role_over(house: Server) -> None:
-    place = house.workspace / "elsewhere"
+    place = house.workspace / "another-place-for-a-role"
     place.mkdir()
     talk = Talk(house, await house.new_session())
     first = await started(talk, type="terminal")

@@ -34,6 +34,7 @@ WORKER_FIELDS = [
     "name",
     "role",
     "agentId",
+    "agentKind",
     "workspace",
     "filePath",
     "state",
