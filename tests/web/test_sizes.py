@@ -1,6 +1,5 @@
 """S-18: bodies and frames that are too long, compressed to explode or nested without end take no memory."""
 
-import asyncio
 import gzip
 import json
 import os
@@ -126,9 +125,8 @@ async def test_a_message_in_many_pieces_is_refused_when_it_is_too_long(frugal: S
     async with frugal.socket("/ws/dashboard") as ws:
         with pytest.raises(ConnectionClosed):
             await ws.send(["x" * MIB] * 64)
-            async with asyncio.timeout(30):
-                while True:
-                    await ws.recv()
+            await ws.recv()
+            await ws.recv()
         assert ws.close_code == 1009
 
 
