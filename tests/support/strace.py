@@ -16,6 +16,7 @@ async def killed_at(pid: int, number: int, calls: str = CALLS) -> AsyncIterator[
         "-e", f"trace={calls}", "-e", f"inject={calls}:signal=SIGKILL:when={number}",
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
+    watching = asyncio.create_task(_let_go_of_the_dead(pid, strace))
     try:
         await _attached(pid, strace)
         yield
@@ -23,6 +24,24 @@ async def killed_at(pid: int, number: int, calls: str = CALLS) -> AsyncIterator[
         if strace.returncode is None:
             strace.terminate()
         await strace.communicate()
+        watching.cancel()
+
+
+async def _let_go_of_the_dead(pid: int, strace: asyncio.subprocess.Process) -> None:
+    """Ends a strace that does not see that its process has died: nobody else could wait for it then."""
+    patience = 20
+    while strace.returncode is None and patience:
+        patience -= _is_dead(pid)
+        await asyncio.sleep(0.1)
+    if strace.returncode is None:
+        strace.kill()
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
 
 
 async def _attached(pid: int, strace: asyncio.subprocess.Process) -> None:
