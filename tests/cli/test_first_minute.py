@@ -14,6 +14,7 @@ import pytest
 from support.server import end_processes_of
 from support.tmux import PROMPT, Tmux
 
+PROJECT = Path(__file__).parents[2]
 INSIDE = "inside>"
 # What differs from one minute to another.
 VARIABLE = (
@@ -90,6 +91,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
         "LANG": "C.UTF-8",
         "SHELL": "/bin/bash",
         "BULLPEN_PORT": str(port),
+        "PROJECT": str(PROJECT),
         "SSH_CONNECTION": "so that no browser is opened",
     }
     yield Home(place, env)
@@ -98,6 +100,9 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 
 async def test_the_first_minute(home: Home) -> None:
     async with home.person("first", rows=40) as operator, home.person("second") as person:
+        await operator.types('make -C "$PROJECT" setup && echo "all set"')
+        await operator.window.until(lambda screen: "\nall set\n" in plain(screen))
+        await operator.clears()
         await person.runs(
             "bullpen",
             "Bullpen <version> runs coding agents and never loses a session.",
