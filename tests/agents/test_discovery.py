@@ -7,7 +7,7 @@ import pytest
 
 from bullpen.agents import discovery
 from bullpen.agents.definitions import builtin
-from bullpen.agents.discovery import default_agent, find_program, probe_version, start_command
+from bullpen.agents.discovery import default_agent, find_program, start_command
 from bullpen.domain.errors import NotFound
 
 
@@ -61,22 +61,3 @@ def test_every_built_in_agent_can_be_the_default_unless_the_same_program_speaks_
     assert set(discovery.PREFERRED) | {"demo"} == {
         id for id, each in known.items() if each.kind == "acp" or each.command[0] not in speakers
     }
-
-
-async def test_a_version_is_what_a_program_says_first(tmp_path: Path) -> None:
-    program = install(tmp_path, "agent", "#!/bin/sh\necho 'agent 1.2.3'\necho more\n")
-    assert await probe_version([str(program)], {}) == "agent 1.2.3"
-
-
-@pytest.mark.parametrize("script", ["#!/bin/sh\nexit 1\n", "not a program"])
-async def test_a_program_without_a_version_has_none(tmp_path: Path, script: str) -> None:
-    assert await probe_version([str(install(tmp_path, "agent", script))], {}) is None
-    assert await probe_version([str(tmp_path / "nowhere")], {}) is None
-
-
-async def test_a_program_that_only_waits_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(discovery, "PATIENCE", 0.2)
-    program = install(tmp_path, "agent", "#!/bin/sh\nexec sleep 1000\n")
-    assert await probe_version([str(program)], {"PATH": "/usr/bin:/bin"}) is None

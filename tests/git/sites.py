@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from bullpen.domain.errors import BullpenError
-from bullpen.git import anchors, changes, diff, includes, worktrees
+from bullpen.git import anchors, changes, diff, includes, revisions, worktrees
 from support.tricks import Trap
 
 Site = Callable[[Trap], Awaitable[object]]
@@ -37,7 +37,7 @@ async def _anchored(trap: Trap) -> None:
 
 SITES: dict[str, Site] = {
     "git.worktrees.list_worktrees": lambda trap: worktrees.list_worktrees(trap.repo.place),
-    "git.worktrees.resolve": lambda trap: _on_both(trap, worktrees.resolve, "HEAD"),
+    "git.revisions.find_commit": lambda trap: _on_both(trap, revisions.find_commit, "HEAD"),
     "git.worktrees.branch_head": lambda trap: _on_both(trap, worktrees.branch_head, "main"),
     "git.worktrees.remote_head": lambda trap: _on_both(trap, worktrees.remote_head, "main"),
     "git.worktrees.create_branch": lambda trap: worktrees.create_branch(trap.repo.place, "made", trap.head),
@@ -46,7 +46,6 @@ SITES: dict[str, Site] = {
     "git.worktrees.discard_worktree": _discard,
     "git.changes.read_status": lambda trap: _on_both(trap, changes.read_status),
     "git.changes.read_loss": lambda trap: _on_both(trap, changes.read_loss, "topic"),
-    "git.diff._commit": lambda trap: _on_both(trap, diff._commit, "HEAD"),
     "git.diff._main_lines": lambda trap: _on_both(trap, diff._main_lines),
     "git.diff._merge_base": lambda trap: _on_both(trap, diff._merge_base, "HEAD", trap.head),
     "git.diff._read_files": lambda trap: _on_both(trap, diff.read_diff),

@@ -1,10 +1,9 @@
 """Which agents are there: where their programs are, and which of them to start when nobody says."""
 
-import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ..domain.agents import AgentDefinition
 from ..domain.errors import NotFound
@@ -13,9 +12,6 @@ from ..domain.errors import NotFound
 # the demo is for who has none of them.
 PREFERRED = ("claude", "claude-tui", "codex", "codex-tui", "gemini", "opencode", "copilot", "qwen", "aider")
 DEMO = "demo"
-
-PATIENCE = 10.0  # seconds to say a version; some take long to start
-VERSION_LENGTH = 100
 
 
 def find_program(definition: AgentDefinition, env: Mapping[str, str], name: str | None = None) -> str | None:
@@ -48,29 +44,3 @@ def default_agent(definitions: Mapping[str, AgentDefinition], env: Mapping[str, 
         if id in definitions and find_program(definitions[id], env):
             return id
     return DEMO
-
-
-async def probe_version(command: Iterable[str], env: Mapping[str, str]) -> str | None:
-    """What a program says its version is; None when it does not say so soon."""
-    program = next(iter(command))
-    try:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            "--version",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=dict(env),
-            start_new_session=True,
-        )
-    except OSError:
-        return None
-    try:
-        async with asyncio.timeout(PATIENCE):
-            said, _ = await process.communicate()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return None
-    lines = said.decode("utf-8", "replace").split("\n")
-    return lines[0].strip()[:VERSION_LENGTH] or None

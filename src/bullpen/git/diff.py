@@ -8,6 +8,7 @@ from ..domain.errors import NotFound
 from .changes import Status, read_status
 from .diff_format import FileDiff, parse_diff, text
 from .places import Place
+from .revisions import find_commit
 from .run import run_git
 
 MOST_OUTPUT = 32 << 20  # bytes of patches in one diff
@@ -36,23 +37,16 @@ async def read_diff(place: Place, base: str | None = None) -> Tracked:
 
 async def find_base(place: Place, wanted: str | None = None) -> str:
     """The commit that changes are counted from."""
-    head, lines = await asyncio.gather(_commit(place, "HEAD"), _main_lines(place))
+    head, lines = await asyncio.gather(find_commit(place, "HEAD"), _main_lines(place))
     if head is None:
         return EMPTY_TREE
     if wanted is not None:
-        if await _commit(place, wanted) is None:
+        if await find_commit(place, wanted) is None:
             raise NotFound(f"there is no commit {wanted}")
         return await _merge_base(place, wanted, head)
     for line, is_here in lines:
         return head if is_here else await _merge_base(place, line, head)
     return head
-
-
-async def _commit(place: Place, ref: str) -> str | None:
-    named = await run_git(
-        place, "rev-parse", "--quiet", "--verify", refs=[f"{ref}^{{commit}}"], accept=(0, 1, 128)
-    )
-    return text(named.output).strip() if named.code == 0 else None
 
 
 async def _main_lines(place: Place) -> list[tuple[str, bool]]:

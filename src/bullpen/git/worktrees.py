@@ -8,6 +8,7 @@ from msgspec import Struct
 from ..domain.errors import Conflict, Invalid, NotFound, RemoteFault
 from .places import Place
 from .refs import MAIN
+from .revisions import find_commit
 from .run import GitFailed, run_git
 
 CHECKOUT_SECONDS = 600.0
@@ -54,13 +55,10 @@ async def find_worktree(repository: Place, name: str) -> Worktree:
 
 async def resolve(repository: Place, revision: str) -> str:
     """The commit a revision stands for."""
-    options = ("--verify", "--quiet")
-    said = await run_git(
-        repository, "rev-parse", *options, refs=[f"{revision}^{{commit}}"], accept=(0, 1, 128)
-    )
-    if said.code:
+    commit = await find_commit(repository, revision)
+    if commit is None:
         raise Invalid(f"{repository.work_tree} has no commit {revision}")
-    return said.output.decode().split()[-1]
+    return commit
 
 
 async def branch_head(repository: Place, branch: str) -> str | None:
