@@ -145,6 +145,18 @@ async def test_a_full_disk_makes_children_wait_and_loses_nothing(open_house: Hou
         assert sizes == [(80, 24), (99, 33)]
 
 
+async def test_what_a_full_disk_refuses_whole_is_not_told_of(open_house: House) -> None:
+    step = "os.read(0, 1); os.write(1, b'x' * 500)\n"
+    spawned = await open_house.python("import os\n" + step * 2, tty=False)
+    with no_room(open_house, 500):
+        await open_house.keeper.write("w", 1, "test", 1, b"a")
+        await until(lambda: open_house.ends.get(("w", 1, "out")) == 500, "a full disk")
+        await open_house.keeper.write("w", 1, "test", 2, b"b")
+        await until(lambda: gone(spawned.pid), "the end of the process")
+        await open_house.keeper.status()  # on the same connection, after any notice
+    assert (await open_house.exited()).ends["out"] == 1_000
+
+
 async def test_a_child_that_ended_on_a_full_disk_is_told_after_its_last_byte(open_house: House) -> None:
     spawned = await open_house.python("input()\n" + flood(4_000), tty=False)
     with no_room(open_house, 10_000):

@@ -67,13 +67,16 @@ class Stream:
             return False
         if self._fd in self._loop.hot:
             data = self._read_on(data)
-        self._grown.add(self)
+        before = self.spool.end
         try:
             end = self.spool.append(data)
         except OSError:
             self._loop.unwatch(self._fd)
             self._loop.later(RETRY, self._flush)
+            if self.spool.end > before:
+                self._grown.add(self)
             return True
+        self._grown.add(self)
         if end >= self._limit:
             self._loop.unwatch(self._fd)
         elif len(data) >= FLOOD and self._fd not in self._loop.hot:
