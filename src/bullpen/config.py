@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import re
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping
@@ -55,6 +56,7 @@ class Config:
     tls_key: Path | None
     allow_plain_http_beyond_loopback: bool
     log_level: str
+    redact: tuple[str, ...]
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -108,6 +110,18 @@ def _web_address(value: Any) -> str:
     if not isinstance(value, str) or not value.startswith(("http://", "https://")):
         raise ValueError("must be an address that begins with http:// or https://")
     return value
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    patterns = value.split("\n") if isinstance(value, str) else value
+    if not isinstance(patterns, (list, tuple)) or not all(isinstance(each, str) for each in patterns):
+        raise ValueError("must be a list of regular expressions")
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"has a pattern that is no regular expression ({error}): {pattern}") from None
+    return tuple(pattern for pattern in patterns if pattern)
 
 
 def _yes_or_no(value: Any) -> bool:
@@ -166,6 +180,20 @@ def _default_home(env: Mapping[str, str]) -> Path:
 def _home(env: Mapping[str, str]) -> str:
     return env.get("HOME") or str(Path.home())
 
+
+# What looks like a secret wherever it stands.
+SECRETS = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{1,16000}?-----END [A-Z ]*PRIVATE KEY-----",
+    r"\bbp[tdscw]_[A-Za-z0-9_-]{16,}",
+    r"\bsk-[A-Za-z0-9_-]{16,}",
+    r"\bgh[pousr]_[A-Za-z0-9]{20,}",
+    r"\bgithub_pat_[A-Za-z0-9_]{20,}",
+    r"\bglpat-[A-Za-z0-9_-]{16,}",
+    r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    r"\bAKIA[0-9A-Z]{16}\b",
+    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    r"(?i)(?<=bearer )[A-Za-z0-9._~+/-]{16,}",
+)
 
 OPTIONS = (
     Option("home", "BULLPEN_HOME", _default_home, _path, "where the data lives"),
@@ -263,6 +291,13 @@ OPTIONS = (
         lambda _: "info",
         _one_of("debug", "info", "warning", "error"),
         "how much is logged",
+    ),
+    Option(
+        "redact",
+        "BULLPEN_REDACT",
+        lambda _: SECRETS,
+        _patterns,
+        "regular expressions a redacted export leaves out, one a line",
     ),
 )
 

@@ -20,6 +20,7 @@ OPENED = (
     "images",
     "keeper",
     "logs",
+    "recordings",
     "screens",
     "spool",
     "trash",

@@ -21,6 +21,7 @@ from .domain.errors import Invalid, StorageFull
 from .sessions.inbox import Inbox
 from .sessions.notifications import Notifications
 from .sessions.presence import Presence
+from .sessions.recorder import Recorder
 from .sessions.rules import Rules
 from .sessions.sessions import Sessions
 from .sessions.startup import take_up
@@ -130,6 +131,7 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
             presence=presence,
             inbox=inbox,
             rules=rules,
+            recorder=Recorder(sessions, records),
             agents=agents,
             mint=mint,
             traffic=Traffic(),
@@ -142,6 +144,7 @@ async def _get_ready(context: Context, open_browser: bool) -> None:
     """Adopts what was left running; only then are we healthy."""
     await take_up(context.sessions, context.records)
     context.sessions.run(context.worktrees.tend(), "trash")
+    context.sessions.run(context.recorder.run(), "recorder")
     home.write_address(context.config.home, context.url)
     url = await _login_url(context)
     _print_url(url)

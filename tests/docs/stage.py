@@ -81,6 +81,8 @@ class Stage:
         bodies = section.examples("request")
         if section.path.startswith("/api/sessions/{id}/images"):
             return await self._call_with_image(section)
+        if section.method == "PUT" and section.path == "/api/recordings/{id}":
+            return await self._put_recording()
         body = json.loads(self.real(json.dumps(bodies[0]))) if bodies else None
         answer = await self.server.http.request(section.method, self.path(path), json=body)
         if section.path.endswith("/rotate"):
@@ -101,6 +103,13 @@ class Stage:
         if section.method == "POST":
             return added
         return await self.server.http.get(f"{path}/{added.json()['id']}")
+
+    async def _put_recording(self) -> httpx.Response:
+        session = self.path("/api/sessions/{id}")
+        zip = (await self.server.http.get(f"{session}/export")).content
+        await self.server.call("POST", f"{session}/complete")
+        await self.server.call("DELETE", f"{session}?purge=true")
+        return await self.server.http.put(self.path("/api/recordings/{id}"), content=zip)
 
     async def _end_worker_by_itself(self) -> None:
         async with self.server.socket(self.path("/ws/session/{id}/worker/{wid}")) as ws:

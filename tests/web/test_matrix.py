@@ -5,7 +5,7 @@ import itertools
 import re
 import socket
 from http.client import HTTPConnection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
@@ -51,6 +51,11 @@ WHO_MAY = {
     "POST /api/rules": "admin",
     "DELETE /api/rules/{name}": "admin",
     "POST /api/sessions/{session_id}/seen": "operate",
+    "PUT /api/recordings/{session_id}": "operate",
+    "POST /api/recordings/rebuild": "operate",
+    "GET /api/sessions/{session_id}/export": "view",
+    "GET /api/sessions/{session_id}/timeline": "view",
+    "POST /api/sessions/{session_id}/share": "admin",
     "GET /api/sessions": "view",
     "POST /api/sessions": "operate",
     "GET /api/sessions/{session_id}": "view",
@@ -104,7 +109,20 @@ WHO_MAY = {
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # Tried with every method; the others only where there is a route.
-USUAL = ("nothing", "garbage", "an expired token", "view token", "operate token", "admin token")
+USUAL = (
+    "nothing",
+    "garbage",
+    "an expired token",
+    "view token",
+    "operate token",
+    "admin token",
+)
+# What is on the disk now is not what happened in the session.
+NO_GUESTS = (
+    "GET /api/sessions/{session_id}/files",
+    "GET /api/sessions/{session_id}/files/{path:path}",
+)
+SHARE = "a share of another session"
 NOBODY = "00000000-0000-4000-8000-000000000000"
 # Stops what is allowed right behind the door, before it has an effect.
 NO_EFFECT = {"Idempotency-Key": "x" * 201}
@@ -118,9 +136,11 @@ class Credential(NamedTuple):
     @property
     def is_somebody(self) -> bool:
         """Whether the server knows whose it is, be it enough or not."""
-        return self.scope is not None or "a real cookie" in self.name
+        return self.scope is not None or "a real cookie" in self.name or self.name == SHARE
 
     def may(self, who: str) -> bool:
+        if who == "anybody" and self.name == SHARE:
+            return True
         if who == "anybody":
             # A wrong bearer is refused even where none is needed: better than to ignore it.
             return self.scope is not None or "Authorization" not in self.headers
@@ -135,6 +155,12 @@ async def expired(server: Server) -> Headers:
     return headers
 
 
+async def guest(server: Server, session_id: str, **body: Any) -> Headers:
+    """Whoever has the link to one session."""
+    made = await server.call("POST", f"/api/sessions/{session_id}/share", 201, json=body)
+    return bearing(made["token"])
+
+
 async def credentials(server: Server) -> list[Credential]:
     browsers = {scope: await log_in(server, scope) for scope in SCOPES}
     wrong_secret = {**browsers["admin"].cookie, "X-Bullpen-Secret": browsers["view"].secret}
@@ -145,6 +171,7 @@ async def credentials(server: Server) -> list[Credential]:
         Credential("an empty bearer", {"Authorization": "Bearer"}, None),
         Credential("a password", {"Authorization": "Basic dXNlcjp0b2tlbg=="}, None),
         Credential("an expired token", await expired(server), None),
+        Credential(SHARE, await guest(server, (await server.new_session())["id"]), None),
         Credential("a garbage cookie", {"Cookie": "bullpen=wrong", "X-Bullpen-Secret": "wrong"}, None),
         Credential("a real cookie alone", browsers["admin"].cookie, None),
         Credential("a real cookie with another's secret", wrong_secret, None),
@@ -235,8 +262,51 @@ async def _opens(server: Server, path: str, headers: Headers) -> bool:
         async with server.socket(path, headers={"Authorization": "", **headers}):
             return True
     except InvalidStatus as refused:
-        assert refused.response.status_code == 401
+        assert refused.response.status_code in (401, 403)
         return False
+
+
+async def test_a_share_opens_what_can_be_seen_of_its_session_and_nothing_else(house: Server) -> None:
+    session = await house.new_session()
+    worker = await house.new_terminal(session["id"])
+    headers = await guest(house, session["id"])
+    for route, who in WHO_MAY.items():
+        method, path = route.split()
+        path = path.replace("{session_id}", session["id"]).replace("{worker_id}", worker["id"])
+        own = "{session_id}" in route and who == "view" and method in ("GET", "WS") and route not in NO_GUESTS
+        if method == "WS":
+            assert await _opens(house, filled(path), headers) == own, route
+        elif who != "anybody":
+            answer = await house.http.request(method, filled(path), headers=headers)
+            assert (answer.status_code == 403) != own, f"{route} got {answer.status_code}"
+
+
+async def test_a_share_dies_when_it_expires_is_revoked_or_its_session_is_purged(house: Server) -> None:
+    session = await house.new_session()
+    place = f"/api/sessions/{session['id']}"
+
+    async def sees(headers: Headers) -> bool:
+        return (await house.http.get(place, headers=headers)).status_code == 200
+
+    expiring, revoked, purged = [await guest(house, session["id"], expiresIn=s) for s in (1, 60, 60)]
+    async with asyncio.timeout(30):
+        while await sees(expiring):
+            await asyncio.sleep(0.05)
+    tokens = (await house.call("GET", "/api/tokens"))["tokens"]
+    mine = [each for each in tokens if each["sessionId"] == session["id"] and each["kind"] == "share"]
+    assert len(mine) == 3
+    await house.call("DELETE", f"/api/tokens/{mine[1]['id']}", 204)
+    assert (await sees(revoked), await sees(purged)) == (False, True)
+    await house.call("DELETE", f"{place}?purge=true")
+    answer = await house.http.get("/api/sessions", headers=purged)
+    assert answer.status_code == 401
+
+
+async def test_a_guest_can_order_nothing_over_a_socket(house: Server) -> None:
+    session = await house.new_session()
+    async with house.socket(f"/ws/session/{session['id']}", headers=await guest(house, session["id"])) as ws:
+        await ws.send('{"type": "prompt", "id": "1", "text": "x", "promptId": "p"}')
+        assert '"forbidden"' in str(await ws.recv())
 
 
 @pytest.mark.parametrize(

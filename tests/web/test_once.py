@@ -24,6 +24,7 @@ OF_THE_HOUSE = {
     "/api/import",
     "/api/login",
     "/api/login-codes",
+    "/api/recordings/rebuild",
     "/api/repositories",
     "/api/repositories/{repo_id}/worktrees",
     "/api/repositories/{repo_id}/worktrees/{name}/restore",
@@ -32,6 +33,7 @@ OF_THE_HOUSE = {
     "/api/sessions/{session_id}/complete",
     "/api/sessions/{session_id}/leave",
     "/api/sessions/{session_id}/seen",
+    "/api/sessions/{session_id}/share",
     "/api/sessions/{session_id}/workers",
     "/api/sessions/{session_id}/workers/{worker_id}/restart",
     "/api/tokens",
@@ -108,6 +110,8 @@ class House:
             Post("/api/login", "/api/login", {"code": await new_code(server)}, self._one_device),
             Post("/api/login-codes", "/api/login-codes", None, self._one_login),
             Post("/api/import", "/api/import", self._saved(), self._one_import),
+            Post(f"{of_session}/share", f"{session}/share", {"expiresIn": 60}, self._one_share),
+            Post("/api/recordings/rebuild", "/api/recordings/rebuild", self._one_of_all(), self._rebuilt),
         ]
 
     async def _exited_terminal(self) -> dict[str, Any]:
@@ -168,6 +172,19 @@ class House:
         tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]
         assert [token["name"] for token in tokens].count("only one") == 1
         await self.server.call("GET", "/api/sessions", 200, headers=bearing(answer["token"]))
+
+    async def _one_share(self, answer: Any) -> None:
+        tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]
+        assert [token["kind"] for token in tokens].count("share") == 1
+        place = f"/api/sessions/{self.session['id']}"
+        await self.server.call("GET", place, 200, headers=bearing(answer["token"]))
+
+    def _one_of_all(self) -> dict[str, Any]:
+        return {"sessionId": self.ended["id"]}
+
+    async def _rebuilt(self, answer: Any) -> None:
+        lines = (self.server.home / "recordings" / self.ended["id"] / "events.jsonl").read_bytes()
+        assert answer == {"sessions": 1, "events": lines.count(b"\n")}
 
     async def _one_device(self, _: Any) -> None:
         tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]

@@ -1,8 +1,9 @@
-"""`bullpen import`: the sessions of a `sessions.json`."""
+"""`bullpen import`: a recording, or the sessions of a `sessions.json`."""
 
 import json as jsonlib
 from pathlib import Path
 from typing import Annotated, Any
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import typer
 
@@ -17,19 +18,23 @@ app = new_app()
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A sessions.json of agent-console, old or new.")],
+    file: Annotated[Path, typer.Argument(help="A zip of `bullpen export`, or a sessions.json.")],
     json: AsJson = False,
 ) -> int:
-    """Take in sessions that another program saved; nothing is started.
+    """Take in a session exported elsewhere, or what agent-console saved; nothing is started.
 
     \b
     Examples:
+      bullpen import my-session.zip
       bullpen import ~/.agent-console/sessions.json
     """
-    entries = _read(file)
+    recording = _recording(file) if is_zipfile(file.expanduser()) else None
+    entries = [] if recording else _read(file)
 
     async def work(client: Client) -> Imported:
-        return await client.import_sessions(entries)
+        return (
+            await client.import_recording(*recording) if recording else await client.import_sessions(entries)
+        )
 
     imported = with_client(work)
     if json:
@@ -37,6 +42,16 @@ def import_(
     else:
         _report(imported)
     return 0 if imported.taken or not imported.left else 1
+
+
+def _recording(file: Path) -> tuple[str, bytes]:
+    """The session a zip is the recording of, and the zip."""
+    try:
+        with ZipFile(file.expanduser()) as archive:
+            metadata = jsonlib.loads(archive.read("metadata.json"))
+        return str(metadata["id"]), file.expanduser().read_bytes()
+    except (BadZipFile, KeyError, TypeError, ValueError):
+        raise Invalid(f"{file} is no recording: bullpen export makes one") from None
 
 
 def _read(file: Path) -> list[Any]:

@@ -13,6 +13,7 @@ from .discovery import Discovery
 from .files import Files
 from .frames import Output
 from .inbox import Waiting
+from .recordings import Recordings
 from .rest import Request, Rest
 from .shapes import (
     Event,
@@ -40,7 +41,7 @@ _EVENTS = 1000
 _STARTING = 503
 
 
-class Client(Talking, Waiting, Tokens, Files, Worktrees):
+class Client(Talking, Waiting, Tokens, Recordings, Files, Worktrees):
     """Reaches the server the settings say, or the one at a given url."""
 
     def __init__(

@@ -41,6 +41,7 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
     telling: frozenset[int] = frozenset()  # error statuses whose body is the answer all the same
+    raw: bytes | None = None  # a body that is not JSON
 
     def __post_init__(self) -> None:
         if self.method == "POST" and self.key is None:
@@ -150,6 +151,9 @@ class Rest:
         if request.body is not None:
             headers["Content-Type"] = "application/json"
             body = msgspec.json.encode(request.body)
+        elif request.raw is not None:
+            headers["Content-Type"] = "application/octet-stream"
+            body = request.raw
         target = f"{request.path}?{urlencode(request.query)}" if request.query else request.path
         return await self._pool_for(server), Call(request.method, target, headers, body)
 

@@ -225,6 +225,20 @@ class NewToken(Token, frozen=True, kw_only=True):
     token: str
 
 
+class Share(NewToken, frozen=True, kw_only=True):
+    """A token that shows one session, and the link with it."""
+
+    session_id: str
+    url: str
+
+
+class Rebuilt(Shape, frozen=True, kw_only=True):
+    """How many recordings were written anew, and how many events they hold."""
+
+    sessions: int
+    events: int
+
+
 class OwnersToken(Shape, frozen=True, kw_only=True):
     token: str
 

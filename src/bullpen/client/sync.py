@@ -81,6 +81,9 @@ class SyncClient:
     create_session = _waiting(Client.create_session)
     change_session = _waiting(Client.change_session)
     import_sessions = _waiting(Client.import_sessions)
+    import_recording = _waiting(Client.import_recording)
+    rebuild_recordings = _waiting(Client.rebuild_recordings)
+    share = _waiting(Client.share)
     complete_session = _waiting(Client.complete_session)
     restart_session = _waiting(Client.restart_session)
     delete_session = _waiting(Client.delete_session)
@@ -130,6 +133,12 @@ class SyncClient:
 
     def output(self, session_id: str, worker_id: str, after: int = 0) -> Iterator[Output]:
         return self._thread.iterate(self._client.output(session_id, worker_id, after))
+
+    def export(
+        self, session_id: str, format: str = "zip", *, redact: bool = False, worker_id: str | None = None
+    ) -> Iterator[bytes]:
+        pieces = self._client.export(session_id, format, redact=redact, worker_id=worker_id)
+        return self._thread.iterate(pieces)
 
     @contextmanager
     def terminal(

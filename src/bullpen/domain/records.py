@@ -27,7 +27,10 @@ class RepositorySettings(Struct, frozen=True, kw_only=True):
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """A key to the house. A device's key has a second secret; a program's has none."""
+    """A key to the house. A device's key has a second secret; a program's has none.
+
+    One with a session opens that session only, and only to look at it: a share.
+    """
 
     id: str
     name: str
@@ -37,6 +40,7 @@ class Token(Struct, frozen=True, kw_only=True):
     last_used_at: int | None = None
     expires_at: int | None = None
     secret_hash: str | None = None
+    session_id: str | None = None
 
 
 class Code(Struct, frozen=True, kw_only=True):

@@ -189,6 +189,10 @@ class SpoolReader:
         if current is not None:
             yield current
 
+    def segments(self) -> list[tuple[int, list[tuple[int, int, int, int]]]]:
+        """Where each segment begins, and its own entries of the index: what a copy is made of."""
+        return [(start, list(self._entries(start))) for start in self._segments()]
+
     def close(self) -> None:
         with self._lock:
             self._close()

@@ -79,5 +79,12 @@ class Recording:
         except SpoolGone:
             return
 
+    def segments(self) -> list[tuple[int, list[tuple[int, int, int, int]]]]:
+        """The segments of the spool with their own index entries; none when it is gone."""
+        try:
+            return self._spool.segments()
+        except SpoolGone:
+            return []
+
     def close(self) -> None:
         self._spool.close()

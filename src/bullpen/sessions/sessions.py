@@ -108,6 +108,8 @@ class Sessions:
         if session.snapshot.status is Status.ACTIVE:
             raise Conflict("only a session that has ended can be purged")
         session.log.close()
+        # First: a crash in between leaves a session whose recording is written again.
+        await asyncio.to_thread(self.workshop.recordings.forget, session_id)
         await self.store.purge(session_id)
         self._open.pop(session_id, None)
         self._tell(session_id, None)

@@ -81,6 +81,10 @@ class EventStore:
             query = select(last).order_by(last.c.seq)
         return await self.database.read(lambda c: _read_wires(c, query, most_bytes))
 
+    async def seq_at(self, session_id: str, time: int, head: int) -> int:
+        """The last event up to a time; 0 when there is none. Looked for by halves: times never go back."""
+        return await self.database.read(lambda c: _seq_at(c, session_id, time, head))
+
     async def load(self, session_id: str) -> tuple[Snapshot, int]:
         """The session as it is, and the number of its last event."""
         snapshot, folded = await self.database.read(lambda c: _load(c, session_id))
@@ -137,6 +141,18 @@ def _range(
     if types is not None:
         query = query.where(events.c.type.in_(types))
     return query.order_by(events.c.seq).limit(limit)
+
+
+def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> int:
+    low = 0
+    while low < head:
+        middle = (low + head + 1) // 2
+        of = select(events.c.timestamp).where(events.c.session_id == session_id, events.c.seq == middle)
+        if (connection.execute(of).scalar() or 0) <= time:
+            low = middle
+        else:
+            head = middle - 1
+    return low
 
 
 def _read_wires(connection: Connection, query: Select[Any], most_bytes: int | None) -> list[bytes]:

@@ -32,16 +32,17 @@ async def purge(database: Database, session_id: str) -> None:
         put(connection, purges, [{"session_id": session_id}])
 
     await database.write(hide)
-    await _remove(database, session_id)
+    await remove(database, session_id)
 
 
 async def finish_purges(database: Database) -> None:
     """Goes on with the purges that were cut short."""
     for session_id in await database.read(lambda c: c.execute(select(purges)).scalars().all()):
-        await _remove(database, session_id)
+        await remove(database, session_id)
 
 
-async def _remove(database: Database, session_id: str) -> None:
+async def remove(database: Database, session_id: str) -> None:
+    """Removes what is hidden already."""
     while await database.write(lambda c: _remove_events(c, session_id)) == STEP:
         pass
     await database.write(lambda c: _remove_rest(c, session_id))

@@ -129,6 +129,11 @@ class Records:
         query = select(sessions.c.id).where(sessions.c.live.is_(True), sessions.c.id.notin_(select(purges)))
         return await self._database.read(lambda c: list(c.execute(query).scalars()))
 
+    async def heads(self) -> dict[str, int]:
+        """The number of the last event of every session there is."""
+        query = select(sessions.c.id, sessions.c.last_seq).where(sessions.c.id.notin_(select(purges)))
+        return await self._database.read(lambda c: {row.id: row.last_seq for row in c.execute(query)})
+
     async def count_sessions(self) -> dict[str, int]:
         """How many sessions there are, by status."""
         query = select(sessions.c.status, func.count()).group_by(sessions.c.status)

@@ -204,6 +204,7 @@ tokens = Table(
     Column("last_used_at", BigInteger),
     Column("expires_at", BigInteger),
     Column("secret_hash", Text),
+    Column("session_id", Text),  # the only one it opens
 )
 
 codes = Table(  # each logs one browser in, once

@@ -173,6 +173,11 @@ class Credentials:
         self._tokens.pop(token.hash, None)
         self.sockets.close_of(token_id, "the token was revoked")
 
+    async def revoke_shares(self, session_id: str) -> None:
+        """What opened a session that is gone opens nothing."""
+        for token in [each for each in self._tokens.values() if each.session_id == session_id]:
+            await self.revoke(token.id)
+
     async def rotate_owner(self, text: str, answer: KeptAnswer[None] | None = None) -> None:
         """The owner has another token; the old one and its sockets are dead at once."""
         await self._owner.rotate(text, answer)
@@ -221,6 +226,12 @@ def new_token(name: str, text: str, scope: Scope, expires_at: int | None) -> Tok
     )
 
 
+def new_share(session_id: str, title: str, text: str, expires_at: int) -> Token:
+    """A token that shows one session to whoever has it."""
+    token = new_token(f"share of {title}"[:80], text, Scope.VIEW, expires_at)
+    return replace(token, session_id=session_id)
+
+
 def scope_named(name: str) -> Scope:
     try:
         return PEOPLE[name]
@@ -236,4 +247,5 @@ def _device(login: Login, code: Code) -> Token:
 
 def principal_for(token: Token) -> Principal:
     """Whoever shows this token."""
-    return Principal(token.id, token.name, Scope[token.scope.upper()], token.hash)
+    scope = Scope[token.scope.upper()]
+    return Principal(token.id, token.name, scope, token.hash, session_id=token.session_id)

@@ -7,11 +7,14 @@ from starlette.types import Message, Receive
 from ..workers.images import LARGEST
 
 MOST = 1 << 20  # bytes
+MOST_OF_RECORDINGS = 2 << 30  # goes to a file, not to memory
 MOST_OF_IMAGES = LARGEST + 1  # one more than an image may have, so that its own refusal says why
 
 
 def most(path: str) -> int:
     """The bytes a body sent to this path may have."""
+    if path.startswith("/api/recordings/") and path != "/api/recordings/rebuild":
+        return MOST_OF_RECORDINGS
     return MOST_OF_IMAGES if path.startswith("/api/sessions/") and path.endswith("/images") else MOST
 
 

@@ -10,6 +10,7 @@ from ..agents.registry import Registry
 from ..config import Config
 from ..sessions.inbox import Inbox
 from ..sessions.presence import Presence
+from ..sessions.recorder import Recorder
 from ..sessions.rules import Rules
 from ..sessions.sessions import Sessions
 from ..sessions.worktrees import Worktrees
@@ -28,6 +29,7 @@ class Context:
     records: Records
     worktrees: Worktrees
     credentials: Credentials
+    recorder: Recorder
     presence: Presence
     inbox: Inbox
     rules: Rules

@@ -28,13 +28,15 @@ class Principal(NamedTuple):
     scope: Scope
     key: str = ""  # the fingerprint of what opened the gate
     run: tuple[str, int] | None = None  # of a worker that speaks for itself: its id and its run
+    session_id: str | None = None  # of a guest: the only session it sees, and only sees
 
 
 class allow:
-    """A route's dependency: only who has at least this scope."""
+    """A route's dependency: only who has at least this scope; `guests`: also who came by a share link."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, *, guests: bool = True) -> None:
         self.scope = scope
+        self._guests = guests
 
     def __call__(self, connection: HTTPConnection) -> None:
         principal = connection.scope.get("principal")
@@ -42,6 +44,16 @@ class allow:
             raise Unauthorized("this needs a token or a login")
         if principal.scope < self.scope:
             raise Forbidden(f"this needs the scope {self.scope.name.lower()}")
+        if principal.session_id is not None:
+            _check_guest(principal, connection, self._guests)
+
+
+def _check_guest(principal: Principal, connection: HTTPConnection, welcome: bool) -> None:
+    """Whoever came by a share link looks at one session and does nothing, not even leave it."""
+    if not welcome or connection.path_params.get("session_id") != principal.session_id:
+        raise Forbidden("this link opens one session only")
+    if connection.scope["type"] == "http" and connection.scope["method"] not in ("GET", "HEAD"):
+        raise Forbidden("this link is for looking only")
 
 
 class allow_itself(allow):

@@ -38,15 +38,7 @@ class Images:
         """
         mime = check_image(data)
         image = Image(_name(data, once), mime, len(data))
-        folder = self._folder(session_id)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = folder / f".{secrets.token_hex(16)}"
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, folder / f"{image.id}.{EXTENSIONS[mime]}")
+        self._write(session_id, f"{image.id}.{EXTENSIONS[mime]}", data)
         return image
 
     def read(self, session_id: str, image_id: str) -> tuple[str, bytes]:
@@ -63,9 +55,35 @@ class Images:
                     return path
         raise NotFound(f"no image {image_id} in session {session_id}")
 
+    def files(self, session_id: str) -> list[Path]:
+        """The files of a session's images, in the order of their names."""
+        try:
+            found = list(self._folder(session_id).iterdir())
+        except FileNotFoundError:
+            return []
+        return sorted(path for path in found if path.suffix[1:] in MIMES and path.name[0] != ".")
+
+    def put_back(self, session_id: str, name: str, data: bytes) -> None:
+        """Keeps an image under the name it had elsewhere; refused as in `add`."""
+        image_id, _, extension = name.partition(".")
+        if not is_safe_id(image_id) or MIMES.get(extension) != check_image(data):
+            raise UnsupportedType(f"{name} is no image of ours")
+        self._write(session_id, name, data)
+
     def forget(self, session_id: str) -> None:
         """Removes the images of a purged session."""
         shutil.rmtree(self._folder(session_id), ignore_errors=True)
+
+    def _write(self, session_id: str, name: str, data: bytes) -> None:
+        folder = self._folder(session_id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = folder / f".{secrets.token_hex(16)}"
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, folder / name)
 
     def _folder(self, session_id: str) -> Path:
         if not is_safe_id(session_id):

@@ -12,6 +12,7 @@ from ..domain.snapshot import Worker
 from ..keeper.marker import MARKER
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
+from ..log.recordings import Recordings
 from ..sandbox.paths import directory_inside
 from ..store.events import EventStore
 from .children import Children
@@ -68,6 +69,7 @@ class Workshop:
         self.agents = agents
         self.own_key = own_key
         self.images = Images(config.home / "images")
+        self.recordings = Recordings(config.home / "recordings")
         self.repositories: dict[str, RepositorySettings] = {}  # by id; as stored
         self.rules: tuple[Rule, ...] = config.rules  # for automatic answers, in force now
 

@@ -161,6 +161,14 @@ export interface Making {
   progress: string
 }
 
+export interface Marker {
+  seq: number
+  time: number
+  kind: 'prompt' | 'tool' | 'permission' | 'question' | 'error'
+  label: string
+  workerId: string | null
+}
+
 export interface Message {
   id: string
   sessionId: string
@@ -180,6 +188,11 @@ export interface ModeChoice {
 
 export interface ModelChoice {
   modelId: string
+}
+
+export interface Moment {
+  seq: number
+  terminals: TerminalPlace[]
 }
 
 export interface Move {
@@ -225,7 +238,8 @@ export interface NewTokenAnswer {
   id: string
   name: string
   scope: string
-  kind: 'token' | 'device'
+  kind: 'token' | 'device' | 'share'
+  sessionId: string | null
   createdAt: string
   lastUsedAt: string | null
   expiresAt: string | null
@@ -360,6 +374,15 @@ export interface QueueWishes {
   delay_seconds?: number | null
   max_size?: number | null
   auto_generate_titles?: boolean | null
+}
+
+export interface Rebuild {
+  sessionId?: string | null
+}
+
+export interface Rebuilt {
+  sessions: number
+  events: number
 }
 
 export interface Repositories {
@@ -499,6 +522,23 @@ export interface SettingsEdit {
   logLevel?: 'debug' | 'info' | 'warning' | 'error' | null
 }
 
+export interface Share {
+  expiresIn?: number
+}
+
+export interface ShareAnswer {
+  id: string
+  name: string
+  scope: string
+  kind: 'token' | 'device' | 'share'
+  sessionId: string | null
+  createdAt: string
+  lastUsedAt: string | null
+  expiresAt: string | null
+  token: string
+  url: string
+}
+
 export interface Source {
   workerId?: string | null
   role?: string | null
@@ -513,11 +553,37 @@ export interface Taken {
   notes: string[]
 }
 
+export interface TerminalLine {
+  workerId: string
+  run: number
+  start: number
+  end: number
+  points: unknown[][]
+  sizes: unknown[][]
+}
+
+export interface TerminalPlace {
+  workerId: string
+  run: number
+  offset: number
+}
+
+export interface Timeline {
+  begins: number
+  ends: number
+  head: number
+  markers: Marker[]
+  truncated: boolean
+  terminals: TerminalLine[]
+  moment: Moment | null
+}
+
 export interface Token {
   id: string
   name: string
   scope: string
-  kind: 'token' | 'device'
+  kind: 'token' | 'device' | 'share'
+  sessionId: string | null
   createdAt: string
   lastUsedAt: string | null
   expiresAt: string | null

@@ -14,7 +14,7 @@ from .answers import json_answer
 from .shapes import Shape
 
 router = APIRouter(prefix="/api/sessions/{session_id}/files", tags=["files"])
-VIEW = [Depends(allow(Scope.VIEW))]
+VIEW = [Depends(allow(Scope.VIEW, guests=False))]  # a share shows a session, not a disk
 
 # Never to be taken for a page of ours, whatever is in it.
 _HARMLESS = {"Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment"}

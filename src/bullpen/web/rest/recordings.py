@@ -1,45 +1,51 @@
-"""Recordings on their way out: read piece by piece, so that a long one takes no memory."""
+"""/api/recordings: recordings from elsewhere, and ours written anew."""
 
-from collections.abc import Iterator
+import asyncio
+import os
+import tempfile
+from pathlib import Path
 
-from ...keeper.spool import SpoolGone
-from ...log.recording import Recording
-from ...wire.cast import Piece, cast
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
 
-PIECE = 256 << 10
+from ...sessions.importing import Imported
+from ...sessions.importing_recording import import_recording
+from ...store.answers import KeptAnswer
+from ..context import ContextDep
+from ..scopes import Scope, allow
+from .answers import OnceDep, json_answer
+from .shapes import ImportedShape, RebuildShape, RebuiltShape
 
-
-def output_chunks(recording: Recording, start: int, end: int) -> Iterator[bytes]:
-    """The bytes from start to end; stops early when the keeper drops them meanwhile."""
-    offset = start
-    while offset < end:
-        try:
-            data = recording.read(offset, min(PIECE, end - offset))
-        except SpoolGone:
-            return
-        if not data:
-            return
-        yield data
-        offset += len(data)
+router = APIRouter(prefix="/api/recordings", tags=["recordings"])
+OPERATE = [Depends(allow(Scope.OPERATE))]
 
 
-def cast_lines(recording: Recording, title: str) -> Iterator[bytes]:
-    return cast(title, _pieces(recording, recording.end))
+@router.put("/{session_id}", status_code=201, response_model=ImportedShape, dependencies=OPERATE)
+async def put(session_id: str, request: Request, context: ContextDep) -> Response:
+    """Takes in the zip another house exported; nothing is started."""
+    await context.sessions.taken_up.wait()
+    with tempfile.TemporaryDirectory(dir=context.config.home, prefix=".import-") as room:
+        file = Path(room) / "zip"
+        await _receive(request, file)
+        unpacked = Path(room) / "unpacked"
+        unpacked.mkdir(mode=0o700)
+        taken = await import_recording(context.sessions, session_id, file, unpacked)
+    return json_answer(Imported(taken=[taken], left=[]), 201)
 
 
-def _pieces(recording: Recording, end: int) -> Iterator[Piece]:
-    """What was said between two entries of the index, at the time of the first."""
-    before: tuple[int, int, int, int] | None = None
-    for entry in recording.index():
-        if before is not None:
-            yield from _between(recording, before, min(entry[0], end))
-        before = entry
-    if before is not None:
-        yield from _between(recording, before, end)
+@router.post("/rebuild", response_model=RebuiltShape, dependencies=OPERATE)
+async def rebuild(body: RebuildShape, context: ContextDep, once: OnceDep) -> Response:
+    """Writes the files of one session, or of all, anew from the log."""
+    ids = [body.session_id] if body.session_id else list(await context.records.heads())
+    told = {"sessions": len(ids), "events": await context.recorder.rebuild(ids)}
+    answer: KeptAnswer[None] | None = once.kept(200, lambda _: told)
+    if answer is not None:
+        await context.records.answer_only(answer)
+    return json_answer(told)
 
 
-def _between(recording: Recording, entry: tuple[int, int, int, int], end: int) -> Iterator[Piece]:
-    offset, time, cols, rows = entry
-    yield (time, b"", cols, rows)
-    for data in output_chunks(recording, offset, end):
-        yield (time, data, 0, 0)
+async def _receive(request: Request, file: Path) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as out:
+        async for piece in request.stream():
+            await asyncio.to_thread(out.write, piece)

@@ -95,6 +95,7 @@ async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> R
         await session.end(Status.CANCELLED, "cancelled")
     if purge:
         await context.sessions.purge(session_id)
+        await context.credentials.revoke_shares(session_id)
     return json_answer(session_json(session.snapshot))
 
 

@@ -286,7 +286,8 @@ class TokenShape(Shape):
     id: str
     name: str
     scope: str
-    kind: Literal["token", "device"]
+    kind: Literal["token", "device", "share"]
+    session_id: str | None
     created_at: str
     last_used_at: str | None
     expires_at: str | None
@@ -310,3 +311,61 @@ class SettingsShape(Shape):
 
 class SettingsEditShape(Shape):
     log_level: Literal["debug", "info", "warning", "error"] | None = None
+
+
+class ShareShape(Shape):
+    expires_in: Annotated[int, Field(gt=0, le=366 * 86_400, description="seconds")] = 7 * 86_400
+
+
+class ShareAnswerShape(TokenShape):
+    token: str
+    url: str
+
+
+class RebuildShape(Shape):
+    session_id: str | None = None
+
+
+class RebuiltShape(Shape):
+    sessions: int
+    events: int
+
+
+class MarkerShape(Shape):
+    seq: int
+    time: int
+    kind: Literal["prompt", "tool", "permission", "question", "error"]
+    label: str
+    worker_id: str | None
+
+
+class TerminalLineShape(Shape):
+    worker_id: str
+    run: int
+    start: int
+    end: int
+    points: list[tuple[int, int]]
+    sizes: list[tuple[int, int, int]]
+
+
+class TerminalPlaceShape(Shape):
+    worker_id: str
+    run: int
+    offset: int
+
+
+class MomentShape(Shape):
+    seq: int
+    terminals: list[TerminalPlaceShape]
+
+
+class TimelineShape(Shape):
+    """Times are milliseconds since the epoch."""
+
+    begins: int
+    ends: int
+    head: int
+    markers: list[MarkerShape]
+    truncated: bool
+    terminals: list[TerminalLineShape]
+    moment: MomentShape | None

@@ -70,8 +70,15 @@ def token_json(token: Token) -> dict[str, Any]:
         "id": token.id,
         "name": token.name,
         "scope": token.scope,
-        "kind": "device" if token.secret_hash else "token",
+        "kind": _kind(token),
+        "sessionId": token.session_id,
         "createdAt": iso(token.created_at),
         "lastUsedAt": iso(token.last_used_at) if token.last_used_at else None,
         "expiresAt": iso(token.expires_at) if token.expires_at else None,
     }
+
+
+def _kind(token: Token) -> str:
+    if token.session_id:
+        return "share"
+    return "device" if token.secret_hash else "token"

@@ -8,6 +8,7 @@ from starlette.responses import Response, StreamingResponse
 from ...domain.commands import AddWorker
 from ...domain.ids import new_id
 from ...domain.snapshot import Snapshot
+from ...log.pieces import cast_lines, output_chunks
 from ...sandbox.files import inside
 from ...sandbox.paths import directory_inside
 from ...wire.browser import worker_json
@@ -15,7 +16,6 @@ from ..context import ContextDep
 from ..scopes import Scope, allow
 from .agent_shapes import RestartWorkerShape
 from .answers import OnceDep, json_answer
-from .recordings import cast_lines, output_chunks
 from .shapes import NewWorkerShape, WorkerShape, WorkersShape
 
 router = APIRouter(prefix="/api/sessions/{session_id}/workers", tags=["workers"])
@@ -93,14 +93,23 @@ async def restart(
 
 @router.get("/{worker_id}/output", response_class=Response, dependencies=VIEW)
 async def output(
-    session_id: str, worker_id: str, context: ContextDep, after: Annotated[int, Query(ge=0)] = 0
+    session_id: str,
+    worker_id: str,
+    context: ContextDep,
+    after: Annotated[int, Query(ge=0)] = 0,
+    until: Annotated[int | None, Query(ge=0)] = None,
+    run: Annotated[int | None, Query(ge=1)] = None,
 ) -> Response:
     """The raw bytes from an offset on, as far as they are kept; `X-Bullpen-Offset` is that of the first."""
     session = await context.sessions.get(session_id)
-    recording = session.terminal(worker_id).recording
-    first = min(max(after, recording.start), recording.end)
-    headers = {"X-Bullpen-Offset": str(first), "X-Bullpen-End": str(recording.end)}
-    chunks = output_chunks(recording, first, recording.end)
+    terminal = session.terminal(worker_id)
+    recording = terminal.recording
+    if run not in (None, terminal.worker.run):
+        recording = context.sessions.workshop.recording(worker_id, run)
+    end = recording.end if until is None else min(until, recording.end)
+    first = min(max(after, recording.start), end)
+    headers = {"X-Bullpen-Offset": str(first), "X-Bullpen-End": str(end)}
+    chunks = output_chunks(recording, first, end)
     return StreamingResponse(chunks, headers=headers, media_type="application/octet-stream")
 
 

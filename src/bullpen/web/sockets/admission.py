@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ...domain.errors import BullpenError, Forbidden, Invalid, NotFound, Unauthorized
+from ...sessions.presence import Presence
+from ...sessions.session import Session
 from ...wire.json import decode, encode
 from ..auth import Credentials
 from ..scopes import Principal
@@ -91,6 +93,11 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
         await socket.close(REFUSED, str(error))
     except WebSocketDisconnect:
         pass
+
+
+def seen(presence: Presence, session: Session, principal: Principal) -> AbstractContextManager[None]:
+    """Somebody looks at a session; a guest does not count, so that one who leaves ends nothing."""
+    return presence.viewing(session) if principal.session_id is None else nullcontext()
 
 
 @asynccontextmanager

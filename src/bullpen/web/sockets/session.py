@@ -11,7 +11,7 @@ from ...log.log import SessionLog
 from ...wire.browser import session_json
 from ..context import context_of
 from ..scopes import Scope, allow
-from .admission import Socket, admitted, loops
+from .admission import Socket, admitted, loops, seen
 from .orders import Orders
 
 router = APIRouter()
@@ -24,7 +24,7 @@ async def session_socket(websocket: WebSocket, session_id: str) -> None:
     context = context_of(websocket)
     async with admitted(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
-        with context.presence.viewing(session):
+        with seen(context.presence, session, socket.principal):
             await Stream(session.log, socket, Orders(session, socket.principal)).run()
 
 

@@ -13,7 +13,7 @@ from ...sessions.session import Session
 from ...workers.window import Size
 from ..context import context_of
 from ..scopes import Scope, allow
-from .admission import Socket, admitted, loops
+from .admission import Socket, admitted, loops, seen
 from .viewer import BinaryForm, JsonForm, Viewer
 
 router = APIRouter()
@@ -32,7 +32,7 @@ async def worker_socket(
     context = context_of(websocket)
     async with admitted(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
-        with context.presence.viewing(session):
+        with seen(context.presence, session, socket.principal):
             view = View(session, worker_id, socket, client, format)
             await view.run(after if run in (None, view.run_number) else None)
 

@@ -1,0 +1,77 @@
+"""`bullpen export`: a session as a file."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from ..client import Client
+from ..domain.errors import Invalid
+from .find import Found, find
+from .verb import Target, new_app, with_client
+
+app = new_app()
+
+
+class Format(StrEnum):
+    JSONL = "jsonl"
+    MARKDOWN = "markdown"
+    ZIP = "zip"
+    CAST = "cast"
+
+
+@app.command()
+def export(
+    target: Target,
+    format: Annotated[Format, typer.Option(help="What to make of it.")] = Format.ZIP,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; - for standard output.")
+    ] = None,
+    redact: Annotated[bool, typer.Option("--redact", help="Leave out what looks like a secret.")] = False,
+) -> None:
+    """Write a session to a file: all of it (zip), its events (jsonl), its words (markdown) or a terminal.
+
+    \b
+    Examples:
+      bullpen export my-session
+      bullpen export my-session --format markdown -o - | less
+      bullpen export my-session/terminal --format cast && asciinema play my-session.cast
+    """
+
+    async def work(client: Client) -> None:
+        found = await find(client, target)
+        if str(output) == "-":
+            await _write(client, found, format, redact, sys.stdout.buffer)
+            return
+        file = output or Path(f"{_plain(found.session.title)}.{_EXTENSIONS[format]}")
+        with _created(file) as out:
+            await _write(client, found, format, redact, out)
+        print(f"wrote {file}")
+
+    with_client(work)
+
+
+_EXTENSIONS = {Format.JSONL: "jsonl", Format.MARKDOWN: "md", Format.ZIP: "zip", Format.CAST: "cast"}
+
+
+async def _write(client: Client, found: Found, format: Format, redact: bool, out: BinaryIO) -> None:
+    worker_id = found.worker.id if found.worker else None
+    async for piece in client.export(found.session.id, format.value, redact=redact, worker_id=worker_id):
+        out.write(piece)
+
+
+def _created(file: Path) -> BinaryIO:
+    try:
+        return open(file.expanduser(), "xb")
+    except FileExistsError:
+        raise Invalid(f"{file} is there already; say where to with --output") from None
+    except OSError as error:
+        raise Invalid(f"cannot write {file}: {error.strerror}") from None
+
+
+def _plain(title: str) -> str:
+    """A title as a file name nobody has to quote."""
+    name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in title)
+    return name.strip("-.")[:80] or "session"

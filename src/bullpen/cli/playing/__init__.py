@@ -1,0 +1,1 @@
+"""A recording played on a person's own terminal."""

@@ -1,0 +1,62 @@
+"""`bullpen recordings`: the files of recordings, looked at and written anew."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Rebuilt
+from .find import find_session
+from .output import print_json
+from .verb import AsJson, new_app, with_client
+
+app = new_app("Check the files of a recording, or write them anew.")
+
+
+@app.command()
+def check(
+    directory: Annotated[Path, typer.Argument(help="A directory with events.jsonl and metadata.json.")],
+    json: AsJson = False,
+) -> int:
+    """Say whether a recording is whole, and what is missing.
+
+    \b
+    Examples:
+      bullpen recordings check ~/.local/share/bullpen/recordings/4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01
+    """
+    from ..log.recorded import Recorded  # noqa: PLC0415
+
+    recorded = Recorded(directory.expanduser())
+    damage = recorded.damage()
+    if json:
+        print_json({"events": len(recorded.events), "damage": damage})
+    else:
+        print(f"{len(recorded.events)} events, {'damaged' if damage else 'all well'}")
+        for sentence in damage:
+            print(f"  {sentence}")
+    recorded.close()
+    return 1 if damage else 0
+
+
+@app.command()
+def rebuild(
+    session: Annotated[str | None, typer.Argument(help="A title, an id, or its beginning; else all.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Write the files of a recording anew from the database, which has everything.
+
+    \b
+    Examples:
+      bullpen recordings rebuild
+      bullpen recordings rebuild my-session
+    """
+
+    async def work(client: Client) -> Rebuilt:
+        session_id = (await find_session(client, session)).id if session else None
+        return await client.rebuild_recordings(session_id)
+
+    rebuilt = with_client(work)
+    if json:
+        print_json(rebuilt)
+    else:
+        print(f"wrote {rebuilt.events} events of {rebuilt.sessions} sessions")

@@ -1,0 +1,114 @@
+"""The recorder: every session's log as a file, written behind it by one follower that never slows it.
+
+The log is the truth. The recorder only remembers which sessions have moved; what is missing in a file, after
+a crash or a full disk, is known by the number of its last whole line.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from ..domain.errors import NotFound
+from ..domain.snapshot import Snapshot
+from ..log.recordings import Recordings
+from ..store.events import PAGE, EventStore
+from ..store.records import Records
+from .sessions import Sessions
+
+log = structlog.get_logger()
+
+PACE = 0.1  # seconds between two rounds: a flood is written in few pieces
+PAGE_BYTES = 4 << 20
+TRY_AGAIN = 5.0  # seconds after the disk has refused
+
+
+class Recorder:
+    """Follows all sessions; `rebuild` writes a recording anew from the log."""
+
+    def __init__(self, sessions: Sessions, records: Records) -> None:
+        self._sessions = sessions
+        self._records = records
+        self._moved: dict[str, Snapshot | None] = {}  # the newest; None: whatever is stored
+        self._news = asyncio.Event()
+        self._writing = asyncio.Lock()
+
+    @property
+    def _store(self) -> EventStore:
+        return self._sessions.store
+
+    @property
+    def _recordings(self) -> Recordings:
+        return self._sessions.workshop.recordings
+
+    async def run(self) -> None:
+        """First what happened while nobody wrote, then whatever happens."""
+        async with self._sessions.watching(self._note):
+            for session_id in await self._left_behind():
+                self._moved.setdefault(session_id, None)
+            self._news.set()
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                await self._write_moved()
+                await asyncio.sleep(PACE)
+
+    async def rebuild(self, session_ids: Sequence[str]) -> int:
+        """Writes recordings anew; returns how many events they hold."""
+        events = 0
+        for session_id in session_ids:
+            async with self._writing:
+                snapshot, head = await self._store.load(session_id)
+                await asyncio.to_thread(self._recordings.empty, session_id)
+                await self._catch_up(snapshot)
+                events += head
+        return events
+
+    def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
+        if snapshot is not None:
+            self._moved[session_id] = snapshot
+            self._news.set()
+
+    async def _left_behind(self) -> list[str]:
+        """The sessions whose files do not hold everything: only they are opened at a start."""
+        heads = await self._records.heads()
+        recordings = self._recordings
+
+        def look() -> list[str]:
+            return [
+                session_id
+                for session_id, head in heads.items()
+                if recordings.last_seq(session_id) != head or recordings.described(session_id) != head
+            ]
+
+        return await asyncio.to_thread(look)
+
+    async def _write_moved(self) -> None:
+        while self._moved:
+            session_id, snapshot = self._moved.popitem()
+            try:
+                async with self._writing:
+                    await self._catch_up(snapshot or (await self._store.load(session_id))[0])
+            except NotFound:
+                continue  # purged meanwhile
+            except OSError as error:
+                log.warning("not recorded", session=session_id, reason=str(error))
+                self._moved.setdefault(session_id, snapshot)
+                await asyncio.sleep(TRY_AGAIN)
+
+    async def _catch_up(self, snapshot: Snapshot) -> None:
+        """Writes what the file lacks of the events up to this snapshot, then what they add up to."""
+        done = await asyncio.to_thread(self._recordings.last_seq, snapshot.id)
+        if done > snapshot.last_seq:  # of another log with this id: a database that was put back
+            await asyncio.to_thread(self._recordings.empty, snapshot.id)
+            done = 0
+        while done < snapshot.last_seq:
+            wires = await self._store.wire(
+                snapshot.id, done, snapshot.last_seq + 1, PAGE, most_bytes=PAGE_BYTES
+            )
+            if not wires:
+                raise NotFound(f"the events of session {snapshot.id} after {done} are gone")
+            await asyncio.to_thread(self._recordings.append, snapshot.id, wires)
+            done += len(wires)
+        if await asyncio.to_thread(self._recordings.described, snapshot.id) != snapshot.last_seq:
+            await asyncio.to_thread(self._recordings.describe, snapshot)

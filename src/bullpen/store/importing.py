@@ -1,0 +1,68 @@
+"""A whole session from elsewhere, stored step by step and hidden until all of it is there.
+
+It is hidden as one that is being purged: what a crash cuts short is removed at the next start.
+"""
+
+from collections.abc import Collection, Iterable
+
+from sqlalchemy import Connection, delete, select
+
+from .. import clock
+from ..domain.errors import Conflict
+from .append import Append
+from .database import Database
+from .group import Group
+from .purge import remove
+from .statements import put
+from .tables import purges, repositories, sessions, unseen, workers
+
+
+async def import_appends(database: Database, session_id: str, appends: Iterable[Append]) -> None:
+    """Stores the appends in order; when one cannot be, nothing of the session stays."""
+    begun = False
+    try:
+        for append in appends:
+            await database.write(lambda c, append=append: _write(c, append))  # type: ignore[misc]
+            begun = True
+        await database.write(lambda c: _reveal(c, session_id))
+    except BaseException:
+        if begun:
+            await remove(database, session_id)
+        raise
+
+
+async def require_new(database: Database, session_id: str, worker_ids: Collection[str]) -> None:
+    """Refuses what is here already, be it hidden."""
+
+    def look(connection: Connection) -> bool:
+        by_session = select(sessions.c.id).where(sessions.c.id == session_id)
+        by_worker = select(workers.c.id).where(workers.c.id.in_(worker_ids))
+        return any(connection.execute(query).first() is not None for query in (by_session, by_worker))
+
+    if await database.read(look):
+        raise Conflict(f"session {session_id} is here already")
+
+
+def _write(connection: Connection, append: Append) -> None:
+    snapshot = append.snapshot
+    if append.before.last_seq == 0 and snapshot.repo_id is not None:
+        _know_repository(connection, snapshot.repo_id)
+    (refusal,) = Group().write(connection, [append])
+    if isinstance(refusal, Exception):
+        raise refusal
+    if append.before.last_seq == 0:
+        put(connection, purges, [{"session_id": snapshot.id}])
+
+
+def _know_repository(connection: Connection, repo_id: str) -> None:
+    """A session may tell of a repository of another machine: a removed one, shown to nobody."""
+    if connection.execute(select(repositories.c.id).where(repositories.c.id == repo_id)).first() is None:
+        now = clock.now_ms()
+        row = {"id": repo_id, "path": f"elsewhere/{repo_id}", "name": "elsewhere"}
+        put(connection, repositories, [row | {"created_at": now, "updated_at": now, "removed_at": now}])
+
+
+def _reveal(connection: Connection, session_id: str) -> None:
+    """From now on it is there; what happened in it was elsewhere, and waits for nobody here."""
+    connection.execute(delete(unseen).where(unseen.c.session_id == session_id))
+    connection.execute(delete(purges).where(purges.c.session_id == session_id))

@@ -1,0 +1,29 @@
+"""/api/sessions/{id}/export: a session as a file."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response, StreamingResponse
+
+from ...sessions.exporting import MEDIA, Export, Format
+from ...wire.redaction import Redaction
+from ..context import ContextDep
+from ..scopes import Scope, allow
+
+router = APIRouter(prefix="/api/sessions/{session_id}/export", tags=["recordings"])
+
+
+@router.get("", response_class=Response, dependencies=[Depends(allow(Scope.VIEW))])
+async def export(
+    session_id: str,
+    context: ContextDep,
+    format: Format = "zip",
+    redact: Annotated[bool, Query(description="leaves out what the patterns of the settings match")] = False,
+    worker: Annotated[str | None, Query(description="the terminal a cast shows")] = None,
+) -> Response:
+    session = await context.sessions.get(session_id)
+    redaction = Redaction(context.config.redact if redact else ())
+    made = Export(session.snapshot, context.sessions.workshop, redaction)
+    media, extension = MEDIA[format]
+    headers = {"Content-Disposition": f'attachment; filename="{session.id}.{extension}"'}
+    return StreamingResponse(made.stream(format, worker), headers=headers, media_type=media)

@@ -1,0 +1,152 @@
+"""R47: a player with next, peek, seek, reset, position, by type, the real timing and other speeds."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from bullpen.domain.errors import NotFound
+from bullpen.domain.events import Event, SessionStart, WorkerExited, WorkerReady, WorkerSpawning
+from bullpen.domain.snapshot import Snapshot, fold_all
+from bullpen.keeper.spool import ENTRY
+from bullpen.log.event_file import append_events
+from bullpen.log.replay import Pace, Player
+from bullpen.log.tracks import PIECE, Chat, Output
+from bullpen.wire.browser import encode_event
+
+MS = 1_000_000
+START = 1_772_000_000_000
+
+
+def at(ms: int) -> int:
+    return (START + ms) * MS
+
+
+EVENTS = [
+    Event(1, START, SessionStart(session_type="quick", location_path="/x", title="t")),
+    Event(2, START + 10, WorkerSpawning(worker_type="terminal", name="T", run=1, workspace="/x"), "w", "t"),
+    Event(3, START + 20, WorkerReady(pid=7), "w", "t"),
+    Event(4, START + 5000, WorkerExited(exit_code=0), "w", "t"),
+]
+SAME = (0, 0)
+SAID = [
+    (30, b"$ ", (80, 24)),
+    (1000, b"ls\r\n", (0, 0)),
+    (1010, b"a b\r\n", (100, 30)),
+    (4990, b"exit", (0, 0)),
+]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A recording as it is exported: events, and a terminal beside them."""
+    append_events(tmp_path / "events.jsonl", list(map(encode_event, EVENTS)))
+    write_spool(tmp_path / "terminals" / "w" / "1", SAID)
+    return tmp_path
+
+
+def write_spool(place: Path, said: list[tuple[int, bytes, tuple[int, int]]]) -> None:
+    os.makedirs(place)
+    data, index = b"", b""
+    for ms, piece, size in said:
+        index += ENTRY.pack(len(data), at(ms), *size)
+        data += piece
+    (place / f"{0:020d}.bin").write_bytes(data)
+    (place / f"{0:020d}.idx").write_bytes(index)
+
+
+def names(player: Player) -> list[str]:
+    return [
+        moment.data.decode() if isinstance(moment, Output) else moment.event.type for moment in iter(player)
+    ]
+
+
+def test_chat_and_terminal_come_on_one_clock(directory: Path) -> None:
+    player = Player.open(directory)
+    assert len(player) == 8
+    assert (player.begins, player.ends) == (at(0), at(5000))
+    assert names(player) == [
+        *["session_start", "worker_spawning", "worker_ready"],
+        *["$ ", "ls\r\n", "a b\r\n", "exit", "worker_exited"],
+    ]
+    assert (player.position, player.seq, player.next(), player.peek()) == (8, 4, None, None)
+    player.close()
+
+
+def test_peek_stays_next_goes_on_and_reset_goes_back(directory: Path) -> None:
+    player = Player.open(directory)
+    first = player.peek()
+    assert first == player.peek() == player.next() == Chat(at(0), EVENTS[0])
+    assert (player.position, player.seq) == (1, 1)
+    player.reset()
+    assert (player.position, player.seq, player.next()) == (0, 0, first)
+    player.close()
+
+
+def test_it_can_be_sent_to_any_seq_and_any_time(directory: Path) -> None:
+    player = Player.open(directory)
+    player.seek_seq(4)
+    assert (player.seq, player.offsets()) == (3, {("w", 1): 15})
+    assert names(player) == ["worker_exited"]
+    player.seek_time(at(1001))
+    assert (player.seq, player.offsets()) == (3, {("w", 1): 6})
+    assert player.next() == Output(at(1010), "w", 1, 6, b"a b\r\n", (100, 30))
+    player.seek_time(at(20))
+    assert player.next() == Chat(at(20), EVENTS[2])
+    player.seek_time(at(99_999))
+    assert player.next() is None
+    with pytest.raises(NotFound, match="ends before event 5"):
+        player.seek_seq(5)
+    player.close()
+
+
+def test_a_seek_brings_what_playing_up_to_there_would_have_left(directory: Path) -> None:
+    player = Player.open(directory)
+    moments = list(player)
+    for time in {moment.time for moment in moments}:
+        player.seek_time(time)
+        assert list(player) == [moment for moment in moments if moment.time >= time]
+    player.close()
+
+
+def test_events_of_a_type_are_found_wherever_it_stands(directory: Path) -> None:
+    player = Player.open(directory)
+    player.seek_seq(3)
+    assert [event.seq for event in player.of_type("worker_spawning")] == [2]
+    assert list(player.of_type("nothing")) == []
+    assert player.seq == 2
+    player.close()
+
+
+def test_time_passes_as_it_did_or_faster_and_silence_can_be_cut() -> None:
+    assert Pace().seconds(at(0), at(1500)) == 1.5
+    assert Pace(speed=3).seconds(at(0), at(1500)) == 0.5
+    assert Pace(idle=0.5).seconds(at(0), at(1500)) == 0.5
+    assert Pace(speed=2, idle=0.5).seconds(at(0), at(100)) == 0.05
+    assert Pace().seconds(at(10), at(0)) == 0
+
+
+async def test_playing_brings_every_moment_in_order(directory: Path) -> None:
+    player = Player.open(directory)
+    played = [moment async for moment in player.play(Pace(speed=1000))]
+    player.reset()
+    assert played == list(player)
+    player.close()
+
+
+def test_what_was_played_adds_up_to_the_session(directory: Path) -> None:
+    player = Player.open(directory)
+    assert fold_all(Snapshot(id="s"), player.events()) == fold_all(Snapshot(id="s"), EVENTS)
+    player.close()
+
+
+def test_a_flood_is_cut_into_pieces_and_nothing_of_it_is_lost(directory: Path) -> None:
+    flood = random.Random(1).randbytes(3 * PIECE + 5)
+    write_spool(directory / "terminals" / "w" / "2", [(100, flood, (80, 24))])
+    player = Player.open(directory)
+    pieces = [moment for moment in player if isinstance(moment, Output) and moment.run == 2]
+    assert b"".join(piece.data for piece in pieces) == flood
+    assert max(len(piece.data) for piece in pieces) == PIECE
+    assert [piece.size for piece in pieces] == [(80, 24), None, None, None]
+    player.close()
