@@ -14,7 +14,7 @@ EDITABLE := .venv/.editable
 MODULES := ui/node_modules/.installed
 AGENTS := tests/real_agents/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
-PAGE_SOURCES := $(shell find ui/src ui/build -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
+PAGE_SOURCES := $(shell find ui/src ui/build ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
 
 .PHONY: setup serve check types test pytest ui-test test-agents screenshots bench wheel lock clean
 .DELETE_ON_ERROR:

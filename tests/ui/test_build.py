@@ -7,6 +7,15 @@ from pathlib import Path
 import pytest
 
 BUILT = Path(__file__).parents[2] / "src/bullpen/web/ui"
+ROOT_FILES = [
+    "assets",
+    "icons",
+    "index.html",
+    "manifest.webmanifest",
+    "offline.css",
+    "offline.html",
+    "worker.js",
+]
 FIRST_LOAD = 250_000  # bytes of JavaScript, gzipped
 
 
@@ -23,7 +32,7 @@ def test_every_asset_carries_a_hash_of_its_content_in_its_name() -> None:
     names = [path.name for path in (BUILT / "assets").iterdir()]
     assert names
     assert [name for name in names if not re.fullmatch(r"[\w-]+-[\w-]{8}\.\w+", name)] == []
-    assert sorted(path.name for path in BUILT.iterdir()) == ["assets", "icons", "index.html"]
+    assert sorted(path.name for path in BUILT.iterdir()) == ROOT_FILES
 
 
 def first_load() -> list[bytes]:

@@ -3,6 +3,7 @@ import { mount } from 'svelte'
 import App from './App.svelte'
 import { Commands } from './commands/commands.svelte.ts'
 import { everyCommand, passingCommands } from './commands/everything.ts'
+import { installWorker } from './shell/install.ts'
 import { ChangesOfSessions } from './state/changes.svelte.ts'
 import { Layouts } from './state/layouts.svelte.ts'
 import { Page } from './state/page.svelte.ts'
@@ -19,3 +20,4 @@ app.commands.add(() => everyCommand(app))
 app.commands.add(() => passingCommands(app))
 mount(App, { target: document.getElementById('app') as HTMLElement, props: { app } })
 void app.page.start()
+if (import.meta.env.PROD) void installWorker()

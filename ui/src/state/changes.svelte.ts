@@ -35,7 +35,7 @@ export class ChangesOfSessions {
       const { branch, additions, deletions } = await rest.changes(sessionId)
       this.#found = { ...this.#found, [sessionId]: { branch, added: additions, removed: deletions } }
     } catch (error) {
-      if (!(error instanceof ApiError)) this.#asked.delete(sessionId)
+      if (!(error instanceof ApiError) || error.status === 0) this.#asked.delete(sessionId)
     }
   }
 }

@@ -1,0 +1,252 @@
+"""The frame of the page: connected, steered by keys, remembered, right on a phone, readable by all."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, WebSocket, expect
+
+from support.pages import TerminalPage, login_url, new_profile
+from support.server import Server
+
+AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
+DEADLINE = 30.0
+
+
+async def opened(device: BrowserContext, server: Server, hash: str = "#/") -> Page:
+    page = await device.new_page()
+    await page.goto(f"{server.url}/{hash}")
+    await expect(light(page)).to_contain_text("Connected")
+    return page
+
+
+def light(page: Page) -> Any:
+    return page.get_by_role("button", name="Connection:")
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not await condition():
+            await asyncio.sleep(0.05)
+
+
+async def test_r4_the_page_connects_when_it_is_opened(device: BrowserContext, server: Server) -> None:
+    page = await device.new_page()
+    async with page.expect_websocket(lambda socket: socket.url.endswith("/ws/dashboard")):
+        await page.goto(server.url)
+    await expect(light(page)).to_contain_text("Connected")
+
+
+async def test_r5_r6_yellow_while_the_server_is_away_and_green_again(
+    device: BrowserContext, server: Server
+) -> None:
+    page = await opened(device, server)
+    await server.kill()
+    await expect(light(page)).to_contain_text("Reconnecting")
+    await server.start()
+    await expect(light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
+
+
+async def test_r6_red_without_a_network(device: BrowserContext, server: Server) -> None:
+    page = await opened(device, server)
+    await server.kill()
+    await device.set_offline(True)
+    await expect(light(page)).to_contain_text("Disconnected")
+    await device.set_offline(False)
+    await server.start()
+    await expect(light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
+
+
+async def test_r10_what_was_typed_is_there_after_a_reload(device: BrowserContext, server: Server) -> None:
+    page = await opened(device, server, "#/new")
+    await page.evaluate(
+        """() => {
+          window.writes = 0
+          const set = Storage.prototype.setItem
+          Storage.prototype.setItem = function (key, value) {
+            if (key === 'bullpen.view.start') window.writes++
+            return set.call(this, key, value)
+          }
+        }"""
+    )
+    await page.get_by_label("Prompt").press_sequentially("a long and careful prompt")
+    await expect(page.get_by_label("Prompt")).to_have_value("a long and careful prompt")
+    await until(lambda: page.evaluate("window.writes > 0"))
+    assert await page.evaluate("window.writes") < len("a long and careful prompt") / 2
+    await page.reload()
+    await expect(page.get_by_label("Prompt")).to_have_value("a long and careful prompt")
+
+
+async def test_r11_closing_the_panel_can_end_its_agents_and_closes_the_socket(
+    device: BrowserContext, server: Server
+) -> None:
+    session = await server.new_session(agentId="demo", title="to be closed")
+    page = await device.new_page()
+    sockets: list[WebSocket] = []
+
+    def note(socket: WebSocket) -> None:
+        if "/ws/session/" in socket.url:
+            sockets.append(socket)
+
+    page.on("websocket", note)
+    await page.goto(f"{server.url}/#/session/{session['id']}")
+    await expect(page.get_by_role("log")).to_be_visible()
+    async with asyncio.timeout(DEADLINE):
+        while not sockets:
+            await asyncio.sleep(0.05)
+    await page.keyboard.press("Control+Shift+X")
+    await page.get_by_role("button", name="End agent and close").click()
+    await expect(page.get_by_role("heading", name="Start a session")).to_be_visible()
+
+    async def over() -> bool:
+        workers = (await server.call("GET", f"/api/sessions/{session['id']}"))["workers"]
+        return all(worker["state"] == "terminated" for worker in workers)
+
+    async def closed() -> bool:
+        return all(socket.is_closed() for socket in sockets)
+
+    await until(over)
+    await until(closed)
+
+
+async def test_r12_leaving_the_page_tells_the_server(device: BrowserContext, server: Server) -> None:
+    session = await server.new_session(onLastDisconnect="terminate", title="Left alone")
+    path = f"/api/sessions/{session['id']}"
+    page = await opened(device, server, f"#/session/{session['id']}")
+    await expect(page.get_by_role("heading", name="Left alone")).to_be_visible()
+    await page.goto("about:blank")
+
+    async def told() -> bool:
+        lines = (server.home / "logs/audit.log").read_text().splitlines()
+        return any(line["path"] == f"{path}/leave" for line in map(json.loads, lines))
+
+    async def ended() -> bool:
+        return bool((await server.call("GET", path))["status"] == "completed")
+
+    await until(told)
+    await until(ended)
+
+
+async def test_the_palette_finds_and_does_everything(device: BrowserContext, server: Server) -> None:
+    await server.new_session(title="Fix the flaky import")
+    page = await opened(device, server)
+    await page.keyboard.press("Control+K")
+    await page.get_by_role("combobox", name="Command").fill("flaky")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Fix the flaky import")).to_be_visible()
+    await page.keyboard.press("Control+K")
+    await page.get_by_role("combobox", name="Command").fill("settings keys")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+
+
+async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserContext, server: Server) -> None:
+    page = await opened(device, server, "#/settings/keys")
+    await page.get_by_role("button", name="Keys of Sidebar").click()
+    await page.keyboard.press("Control+Alt+S")
+    await expect(page.get_by_role("button", name="Keys of Sidebar")).to_contain_text("Ctrl+Alt+S")
+    await page.reload()
+    await expect(page.get_by_role("navigation", name="Sessions")).to_be_visible()
+    await page.keyboard.press("Control+Alt+S")
+    await expect(page.get_by_role("navigation", name="Sessions")).to_have_count(0)
+    await page.keyboard.press("Control+/")
+    await expect(page.get_by_role("dialog")).to_contain_text("Ctrl+Alt+S")
+
+
+async def test_a_terminal_keeps_ctrl_to_itself(device: BrowserContext, server: Server) -> None:
+    terminal = await TerminalPage.new(device, server)
+    await terminal.run("echo on-$((20 + 1)); cat")
+    await terminal.sees("on-21")
+    await terminal.page.keyboard.press("Control+D")
+    await terminal.run("echo back-$((40 + 2))")
+    await terminal.sees("back-42")
+    await terminal.page.keyboard.press("Control+Shift+K")
+    await expect(terminal.page.get_by_role("dialog")).to_be_visible()
+
+
+async def test_a_split_is_there_after_a_reload(device: BrowserContext, server: Server) -> None:
+    session = await server.new_session()
+    for _ in range(2):
+        await server.new_terminal(session["id"])
+    page = await opened(device, server, f"#/session/{session['id']}")
+    await expect(page.get_by_role("tab")).to_have_count(2)
+    await page.get_by_role("button", name="Session menu").click()
+    await page.get_by_role("menuitem", name="Split right").click()
+    await expect(page.locator(".xterm-rows")).to_have_count(2)
+    bar = page.get_by_role("separator", name="Resize")
+    await bar.focus()
+    await bar.press("ArrowLeft")
+    size = await bar.get_attribute("aria-valuenow")
+    await page.reload()
+    await expect(page.locator(".xterm-rows")).to_have_count(2)
+    await expect(bar).to_have_attribute("aria-valuenow", str(size))
+
+
+async def test_a_phone_has_the_list_and_then_one_worker(browser: Browser, server: Server) -> None:
+    session = await server.new_session(title="On the go")
+    await server.new_terminal(session["id"])
+    profile = await new_profile(browser, 390, 780)
+    page = await profile.new_page()
+    await page.goto(await login_url(server))
+    await page.get_by_role("link", name="On the go").click()
+    await expect(page.locator(".xterm-rows")).to_be_visible()
+    await expect(page.get_by_role("navigation", name="Sessions")).to_be_hidden()
+    await page.get_by_role("link", name="All sessions").click()
+    await expect(page.get_by_role("link", name="On the go")).to_be_visible()
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_the_title_and_the_icon_say_who_waits(device: BrowserContext, server: Server) -> None:
+    session = await server.new_session(agentId="demo", title="A question")
+    page = await opened(device, server)
+    body = {"text": "create a file notes.txt"}
+    await server.call("POST", f"/api/sessions/{session['id']}/prompt", 202, json=body)
+    await expect(page).to_have_title("● 1 · Bullpen", timeout=DEADLINE * 1000)
+    await expect(page.locator("link[rel=icon]")).to_have_attribute("href", "/icons/asking.svg")
+    await expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
+
+
+async def test_the_page_can_be_installed_and_says_when_it_is_offline(
+    device: BrowserContext, server: Server
+) -> None:
+    page = await opened(device, server)
+    await page.evaluate("navigator.serviceWorker.ready")
+    manifest = await page.locator("link[rel=manifest]").get_attribute("href")
+    assert (await (await page.request.get(f"{server.url}{manifest}")).json())["display"] == "standalone"
+    await server.kill()
+    await page.goto(server.url)
+    await expect(page.get_by_role("heading", name="Bullpen is out of reach")).to_be_visible()
+    assert await page.evaluate("window.violations") == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_serious(browser: Browser, server: Server, theme: Any) -> None:
+    session = await server.new_session(agentId="demo", title="Seen by axe")
+    profile = await browser.new_context(  # what fades in has no contrast yet
+        color_scheme=theme, reduced_motion="reduce", viewport={"width": 1200, "height": 800}
+    )
+    await profile.add_init_script(path=AXE)
+    page = await profile.new_page()
+    await page.goto(await login_url(server))
+    await expect(light(page)).to_contain_text("Connected")
+    found: dict[str, list[str]] = {}
+    for name in ("", "session/" + session["id"], "settings/appearance", "settings/keys", "settings/devices"):
+        await page.goto(f"{server.url}/#/{name}")
+        await page.locator("main h1, main h2").first.wait_for()
+        found |= {f"{name}: {key}": value for key, value in (await serious(page)).items()}
+    await page.keyboard.press("Control+K")
+    await page.get_by_role("combobox", name="Command").wait_for()
+    found |= await serious(page)
+    assert found == {}, json.dumps(found, indent=1)
+
+
+async def serious(page: Page) -> dict[str, list[str]]:
+    """What axe-core calls serious or critical, with the places."""
+    results = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return {
+        f"{each['id']}: {each['help']}": [node["html"][:200] for node in each["nodes"][:4]]
+        for each in results["violations"]
+        if each["impact"] in ("serious", "critical")
+    }

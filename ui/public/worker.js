@@ -1,0 +1,24 @@
+/**
+ * The service worker: it shows a page of its own when the server cannot be reached, and nothing else. It keeps no answer of
+ * the server, so that nothing stale or secret lies in a cache.
+ */
+const CACHE = 'bullpen-offline-1'
+const FILES = ['/offline.html', '/offline.css']
+
+self.addEventListener('install', (event) => {
+  // A last word of a page that goes must not wait for a worker that may be asleep.
+  event.addRoutes?.({ condition: { urlPattern: new URLPattern({ pathname: '/api/*' }) }, source: 'network' })
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES)).then(() => self.skipWaiting()))
+})
+
+self.addEventListener('activate', (event) => {
+  const old = caches.keys().then((names) => Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name))))
+  event.waitUntil(old.then(() => self.clients.claim()))
+})
+
+self.addEventListener('fetch', (event) => {
+  const { request } = event
+  const { pathname } = new URL(request.url)
+  if (request.mode === 'navigate') event.respondWith(fetch(request).catch(() => caches.match('/offline.html')))
+  else if (FILES.includes(pathname)) event.respondWith(fetch(request).catch(() => caches.match(pathname)))
+})
