@@ -163,6 +163,18 @@ def test_the_index_begins_with_what_holds_at_an_offset(tmp_path: Path) -> None:
     assert [(entry[0], *entry[2:]) for entry in reader.index(25)] == [(20, 120, 40)]
 
 
+def test_the_place_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
+    entries = [(10 * number, 1000 + 7 * number, 0, 0) for number in range(40)]
+    for start in range(0, 400, 50):
+        own = [ENTRY.pack(*entry) for entry in entries if start <= entry[0] < start + 50]
+        (tmp_path / f"{start:020d}.idx").write_bytes(b"".join(own))
+        (tmp_path / f"{start:020d}.bin").write_bytes(bytes(50))
+    reader = SpoolReader(tmp_path)
+    for time in range(990, 1300):
+        expected = next((offset for offset, at, _, _ in entries if at >= time), None)
+        assert reader.offset_at(time) == expected
+
+
 def test_half_an_entry_at_the_end_of_the_index_is_not_read(tmp_path: Path) -> None:
     writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
     writer.append(b"x")

@@ -150,3 +150,21 @@ def test_a_flood_is_cut_into_pieces_and_nothing_of_it_is_lost(directory: Path) -
     assert max(len(piece.data) for piece in pieces) == PIECE
     assert [piece.size for piece in pieces] == [(80, 24), None, None, None]
     player.close()
+
+
+def test_a_terminal_whose_index_has_rotted_still_plays_every_byte(directory: Path) -> None:
+    said = [(100 * number, b"%03d\r\n" % number, (80, 24)) for number in range(1, 40)]
+    place = directory / "terminals" / "w" / "2"
+    write_spool(place, said)
+    index, dice = (place / f"{0:020d}.idx").read_bytes(), random.Random(2)
+    for _ in range(300):
+        rotten = bytearray(index)
+        rotten[dice.randrange(len(index))] ^= 1 << dice.randrange(8)
+        (place / f"{0:020d}.idx").write_bytes(rotten)
+        player = Player.open(directory)
+        moments = [moment for moment in player if isinstance(moment, Output) and moment.run == 2]
+        assert b"".join(moment.data for moment in moments) == b"".join(piece for _, piece, _ in said)
+        times = [moment.time for moment in moments]
+        assert times == sorted(times)
+        assert len(set(times) & {at(ms) for ms, _, _ in said}) >= len(said) - 2
+        player.close()

@@ -11,7 +11,7 @@ import os
 import struct
 import time
 from _thread import allocate_lock  # `threading` would cost the keeper memory
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from contextlib import suppress
 
 from .directories import remove_file
@@ -189,6 +189,16 @@ class SpoolReader:
         if current is not None:
             yield current
 
+    def offset_at(self, time: int) -> int | None:
+        """Where what was said from a time (in ns) on begins, looked for by halves; None: nothing was."""
+        segments = self._segments()
+        first = bisect_left(segments, time, key=lambda start: self._first_at(start, -KEEP_ALL)[1])
+        for start in segments[max(0, first - 1) : first + 1]:
+            offset, at = self._first_at(start, time)
+            if at >= time:
+                return offset
+        return None
+
     def segments(self) -> list[tuple[int, list[tuple[int, int, int, int]]]]:
         """Where each segment begins, and its own entries of the index: what a copy is made of."""
         return [(start, list(self._entries(start))) for start in self._segments()]
@@ -250,9 +260,27 @@ class SpoolReader:
             return
         yield from ENTRY.iter_unpack(data[: len(data) - len(data) % ENTRY.size])
 
+    def _first_at(self, start: int, time: int) -> tuple[int, int]:
+        """Offset and time of the segment's first entry that is not before a time; (0, -1): there is none."""
+        try:
+            fd = os.open(self._file(start, ".idx"), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return 0, -1
+        try:
+            entries = range(os.fstat(fd).st_size // ENTRY.size)
+            found = bisect_left(entries, time, key=lambda n: _entry(fd, n)[1])
+            return _entry(fd, found) if found < len(entries) else (0, -1)
+        finally:
+            os.close(fd)
+
     def _file(self, start: int, suffix: str) -> str:
         return f"{self._path}/{_name(start)}{suffix}"
 
 
 def _name(start: int) -> str:
     return f"{start:020d}"
+
+
+def _entry(index: int, number: int) -> tuple[int, int]:
+    offset, at, _, _ = ENTRY.unpack(os.pread(index, ENTRY.size, number * ENTRY.size))
+    return offset, at

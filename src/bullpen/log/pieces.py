@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ..keeper.spool import SpoolGone
 from ..wire.cast import Piece, cast
-from .recording import Recording
+from .recording import IndexEntry, Recording
 
 PIECE = 256 << 10
 
@@ -29,7 +29,7 @@ def cast_lines(recording: Recording, title: str) -> Iterator[bytes]:
 
 def _pieces(recording: Recording, end: int) -> Iterator[Piece]:
     """What was said between two entries of the index, at the time of the first."""
-    before: tuple[int, int, int, int] | None = None
+    before: IndexEntry | None = None
     for entry in recording.index():
         if before is not None:
             yield from _between(recording, before, min(entry[0], end))
@@ -38,7 +38,7 @@ def _pieces(recording: Recording, end: int) -> Iterator[Piece]:
         yield from _between(recording, before, end)
 
 
-def _between(recording: Recording, entry: tuple[int, int, int, int], end: int) -> Iterator[Piece]:
+def _between(recording: Recording, entry: IndexEntry, end: int) -> Iterator[Piece]:
     offset, time, cols, rows = entry
     yield (time, b"", cols, rows)
     for data in output_chunks(recording, offset, end):

@@ -5,10 +5,13 @@ own memory (R8). The offsets never move.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, pairwise
 from pathlib import Path
 
 from ..keeper.spool import SpoolGone, SpoolReader
+
+IndexEntry = tuple[int, int, int, int]  # offset, time in ns, cols, rows
 
 
 class Recording:
@@ -70,16 +73,20 @@ class Recording:
 
     def offset_at(self, time_ns: int) -> int:
         """Where the output of a moment begins: everything before it was said earlier."""
-        return next((offset for offset, time, _, _ in self.index() if time >= time_ns), self.end)
-
-    def index(self) -> Iterator[tuple[int, int, int, int]]:
-        """The index as the keeper wrote it: (offset, time in ns, cols, rows)."""
         try:
-            yield from self._spool.index(0)
+            offset = self._spool.offset_at(time_ns)
+        except SpoolGone:
+            return 0
+        return self.end if offset is None else min(offset, self.end)
+
+    def index(self) -> Iterator[IndexEntry]:
+        """The index as the keeper wrote it; what has rotted in it is left out."""
+        try:
+            yield from in_order(self._spool.index(0))
         except SpoolGone:
             return
 
-    def segments(self) -> list[tuple[int, list[tuple[int, int, int, int]]]]:
+    def segments(self) -> list[tuple[int, list[IndexEntry]]]:
         """The segments of the spool with their own index entries; none when it is gone."""
         try:
             return self._spool.segments()
@@ -88,3 +95,18 @@ class Recording:
 
     def close(self) -> None:
         self._spool.close()
+
+
+def in_order(entries: Iterable[IndexEntry]) -> Iterator[IndexEntry]:
+    """The keeper never goes back: who lies before the last entry, or far behind the next one, is wrong."""
+    before: IndexEntry = (0, 0, 0, 0)
+    for this, after in pairwise(chain(entries, [None])):
+        if this is None or not _follows(before, this):
+            continue
+        if after is None or _follows(this, after) or not _follows(before, after):
+            yield this
+            before = this
+
+
+def _follows(before: IndexEntry, after: IndexEntry) -> bool:
+    return before[0] <= after[0] and before[1] <= after[1]

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from ..domain.events import Event
 from ..keeper.spool import SpoolGone
 from .recorded import RecordedEvents
-from .recording import Recording
+from .recording import IndexEntry, Recording
 
 PIECE = 64 << 10  # bytes of a terminal that are one moment
 
@@ -116,18 +116,21 @@ class TerminalTrack:
 
     def _read_index(self) -> None:
         """An entry for each of the keeper's, and one for each PIECE of what came between two of them."""
-        before: tuple[int, int, int, int] | None = None
+        before: IndexEntry | None = None
         for entry in self._recording.index():
             if before is not None:
-                self._add(before, entry[0])
+                self._add(before, min(entry[0], self._recording.end))
             before = entry
         if before is not None:
             self._add(before, self._recording.end)
 
-    def _add(self, entry: tuple[int, int, int, int], end: int) -> None:
+    def _add(self, entry: IndexEntry, end: int) -> None:
         offset, time, cols, rows = entry
+        if offset > self._recording.end:
+            return
+        if not self._offsets:
+            offset = min(offset, self._recording.start)
         size = cols << 16 | rows
-        time = max(time, self._times[-1]) if self._times else time
         for start in range(offset, max(end, offset + 1), PIECE):
             self._offsets.append(start)
             self._times.append(time)
