@@ -6,7 +6,7 @@ from typing import Any
 from ..domain.agents import AgentDefinition
 from ..domain.conversation import FileRead, FileWrite
 from ..domain.errors import BullpenError, Forbidden, Invalid, NotFound
-from ..domain.events import Fact
+from ..domain.events import Error, Fact
 from ..domain.snapshot import Worker
 from ..sandbox.files import read_bytes, write_bytes
 from ..wire.acp import Task
@@ -25,7 +25,7 @@ async def perform(task: Task, worker: Worker, definition: AgentDefinition) -> tu
             case _:
                 raise Invalid(f"{task.method} needs a path and what belongs to it")
     except BullpenError as error:
-        return [], Reply(rpc_id=task.rpc_id, method=task.method, fault=_fault(error))
+        return _told(error), Reply(rpc_id=task.rpc_id, method=task.method, fault=_fault(error))
 
 
 async def _read(task: Task, worker: Worker, path: str, empty: bool) -> tuple[list[Fact], Reply]:
@@ -45,6 +45,11 @@ async def _write(task: Task, worker: Worker, path: str, content: str) -> tuple[l
     await asyncio.to_thread(write_bytes, worker.workspace, path, data)
     reply = Reply(rpc_id=task.rpc_id, method=task.method, result={})
     return [FileWrite(path=path, size=len(data))], reply
+
+
+def _told(error: BullpenError) -> list[Fact]:
+    """A person should see that an agent tried to leave its workspace; a missing file is its own business."""
+    return [Error(message=f"the agent was refused a file: {error}")] if isinstance(error, Forbidden) else []
 
 
 def _some_lines(text: str, params: dict[str, Any]) -> str:

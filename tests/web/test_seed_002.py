@@ -1,0 +1,312 @@
+"""Seed 002 by its numbers, R44 to R53, and S-28: recordings, players and observers of a real conversation."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import bullpen
+from bullpen.domain.snapshot import Snapshot, fold_all
+from bullpen.log.replay import Pace, Player
+from bullpen.log.tracks import Chat
+from bullpen.wire.browser import session_json
+from support.scripted_agent.journal import message_of, read_journal
+from support.server import Server
+from support.talk import Talk, define_scripted
+from web.people import bearer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SOURCE = Path(bullpen.__file__).parent
+R45 = {
+    *("session_start", "session_end", "user_prompt", "agent_message", "agent_thought", "tool_call"),
+    *("tool_call_update", "plan", "permission", "file_read", "file_write", "error"),
+}
+HIDDEN = {
+    "toolCallId": "call-hidden",
+    "title": "List files\u202e",
+    "kind": "execute",
+    "rawInput": {"command": ["rm", "-rf", "/"]},
+    "content": [{"type": "diff", "path": "/x/notes", "oldText": "mine", "newText": "gone"}],
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    """A server with the scripted agent."""
+    place = tmp_path_factory.mktemp("seed")
+    (place / "workspace").mkdir()
+    server = Server(place / "home", place / "workspace", {"AGENT_MAX_SESSIONS": "0"})
+    await server.start()
+    await define_scripted(server)
+    yield server
+    await server.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def talk(desk: Server) -> Talk:
+    return await Talk.begin(desk)
+
+
+async def end(talk: Talk) -> dict[str, Any]:
+    ended: dict[str, Any] = await talk.server.call("POST", f"{talk.path}/complete", 200)
+    return ended
+
+
+async def recorded(talk: Talk) -> Path:
+    """Where the recording is, once it holds all that has happened."""
+    place = talk.server.home / "recordings" / talk.id
+    head = (await talk.server.call("GET", talk.path))["lastSeq"]
+    async with asyncio.timeout(30):
+        while not (place / "metadata.json").exists() or metadata(place)["lastSeq"] < head:
+            await asyncio.sleep(0.02)
+    return place
+
+
+def metadata(place: Path) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads((place / "metadata.json").read_text())
+    return said
+
+
+def lines(place: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (place / "events.jsonl").read_text().splitlines()]
+
+
+def plain(told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what only a file needs."""
+    return [{name: value for name, value in line.items() if name != "crc"} for line in told]
+
+
+class Observer:
+    """Somebody who watches a session; `events` is all they have seen."""
+
+    def __init__(self, talk: Talk, after: int = 0) -> None:
+        self.events: list[dict[str, Any]] = []
+        self._talk = talk
+        self._after = after
+
+    async def until(self, seq: int) -> list[dict[str, Any]]:
+        """Watches until an event of this number is there."""
+        async with self._talk.server.socket(f"/ws/session/{self._talk.id}") as ws, asyncio.timeout(30):
+            await ws.send(json.dumps({"type": "subscribe", "after": self._after}))
+            while self._after < seq:
+                frame = json.loads(await ws.recv())
+                for event in frame["events"] if frame["type"] == "events" else ():
+                    self.events.append(event)
+                    self._after = event["seq"]
+        return [event for event in self.events if event["seq"] <= seq]
+
+
+# The recorder
+
+
+async def test_r44_a_session_has_a_directory_with_its_events_and_its_metadata(talk: Talk) -> None:
+    await talk.ask("[[chunk hello]]")
+    place = await recorded(talk)
+    assert {path.name for path in place.iterdir()} == {"events.jsonl", "metadata.json"}
+    told = plain(lines(place))
+    assert told == (await talk.events())[: len(told)]
+    assert (metadata(place)["id"], metadata(place)["completed"]) == (talk.id, False)
+
+
+async def test_r45_every_type_of_event_of_the_seed_is_recorded(talk: Talk) -> None:
+    place = talk.server.workspace / "r45"
+    place.mkdir()
+    (place / "seen.txt").write_text("x")
+    steps = "[[thought hm]] [[chunk hello]] [[plan one]] [[tool]] [[read r45/seen.txt]]"
+    await talk.ask(f"{steps} [[write path=r45/made.txt content=y]]")
+    await talk.prompt("[[permission]] [[read /etc/hostname]]")
+    permission = await talk.permission()
+    path = f"{talk.path}/permissions/{permission['id']}"
+    await talk.server.call("POST", path, 204, json={"optionId": "yes"})
+    refused = await talk.seen("error")
+    assert "/etc/hostname" in refused["data"]["message"]
+    await end(talk)
+    told = lines(await recorded(talk))
+    assert R45 - {line["type"] for line in told} == set()
+    assert all({"seq", "type", "timestamp", "data"} <= set(line) for line in told)
+
+
+async def test_r46_its_end_marks_a_recording_completed(talk: Talk) -> None:
+    assert metadata(await recorded(talk))["completed"] is False
+    ended = await end(talk)
+    said = metadata(await recorded(talk))
+    assert (said["completed"], said["endedAt"]) == (True, ended["updatedAt"])
+    assert lines(await recorded(talk))[-1]["type"] == "session_end"
+
+
+# The player
+
+
+async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: Talk) -> None:
+    await talk.ask("[[stream n=3]] [[tool]]")
+    await end(talk)
+    player = Player.open(await recorded(talk))
+    events = await talk.events()
+    assert player.peek() == player.next()
+    assert (player.position, player.seq) == (1, 1)
+    player.seek_seq(len(events))
+    moment = player.next()
+    assert isinstance(moment, Chat)
+    assert (moment.event.type, player.next()) == ("session_end", None)
+    player.seek_time(moment.time)
+    assert player.peek() is not None
+    player.reset()
+    assert player.position == 0
+    assert [event.seq for event in player.of_type("tool_call")] == [
+        event["seq"] for event in events if event["type"] == "tool_call"
+    ]
+    assert [event.seq for event in player.events()] == [event["seq"] for event in events]
+    player.close()
+
+
+async def test_r47_it_plays_in_the_real_timing_and_at_other_speeds(talk: Talk) -> None:
+    await talk.ask("[[stream n=5 delay=0.05]]")
+    player = Player.open(await recorded(talk))
+    times = [moment.time for moment in player]
+    for speed in (1.0, 4.0):
+        waits = [Pace(speed).seconds(before, after) for before, after in pairwise(times)]
+        assert sum(waits) == pytest.approx((times[-1] - times[0]) / 1e9 / speed)
+    loop = asyncio.get_running_loop()
+    took = {}
+    for speed in (1.0, 50.0):
+        player.reset()
+        began = loop.time()
+        played = [moment.time async for moment in player.play(Pace(speed))]
+        took[speed] = loop.time() - began
+        assert played == times
+        assert took[speed] >= (times[-1] - times[0]) / 1e9 / speed - 0.01  # never before its time
+    player.close()
+
+
+async def test_what_was_played_adds_up_to_the_live_session(talk: Talk) -> None:
+    await talk.ask("[[chunk a]] [[plan one]] [[tool]]")
+    for message in ("[[chunk b]]", "[[chunk c]]"):
+        await talk.server.call("POST", f"{talk.path}/queue/pause")
+        await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": message})
+    live = await talk.server.call("GET", talk.path)
+    player = Player.open(await recorded(talk))
+    played = (event for event in player.events() if event.seq <= live["lastSeq"])
+    folded = session_json(fold_all(Snapshot(id=talk.id), played))
+    assert folded == {name: live[name] for name in folded}
+    player.close()
+
+
+# Who owns what
+
+
+async def test_r48_who_owns_what_is_visible_in_the_modules() -> None:
+    """What the seed names has one module each, and what each owns nobody else touches."""
+    assert _who_says("add(connection, events,") == ["store/group.py"]  # the stored events
+    assert _who_says("SpoolWriter(") == ["keeper/child.py"]  # what programs say
+    assert _who_says("append_events(") == ["log/event_file.py", "log/recordings.py"]  # the files
+    assert _who_says("Session(log,", "Session(session_log,") == ["sessions/sessions.py"]  # running sessions
+    assert _who_says("async for batch in paced(self._log") == ["web/sockets/session.py"]  # observers
+
+
+def _who_says(*words: str) -> list[str]:
+    files = sorted(SOURCE.rglob("*.py"))
+    return [
+        str(path.relative_to(SOURCE)) for path in files if any(word in path.read_text() for word in words)
+    ]
+
+
+# Observers
+
+
+async def test_r49_an_observer_gets_every_event_with_its_seq(talk: Talk) -> None:
+    observer = Observer(talk)
+    turn, _ = await asyncio.gather(talk.ask("[[stream n=20]] [[plan one]] [[tool]]"), observer.until(1))
+    seen = await observer.until(turn["seq"])
+    assert [event["seq"] for event in seen] == list(range(1, turn["seq"] + 1))
+    assert seen == (await talk.events())[: turn["seq"]]
+
+
+async def test_r50_the_same_session_and_seq_are_the_same_event_everywhere_for_ever(talk: Talk) -> None:
+    turn = await talk.ask("[[stream n=5]]")
+    before = await talk.events()
+    place = await recorded(talk)
+    exported = (await talk.server.http.get(f"{talk.path}/export?format=jsonl")).text.splitlines()
+    for told in (
+        await Observer(talk).until(turn["seq"]),
+        plain(lines(place)),
+        plain(map(json.loads, exported)),
+    ):
+        assert told[: turn["seq"]] == before[: turn["seq"]]
+    await talk.server.restart()
+    assert (await talk.events())[: len(before)] == before
+
+
+async def test_r51_a_client_says_the_last_seq_it_saw_and_gets_the_rest(talk: Talk) -> None:
+    turn = await talk.ask("[[stream n=5]]")
+    for after in (0, 1, turn["seq"] // 2, turn["seq"] - 1):
+        seen = await Observer(talk, after).until(turn["seq"])
+        assert [event["seq"] for event in seen] == list(range(after + 1, turn["seq"] + 1))
+
+
+async def test_r52_many_observers_at_once_see_the_same(talk: Talk) -> None:
+    observers = [Observer(talk) for _ in range(12)]
+    async with asyncio.TaskGroup() as tasks:
+        for observer in observers:
+            tasks.create_task(observer.until(2))
+        turn = await talk.ask("[[stream n=30]]")
+    seen = await asyncio.gather(*(observer.until(turn["seq"]) for observer in observers))
+    assert all(each == seen[0] for each in seen)
+    assert seen[0] == (await talk.events())[: turn["seq"]]
+
+
+async def test_r53_a_session_runs_with_no_observer(talk: Talk) -> None:
+    async with talk.server.socket(f"/ws/session/{talk.id}"):
+        await talk.prompt("[[sleep 0.2]] [[chunk alone]]")
+        await talk.seen("turn_start")
+    await talk.seen("turn_end")
+    assert await talk.said() == "alone"
+
+
+# S-28
+
+
+async def test_s28_a_permission_shows_what_it_is_for_and_is_answered_once_from_two_devices(
+    desk: Server,
+) -> None:
+    params = {"toolCall": HIDDEN, "options": [{"optionId": "yes", "name": "OK", "kind": "allow_once"}]}
+    ask = {"do": "ask", "method": "session/request_permission", "params": params, "wait": False}
+    pretend = {"do": "tool_update", "toolCallId": HIDDEN["toolCallId"], "rawInput": {"command": ["ls"]}}
+    journal = await define_scripted(desk, "sly", {"prompts": [[ask, pretend, {"do": "wait_cancel"}]]})
+    talk = await Talk.begin(desk, "sly")
+    await talk.prompt("go")
+    await talk.seen("tool_call_update")  # what the agent says of it later changes nothing
+    permission = await talk.permission()
+    assert permission["toolCall"] == HIDDEN
+    path, body = f"{talk.path}/permissions/{permission['id']}", {"optionId": "yes"}
+    devices = [await bearer(desk, scope="operate") for _ in range(2)]
+    answers = await asyncio.gather(
+        *(desk.http.post(path, json=body, headers=device) for device in devices for _ in range(2))
+    )
+    assert sorted(answer.status_code for answer in answers) == [204, 409, 409, 409]
+    await desk.call("POST", f"{talk.path}/cancel", 204)
+    await talk.seen("turn_end", stopReason="cancelled")
+    late = await desk.http.post(path, json=body, headers=devices[0])
+    assert (late.status_code, late.json()["error"]) == (409, "conflict")
+    states = [each["data"] for each in await talk.events() if each["type"] == "permission"]
+    assert [(state["status"], state["toolCall"]) for state in states] == [
+        ("pending", HIDDEN),
+        ("selected", HIDDEN),
+    ]
+    got = [message_of(record) for record in read_journal(journal) if record["dir"] == "in"]
+    outcomes = [message["result"]["outcome"] for message in got if "outcome" in (message.get("result") or {})]
+    assert outcomes == [{"outcome": "selected", "optionId": "yes"}]
+
+
+async def test_s28_an_answer_that_comes_when_the_turn_is_over_is_refused(talk: Talk) -> None:
+    await talk.prompt("[[permission]]")
+    permission = await talk.permission()
+    await talk.server.call("POST", f"{talk.path}/cancel", 204)
+    await talk.seen("turn_end", stopReason="cancelled")
+    path = f"{talk.path}/permissions/{permission['id']}"
+    await talk.server.call("POST", path, 409, json={"optionId": "yes"})
