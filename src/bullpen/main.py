@@ -19,6 +19,7 @@ from .agents.registry import Registry
 from .config import Config, config_file
 from .domain.errors import Invalid, StorageFull
 from .sessions.inbox import Inbox
+from .sessions.indexing import Indexing
 from .sessions.notifications import Notifications
 from .sessions.presence import Presence
 from .sessions.recorder import Recorder
@@ -26,6 +27,7 @@ from .sessions.rules import Rules
 from .sessions.sessions import Sessions
 from .sessions.startup import take_up
 from .sessions.tasks import background
+from .sessions.terminal_indexing import TerminalIndexing
 from .sessions.worktrees import Worktrees
 from .store.database import Database
 from .store.events import EventStore
@@ -121,6 +123,8 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
         inbox, presence, rules = Inbox(sessions), Presence(tasks), Rules(records, sessions)
         await rules.load()
         sessions.run(inbox.follow(), "inbox")
+        sessions.run(Indexing(sessions).follow(), "search")
+        sessions.run(TerminalIndexing(sessions).follow(), "search in terminals")
         sessions.run(Notifications(config, inbox, presence, tasks).follow(), "notifications")
         yield Context(
             config=config,

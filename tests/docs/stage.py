@@ -84,7 +84,8 @@ class Stage:
         if section.method == "PUT" and section.path == "/api/recordings/{id}":
             return await self._put_recording()
         body = json.loads(self.real(json.dumps(bodies[0]))) if bodies else None
-        answer = await self.server.http.request(section.method, self.path(path), json=body)
+        query = {"q": "build"} if section.path == "/api/search" else None
+        answer = await self.server.http.request(section.method, self.path(path), json=body, params=query)
         if section.path.endswith("/rotate"):
             self.server.token = answer.json()["token"]
             self.server.http.headers["Authorization"] = f"Bearer {self.server.token}"

@@ -122,7 +122,8 @@ def test_a_new_database_is_what_the_migrations_make(url: str, tmp_path: Path) ->
     assert schema.current(url) is None
     schema.upgrade(url)
     assert dump(url) == made
-    assert set(metadata.tables) == set(made["columns"]) - {"alembic_version"}  # type: ignore[call-overload]
+    tables = {name for name in made["columns"] if not name.startswith("search_words")}  # type: ignore[attr-defined]
+    assert set(metadata.tables) == tables - {"alembic_version"}
 
 
 def test_the_newest_revision_is_the_last_script() -> None:

@@ -47,6 +47,7 @@ WHO_MAY = {
     "DELETE /api/agents/{agent_id}": "admin",
     "POST /api/import": "operate",
     "GET /api/inbox": "view",
+    "GET /api/search": "view",
     "GET /api/rules": "view",
     "POST /api/rules": "admin",
     "DELETE /api/rules/{name}": "admin",

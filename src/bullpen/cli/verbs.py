@@ -18,6 +18,7 @@ VERBS = {
     "attach": "Use a worker's terminal from here.",
     "logs": "Print what a worker printed, or a session's events.",
     "diff": "Show what has changed in a session's workspace.",
+    "search": "Find what was said, in any session.",
     "show": "Show everything about a session.",
     "wait": "Wait until a session or worker is done.",
     "stop": "End a session or one worker, gracefully.",

@@ -362,3 +362,24 @@ class Rule(Shape, frozen=True, kw_only=True):
 
 class RuleList(Shape, frozen=True, kw_only=True):
     rules: list[Rule]
+
+
+class Found(Shape, frozen=True, kw_only=True):
+    """A moment of a session, with some of what was said then."""
+
+    session_id: str
+    seq: int
+    type: str
+    role: str
+    snippet: str
+    session_title: str = ""
+    repo_id: str | None = None
+    worker_id: str | None = None
+    agent_id: str | None = None
+    timestamp: datetime = _EPOCH
+    run: int | None = None
+    offset: int | None = None
+
+
+class SearchResults(Shape, frozen=True, kw_only=True):
+    results: list[Found]

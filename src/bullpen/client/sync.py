@@ -111,6 +111,7 @@ class SyncClient:
     rules = _waiting(Client.rules)
     add_rule = _waiting(Client.add_rule)
     remove_rule = _waiting(Client.remove_rule)
+    search = _waiting(Client.search)
     events = _waiting(Client.events)
     diff = _waiting(Client.diff)
     repositories = _waiting(Client.repositories)

@@ -79,10 +79,10 @@ class Recording:
             return 0
         return self.end if offset is None else min(offset, self.end)
 
-    def index(self) -> Iterator[IndexEntry]:
-        """The index as the keeper wrote it; what has rotted in it is left out."""
+    def index(self, after: int = 0) -> Iterator[IndexEntry]:
+        """The index as the keeper wrote it, from what holds at an offset on; what has rotted is left out."""
         try:
-            yield from in_order(self._spool.index(0))
+            yield from in_order(self._spool.index(after))
         except SpoolGone:
             return
 

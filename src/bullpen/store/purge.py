@@ -4,6 +4,8 @@ In steps, so that a long session does not hold up the writer. The first step hid
 purge that a crash cut short is finished at the next start.
 """
 
+from functools import partial
+
 from sqlalchemy import Connection, delete, select, tuple_
 
 from ..domain.errors import NotFound
@@ -16,6 +18,9 @@ from .tables import (
     outbox,
     outbox_heads,
     purges,
+    search_documents,
+    search_marks,
+    search_terminals,
     sessions,
     snapshots,
     unseen,
@@ -43,9 +48,17 @@ async def finish_purges(database: Database) -> None:
 
 async def remove(database: Database, session_id: str) -> None:
     """Removes what is hidden already."""
-    while await database.write(lambda c: _remove_events(c, session_id)) == STEP:
-        pass
+    for step in (_remove_documents, _remove_events):
+        while await database.write(partial(step, session_id=session_id)) == STEP:
+            pass
     await database.write(lambda c: _remove_rest(c, session_id))
+
+
+def _remove_documents(connection: Connection, session_id: str) -> int:
+    of_session = search_documents.c.session_id == session_id
+    some = select(search_documents.c.id).where(of_session).limit(STEP)
+    query = delete(search_documents).where(search_documents.c.id.in_(some))
+    return connection.execute(query).rowcount
 
 
 def _remove_events(connection: Connection, session_id: str) -> int:
@@ -58,6 +71,7 @@ def _remove_rest(connection: Connection, session_id: str) -> None:
     of_session = select(workers.c.id).where(workers.c.session_id == session_id)
     for table in (outbox, outbox_heads, consumed):
         connection.execute(delete(table).where(table.c.worker_id.in_(of_session)))
-    for table in (messages, snapshots, unseen, workers, purges):
+    of_search = (search_documents, search_marks, search_terminals)
+    for table in (*of_search, messages, snapshots, unseen, workers, purges):
         connection.execute(delete(table).where(table.c.session_id == session_id))
     connection.execute(delete(sessions).where(sessions.c.id == session_id))

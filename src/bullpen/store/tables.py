@@ -4,10 +4,14 @@
 transaction. outbox, consumed and answers make a crash between two steps harmless. The rest are records.
 """
 
+from typing import Any
+
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     ForeignKey,
     Index,
     Integer,
@@ -17,7 +21,9 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     column,
+    event,
 )
+from sqlalchemy.schema import ExecutableDDLElement
 
 metadata = MetaData(
     naming_convention={
@@ -148,6 +154,73 @@ unseen = Table(  # what happened to a worker while nobody looked
     Column("timestamp", BigInteger, nullable=False),
     Column("detail", Text, nullable=False),
 )
+
+_SAID = column("offset").is_(None)
+_PRINTED = column("offset").is_not(None)
+
+
+def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
+    """For an index over some of the rows."""
+    return {"sqlite_where": condition, "postgresql_where": condition}
+
+
+search_documents = Table(  # what can be found again; ids grow with time, so that the newest are the highest
+    "search_documents",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    _session_id(),
+    Column("seq", BigInteger, nullable=False),
+    Column("worker_id", Text),
+    Column("type", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("timestamp", BigInteger, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("run", Integer),  # of a terminal's recording
+    Column("offset", BigInteger),
+    Index("uq_search_documents_event", "session_id", "seq", unique=True, **_where(_SAID)),
+    Index("ix_search_documents_terminal", "worker_id", "run", "offset", **_where(_PRINTED)),
+)
+
+search_marks = Table(  # how far the log of a session is in the index
+    "search_marks",
+    metadata,
+    _session_id(primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+)
+
+search_terminals = Table(  # how far what a terminal printed is in it; over: there will be no more of this run
+    "search_terminals",
+    metadata,
+    _worker_id(),
+    _session_id(index=True),
+    Column("run", Integer, nullable=False),
+    Column("offset", BigInteger, nullable=False),
+    Column("over", Boolean, nullable=False),
+)
+
+# Each database's own way to find words; 0006.py makes the same.
+SEARCH_WORDS = {
+    "sqlite": (
+        "CREATE VIRTUAL TABLE search_words USING fts5"
+        "(text, content='search_documents', content_rowid='id', tokenize='unicode61 remove_diacritics 2')",
+        "CREATE TRIGGER search_documents_added AFTER INSERT ON search_documents BEGIN "
+        "INSERT INTO search_words(rowid, text) VALUES (new.id, new.text); END",
+        "CREATE TRIGGER search_documents_removed AFTER DELETE ON search_documents BEGIN "
+        "INSERT INTO search_words(search_words, rowid, text) VALUES ('delete', old.id, old.text); END",
+    ),
+    "postgresql": (
+        "CREATE INDEX ix_search_documents_words ON search_documents USING gin (to_tsvector('simple', text))",
+    ),
+}
+
+
+def _ddl(statement: str, dialect: str) -> ExecutableDDLElement:
+    return DDL(statement).execute_if(dialect=dialect)  # type: ignore[no-untyped-call]
+
+
+for _dialect, _statements in SEARCH_WORDS.items():
+    for _statement in _statements:
+        event.listen(search_documents, "after_create", _ddl(_statement, _dialect))
 
 snapshots = Table(
     "snapshots",

@@ -80,6 +80,21 @@ export interface FileDiff {
   note: string | null
 }
 
+export interface Found {
+  sessionId: string
+  sessionTitle: string
+  repoId: string | null
+  workerId: string | null
+  agentId: string | null
+  seq: number
+  type: string
+  role: string
+  timestamp: string
+  run: number | null
+  offset: number | null
+  snippet: string
+}
+
 export interface Health {
   status: 'ok' | 'starting' | 'full'
   version: string
@@ -439,6 +454,10 @@ export interface Rule {
 
 export interface Rules {
   rules: Rule[]
+}
+
+export interface Search {
+  results: Found[]
 }
 
 export interface Seen {

@@ -6,8 +6,8 @@ a second answer into the program, and any number of old ones when history is dra
 
 import re
 
+from ...wire.sequences import ALL_BUT_DRAWING, Sequences
 from .modes import Modes
-from .sequences import ALL_BUT_DRAWING, Sequences
 
 _LARGEST_NUMBER = b"9999"  # some terminals take minutes over a larger count
 

@@ -2,7 +2,7 @@
 
 import re
 
-from .sequences import Sequences
+from ...wire.sequences import Sequences
 
 _CONTROL_OR_COLOUR = re.compile(rb"(\x1b\[[\d;:]*m)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _IDLE_RETURNS = re.compile(rb"\r*\n\r*")

@@ -27,7 +27,7 @@ async def list_messages(
     limit: Annotated[int, Query(ge=1, description="more than 10,000 is clamped")] = 1000,
 ) -> Response:
     await context.sessions.get(session_id)
-    after = None if since is None else _ms(since)
+    after = None if since is None else read_time("since", since)
     return json_answer({"messages": await messages_of(context, session_id, after, min(limit, MOST))})
 
 
@@ -49,10 +49,11 @@ def _message_json(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ms(text: str) -> int:
+def read_time(name: str, text: str) -> int:
+    """A time a request names, in milliseconds."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise Invalid(f"since is a time in ISO 8601, not {text}") from None
+        raise Invalid(f"{name} is a time in ISO 8601, not {text}") from None
     time = time if time.tzinfo else time.replace(tzinfo=UTC)
     return round(time.timestamp() * 1000)

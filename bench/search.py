@@ -1,0 +1,153 @@
+"""How fast things are found, and whether making them findable slows what is said.
+
+    .venv/bin/python bench/search.py [--quick] [--messages N]
+
+A database of a million messages is filled and indexed; then the newest 20 for a rare and for a common word
+are searched again and again. Then events are appended as fast as the store takes them, with and without
+indexing, in turns.
+"""
+
+import argparse
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from bullpen import config
+from bullpen.agents.registry import Registry
+from bullpen.domain.conversation import UserPrompt
+from bullpen.domain.events import Draft, SessionStart
+from bullpen.log.log import SessionLog
+from bullpen.sessions.indexing import Indexing
+from bullpen.sessions.sessions import Sessions
+from bullpen.sessions.tasks import background
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+from bullpen.store.search import Filters, search
+from bullpen.workers.children import Children
+from bullpen.workers.screens import Screens
+from bullpen.workers.workshop import Workshop
+
+MESSAGES, QUICK = 1_000_000, 20_000
+SESSIONS = 20
+CHUNK = 500
+APPENDING_SECONDS, QUICK_SECONDS = 5.0, 1.0
+ROUNDS = 5
+MOST_MS = 20.0
+LEAST_RATIO = 0.9
+VOCABULARY = [f"word{number}" for number in range(5000)]
+START = SessionStart(session_type="quick", location_path="/srv/x", title="bench")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="How fast things are found.")
+    parser.add_argument("--quick", action="store_true", help="few messages, to see whether it works")
+    parser.add_argument("--messages", type=int, help=f"how many there are (default {MESSAGES:,})")
+    options = parser.parse_args()
+    messages = options.messages or (QUICK if options.quick else MESSAGES)
+    seconds = QUICK_SECONDS if options.quick else APPENDING_SECONDS
+    with tempfile.TemporaryDirectory() as directory:
+        return asyncio.run(measure(Path(directory), messages, seconds))
+
+
+async def measure(directory: Path, messages: int, seconds: float) -> int:
+    settings = config.load({}, {"HOME": str(directory), "BULLPEN_HOME": str(directory)})
+    async with (
+        Database.open(settings.database_url) as database,
+        Children.open(directory) as children,
+        Screens.open(directory / "screens") as screens,
+        background() as tasks,
+    ):
+        store = EventStore(database)
+        sessions = Sessions(store, Workshop(settings, store, children, screens, Registry(directory)), tasks)
+        sessions.taken_up.set()
+        began = time.monotonic()
+        logs = [await fill(store, number, messages // SESSIONS) for number in range(SESSIONS)]
+        filled = time.monotonic()
+        await index(sessions)
+        indexed = time.monotonic()
+        print(f"{messages:,} messages stored in {filled - began:.0f} s, indexed in {indexed - filled:.0f} s")
+        found = [await looking(database, word) for word in ("needle", "common", "common word7")]
+        ratio = await appending(sessions, logs, seconds)
+    return 0 if max(found) < MOST_MS and ratio >= LEAST_RATIO else 1
+
+
+async def fill(store: EventStore, number: int, count: int) -> SessionLog:
+    log = await SessionLog.create(store, f"bench-{number}", [Draft(START)])
+    texts = said(number, count)
+    for _ in range(0, count, CHUNK):
+        await log.append([Draft(UserPrompt(text=text, prompt_id="x")) for text in some(texts)])
+    return log
+
+
+def some(texts: Iterator[str]) -> list[str]:
+    return list(islice(texts, CHUNK))
+
+
+def said(seed: int, count: int) -> Iterator[str]:
+    """Messages of twelve words: one in every message, one in ten of them all."""
+    chance = random.Random(seed)
+    rare = {count // 2} if seed % 2 else set()
+    for number in range(count):
+        words = chance.choices(VOCABULARY, k=10)
+        yield f"{' '.join(words)} common {'needle' if number in rare else 'hay'}"
+
+
+async def index(sessions: Sessions) -> None:
+    """Until nothing is left."""
+    indexing = Indexing(sessions)
+    await indexing.take_up()
+    await indexing.catch_up()
+
+
+async def looking(database: Database, q: str) -> float:
+    times = []
+    for _ in range(50):
+        began = time.perf_counter()
+        found = await database.read(lambda c: search(c, q, Filters(), 20))
+        times.append((time.perf_counter() - began) * 1000)
+    median, worst = statistics.median(times), max(times)
+    if not found:
+        raise SystemExit(f"{q!r} was said and is not found")
+    print(f"newest {len(found):2} for {q!r:16} median {median:6.2f} ms, worst {worst:6.2f} ms")
+    return median
+
+
+async def appending(sessions: Sessions, logs: list[SessionLog], seconds: float) -> float:
+    """Events a second with indexing over those without, in turns, the median of some rounds."""
+    for log in logs:
+        sessions.add(log)
+    ratios = []
+    for _ in range(ROUNDS):
+        without = await rate(logs, seconds)
+        following = asyncio.ensure_future(Indexing(sessions).follow())
+        with_it = await rate(logs, seconds)
+        following.cancel()
+        ratios.append(with_it / without)
+        print(f"appends: {without:,.0f}/s without, {with_it:,.0f}/s with indexing")
+    ratio = statistics.median(ratios)
+    print(f"ratio {ratio:.2f} (target {LEAST_RATIO})")
+    return ratio
+
+
+async def rate(logs: list[SessionLog], seconds: float) -> float:
+    end = time.monotonic() + seconds
+    counts = await asyncio.gather(*(append_until(log, end) for log in logs))
+    return sum(counts) / seconds
+
+
+async def append_until(log: SessionLog, end: float) -> int:
+    count = 0
+    while time.monotonic() < end:
+        await log.append([Draft(UserPrompt(text=f"a common thing, number {count}", prompt_id="x"))])
+        count += 1
+    return count
+
+
+if __name__ == "__main__":
+    sys.exit(main())

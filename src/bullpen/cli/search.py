@@ -1,0 +1,64 @@
+"""`bullpen search`: finds what was said, in any session."""
+
+from typing import Annotated
+
+import typer
+
+from ..client import Client, Found
+from .find import find_repository, find_session
+from .output import print_json
+from .table import Column, print_table
+from .text import age, short
+from .verb import AsJson, new_app, with_client
+
+app = new_app()
+
+_COLUMNS = (Column("SESSION", least=10), Column("AT"), Column("WHO"), Column("AGE"), Column("TEXT", least=20))
+
+
+@app.command()
+def search(
+    words: Annotated[list[str], typer.Argument(help="Words, all of which must be there.")],
+    repo: Annotated[str | None, typer.Option(help="Only in sessions of a repository.")] = None,
+    session: Annotated[str | None, typer.Option(help="Only in one session.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only what an agent said or did, by its id.")] = None,
+    role: Annotated[str | None, typer.Option(help="user, agent, system, title or terminal.")] = None,
+    kind: Annotated[str | None, typer.Option("--type", help="Only one type of event.")] = None,
+    after: Annotated[str | None, typer.Option(help="Only later than a time.")] = None,
+    before: Annotated[str | None, typer.Option(help="Only earlier than a time.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.")] = 20,
+    json: AsJson = False,
+) -> None:
+    """Find what was said, in any session; the newest first.
+
+    \b
+    Examples:
+      bullpen search flaky test
+      bullpen search migration --role user --after 2026-03-01
+    """
+
+    async def work(client: Client) -> list[Found]:
+        return await client.search(
+            " ".join(words),
+            repo_id=(await find_repository(client, repo)).id if repo else None,
+            session_id=(await find_session(client, session)).id if session else None,
+            agent_id=agent,
+            role=role,
+            type=kind,
+            after=after,
+            before=before,
+            limit=limit,
+        )
+
+    found = with_client(work)
+    if json:
+        print_json({"results": found})
+    elif found:
+        print_table(_COLUMNS, [_row(each) for each in found])
+    else:
+        print("nothing found")
+
+
+def _row(found: Found) -> list[str]:
+    place = f"{short(found.session_id)}:{found.seq}"
+    return [found.session_title, place, found.role, age(found.timestamp), found.snippet]

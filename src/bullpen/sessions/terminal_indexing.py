@@ -1,0 +1,186 @@
+"""Follows what terminals print so that it can be found, a moment after they have printed it.
+
+The recording is read, never the program's stream: nothing waits for us. A flood is not read in full, and
+after each batch we rest many times as long as it took.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import Struct
+
+from .. import clock
+from ..domain.errors import StorageFull
+from ..domain.searching import PRINTED, Document
+from ..domain.snapshot import Snapshot, Worker
+from ..keeper.spool import SpoolGone
+from ..log.recording import Recording
+from ..store.search_terminals import Mark, Printed, Printing, add_printed, read_mark, unfinished
+from ..wire.terminal_text import Piece, TerminalText, whole
+from ..workers.children import Child
+from .sessions import Sessions
+
+PAUSE = 1.0  # seconds: a screen changes more often than anybody looks for it
+BATCH = 256 << 10  # bytes
+BEHIND = 4 << 20  # bytes; more than this is a flood, of which the end is read
+REST = 20  # times as long as a batch took
+NO_ROOM_PAUSE = 10.0
+
+
+class _Heard(Struct):
+    """A worker that may print more, and the lines it printed lately."""
+
+    printing: Printing
+    text: TerminalText
+    child: Child | None = None  # of its last run, while we listen to it
+    listener: Callable[[], None] = lambda: None
+
+
+class TerminalIndexing:
+    """One batch at a time, of one worker after another."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._database = sessions.store.database
+        self._workshop = sessions.workshop
+        self._heard: dict[str, _Heard] = {}
+        self._due: dict[str, None] = {}  # in the order they were noted
+        self._wake = asyncio.Event()
+
+    async def follow(self) -> None:
+        """For as long as the house stands."""
+        async with self._sessions.watching(self._note):
+            await self._sessions.taken_up.wait()
+            for printing in await self._database.read(unfinished):
+                self._hear(printing)
+            while True:
+                await self._wake.wait()
+                await asyncio.sleep(PAUSE)
+                self._wake.clear()
+                await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        while self._due:
+            worker_id = next(iter(self._due))
+            del self._due[worker_id]
+            try:
+                await self._index(worker_id)
+            except StorageFull:
+                self._due[worker_id] = None
+                await asyncio.sleep(NO_ROOM_PAUSE)
+
+    async def _index(self, worker_id: str) -> None:
+        """Until all that a worker has printed can be found."""
+        while heard := self._heard.get(worker_id):
+            began, printing = clock.monotonic(), heard.printing
+            mark = await self._database.read(lambda c: read_mark(c, worker_id))
+            batch = await asyncio.to_thread(self._read, heard, mark)
+            if batch.mark == mark:
+                break
+            await self._database.write(partial(add_printed, printing=printing, printed=batch))
+            if batch.mark.over and printing is heard.printing:
+                self._forget(worker_id)
+            await asyncio.sleep(REST * (clock.monotonic() - began))
+
+    def _read(self, heard: _Heard, mark: Mark) -> Printed:
+        """The next batch, and how far we are then. In a thread."""
+        printing = heard.printing
+        child = self._workshop.children.get(printing.worker_id, mark.run)
+        last = mark.run == printing.run
+        goes_on = (last and printing.alive) or (child is not None and not child.ended.done())
+        recording = self._workshop.recording(printing.worker_id, mark.run)
+        try:
+            data, start = _read_batch(recording, mark.offset, goes_on)
+            pieces = heard.text.read(data, start)
+            documents = _dated(recording, pieces, printing.worker_id, mark.run)
+            end = start + len(data)
+            over = not goes_on and end >= recording.end
+        finally:
+            if child is None:
+                recording.close()
+        if over and not last:
+            return Printed(documents, Mark(mark.run + 1, 0))
+        return Printed(documents, Mark(mark.run, end, over))
+
+    def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
+        if snapshot is None:
+            heard = [id for id, each in self._heard.items() if each.printing.session_id == session_id]
+            for worker_id in heard:
+                self._forget(worker_id)
+            return
+        for worker in snapshot.workers.values():
+            if (worker.type == "terminal" or worker.is_typed_to) and self._is_news(worker):
+                self._hear(
+                    Printing(worker_id=worker.id, session_id=session_id, run=worker.run, alive=worker.alive)
+                )
+
+    def _is_news(self, worker: Worker) -> bool:
+        heard = self._heard.get(worker.id)
+        if heard is None:
+            return worker.alive  # else all it printed can be found already
+        known = heard.printing
+        unheard = heard.child is None and self._workshop.children.get(worker.id, worker.run) is not None
+        return known.run != worker.run or known.alive != worker.alive or unheard
+
+    def _hear(self, printing: Printing) -> None:
+        """Looks soon, and whenever the worker has printed more."""
+        worker_id = printing.worker_id
+        heard = self._heard.setdefault(worker_id, _Heard(printing, TerminalText()))
+        heard.printing = printing
+        child = self._workshop.children.get(worker_id, printing.run)
+        if child is not None and child is not heard.child:
+            self._unhear(heard)
+            heard.child, heard.listener = child, partial(self._look_at, worker_id)
+            child.recording.watch(heard.listener)
+            child.ended.add_done_callback(lambda _: self._look_at(worker_id))
+        self._look_at(worker_id)
+
+    def _look_at(self, worker_id: str) -> None:
+        self._due[worker_id] = None
+        self._wake.set()
+
+    def _forget(self, worker_id: str) -> None:
+        self._unhear(self._heard.pop(worker_id))
+        self._due.pop(worker_id, None)
+
+    def _unhear(self, heard: _Heard) -> None:
+        if heard.child is not None:
+            heard.child.recording.unwatch(heard.listener)
+
+
+def _read_batch(recording: Recording, offset: int, goes_on: bool) -> tuple[bytes, int]:
+    """The next bytes worth reading, and where they begin."""
+    start = max(offset, recording.start, recording.end - BEHIND)
+    try:
+        data = recording.read(start, BATCH)
+    except SpoolGone:  # dropped in this moment; the next look begins later
+        return b"", offset
+    if start + len(data) >= recording.end and not goes_on:
+        return data, start
+    return data[: whole(data) or (len(data) if len(data) == BATCH else 0)], start
+
+
+def _dated(recording: Recording, pieces: list[Piece], worker_id: str, run: int) -> list[Document]:
+    """Each with the moment it was printed."""
+    if not pieces:
+        return []
+    documents: list[Document] = []
+    entries = recording.index(pieces[0].offset)
+    entry, time = next(entries, None), clock.now_ns()
+    for piece in pieces:
+        while entry is not None and entry[0] <= piece.offset:
+            time, entry = entry[1], next(entries, None)
+        documents.append(
+            Document(
+                seq=0,
+                type=PRINTED,
+                role=PRINTED,
+                timestamp=time // 1_000_000,
+                text=piece.text,
+                worker_id=worker_id,
+                run=run,
+                offset=piece.offset,
+            )
+        )
+    return documents

@@ -1,0 +1,176 @@
+"""Full text over all sessions, newest first: FTS5 on SQLite, tsvector on PostgreSQL, behind one interface."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, structs
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    column,
+    func,
+    literal_column,
+    select,
+    table,
+)
+from sqlalchemy import text as sql
+
+from ..domain.errors import Invalid
+from ..domain.searching import Document, Reading, read_documents
+from .projections import read_entry
+from .statements import put
+from .tables import events, purges, search_documents, search_marks, sessions, workers
+
+BATCH = 1000
+AROUND = 80  # letters of a snippet on each side of what was found
+
+_ADD = """INSERT INTO search_documents
+    (session_id, seq, worker_id, type, role, timestamp, text, run, "offset")
+    VALUES (:session_id, :seq, :worker_id, :type, :role, :timestamp, :text, :run, :offset)
+    ON CONFLICT DO NOTHING"""
+
+
+class Filters(Struct, frozen=True, kw_only=True):
+    """Where to look; None leaves a question open. Times are milliseconds since the epoch."""
+
+    repo_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    role: str | None = None
+    type: str | None = None
+    after: int | None = None
+    before: int | None = None
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A moment of a session, with what was said."""
+
+    session_id: str
+    session_title: str
+    repo_id: str | None
+    worker_id: str | None
+    agent_id: str | None
+    seq: int
+    type: str
+    role: str
+    timestamp: int
+    run: int | None  # of a terminal, with the offset in its recording
+    offset: int | None
+    snippet: str
+
+
+def search(connection: Connection, q: str, filters: Filters, limit: int) -> list[Found]:
+    """The newest moments with all these words."""
+    words = re.findall(r"\w+", q)
+    if not words:
+        raise Invalid("search for at least one word")
+    newest = _matching(connection.dialect.name, words)
+    query = newest.where(*_conditions(filters)).limit(limit)
+    if hidden := connection.execute(select(purges)).scalars().all():
+        query = query.where(search_documents.c.session_id.notin_(hidden))
+    return [_found(row, words) for row in connection.execute(query)]
+
+
+def lagging(connection: Connection) -> list[str]:
+    """The sessions whose log goes on beyond what can be found of it, the oldest first."""
+    query = (
+        select(sessions.c.id)
+        .outerjoin(search_marks, search_marks.c.session_id == sessions.c.id)
+        .where(func.coalesce(search_marks.c.seq, 0) < sessions.c.last_seq)
+        .where(sessions.c.id.notin_(select(purges)))
+        .order_by(sessions.c.updated_at)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def read_next(connection: Connection, session_id: str) -> tuple[int, Reading]:
+    """What the next events of a session come to, and after which event they begin."""
+    mark = select(search_marks.c.seq).where(search_marks.c.session_id == session_id)
+    after = connection.execute(mark).scalar() or 0
+    query = select(events).where(events.c.session_id == session_id, events.c.seq > after)
+    rows = connection.execute(query.order_by(events.c.seq).limit(BATCH)).all()
+    if not rows:
+        return after, Reading([], after)
+    read = [read_entry(row).event for row in rows]
+    reading = read_documents(read)
+    if reading.until == after and len(rows) == BATCH:  # a message that does not end must not hold up the rest
+        reading = read_documents(read, impatient=True)
+    return after, reading
+
+
+def add_documents(connection: Connection, session_id: str, reading: Reading) -> None:
+    """With how far the log is read, in one piece; a session that is being purged gets none."""
+    gone = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
+    if connection.execute(gone).first() is None:
+        return
+    insert_documents(connection, session_id, reading.documents)
+    put(connection, search_marks, [{"session_id": session_id, "seq": reading.until}])
+
+
+def insert_documents(connection: Connection, session_id: str, documents: Sequence[Document]) -> None:
+    """Of events, each once."""
+    if documents:
+        connection.execute(sql(_ADD), [_row(session_id, each) for each in documents])
+
+
+def _row(session_id: str, document: Document) -> dict[str, Any]:
+    return {"session_id": session_id} | structs.asdict(document)
+
+
+def _matching(dialect: str, words: list[str]) -> Select[Any]:
+    """The documents with the words, newest first, each with its session and worker."""
+    shown = (
+        search_documents,
+        sessions.c.title.label("session_title"),
+        sessions.c.repo_id,
+        workers.c.agent_id,
+    )
+    documents = search_documents
+    if dialect == "sqlite":
+        # In this order: the index of words walks its rows backwards, and stops when enough are found.
+        index = table("search_words", column("rowid"))
+        order: ColumnElement[Any] = index.c.rowid
+        source: FromClause = index.join(documents, documents.c.id == index.c.rowid)
+        match = literal_column("search_words").op("MATCH")(" ".join(f'"{word}"' for word in words))
+    else:
+        order = documents.c.id
+        source = documents
+        wanted = func.plainto_tsquery("simple", " ".join(words))
+        match = func.to_tsvector(literal_column("'simple'"), documents.c.text).op("@@")(wanted)
+    source = source.join(sessions, sessions.c.id == documents.c.session_id)
+    source = source.outerjoin(workers, workers.c.id == documents.c.worker_id)
+    return select(*shown).select_from(source).where(match).order_by(order.desc())
+
+
+def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
+    documents = search_documents.c
+    equal = (
+        (sessions.c.repo_id, filters.repo_id),
+        (workers.c.agent_id, filters.agent_id),
+        (documents.session_id, filters.session_id),
+        (documents.role, filters.role),
+        (documents.type, filters.type),
+    )
+    conditions = [named == value for named, value in equal if value is not None]
+    if filters.after is not None:
+        conditions.append(documents.timestamp > filters.after)
+    if filters.before is not None:
+        conditions.append(documents.timestamp < filters.before)
+    return conditions
+
+
+def _found(row: Any, words: list[str]) -> Found:
+    fields = {name: getattr(row, name) for name in Found.__struct_fields__ if name != "snippet"}
+    return Found(**fields, snippet=snippet(row.text, words))
+
+
+def snippet(text: str, words: list[str]) -> str:
+    """The text round the first of the words, on one line."""
+    places = [match.start() for word in words if (match := re.search(re.escape(word), text, re.IGNORECASE))]
+    place = min(places, default=0)
+    start, end = max(0, place - AROUND), place + AROUND
+    cut = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{cut}{'…' if end < len(text) else ''}"

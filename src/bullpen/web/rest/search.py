@@ -1,0 +1,62 @@
+"""/api/search: full text over everything that was said, newest first."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from ...store.search import Filters, Found, search
+from ...wire.browser import iso
+from ..context import ContextDep
+from ..scopes import Scope, allow
+from .answers import json_answer
+from .messages import read_time
+from .search_shapes import SearchShape
+
+router = APIRouter(prefix="/api/search", tags=["search"])
+
+MOST = 200
+
+
+@router.get("", response_model=SearchShape, dependencies=[Depends(allow(Scope.VIEW))])
+async def find(
+    context: ContextDep,
+    q: Annotated[str, Query(max_length=1000, description="words, all of which must be there")],
+    repo_id: Annotated[str | None, Query(alias="repoId")] = None,
+    agent_id: Annotated[str | None, Query(alias="agentId")] = None,
+    session_id: Annotated[str | None, Query(alias="sessionId")] = None,
+    role: Annotated[str | None, Query(description="user, agent, system, title or terminal")] = None,
+    type: Annotated[str | None, Query(description="of the event")] = None,
+    after: Annotated[str | None, Query(description="a time")] = None,
+    before: Annotated[str | None, Query(description="a time")] = None,
+    limit: Annotated[int, Query(ge=1, description="more than 200 is clamped")] = 20,
+) -> Response:
+    filters = Filters(
+        repo_id=repo_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        role=role,
+        type=type,
+        after=None if after is None else read_time("after", after),
+        before=None if before is None else read_time("before", before),
+    )
+    database = context.sessions.store.database
+    found = await database.read(lambda c: search(c, q, filters, min(limit, MOST)))
+    return json_answer({"results": [_found_json(each) for each in found]})
+
+
+def _found_json(found: Found) -> dict[str, object]:
+    return {
+        "sessionId": found.session_id,
+        "sessionTitle": found.session_title,
+        "repoId": found.repo_id,
+        "workerId": found.worker_id,
+        "agentId": found.agent_id,
+        "seq": found.seq,
+        "type": found.type,
+        "role": found.role,
+        "timestamp": iso(found.timestamp),
+        "run": found.run,
+        "offset": found.offset,
+        "snippet": found.snippet,
+    }

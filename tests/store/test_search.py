@@ -1,0 +1,186 @@
+"""B6: full text over everything, newest first, on both databases."""
+
+import pytest
+
+from bullpen.domain.conversation import AgentMessage, ToolCall, TurnEnd, UserPrompt
+from bullpen.domain.errors import Invalid
+from bullpen.domain.events import Draft, Fact, SessionChanged, WorkerSpawning
+from bullpen.domain.searching import PRINTED, Document
+from bullpen.domain.snapshot import Snapshot
+from bullpen.store.append import Append
+from bullpen.store.events import EventStore
+from bullpen.store.search import Filters, Found, add_documents, lagging, read_next, search
+from bullpen.store.search_terminals import (
+    KEPT,
+    Mark,
+    Printed,
+    Printing,
+    add_printed,
+    read_mark,
+    unfinished,
+)
+from support.stories import START, append_to
+
+
+def begin(session_id: str, *facts: Fact) -> Append:
+    worker = f"w-{session_id}"
+    spawning = WorkerSpawning(worker_type="agent", name="Demo", run=1, workspace="/srv/x", agent_id="demo")
+    drafts = [Draft(START), Draft(spawning, worker, "demo"), *(Draft(fact, worker, "demo") for fact in facts)]
+    return append_to(Snapshot(id=session_id), *drafts)
+
+
+def goes_on(append: Append, *facts: Fact) -> Append:
+    worker = f"w-{append.snapshot.id}"
+    return append_to(append.snapshot, *(Draft(fact, worker, "demo") for fact in facts))
+
+
+async def index(store: EventStore) -> None:
+    """As sessions/indexing.py does, until there is nothing left to read."""
+    for session_id in await store.database.read(lagging):
+        while True:
+            after, reading = await store.database.read(lambda c, id=session_id: read_next(c, id))  # type: ignore[misc]
+            if reading.until <= after:
+                break
+            await store.database.write(
+                lambda c, id=session_id, reading=reading: add_documents(c, id, reading)  # type: ignore[misc]
+            )
+
+
+async def find(store: EventStore, q: str, limit: int = 20, **filters: str | int) -> list[Found]:
+    return await store.database.read(lambda c: search(c, q, Filters(**filters), limit))  # type: ignore[arg-type]
+
+
+async def places(store: EventStore, q: str, **filters: str | int) -> list[tuple[str, int]]:
+    return [(each.session_id, each.seq) for each in await find(store, q, **filters)]  # type: ignore[arg-type]
+
+
+def prompt(text: str) -> UserPrompt:
+    return UserPrompt(text=text, prompt_id=text)
+
+
+async def test_the_newest_comes_first_and_says_where_it_was(store: EventStore) -> None:
+    await store.commit(begin("a", prompt("fix the flaky test"), prompt("thanks")))
+    await index(store)
+    await store.commit(begin("b", prompt("another FLAKY one")))
+    await index(store)
+    newest, oldest = await find(store, "flaky")
+    assert (newest.session_id, newest.seq, newest.role, newest.agent_id) == ("b", 3, "user", "demo")
+    assert (oldest.session_id, oldest.seq, oldest.snippet) == ("a", 3, "fix the flaky test")
+    assert await places(store, "flaky test") == [("a", 3)]
+    assert [each.seq for each in await find(store, "flaky", limit=1)] == [3]
+
+
+async def test_a_message_in_pieces_is_found_whole_where_it_begins(store: EventStore) -> None:
+    first = begin("a", AgentMessage(text="the mig", partial=True), prompt("meanwhile"))
+    await store.commit(first)
+    await index(store)
+    assert await places(store, "meanwhile") == [("a", 4)]
+    await store.commit(goes_on(first, AgentMessage(text="ration is done", partial=False)))
+    await index(store)
+    assert await places(store, "migration done") == [("a", 3)]
+    assert await places(store, "meanwhile") == [("a", 4)]  # read twice, found once
+    assert await store.database.read(lagging) == []
+
+
+async def test_tool_calls_and_titles_are_found_and_filters_narrow(store: EventStore) -> None:
+    call = ToolCall(call={"toolCallId": "1", "title": "Run", "rawInput": {"command": "pytest needle"}})
+    await store.commit(begin("a", call, SessionChanged(title="needle hunt"), prompt("needle")))
+    await index(store)
+    assert await places(store, "needle") == [("a", 5), ("a", 4), ("a", 3)]
+    assert await places(store, "needle", role="title") == [("a", 4)]
+    assert await places(store, "needle", type="tool_call") == [("a", 3)]
+    assert await places(store, "needle", agent_id="demo", role="user") == [("a", 5)]
+    assert await places(store, "needle", agent_id="other") == []
+    assert await places(store, "needle", repo_id="none") == []
+    assert await places(store, "needle", after=1_700_000_000_004) == [("a", 5)]
+    assert await places(store, "needle", before=1_700_000_000_004) == [("a", 3)]
+
+
+async def test_a_purge_removes_what_could_be_found(store: EventStore) -> None:
+    await store.commit(begin("a", prompt("secret word")))
+    await store.commit(begin("b", prompt("secret too")))
+    await index(store)
+    await store.purge("a")
+    assert await places(store, "secret") == [("b", 3)]
+    await index(store)
+    assert await places(store, "secret") == [("b", 3)]
+
+
+async def test_a_message_whose_end_never_came_is_found_when_its_turn_is_over(store: EventStore) -> None:
+    first = begin("a", AgentMessage(text="an unfinished", partial=True))
+    await store.commit(first)
+    await index(store)
+    assert await places(store, "unfinished") == []
+    await store.commit(goes_on(first, TurnEnd(stop_reason="error")))
+    await index(store)
+    assert await places(store, "unfinished") == [("a", 3)]
+
+
+def printed(offset: int, text: str, run: int = 1) -> Document:
+    return Document(
+        seq=0,
+        type=PRINTED,
+        role=PRINTED,
+        timestamp=1_700_000_000_002,
+        text=text,
+        worker_id="w-a",
+        run=run,
+        offset=offset,
+    )
+
+
+async def print_some(store: EventStore, mark: Mark, *documents: Document) -> None:
+    of = Printing(worker_id="w-a", session_id="a", run=mark.run, alive=True)
+    await store.database.write(lambda c: add_printed(c, of, Printed(list(documents), mark)))
+
+
+async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording(store: EventStore) -> None:
+    await store.commit(begin("a", prompt("run the needle")))
+    await index(store)
+    await print_some(store, Mark(1, 200), printed(0, "no"), printed(100, "a needle"), printed(150, "needles"))
+    (found,) = await find(store, "needle", role=PRINTED)
+    assert (found.worker_id, found.run, found.offset, found.type) == ("w-a", 1, 100, PRINTED)
+    assert 1 <= found.seq <= 3
+    assert len(await find(store, "needle")) == 2
+    assert await store.database.read(lambda c: read_mark(c, "w-a")) == Mark(1, 200)
+
+
+async def test_of_a_long_run_the_newest_text_is_kept(store: EventStore) -> None:
+    await store.commit(begin("a"))
+    await print_some(store, Mark(1, 200), printed(100, "old needle"))
+    await print_some(store, Mark(1, KEPT + 500), printed(KEPT + 300, "new needle"))
+    await print_some(store, Mark(2, 300), printed(200, "next needle", run=2))
+    found = await find(store, "needle")
+    assert [(each.run, each.offset) for each in found] == [(2, 200), (1, KEPT + 300)]
+
+
+async def test_a_terminal_is_looked_at_until_nothing_more_can_come(store: EventStore) -> None:
+    terminal = WorkerSpawning(worker_type="terminal", name="Terminal", run=1, workspace="/srv/x")
+    await store.commit(append_to(Snapshot(id="a"), Draft(START), Draft(terminal, "w-a", "terminal")))
+    (waiting,) = await store.database.read(unfinished)
+    assert (waiting.worker_id, waiting.run, waiting.alive) == ("w-a", 1, True)
+    await print_some(store, Mark(1, 200, over=True))
+    assert await store.database.read(unfinished) == []
+
+
+async def test_a_purge_removes_what_terminals_printed(store: EventStore) -> None:
+    await store.commit(begin("a"))
+    await print_some(store, Mark(1, 200), printed(100, "needle"))
+    await store.purge("a")
+    await print_some(store, Mark(1, 300), printed(200, "needle"))  # read before the purge, written after it
+    assert await find(store, "needle") == []
+
+
+@pytest.mark.parametrize("q", ["", "  ", '"', "***", "-"])
+async def test_no_word_is_no_search(store: EventStore, q: str) -> None:
+    with pytest.raises(Invalid, match="at least one word"):
+        await find(store, q)
+
+
+@pytest.mark.parametrize(
+    "q", ['needle"', "needle*", "(needle", "needle' OR 1=1 --", "NEAR(needle)", "needle:x"]
+)
+async def test_no_query_is_more_than_words(store: EventStore, q: str) -> None:
+    await store.commit(begin("a", prompt("a needle, or 1=1, near: x")))
+    await index(store)
+    assert await places(store, q) == [("a", 3)]

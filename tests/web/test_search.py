@@ -1,0 +1,68 @@
+"""GET /api/search and `bullpen search`: what was said is found a moment later, also after a kill."""
+
+import asyncio
+import json
+import uuid
+from typing import Any
+
+from support.commands import Bullpen
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+
+async def found(server: Server, count: int, **query: Any) -> list[dict[str, Any]]:
+    async with asyncio.timeout(30):
+        while True:
+            results: list[dict[str, Any]] = (await server.call("GET", "/api/search", params=query))["results"]
+            if len(results) == count:
+                return results
+            await asyncio.sleep(0.05)
+
+
+async def test_b6_what_was_said_is_found_and_leads_to_its_moment(server: Server) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server, title="needle hunt")
+    await talk.ask("[[chunk needle]] [[chunk -work]]")
+    await server.kill()  # whatever is not indexed yet is at the next start
+    await server.start()
+    results = await found(server, 3, q="needle")
+    assert sorted(each["role"] for each in results) == ["agent", "title", "user"]
+    (said,) = await found(server, 1, q="needle work", role="agent")
+    event = (await talk.events())[said["seq"] - 1]
+    assert (event["type"], event["data"]["text"][:6]) == ("agent_message", "needle")
+    assert said["sessionTitle"] == "needle hunt"
+    bullpen = Bullpen(server.environment())
+    assert f":{said['seq']}" in (await bullpen("search", "needle", "work", "--role", "agent")).out
+    assert (await bullpen("search", "nowhere")).out == "nothing found\n"
+    await server.call("GET", "/api/search", 400, params={"q": "*"})
+    await server.call("GET", "/api/search", 400, params={"q": "x", "after": "soon"})
+    await server.call("DELETE", talk.path, params={"purge": True})
+    await found(server, 0, q="needle")
+
+
+async def type_in(server: Server, worker: dict[str, Any], text: str) -> None:
+    """Types a line and sees it taken."""
+    path = f"/ws/session/{worker['sessionId']}/worker/{worker['id']}"
+    async with server.socket(f"{path}?client={uuid.uuid4()}") as ws:
+        await ws.send(json.dumps({"type": "input", "n": 1, "data": text}))
+        while True:
+            message = await ws.recv()
+            if isinstance(message, str) and json.loads(message)["type"] == "ack":
+                return
+
+
+async def test_b6_what_a_terminal_printed_is_found_in_its_recording(server: Server) -> None:
+    session = await server.new_session(title="printing")
+    worker = await server.new_terminal(session["id"])
+    await type_in(server, worker, "printf 'grow\\033[1mths%s\\033[0m\\r\\n' $((40 + 2))\n")
+    (printed,) = await found(server, 1, q="growths42")
+    assert (printed["role"], printed["workerId"], printed["run"]) == ("terminal", worker["id"], 1)
+    path = f"/api/sessions/{session['id']}/workers/{worker['id']}/output"
+    output = await server.http.get(path, params={"after": printed["offset"]})
+    assert b"grow\x1b[1mths42" in output.content
+    await server.kill()  # what is printed while no server runs is found later, the rest once
+    await server.start()
+    await type_in(server, worker, "echo last wo''rds; exit\n")
+    await server.worker_in(session["id"], worker["id"], "exited")
+    await found(server, 1, q="last words")
+    await found(server, 1, q="growths42")
