@@ -1,8 +1,12 @@
 """Nothing a path says leads out of the workspace, and what is written is written whole and once."""
 
+import errno
 import os
-import threading
-from collections.abc import Callable
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -90,41 +94,68 @@ def test_a_replaced_file_keeps_its_mode_and_the_links_to_it(root: Path) -> None:
     assert (root / "a/file").stat().st_mode & 0o777 == 0o751
 
 
-@pytest.mark.parametrize("opening", [open_beneath, walk_beneath])
-def test_a_link_that_is_swapped_all_the_time_never_leads_out(
-    root: Path, opening: Callable[[int, str, int], int]
-) -> None:
+# Exchanges a directory and a link that leads out for as long as it runs, at the speed of the kernel.
+SWAPPER = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+top = os.open(sys.argv[1], os.O_PATH)
+while True:
+    libc.renameat2(top, b"swap", top, b"link", 2)
+"""
+NAMES = {errno.EXDEV, errno.ELOOP, errno.ENOTDIR}  # what a refusal is called
+
+
+@pytest.fixture
+def raced(root: Path) -> Iterator[int]:
+    """The root, where the directory `swap` is every moment a link to what is outside, and back."""
     (root / "swap").mkdir()
     (root / "swap" / "secret").write_text("mine")
-    over = threading.Event()
-
-    def swap() -> None:
-        while not over.is_set():
-            os.rename(root / "swap", root / "kept")
-            os.symlink(root.parent, root / "swap")
-            os.unlink(root / "swap")
-            os.rename(root / "kept", root / "swap")
-
-    swapper = threading.Thread(target=swap)
-    swapper.start()
+    (root / "link").symlink_to(root.parent)
+    swapper = subprocess.Popen([sys.executable, "-c", SWAPPER, root])
     top = os.open(root, os.O_PATH)
-    seen: set[bytes] = set()
-    try:
-        tries = 0
-        while tries < 5000 or (not seen and tries < 1_000_000):
-            tries += 1
-            try:
-                fd = opening(top, "swap/secret", os.O_RDONLY)
-            except OSError:
-                continue
-            seen.add(os.read(fd, 100))
-            os.close(fd)
-    finally:
-        over.set()
-        swapper.join()
-        os.close(top)
-    assert seen <= {b"mine"}
-    assert seen
+    yield top
+    os.close(top)
+    swapper.kill()
+    swapper.wait()
+
+
+def race(times: int, opening: Callable[[], int]) -> Counter[bytes | None]:
+    """What was read how often; None is a refusal. At least so many times, and until there was one of each."""
+    seen: Counter[bytes | None] = Counter()
+    while seen.total() < times or len(seen) < 2:
+        try:
+            fd = opening()
+        except OSError as refused:
+            assert refused.errno in NAMES, refused
+            seen[None] += 1
+            continue
+        seen[os.read(fd, 100)] += 1
+        os.close(fd)
+    return seen
+
+
+@pytest.mark.parametrize(("opening", "times"), [(open_beneath, 200_000), (walk_beneath, 50_000)])
+def test_s10_a_link_that_is_swapped_all_the_time_never_leads_out(
+    raced: int, opening: Callable[[int, str, int], int], times: int
+) -> None:
+    seen = race(times, lambda: opening(raced, "swap/secret", os.O_RDONLY))
+    assert set(seen) == {b"mine", None}
+
+
+def test_s10_the_same_race_is_lost_by_a_path_that_is_checked_and_then_opened(root: Path, raced: int) -> None:
+    """So that the test above is known to show something."""
+
+    def check_then_open() -> int:
+        real = ""
+        with suppress(OSError):  # it was swapped while its path was read
+            real = os.path.realpath(root / "swap" / "secret")
+        if not real.startswith(f"{root}/"):
+            raise OSError(errno.EXDEV, "outside")
+        return os.open(root / "swap" / "secret", os.O_RDONLY)
+
+    seen: set[bytes | None] = set()
+    while b"secret" not in seen:
+        seen |= set(race(1000, check_then_open))
 
 
 def test_without_the_kernels_help_no_link_is_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
