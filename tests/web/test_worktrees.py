@@ -107,13 +107,32 @@ async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: Hous
     repo.write("config/app.local", "x")
     repo.write("secret", "s")
     repo.write("node_modules/a.js", "x")
-    (repo.path / ".env.link").symlink_to("/etc/hostname")
+    (repo.path / ".env.link").symlink_to(".env")
+    (repo.path / ".env.out").symlink_to("/etc/hostname")
     path = Path((await house.add(branch="topic"))["path"])
     assert (path / ".env").read_text() == "KEY=1\n"
     assert (path / ".env").stat().st_mode & 0o777 == 0o600
     assert (path / "config" / "app.local").read_text() == "x"
     assert (path / ".env.link").is_symlink()
-    assert not any((path / name).exists() for name in (".env.old", "secret", "node_modules"))
+    left_out = (".env.old", ".env.out", "secret", "node_modules")
+    assert not any(os.path.lexists(path / name) for name in left_out)
+
+
+async def test_s10_worktreeinclude_writes_nothing_where_a_link_of_the_branch_leads(
+    house: House, workspace: Path
+) -> None:
+    outside = workspace / "outside"
+    outside.mkdir()
+    repo = house.repo
+    repo.git("checkout", "-q", "-b", "hostile")
+    (repo.path / "config").symlink_to(outside)
+    repo.commit("a link")
+    repo.git("checkout", "-q", "main")
+    repo.write(".worktreeinclude", "config/\n")
+    repo.write("config/authorized_keys", "planted")
+    made = await house.add(branch="hostile", existing=True)
+    assert (Path(made["path"]) / "config").is_symlink()
+    assert list(outside.iterdir()) == []
 
 
 async def test_the_setup_command_runs_in_the_worktree_with_the_repositorys_environment(

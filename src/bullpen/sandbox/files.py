@@ -30,7 +30,7 @@ _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_BENEATH = 0x08
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 # Not to hang on a FIFO, nor to make a terminal ours.
-_SAFELY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+SAFELY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -41,7 +41,7 @@ class _OpenHow(ctypes.Structure):
 
 def read_bytes(root: str, path: str) -> bytes:
     """All of a regular file inside the root."""
-    with _opened_root(root) as top, _told(path), _file(top, inside(root, path)) as fd:
+    with opened_root(root) as top, _told(path), _file(top, inside(root, path)) as fd:
         if os.fstat(fd).st_size > MAX_FILE:
             raise Invalid(f"{path} is larger than {MAX_FILE >> 20} MiB")
         with open(fd, "rb", closefd=False) as file:
@@ -65,8 +65,8 @@ class Listing(Struct, frozen=True):
 def read_any(root: str, path: str) -> bytes | Listing:
     """A regular file's bytes, or what is in a directory."""
     relative = _within(root, path)
-    with _opened_root(root) as top, _told(path):
-        fd = open_beneath(top, relative, os.O_RDONLY | _SAFELY)
+    with opened_root(root) as top, _told(path):
+        fd = open_beneath(top, relative, os.O_RDONLY | SAFELY)
         try:
             is_directory = stat.S_ISDIR(os.fstat(fd).st_mode)
         finally:
@@ -77,8 +77,8 @@ def read_any(root: str, path: str) -> bytes | Listing:
 def list_directory(root: str, path: str) -> Listing:
     """The entries of a directory inside the root, directories first."""
     relative = _within(root, path)
-    with _opened_root(root) as top, _told(path):
-        fd = open_beneath(top, relative, os.O_RDONLY | os.O_DIRECTORY | _SAFELY)
+    with opened_root(root) as top, _told(path):
+        fd = open_beneath(top, relative, os.O_RDONLY | os.O_DIRECTORY | SAFELY)
         try:
             entries = [_entry(fd, name) for name in os.listdir(fd)]
         finally:
@@ -89,21 +89,21 @@ def list_directory(root: str, path: str) -> Listing:
 
 def size_of(root: str, path: str) -> int:
     """How long a regular file inside the root is."""
-    with _opened_root(root) as top, _told(path), _file(top, inside(root, path)) as fd:
+    with opened_root(root) as top, _told(path), _file(top, inside(root, path)) as fd:
         return os.fstat(fd).st_size
 
 
 def write_bytes(root: str, path: str, data: bytes) -> bool:
     """Replaces or makes a file inside the root, whole or not at all; False when it was like that before."""
     relative = inside(root, path)
-    with _opened_root(root) as top, _told(path):
+    with opened_root(root) as top, _told(path):
         mode = NEW_FILE
         with suppress(FileNotFoundError), _file(top, relative) as fd:
             if os.fstat(fd).st_size == len(data) and _holds(fd, data):
                 return False
             mode = stat.S_IMODE(os.fstat(fd).st_mode)
             relative = _real_place(root, fd, path)  # behind a link: what it points to is replaced
-        with _parent(top, relative) as parent:
+        with opened_parent(top, relative) as parent:
             _replace(parent, PurePosixPath(relative).name, data, mode)
     return True
 
@@ -111,7 +111,7 @@ def write_bytes(root: str, path: str, data: bytes) -> bool:
 def make_directory(root: str, path: str) -> None:
     """Makes a directory inside the root, and those above it, unless it is there."""
     relative = inside(root, path)
-    with _opened_root(root) as top, _told(path):
+    with opened_root(root) as top, _told(path):
         os.close(_open_or_make(top, relative))
 
 
@@ -175,7 +175,7 @@ def walk_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
 
 
 @contextmanager
-def _opened_root(root: str) -> Iterator[int]:
+def opened_root(root: str) -> Iterator[int]:
     try:
         fd = os.open(root, _DIRECTORY)
     except OSError:
@@ -188,7 +188,7 @@ def _opened_root(root: str) -> Iterator[int]:
 
 @contextmanager
 def _file(top: int, relative: str) -> Iterator[int]:
-    fd = open_beneath(top, relative, os.O_RDONLY | _SAFELY)
+    fd = open_beneath(top, relative, os.O_RDONLY | SAFELY)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise Invalid(f"{relative} is not a regular file")
@@ -198,7 +198,7 @@ def _file(top: int, relative: str) -> Iterator[int]:
 
 
 @contextmanager
-def _parent(top: int, relative: str) -> Iterator[int]:
+def opened_parent(top: int, relative: str) -> Iterator[int]:
     """The directory of a file, made when it is missing."""
     directory = str(PurePosixPath(relative).parent)
     fd = os.dup(top) if directory == "." else _open_or_make(top, directory)
@@ -212,7 +212,7 @@ def _open_or_make(top: int, directory: str) -> int:
     try:
         return open_beneath(top, directory, _DIRECTORY)
     except FileNotFoundError:
-        with _parent(top, directory) as above, suppress(FileExistsError):
+        with opened_parent(top, directory) as above, suppress(FileExistsError):
             _make(above, PurePosixPath(directory).name)
         return open_beneath(top, directory, _DIRECTORY)
 

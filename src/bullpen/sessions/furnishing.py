@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from ..domain.errors import Conflict, NotFound
 from ..git.includes import FILE, included_files, parse_patterns
 from ..git.places import Place
 from ..git.process import run_process
+from ..sandbox.copying import copy_file
 from ..sandbox.files import read_bytes
 
 COMMAND_SECONDS = 1800.0
@@ -27,20 +27,21 @@ async def copy_included(repository: Place, work_tree: Path) -> list[str]:
     names = await included_files(repository, parse_patterns(text))
     inside = repository.work_tree / ".worktrees"
     wanted = [name for name in names if not (repository.work_tree / name).is_relative_to(inside)]
-    size = sum((repository.work_tree / name).lstat().st_size for name in wanted)
+    return await asyncio.to_thread(_copy_all, str(repository.work_tree), str(work_tree), wanted)
+
+
+def _copy_all(source: str, target: str, names: list[str]) -> list[str]:
+    size = sum(_size(os.path.join(source, name)) for name in names)
     if size > MOST_BYTES:
         raise Conflict(f"{FILE} names {size >> 20} MiB of files; leave out what is not needed")
-    for name in wanted:
-        _copy(repository.work_tree / name, work_tree / name)
-    return wanted
+    return [name for name in names if copy_file(source, target, name)]
 
 
-def _copy(source: Path, target: Path) -> None:
-    """As it is: a link stays a link, so that nothing from elsewhere is brought in."""
-    if not (source.is_symlink() or source.is_file()) or os.path.lexists(target):
-        return
-    target.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-    shutil.copy2(source, target, follow_symlinks=False)
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:  # gone meanwhile
+        return 0
 
 
 async def run_command(what: str, command: str, work_tree: Path, env: Mapping[str, str], record: Path) -> None:
