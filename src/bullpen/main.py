@@ -147,7 +147,7 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
 async def _get_ready(context: Context, open_browser: bool) -> None:
     """Adopts what was left running; only then are we healthy."""
     await take_up(context.sessions, context.records)
-    context.sessions.run(context.worktrees.tend(), "trash")
+    context.sessions.run(_tend_worktrees(context.worktrees), "worktrees")
     context.sessions.run(context.recorder.run(), "recorder")
     home.write_address(context.config.home, context.url)
     url = await _login_url(context)
@@ -155,6 +155,12 @@ async def _get_ready(context: Context, open_browser: bool) -> None:
     log.info("ready", url=context.public_url, pid=os.getpid())
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
+
+
+async def _tend_worktrees(worktrees: Worktrees) -> None:
+    """A repository that is slow to answer keeps nobody waiting but who changes worktrees."""
+    await worktrees.mend()
+    await worktrees.tend()
 
 
 async def _login_url(context: Context) -> str:

@@ -8,8 +8,14 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from .. import clock
+
 CHUNK = 1 << 16
 ERRORS_KEPT = 1 << 14
+GRACE_SECONDS = 2.0
+GONE_SECONDS = 10.0
+LOOK_SECONDS = 0.05
+_MARKER = "BULLPEN_ERRAND"
 _UMASK = 'umask "$0"; exec "$@"'  # uvloop takes no umask, and ours is the one of private files
 
 
@@ -72,6 +78,36 @@ async def run_process(
         _end_group(process)
         await asyncio.shield(process.wait())
     return Ended(code=process.returncode or 0, output=output.bytes(), errors=errors.text(), cut=cut)
+
+
+def marked(marker: str | None) -> dict[str, str]:
+    """What a process carries in its environment so that a later server can find it."""
+    return {_MARKER: marker} if marker else {}
+
+
+async def end_marked(marker: str) -> None:
+    """Ends what a killed server left running for an errand, and waits until it is gone.
+
+    Not at once: a git that is about to end by itself leaves no lock behind.
+    """
+    begun = clock.monotonic()
+    while pids := await asyncio.to_thread(_find_marked, f"{_MARKER}={marker}".encode()):
+        waited = clock.monotonic() - begun
+        for pid in pids if waited > GRACE_SECONDS else ():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if waited > GRACE_SECONDS + GONE_SECONDS:
+            raise TimeoutError(f"the processes {pids} do not end")
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _find_marked(variable: bytes) -> list[int]:
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # not ours, or just ended
+            if variable in file.read().split(b"\0"):
+                found.append(int(pid))
+    return found
 
 
 class _Bounded:

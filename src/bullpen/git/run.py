@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from ..domain.errors import Conflict, RemoteFault
 from .places import Place
-from .process import Ended, run_process
+from .process import Ended, marked, run_process
 
 OPTIONS = (
     "--no-optional-locks",
@@ -94,13 +94,15 @@ async def run_git(
     cut: bool = False,
     accept: Sequence[int] = (0,),
     on_progress: Callable[[str], None] | None = None,
+    marker: str | None = None,
 ) -> Ended:
     """Runs `git <verb> <options> --end-of-options <refs> -- <paths>` in a place.
 
     `options` are words of our own. `refs` and `paths` may come from anybody; paths are taken literally.
     An exit code that is not in `accept` is a GitFailed. Output beyond `limit` is a RemoteFault, unless `cut`
     says that the beginning is enough; the result tells whether it was cut. `on_progress` gets every line of
-    stderr as it comes. Cancelling ends git and all it started.
+    stderr as it comes. Cancelling ends git and all it started. A `marker` lets `end_marked` do so
+    after a kill of the server.
     """
     filters = await _filter_overrides(place, timeout) if verb in _CONVERTING else {}
     words = [verb, *VERBS[verb], *options]
@@ -108,7 +110,7 @@ async def run_git(
         words += ["--end-of-options", *refs]
     if paths is not None:
         words += ["--", *paths]
-    ended = await _run(place, words, filters, stdin, timeout, limit, on_progress)
+    ended = await _run(place, words, filters | marked(marker), stdin, timeout, limit, on_progress)
     if ended.cut:
         if cut:
             return ended
@@ -144,7 +146,7 @@ async def _filter_overrides(place: Place, timeout: float) -> dict[str, str]:
 async def _run(
     place: Place,
     words: Sequence[str],
-    filters: dict[str, str],
+    variables: dict[str, str],
     stdin: bytes,
     timeout: float,
     limit: int,
@@ -154,7 +156,7 @@ async def _run(
     try:
         return await run_process(
             ["git", *OPTIONS, *where, *words],
-            env=_environment(place) | filters,
+            env=_environment(place) | variables,
             cwd="/",  # git goes to the work tree itself; nothing is looked for where we happen to be
             timeout=timeout,
             limit=limit,

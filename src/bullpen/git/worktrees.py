@@ -81,6 +81,7 @@ async def add_worktree(
     path: Path,
     branch: str,
     on_progress: Callable[[str], None] | None = None,
+    marker: str | None = None,
 ) -> None:
     """Checks a branch out in an empty directory."""
     try:
@@ -91,6 +92,7 @@ async def add_worktree(
             refs=[str(path), branch],
             timeout=CHECKOUT_SECONDS,
             on_progress=on_progress,
+            marker=marker,
         )
     except GitFailed as failed:
         if "already checked out" in failed.stderr:
@@ -104,11 +106,11 @@ async def discard_worktree(repository: Place, path: Path) -> None:
     await run_git(repository, "worktree", "remove", "--force", "--force", refs=[str(path)], timeout=60)
 
 
-async def create_branch(repository: Place, branch: str, head: str) -> None:
+async def create_branch(repository: Place, branch: str, head: str, marker: str | None = None) -> None:
     """Makes a branch at a commit; a Conflict when one is in the way."""
     order = f"create refs/heads/{branch}\0{head}\0"
     try:
-        await run_git(repository, "update-ref", "--stdin", "-z", stdin=order.encode())
+        await run_git(repository, "update-ref", "--stdin", "-z", stdin=order.encode(), marker=marker)
     except GitFailed as failed:
         raise Conflict(f"the branch {branch} cannot be made: {failed}") from None
 

@@ -10,8 +10,9 @@ from ..store.records import Records
 from .create import NewSession, create_session
 from .session import Session
 from .sessions import Sessions
+from .worktree_making import Made
 from .worktree_plan import NewWorktree
-from .worktrees import Made, Worktrees
+from .worktrees import Worktrees
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -44,11 +45,14 @@ async def create_in_worktree(
         made = await _find_or_make(worktrees, order.repo_id, wanted, key)
         worktree = made.worktree if isinstance(made, Made) else made
         try:
-            return await create_session(sessions, records, _in(order, worktree), answer)
+            session = await create_session(sessions, records, _in(order, worktree), answer)
         except BaseException:
             if isinstance(made, Made):
                 await worktrees.take_back(order.repo_id, made)
             raise
+        if isinstance(made, Made):
+            worktrees.settle(made)
+        return session
 
 
 async def _named(worktrees: Worktrees, order: NewSession) -> NewSession:

@@ -1,30 +1,61 @@
-"""A note beside a new worktree: for which request it was made, and whether it is whole.
+"""Notes of worktrees being made or restored, in our own directory: they tell what a killed server left.
 
-A server that dies while it makes one leaves it behind; the request that comes again finds it by its key.
+A note is there before the first step and goes when the request is answered. A new server takes back what is
+half made; the request that comes again finds what is whole by its key.
 """
 
 from pathlib import Path
 
 import msgspec
+import structlog
 from msgspec import Struct
 
-_FILE = "bullpen.json"  # in the worktree's own directory under .git/worktrees, where git lets it be
+from ..home import write_private
+
+log = structlog.get_logger()
 
 
 class Errand(Struct, frozen=True, kw_only=True):
-    """`start` is the commit a new branch was made at; `done` when every step is."""
+    """`start` is the commit a new branch is made at; `done` when every step is, or will be."""
 
+    id: str
+    repo_id: str
     key: str | None
+    name: str
+    path: str
+    branch: str
     start: str | None
+    begun_at: int
     done: bool = False
 
 
-def note_errand(git_dir: Path, errand: Errand) -> None:
-    (git_dir / _FILE).write_bytes(msgspec.json.encode(errand))
+class Errands:
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def note(self, errand: Errand) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(self._file(errand), msgspec.json.encode(errand).decode())
+
+    def forget(self, errand: Errand) -> None:
+        self._file(errand).unlink(missing_ok=True)
+
+    def list(self) -> list[Errand]:
+        found = [_read(path) for path in sorted(self._directory.glob("*.json"))]
+        return [errand for errand in found if errand is not None]
+
+    def done_for(self, repo_id: str, key: str) -> Errand | None:
+        """What an earlier try of the same request has made."""
+        mine = (each for each in self.list() if (each.repo_id, each.key) == (repo_id, key))
+        return next((errand for errand in mine if errand.done), None)
+
+    def _file(self, errand: Errand) -> Path:
+        return self._directory / f"{errand.id}.json"
 
 
-def read_errand(git_dir: Path) -> Errand | None:
+def _read(path: Path) -> Errand | None:
     try:
-        return msgspec.json.decode((git_dir / _FILE).read_bytes(), type=Errand)
-    except (OSError, msgspec.DecodeError):
+        return msgspec.json.decode(path.read_bytes(), type=Errand)
+    except (OSError, msgspec.DecodeError) as error:
+        log.warning("a note of a worktree cannot be read", path=str(path), reason=str(error))
         return None

@@ -58,7 +58,7 @@ class Trash:
     def get(self, repo_id: str, name: str, id: str | None = None) -> Trashed:
         """The one that was removed last under a name, or the one with this id."""
         for trashed in self.list(repo_id):
-            if trashed.name == name and id in (None, trashed.id):
+            if trashed.name == name and id in (None, trashed.id) and trashed.expires_at > clock.now_ms():
                 return trashed
         raise NotFound(f"there is no removed worktree {name}; they are kept for 7 days")
 
@@ -74,35 +74,82 @@ class Trash:
             removed_at=clock.now_ms(),
         )
         place, box = worktree.place, self._directory / trashed.id
-        await anchors.anchor(place, worktree.head, trashed.id)
+        box.mkdir(mode=0o700, parents=True)
         try:
-            box.mkdir(mode=0o700, parents=True)
             write_private(box / _RECORD, msgspec.json.encode(trashed).decode())
-            await _move_both((worktree.path, box / _TREE), (place.git_dir, box / _ADMIN))
+            await anchors.anchor(place, worktree.head, trashed.id)
+            await _move_both((worktree.path, box / _TREE), (place.git_dir, box / _ADMIN), trashed.id)
         except BaseException:
             await anchors.release(place, trashed.id)
             await asyncio.to_thread(shutil.rmtree, box, ignore_errors=True)
             raise
         return trashed
 
+    async def require_room(self, repository: Place, trashed: Trashed) -> None:
+        """Refuses a restore that something is in the way of."""
+        path, _, admin = self._places(repository, trashed)
+        for place in (path, admin):
+            if _there(place):
+                raise Conflict(f"{place} is in the way; move it away first")
+        for other in await list_worktrees(repository):
+            if trashed.branch and other.branch == trashed.branch:
+                raise Conflict(f"the branch {trashed.branch} is checked out in {other.path} already")
+
     async def restore(self, repository: Place, trashed: Trashed) -> None:
-        """Puts a worktree back, byte for byte, and its branch when that was deleted since."""
-        path, box = Path(trashed.path), self._directory / trashed.id
-        admin = repository.common_dir / "worktrees" / trashed.name
-        await _require_room(repository, trashed, path, admin)
+        """Puts a worktree back, byte for byte, and its branch when that was deleted; there must be room."""
+        path, box, admin = self._places(repository, trashed)
         if trashed.branch and trashed.head and await branch_head(repository, trashed.branch) is None:
             await create_branch(repository, trashed.branch, trashed.head)
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
         admin.parent.mkdir(mode=0o750, exist_ok=True)
-        await _move_both((box / _TREE, path), (box / _ADMIN, admin))
-        await anchors.release(repository, trashed.id)
-        await asyncio.to_thread(shutil.rmtree, box, ignore_errors=True)
+        await _move_both((box / _TREE, path), (box / _ADMIN, admin), trashed.id)
+        await self.empty(trashed, repository)
+
+    async def mend(self, repository: Place, trashed: Trashed) -> None:
+        """After a kill: what was between its two moves is finished, what never began is forgotten.
+
+        On one disk a move is one step, so what is there twice was made anew by somebody, and stays. Between
+        two, the original goes in one step once its copy is whole: where both are, the move did not happen.
+        """
+        path, box, admin = self._places(repository, trashed)
+        for place in (path, admin, box / _TREE, box / _ADMIN):
+            for rest in (_partial(place, trashed.id), _aside(place, trashed.id)):
+                await asyncio.to_thread(shutil.rmtree, rest, ignore_errors=True)
+        has_tree, has_admin = _there(box / _TREE), _there(box / _ADMIN)
+        in_use = _points_to(path, admin)
+        if not has_tree and not has_admin:  # not taken at all, or restored
+            await self.empty(trashed, repository)
+        elif not has_admin:
+            if in_use and _apart(path, box):
+                await self.empty(trashed, repository)
+            elif not in_use and _there(admin):
+                await _move(admin, box / _ADMIN, trashed.id)
+        elif in_use and not _there(admin) and (not has_tree or _apart(path, box)):
+            await _move(box / _ADMIN, admin, trashed.id)
+            await self.empty(trashed, repository)
+        elif has_tree and not _there(path) and _there(admin) and _apart(admin, box):
+            await _discard(admin, trashed.id)
 
     async def empty(self, trashed: Trashed, repository: Place | None) -> None:
-        """Removes one for good; its repository may be gone."""
+        """Removes one for good, its record last; its repository may be gone."""
         if repository is not None:
             await anchors.release(repository, trashed.id)
-        await asyncio.to_thread(shutil.rmtree, self._directory / trashed.id)
+        box = self._directory / trashed.id
+        for part in (box / _TREE, box / _ADMIN):
+            if _there(part):
+                await asyncio.to_thread(shutil.rmtree, part)
+        await asyncio.to_thread(shutil.rmtree, box)
+
+    def sweep(self) -> None:
+        """Removes what a kill left of a box that had no record yet, or no longer."""
+        for box in self._directory.glob("*"):
+            if not any(_there(box / part) for part in (_RECORD, _TREE, _ADMIN)):
+                shutil.rmtree(box, ignore_errors=True)
+
+    def _places(self, repository: Place, trashed: Trashed) -> tuple[Path, Path, Path]:
+        """Where its work tree was, its box here, and where git's own directory of it was."""
+        admin = repository.common_dir / "worktrees" / trashed.name
+        return Path(trashed.path), self._directory / trashed.id, admin
 
 
 def _read(path: Path) -> Trashed | None:
@@ -113,25 +160,16 @@ def _read(path: Path) -> Trashed | None:
         return None
 
 
-async def _require_room(repository: Place, trashed: Trashed, path: Path, admin: Path) -> None:
-    for place in (path, admin):
-        if _there(place):
-            raise Conflict(f"{place} is in the way; move it away first")
-    for other in await list_worktrees(repository):
-        if trashed.branch and other.branch == trashed.branch:
-            raise Conflict(f"the branch {trashed.branch} is checked out in {other.path} already")
-
-
-async def _move_both(tree: tuple[Path, Path], admin: tuple[Path, Path]) -> None:
+async def _move_both(tree: tuple[Path, Path], admin: tuple[Path, Path], id: str) -> None:
     """Both or none. A work tree somebody deleted is not missed."""
     has_tree = _there(tree[0])
     if has_tree:
-        await _move(*tree)
+        await _move(*tree, id)
     try:
-        await _move(*admin)
+        await _move(*admin, id)
     except BaseException:
         if has_tree:
-            await _move(tree[1], tree[0])
+            await _move(tree[1], tree[0], id)
         raise
 
 
@@ -139,18 +177,18 @@ def _there(path: Path) -> bool:
     return os.path.lexists(path)
 
 
-async def _move(source: Path, target: Path) -> None:
+async def _move(source: Path, target: Path, id: str) -> None:
     try:
         os.rename(source, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise RemoteFault(f"{source} cannot be moved: {error.strerror}") from None
-        await _copy_over(source, target)
+        await _copy_over(source, target, id)
 
 
-async def _copy_over(source: Path, target: Path) -> None:
-    """To another disk: a whole copy first, and only then is the original removed."""
-    partial = target.with_name(f"{target.name}.partial")
+async def _copy_over(source: Path, target: Path, id: str) -> None:
+    """To another disk: a whole copy first, and only then is the original removed, in one step."""
+    partial = _partial(target, id)
     copying = ["cp", "-a", "-T", "--", str(source), str(partial)]
     env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     ended = await run_process(copying, env=env, cwd="/", timeout=COPY_SECONDS, limit=1 << 20)
@@ -158,4 +196,33 @@ async def _copy_over(source: Path, target: Path) -> None:
         await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
         raise RemoteFault(f"{source} cannot be copied: {ended.errors.splitlines()[0]}")
     os.rename(partial, target)
-    await asyncio.to_thread(shutil.rmtree, source)
+    await _discard(source, id)
+
+
+async def _discard(directory: Path, id: str) -> None:
+    """Gone in one step, so that nobody takes what is half deleted for the whole."""
+    aside = _aside(directory, id)
+    os.rename(directory, aside)
+    await asyncio.to_thread(shutil.rmtree, aside)
+
+
+def _partial(path: Path, id: str) -> Path:
+    """With an id, so that nothing of somebody else's can have that name."""
+    return path.with_name(f".{path.name}.{id}.partial")
+
+
+def _aside(path: Path, id: str) -> Path:
+    return path.with_name(f".{path.name}.{id}.moved")
+
+
+def _apart(one: Path, other: Path) -> bool:
+    """Whether two things lie on different disks."""
+    return one.lstat().st_dev != other.lstat().st_dev
+
+
+def _points_to(path: Path, admin: Path) -> bool:
+    """Whether a directory is the work tree that git's own directory is for."""
+    try:
+        return (path / ".git").read_text().strip() == f"gitdir: {admin}"
+    except (OSError, UnicodeDecodeError):
+        return False

@@ -2,39 +2,40 @@
 
 import asyncio
 import os
-import shutil
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import structlog
 from msgspec import Struct
-from msgspec.structs import replace
 
 from .. import clock
 from ..domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
+from ..domain.ids import new_id
 from ..domain.records import Repository, RepositorySettings
 from ..git import worktrees as git
 from ..git.changes import Loss, Status, read_loss, read_status
 from ..git.places import Place, find_git_dir
+from ..git.process import marked
 from ..git.refs import check_branch
 from ..git.worktrees import Worktree
 from ..sandbox.paths import directory_inside
 from ..store.answers import KeptAnswer
 from ..store.append import AlreadyAnswered
 from ..store.records import Records
-from .errand import Errand, note_errand, read_errand
+from . import worktree_upkeep as upkeep
+from .errand import Errand, Errands
 from .furnishing import copy_included, run_command
 from .sessions import Sessions
 from .trash import Trash, Trashed
+from .worktree_making import Made, make_worktree, take_back
 from .worktree_plan import NewWorktree, choose_names, choose_path, choose_start
 
 log = structlog.get_logger()
 
 LOOKS_AT_ONCE = 4
 LOOK_SECONDS = 5.0
-REAP_SECONDS = 3600.0
 INHERITED = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "SSH_AUTH_SOCK")
 
 
@@ -44,14 +45,6 @@ class Seen(Struct, frozen=True, kw_only=True):
     worktree: Worktree
     status: Status | None = None
     problem: str | None = None
-
-
-class Made(Struct, frozen=True, kw_only=True):
-    """A new worktree; `start` when its branch is new too."""
-
-    worktree: Worktree
-    start: str | None
-    copied: list[str]
 
 
 class Worktrees:
@@ -64,6 +57,8 @@ class Worktrees:
         self._root = config.workspace_root
         self._logs = config.home / "logs" / "worktrees"
         self.trash = Trash(config.home / "trash")
+        self._errands = Errands(config.home / "worktrees")
+        self._mended = asyncio.Event()
         self.making: dict[tuple[str, str], str] = {}  # how far each has come, in git's words
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -115,6 +110,7 @@ class Worktrees:
     @asynccontextmanager
     async def changing(self, repo_id: str) -> AsyncIterator[None]:
         """Nobody else changes the worktrees of this repository meanwhile."""
+        await self._mended.wait()
         async with self._locks[repo_id]:
             yield
 
@@ -124,46 +120,53 @@ class Worktrees:
             made = await self.make(repo_id, order)
             seen = await _look(made.worktree)
             await self._keep(answer, seen)
+            self.settle(made)
             return seen
 
     async def make(self, repo_id: str, order: NewWorktree) -> Made:
-        """Makes a worktree, whole: checked out, with the files a person wants there, set up. Else nothing."""
+        """Makes a worktree, whole: checked out, with the files a person wants there, set up. Else nothing.
+
+        Whoever asked calls `settle` once it is answered, or `take_back`.
+        """
         repository, place = await self.repository(repo_id)
-        if made := await self._made_before(place, order.key):
+        if order.key and (made := await self._made_before(place, repo_id, order.key)):
             return made
         branch, name = await choose_names(place, order)
-        start = await choose_start(place, branch, order)
-        path = choose_path(self._root, place, name)
-        async with AsyncExitStack() as undo:
-            self.making[repo_id, name] = "beginning"
-            undo.callback(self.making.pop, (repo_id, name), None)
-            await self._check_out(undo, repo_id, place, path, branch, start)
-            worktree = await git.find_worktree(place, name)
-            errand = Errand(key=order.key, start=start)
-            note_errand(worktree.place.git_dir, errand)
-            copied = await copy_included(place, path)
-            await self._run("setup", repository, path)
-            note_errand(worktree.place.git_dir, replace(errand, done=True))
-            undo.pop_all()
-        self.making.pop((repo_id, name), None)
-        log.info("worktree made", repository=repo_id, name=name, branch=branch, path=str(path))
-        return Made(worktree=worktree, start=start, copied=copied)
+        errand = Errand(
+            id=new_id(),
+            repo_id=repo_id,
+            key=order.key,
+            name=name,
+            path=str(choose_path(self._root, place, name)),
+            branch=branch,
+            start=await choose_start(place, branch, order),
+            begun_at=clock.now_ms(),
+        )
 
-    async def _check_out(
-        self, undo: AsyncExitStack, repo_id: str, place: Place, path: Path, branch: str, start: str | None
-    ) -> None:
-        """Each step is noted before the next, so that a failure takes back what was made, and only that."""
-        if start:
-            await git.create_branch(place, branch, start)
-            undo.push_async_callback(_take_branch_back, place, branch, start)
-        _make_directories(undo, place, path)
-        undo.push_async_callback(_take_directory_back, place, path)
-        await git.add_worktree(place, path, branch, lambda line: self._progress(repo_id, path.name, line))
+        async def furnish(path: Path) -> list[str]:
+            copied = await copy_included(place, path)
+            await self._run("setup", repository, path, marker=errand.id)
+            return copied
+
+        self.making[repo_id, name] = "beginning"
+        try:
+            made = await make_worktree(
+                place, errand, self._errands, furnish, lambda line: self._progress(repo_id, name, line)
+            )
+        finally:
+            del self.making[repo_id, name]
+        log.info("worktree made", repository=repo_id, name=name, branch=branch, path=errand.path)
+        return made
+
+    def settle(self, made: Made) -> None:
+        """What it was made for is stored."""
+        self._errands.forget(made.errand)
 
     async def take_back(self, repo_id: str, made: Made) -> None:
         """Undoes `make`, because what it was made for failed."""
         _, place = await self.repository(repo_id)
-        await _take_made_back(place, made)
+        await take_back(place, made)
+        self.settle(made)
 
     async def remove(self, repo_id: str, name: str, force: bool) -> Trashed:
         """Moves a worktree to the trash; refused when something would go with it, unless that is wanted."""
@@ -185,47 +188,60 @@ class Worktrees:
         async with self.changing(repo_id):
             await self.require_unanswered(answer.key if answer else None)
             _, place = await self.repository(repo_id)
-            await self.trash.restore(place, self.trash.get(repo_id, name, id))
-            seen = await _look(await git.find_worktree(place, name))
+            made = await self._made_before(place, repo_id, answer.key) if answer else None
+            made = made or await self._take_out(place, self.trash.get(repo_id, name, id), answer)
+            seen = await _look(made.worktree)
             await self._keep(answer, seen)
+            self.settle(made)
         log.info("worktree restored", repository=repo_id, name=name)
         return seen
 
-    # The end of the trash
+    async def _take_out(self, place: Place, trashed: Trashed, answer: KeptAnswer[Seen] | None) -> Made:
+        """Noted once nothing else can be there: a request that comes again finds what it has restored."""
+        await self.trash.require_room(place, trashed)
+        errand = Errand(
+            id=new_id(),
+            repo_id=trashed.repo_id,
+            key=answer.key if answer else None,
+            name=trashed.name,
+            path=trashed.path,
+            branch=trashed.branch or "",
+            start=None,
+            begun_at=clock.now_ms(),
+            done=True,
+        )
+        self._errands.note(errand)
+        try:
+            await self.trash.restore(place, trashed)
+        except BaseException:
+            self._errands.forget(errand)
+            raise
+        return Made(worktree=await git.find_worktree(place, trashed.name), errand=errand, copied=[])
+
+    # What nobody asks for
+
+    async def mend(self) -> None:
+        """Before anything is changed: what the last server was doing is finished or taken back."""
+        try:
+            await upkeep.mend(self._errands, self.trash, self._place)
+        finally:
+            self._mended.set()
 
     async def tend(self) -> None:
-        """Empties the trash of what has lain there for a week, now and every hour."""
-        while True:
-            await self.reap()
-            await asyncio.sleep(REAP_SECONDS)
-
-    async def reap(self) -> None:
-        for trashed in self.trash.list():
-            if trashed.expires_at > clock.now_ms():
-                continue
-            try:
-                place = (await self.repository(trashed.repo_id))[1]
-            except BullpenError:
-                place = None
-            try:
-                await self.trash.empty(trashed, place)
-            except (BullpenError, OSError) as error:
-                log.warning("the trash cannot be emptied", id=trashed.id, reason=str(error))
-            else:
-                log.info("worktree gone for good", repository=trashed.repo_id, name=trashed.name)
+        await upkeep.tend(self.trash, self._place)
 
     # What the above need
 
-    async def _made_before(self, place: Place, key: str | None) -> Made | None:
-        """What an earlier try of the same request made; what it left half made is taken back."""
-        for worktree in await git.list_worktrees(place) if key else ():
-            errand = read_errand(worktree.place.git_dir)
-            if worktree.is_main or errand is None or errand.key != key:
-                continue
-            made = Made(worktree=worktree, start=errand.start, copied=[])
-            if errand.done:
-                return made
-            await _take_made_back(place, made)
+    async def _place(self, repo_id: str) -> Place:
+        return (await self.repository(repo_id))[1]
+
+    async def _made_before(self, place: Place, repo_id: str, key: str) -> Made | None:
+        """What an earlier try of the same request made, unless somebody removed it since."""
+        if errand := self._errands.done_for(repo_id, key):
+            for worktree in await git.list_worktrees(place):
+                if str(worktree.path) == errand.path:
+                    return Made(worktree=worktree, errand=errand, copied=[])
+            self._errands.forget(errand)
         return None
 
     async def require_unanswered(self, key: str | None) -> None:
@@ -264,13 +280,14 @@ class Worktrees:
                 raise
             log.warning("cleanup failed", repository=repository.id, path=str(path), reason=str(failed))
 
-    async def _run(self, what: str, repository: Repository, path: Path) -> None:
+    async def _run(self, what: str, repository: Repository, path: Path, marker: str | None = None) -> None:
         settings = self.settings(repository.id)
         command = settings.setup if what == "setup" else settings.cleanup
         if command:
             self._progress(repository.id, path.name, f"running the {what} command")
             record = self._logs / repository.id / f"{path.name}.{what}.log"
-            await run_command(what, command, path, _environment(settings, repository, path), record)
+            environment = _environment(settings, repository, path) | marked(marker)
+            await run_command(what, command, path, environment, record)
 
     def _progress(self, repo_id: str, name: str, line: str) -> None:
         if (repo_id, name) in self.making:
@@ -297,59 +314,6 @@ async def _look(worktree: Worktree) -> Seen:
         return Seen(worktree=worktree, problem=problem or str(error))
 
 
-def _make_directories(undo: AsyncExitStack, place: Place, path: Path) -> None:
-    """The worktree's own directory and the one around it, with mode 0750 (R60) whatever our umask is."""
-    if not path.parent.exists():
-        path.parent.mkdir()
-        path.parent.chmod(0o750)
-        undo.callback(_remove_empty, path.parent)
-    if path.parent.parent == place.work_tree:
-        _exclude(place.common_dir / "info" / "exclude", f"/{path.parent.name}/")
-    try:
-        path.mkdir()  # what is made here is ours, and so may be taken back
-    except FileExistsError:
-        raise Conflict(f"{path} is there already; choose another name") from None
-    path.chmod(0o750)
-
-
-def _exclude(file: Path, line: str) -> None:
-    """So that the repository does not see its own worktrees as new files."""
-    file.parent.mkdir(exist_ok=True)
-    text = file.read_text() if file.exists() else ""
-    if line not in text.splitlines():
-        file.write_text(text + ("" if text.endswith("\n") or not text else "\n") + line + "\n")
-
-
-def _remove_empty(directory: Path) -> None:
-    try:
-        directory.rmdir()
-    except OSError:
-        return  # somebody put something there meanwhile
-
-
-async def _take_directory_back(place: Place, path: Path) -> None:
-    """Removes a worktree that a failed step left; it was ours alone."""
-    known = [each for each in await git.list_worktrees(place) if each.path == path]
-    try:
-        if known:
-            await git.discard_worktree(place, path)
-    except BullpenError as error:
-        log.warning("git cannot take a worktree back", path=str(path), reason=str(error))
-        await asyncio.to_thread(shutil.rmtree, known[0].place.git_dir, ignore_errors=True)
-    await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
-
-
-async def _take_made_back(place: Place, made: Made) -> None:
-    await _take_directory_back(place, made.worktree.path)
-    if made.start and made.worktree.branch:
-        await _take_branch_back(place, made.worktree.branch, made.start)
-
-
-async def _take_branch_back(place: Place, branch: str, start: str) -> None:
-    if await git.branch_head(place, branch) == start:
-        await git.delete_branch(place, branch, start)
-
-
 def _require_no_loss(name: str, loss: Loss) -> None:
     if sentence := loss.sentence():
         raise Conflict(
@@ -357,7 +321,7 @@ def _require_no_loss(name: str, loss: Loss) -> None:
         ).with_details({"changes": loss.changes, "commits": loss.commits, "unfinished": loss.unfinished})
 
 
-def _environment(settings: RepositorySettings, repository: Repository, path: Path) -> Mapping[str, str]:
+def _environment(settings: RepositorySettings, repository: Repository, path: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
     ours = {"BULLPEN_REPOSITORY": repository.path, "BULLPEN_WORKTREE": str(path)}
     return {**kept, **settings.env, **ours}
