@@ -46,7 +46,10 @@ def demo(tmp_path: Path) -> Demo:
 
 async def test_it_answers_and_streams(demo: Demo) -> None:
     async with demo.session() as client:
-        assert await client.prompt("good morning") == {"stopReason": "end_turn"}
+        answer = await client.prompt("good morning")
+        assert answer["stopReason"] == "end_turn"
+        usage = answer["usage"]
+        assert usage["inputTokens"] + usage["outputTokens"] == usage["totalTokens"] > 0
         assert "You said: good morning" in client.text()
         assert len(client.updates("agent_message_chunk")) > 5
         assert len({update["messageId"] for update in client.updates("agent_message_chunk")}) == 1
@@ -201,7 +204,7 @@ async def test_a_slow_answer_can_be_cancelled(demo: Demo) -> None:
         await client.until(lambda: client.text() or None)
         client.cancel()
         assert await client.answer(n) == {"stopReason": "cancelled"}
-        assert await client.prompt("hello again") == {"stopReason": "end_turn"}
+        assert (await client.prompt("hello again"))["stopReason"] == "end_turn"
 
 
 async def test_cancelling_at_once_is_answered_too(demo: Demo) -> None:
@@ -258,7 +261,7 @@ async def test_another_process_resumes_without_repeating(demo: Demo) -> None:
         answer = await client.open(str(demo.workspace), {}, how="session/resume")
         assert answer["modes"]["currentModeId"] == "auto"
         assert client.text() == ""
-        assert await client.prompt("hello") == {"stopReason": "end_turn"}
+        assert (await client.prompt("hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.parametrize("id", ["nobody", "../../etc/passwd", ""])

@@ -48,6 +48,7 @@ WHO_MAY = {
     "POST /api/import": "operate",
     "GET /api/inbox": "view",
     "GET /api/search": "view",
+    "GET /api/usage": "view",
     "GET /api/rules": "view",
     "POST /api/rules": "admin",
     "DELETE /api/rules/{name}": "admin",

@@ -1,11 +1,11 @@
-"""The part of the client that finds things again."""
+"""The part of the client that finds things again, and adds up what was used."""
 
 from .rest import Request, Rest
-from .shapes import Found, SearchResults
+from .shapes import Found, SearchResults, UsageReport
 
 
 class Searching:
-    """Full text over all sessions."""
+    """Over all sessions."""
 
     _rest: Rest
 
@@ -36,3 +36,29 @@ class Searching:
         }
         query = {name: value for name, value in wanted.items() if value is not None}
         return (await self._rest.call(SearchResults, Request("GET", "/api/search", query=query))).results
+
+    async def usage(
+        self,
+        by: str = "day",
+        *,
+        repo_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        utc_offset: int = 0,
+        limit: int = 100,
+    ) -> UsageReport:
+        """What turns used; `utc_offset` in minutes says whose days are meant."""
+        wanted = {
+            "by": by,
+            "repoId": repo_id,
+            "agentId": agent_id,
+            "sessionId": session_id,
+            "after": after,
+            "before": before,
+            "utcOffset": str(utc_offset),
+            "limit": str(limit),
+        }
+        query = {name: value for name, value in wanted.items() if value is not None}
+        return await self._rest.call(UsageReport, Request("GET", "/api/usage", query=query))

@@ -383,3 +383,37 @@ class Found(Shape, frozen=True, kw_only=True):
 
 class SearchResults(Shape, frozen=True, kw_only=True):
     results: list[Found]
+
+
+class Cost(Shape, frozen=True, kw_only=True):
+    amount: float
+    currency: str
+
+
+class Used(Shape, frozen=True, kw_only=True):
+    """What some turns used, as far as their agents say."""
+
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_read_tokens: int = 0
+    cached_write_tokens: int = 0
+    thought_tokens: int = 0
+    total_tokens: int = 0
+    costs: list[Cost] = []
+
+
+class UsageGroup(Used, frozen=True, kw_only=True):
+    """The same of a day, a turn, a session, a repository or an agent: its id, or the date."""
+
+    key: str | None = None
+    title: str = ""
+    session_id: str | None = None
+    seq: int | None = None
+    since: datetime = _EPOCH
+
+
+class UsageReport(Shape, frozen=True, kw_only=True):
+    by: str
+    groups: list[UsageGroup]
+    total: Used

@@ -112,6 +112,7 @@ class SyncClient:
     add_rule = _waiting(Client.add_rule)
     remove_rule = _waiting(Client.remove_rule)
     search = _waiting(Client.search)
+    usage = _waiting(Client.usage)
     events = _waiting(Client.events)
     diff = _waiting(Client.diff)
     repositories = _waiting(Client.repositories)

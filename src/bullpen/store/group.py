@@ -13,6 +13,7 @@ from .saved import due_row
 from .statements import add, put, touch
 from .tables import consumed, events, messages, sessions, snapshots, workers
 from .unseen import write_unseen
+from .usage import write_usage
 
 
 class Group:
@@ -51,6 +52,7 @@ def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
     add(connection, events, list(chain.from_iterable(map(event_rows, appends))))
     add(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
     write_unseen(connection, appends)
+    write_usage(connection, appends)
     saved = {row["session_id"]: row for row in map(due_row, appends) if row}
     put(connection, snapshots, list(saved.values()))
 

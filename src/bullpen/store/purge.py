@@ -24,6 +24,7 @@ from .tables import (
     sessions,
     snapshots,
     unseen,
+    usage,
     workers,
 )
 
@@ -72,6 +73,6 @@ def _remove_rest(connection: Connection, session_id: str) -> None:
     for table in (outbox, outbox_heads, consumed):
         connection.execute(delete(table).where(table.c.worker_id.in_(of_session)))
     of_search = (search_documents, search_marks, search_terminals)
-    for table in (*of_search, messages, snapshots, unseen, workers, purges):
+    for table in (*of_search, usage, messages, snapshots, unseen, workers, purges):
         connection.execute(delete(table).where(table.c.session_id == session_id))
     connection.execute(delete(sessions).where(sessions.c.id == session_id))

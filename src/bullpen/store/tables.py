@@ -12,6 +12,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     ColumnElement,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -153,6 +154,25 @@ unseen = Table(  # what happened to a worker while nobody looked
     Column("seq", BigInteger, nullable=False),
     Column("timestamp", BigInteger, nullable=False),
     Column("detail", Text, nullable=False),
+)
+
+usage = (
+    Table(  # what agents say a turn used; a row for each time they say so, and one for the end of the turn
+        "usage",
+        metadata,
+        _session_id(primary_key=True),
+        Column("seq", BigInteger, primary_key=True, autoincrement=False),
+        Column("worker_id", Text),
+        Column("timestamp", BigInteger, nullable=False, index=True),
+        Column("prompt_id", Text),
+        Column("turns", Integer, nullable=False),
+        Column("cost", Double, nullable=False),
+        Column("currency", Text),
+        *(
+            Column(f"{name}_tokens", BigInteger, nullable=False)
+            for name in ("input", "output", "cached_read", "cached_write", "thought", "total")
+        ),
+    )
 )
 
 _SAID = column("offset").is_(None)

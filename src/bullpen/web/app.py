@@ -41,6 +41,7 @@ from .rest import (
     sharing,
     timeline,
     tokens,
+    usage,
     workers,
     worktrees,
 )
@@ -79,6 +80,7 @@ ROUTERS = (
     sharing.router,
     recordings.router,
     search.router,
+    usage.router,
     session.router,
     terminal.router,
     dashboard.router,

@@ -46,6 +46,11 @@ export interface Comments {
   busy?: 'queue' | 'reject' | 'interrupt'
 }
 
+export interface Cost {
+  amount: number
+  currency: string
+}
+
 export interface Diff {
   base: string
   branch: string | null
@@ -619,6 +624,39 @@ export interface Trashed {
   branch: string | null
   removedAt: string
   expiresAt: string
+}
+
+export interface Usage {
+  by: 'day' | 'turn' | 'session' | 'repository' | 'agent'
+  groups: UsageGroup[]
+  total: Used
+}
+
+export interface UsageGroup {
+  turns: number
+  inputTokens: number
+  outputTokens: number
+  cachedReadTokens: number
+  cachedWriteTokens: number
+  thoughtTokens: number
+  totalTokens: number
+  costs: Cost[]
+  key: string | null
+  title: string
+  sessionId: string | null
+  seq: number | null
+  since: string
+}
+
+export interface Used {
+  turns: number
+  inputTokens: number
+  outputTokens: number
+  cachedReadTokens: number
+  cachedWriteTokens: number
+  thoughtTokens: number
+  totalTokens: number
+  costs: Cost[]
 }
 
 export interface Worker {

@@ -154,6 +154,7 @@ class DemoAgent:
             {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": text}}
         )
         wishes = read_wishes(text)
+        read = _tokens(session)
         turn = Turn(self._link, session, self._capabilities, hurry=Wish("slow") not in wishes)
         if session.turns == 1:
             self._tell(session, {"sessionUpdate": "session_info_update", "title": text[:60]})
@@ -167,12 +168,18 @@ class DemoAgent:
             await turn.say("I take my time. " * 20)
         for wish in wishes:
             await turn.grant(wish)
-        used = sum(len(str(update)) for update in session.history) // 4
+        used = _tokens(session)
         self._tell(session, {"sessionUpdate": "usage_update", "used": used, "size": CONTEXT_SIZE})
-        return {"stopReason": "end_turn"}
+        usage = {"inputTokens": read, "outputTokens": used - read, "totalTokens": used}
+        return {"stopReason": "end_turn", "usage": usage}
 
     def _tell(self, session: Session, update: dict[str, Any]) -> None:
         self._link.notify("session/update", {"sessionId": session.id, "update": update})
+
+
+def _tokens(session: Session) -> int:
+    """As many as a model would count, about."""
+    return sum(len(str(update)) for update in session.history) // 4
 
 
 def _params(message: Request | Notification) -> dict[str, Any]:

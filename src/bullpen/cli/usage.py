@@ -1,0 +1,82 @@
+"""`bullpen usage`: the tokens and cost that agents report, by day, turn, session, repository or agent."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+
+import typer
+
+from ..client import Client, UsageGroup, UsageReport, Used
+from .find import find_repository, find_session
+from .output import print_json
+from .table import Cell, Column, print_table
+from .text import short
+from .verb import AsJson, new_app, with_client
+
+app = new_app()
+
+By = Literal["day", "turn", "session", "repository", "agent"]
+
+_NUMBERS = ("TURNS", "INPUT", "OUTPUT", "CACHED", "TOTAL", "COST")
+
+
+@app.command()
+def usage(
+    by: Annotated[By, typer.Option(help="What a line is about.")] = "day",
+    days: Annotated[int, typer.Option(min=1, help="Only so many days back.")] = 30,
+    repo: Annotated[str | None, typer.Option(help="Only sessions of a repository.")] = None,
+    session: Annotated[str | None, typer.Option(help="Only one session.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only one agent, by its id.")] = None,
+    after: Annotated[str | None, typer.Option(help="Only later than a time, in place of --days.")] = None,
+    before: Annotated[str | None, typer.Option(help="Only earlier than a time.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many lines.")] = 100,
+    json: AsJson = False,
+) -> None:
+    """Show the tokens and cost that agents report.
+
+    \b
+    Examples:
+      bullpen usage
+      bullpen usage --by session --days 7
+      bullpen usage --by turn --session my-session
+    """
+    now = datetime.now().astimezone()
+    earliest = (now - timedelta(days=days)).astimezone(UTC)
+
+    async def work(client: Client) -> UsageReport:
+        return await client.usage(
+            by,
+            repo_id=(await find_repository(client, repo)).id if repo else None,
+            session_id=(await find_session(client, session)).id if session else None,
+            agent_id=agent,
+            after=after or earliest.isoformat(),
+            before=before,
+            utc_offset=round((now.utcoffset() or timedelta()).total_seconds() / 60),
+            limit=limit,
+        )
+
+    report = with_client(work)
+    if json:
+        print_json(report)
+    elif report.groups:
+        columns = (Column(by.upper(), least=10), *map(Column, _NUMBERS))
+        rows = [[_name(by, each), *_numbers(each)] for each in report.groups]
+        print_table(columns, [*rows, [Cell("all", "bold"), *_numbers(report.total)]])
+    else:
+        print("no agent has reported what it used")
+
+
+def _name(by: By, group: UsageGroup) -> str:
+    match by:
+        case "day":
+            return group.key or ""
+        case "turn":
+            return f"{short(group.session_id or '')}:{group.seq} {group.title}"
+        case _:
+            return group.title or "none"
+
+
+def _numbers(used: Used) -> list[str]:
+    cached = used.cached_read_tokens + used.cached_write_tokens
+    tokens = (used.turns, used.input_tokens, used.output_tokens, cached, used.total_tokens)
+    costs = ", ".join(f"{cost.amount:.2f} {cost.currency}" for cost in used.costs)
+    return [*(f"{number:,}" if number else "-" for number in tokens), costs or "-"]

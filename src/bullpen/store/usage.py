@@ -1,0 +1,196 @@
+"""What turns used: a projection of the log, and what it adds up to by day, turn, session and more."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+from sqlalchemy import ColumnElement, Connection, func, literal, null, select
+
+from ..domain.conversation import ConversationReset, TurnEnd, TurnStart, Usage
+from ..domain.events import Event
+from ..domain.usage import Money, Tokens, cost_of, tokens_of
+from .append import Append
+from .statements import add
+from .tables import purges, repositories, sessions, usage, workers
+
+Row = dict[str, Any]
+
+DAY = 86_400_000  # ms
+_TOKENS = Tokens.__struct_fields__
+
+
+class UsageFilters(Struct, frozen=True, kw_only=True):
+    """Which turns; None leaves a question open. Times are milliseconds since the epoch."""
+
+    repo_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    after: int | None = None
+    before: int | None = None
+
+
+class Used(Struct, frozen=True, kw_only=True):
+    """What some turns used. `at` is when it was first told, `seq` where, if they are of one session."""
+
+    key: str | None = None
+    title: str = ""
+    session_id: str | None = None
+    seq: int | None = None
+    at: int = 0
+    turns: int = 0
+    tokens: Tokens = Tokens()
+    costs: tuple[Money, ...] = ()
+
+
+def write_usage(connection: Connection, appends: Iterable[Append]) -> None:
+    """In the transaction of the events."""
+    add(connection, usage, [row for append in appends for row in _rows(append)])
+
+
+def read_usage(
+    connection: Connection, group: str, filters: UsageFilters, limit: int, offset: int = 0
+) -> tuple[list[Used], Used]:
+    """What each group used, and all together. `offset`: by how many ms a day begins before that of UTC."""
+    grouping = _groupings(offset)[group]
+    conditions = _conditions(filters)
+    if hidden := connection.execute(select(purges)).scalars().all():
+        conditions.append(usage.c.session_id.notin_(hidden))
+    groups = _read_groups(connection, grouping, conditions)
+    groups.sort(key=_newest if grouping.by_time else _most, reverse=True)
+    if group == "day":
+        groups = [replace(each, key=_day(each.key)) for each in groups]
+    together = _read_groups(connection, _Grouping(literal(""), literal("")), conditions)
+    return groups[:limit], together[0] if together else Used()
+
+
+def _rows(append: Append) -> Iterator[Row]:
+    known = append.before.conversations
+    turns = {id: state.turn.prompt_id for id, state in known.items() if state.turn}
+    costs = {id: state.usage.cost for id, state in known.items()}
+    for entry in append.entries:
+        event, worker_id = entry.event, entry.event.worker_id or ""
+        match event.fact:
+            case TurnStart() as fact:
+                turns[worker_id] = fact.prompt_id
+            case ConversationReset():
+                costs.pop(worker_id, None)
+            case Usage() as fact:
+                tokens, money = tokens_of(fact), cost_of(fact, costs.get(worker_id))
+                if money:
+                    costs[worker_id] = fact.cost
+                if tokens or (money and money.amount):
+                    yield _row(append, event, turns.get(worker_id), tokens, money)
+            case TurnEnd():
+                yield _row(append, event, turns.pop(worker_id, None)) | {"turns": 1}
+
+
+def _row(
+    append: Append,
+    event: Event,
+    prompt_id: str | None,
+    tokens: Tokens | None = None,
+    money: Money | None = None,
+) -> Row:
+    return {
+        "session_id": append.snapshot.id,
+        "seq": event.seq,
+        "worker_id": event.worker_id,
+        "timestamp": event.timestamp,
+        "prompt_id": prompt_id,
+        "turns": 0,
+        "cost": money.amount if money else 0.0,
+        "currency": money.currency if money else None,
+    } | {f"{name}_tokens": count for name, count in asdict(tokens or Tokens()).items()}
+
+
+class _Grouping(Struct, frozen=True):
+    """What makes a group, and what describes it."""
+
+    key: Any
+    title: Any
+    session_id: Any = null()
+    by_time: bool = False  # the newest first; else who used most
+
+
+def _groupings(offset: int) -> dict[str, _Grouping]:
+    session_id, agent_id = usage.c.session_id, workers.c.agent_id
+    return {
+        "day": _Grouping((usage.c.timestamp + offset) // DAY, literal(""), by_time=True),
+        "turn": _Grouping(usage.c.prompt_id, sessions.c.title, session_id, by_time=True),
+        "session": _Grouping(session_id, sessions.c.title, session_id),
+        "repository": _Grouping(sessions.c.repo_id, repositories.c.name),
+        "agent": _Grouping(agent_id, agent_id),
+    }
+
+
+def _conditions(filters: UsageFilters) -> list[ColumnElement[bool]]:
+    equal = (
+        (sessions.c.repo_id, filters.repo_id),
+        (workers.c.agent_id, filters.agent_id),
+        (usage.c.session_id, filters.session_id),
+    )
+    conditions = [named == value for named, value in equal if value is not None]
+    if filters.after is not None:
+        conditions.append(usage.c.timestamp >= filters.after)
+    if filters.before is not None:
+        conditions.append(usage.c.timestamp < filters.before)
+    return conditions
+
+
+def _read_groups(
+    connection: Connection, grouping: _Grouping, conditions: Sequence[ColumnElement[bool]]
+) -> list[Used]:
+    key, session_id = grouping.key.label("key"), grouping.session_id.label("of_session")
+    sums = [func.sum(usage.c[name]).label(name) for name in ("turns", "cost")]
+    sums += [func.sum(usage.c[f"{name}_tokens"]).label(name) for name in _TOKENS]
+    first = [func.min(usage.c[name]).label(name) for name in ("timestamp", "seq")]
+    query = (
+        select(key, session_id, usage.c.currency, func.min(grouping.title).label("title"), *first, *sums)
+        .join(sessions, sessions.c.id == usage.c.session_id)
+        .outerjoin(workers, workers.c.id == usage.c.worker_id)
+        .outerjoin(repositories, repositories.c.id == sessions.c.repo_id)
+        .where(*conditions)
+        .group_by("key", "of_session", usage.c.currency)
+        .order_by(usage.c.currency)
+    )
+    groups: dict[tuple[Any, Any], Used] = {}
+    for row in connection.execute(query):
+        place = (row.key, row.of_session)
+        groups[place] = _added(groups.get(place), row)
+    return list(groups.values())
+
+
+def _added(known: Used | None, row: Any) -> Used:
+    """A group has a row for each currency, and one for what was told without a price."""
+    known = known or Used(
+        key=_text(row.key), title=row.title or "", session_id=row.of_session, at=row.timestamp
+    )
+    tokens = {name: getattr(known.tokens, name) + int(getattr(row, name)) for name in _TOKENS}
+    cost = () if row.currency is None else (Money(round(row.cost, 6), row.currency),)
+    seq = row.seq if known.seq is None else min(known.seq, row.seq)
+    return replace(
+        known,
+        seq=seq if known.session_id else None,
+        at=min(known.at, row.timestamp),
+        turns=known.turns + int(row.turns),
+        tokens=Tokens(**tokens),
+        costs=(*known.costs, *cost),
+    )
+
+
+def _text(key: Any) -> str | None:
+    return None if key is None else str(key)
+
+
+def _day(key: str | None) -> str:
+    return datetime.fromtimestamp(int(key or 0) * DAY / 1000, UTC).date().isoformat()
+
+
+def _newest(used: Used) -> int:
+    return used.at
+
+
+def _most(used: Used) -> tuple[float, int, int]:
+    return sum(cost.amount for cost in used.costs), used.tokens.total, used.turns

@@ -1,0 +1,68 @@
+"""/api/usage: tokens and cost as agents report them, added up."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query
+from msgspec.structs import asdict
+from starlette.responses import Response
+
+from ...store.usage import UsageFilters, Used, read_usage
+from ...wire.browser import iso
+from ..context import ContextDep
+from ..scopes import Scope, allow
+from .answers import json_answer
+from .messages import read_time
+from .usage_shapes import UsageShape
+
+router = APIRouter(prefix="/api/usage", tags=["usage"])
+
+MOST = 1000
+MINUTE = 60_000  # ms
+
+
+@router.get("", response_model=UsageShape, dependencies=[Depends(allow(Scope.VIEW))])
+async def show(
+    context: ContextDep,
+    by: Literal["day", "turn", "session", "repository", "agent"] = "day",
+    repo_id: Annotated[str | None, Query(alias="repoId")] = None,
+    agent_id: Annotated[str | None, Query(alias="agentId")] = None,
+    session_id: Annotated[str | None, Query(alias="sessionId")] = None,
+    after: Annotated[str | None, Query(description="a time")] = None,
+    before: Annotated[str | None, Query(description="a time")] = None,
+    utc_offset: Annotated[
+        int, Query(alias="utcOffset", ge=-1440, le=1440, description="minutes; whose days they are")
+    ] = 0,
+    limit: Annotated[int, Query(ge=1, description="more than 1,000 is clamped")] = 100,
+) -> Response:
+    filters = UsageFilters(
+        repo_id=repo_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        after=None if after is None else read_time("after", after),
+        before=None if before is None else read_time("before", before),
+    )
+    database = context.sessions.store.database
+    groups, total = await database.read(
+        lambda c: read_usage(c, by, filters, min(limit, MOST), utc_offset * MINUTE)
+    )
+    answer = {"by": by, "groups": [_group_json(each) for each in groups], "total": _used_json(total)}
+    return json_answer(answer)
+
+
+def _group_json(used: Used) -> dict[str, object]:
+    place = {"key": used.key, "title": used.title, "sessionId": used.session_id, "seq": used.seq}
+    return place | {"since": iso(used.at)} | _used_json(used)
+
+
+def _used_json(used: Used) -> dict[str, object]:
+    tokens = used.tokens
+    return {
+        "turns": used.turns,
+        "inputTokens": tokens.input,
+        "outputTokens": tokens.output,
+        "cachedReadTokens": tokens.cached_read,
+        "cachedWriteTokens": tokens.cached_write,
+        "thoughtTokens": tokens.thought,
+        "totalTokens": tokens.total,
+        "costs": [asdict(cost) for cost in used.costs],
+    }

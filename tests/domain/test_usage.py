@@ -1,0 +1,51 @@
+"""Tokens and money, as agents report them."""
+
+from typing import Any
+
+import pytest
+
+from bullpen.domain.conversation import Usage
+from bullpen.domain.usage import Money, Tokens, cost_of, tokens_of
+
+
+@pytest.mark.parametrize(
+    ("turn", "tokens"),
+    [
+        (
+            {"inputTokens": 2732, "outputTokens": 10, "totalTokens": 2742},
+            Tokens(input=2732, output=10, total=2742),
+        ),
+        (
+            {"inputTokens": 5, "outputTokens": 3, "cachedReadTokens": 90, "thoughtTokens": 2},
+            Tokens(input=5, output=3, cached_read=90, thought=2, total=100),
+        ),
+        (
+            {"token_count": {"input_tokens": 181, "output_tokens": 10}, "model_usage": [{}]},
+            Tokens(input=181, output=10, total=191),
+        ),
+        ({"inputTokens": "many", "outputTokens": True, "totalTokens": -1}, None),
+        ({"inputTokens": 1e300, "totalTokens": float("nan")}, None),
+        ({}, None),
+        (None, None),
+        ("a lot", None),
+    ],
+)
+def test_each_agent_is_understood_in_its_own_words(turn: Any, tokens: Tokens | None) -> None:
+    assert tokens_of(Usage(turn=turn)) == tokens
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "spent"),
+    [
+        (None, {"amount": 0.5, "currency": "EUR"}, Money(0.5, "EUR")),
+        ({"amount": 0.25, "currency": "USD"}, {"amount": 1}, Money(0.75, "USD")),
+        ({"amount": 2, "currency": "USD"}, {"amount": 0.5, "currency": "USD"}, Money(0.5, "USD")),
+        ({"amount": 2, "currency": "USD"}, {"amount": 3, "currency": "EUR"}, Money(3, "EUR")),
+        ({"amount": 2}, {"amount": 2}, Money(0, "USD")),
+        ("nonsense", {"amount": 2}, Money(2, "USD")),
+        (None, {"amount": "free"}, None),
+        (None, None, None),
+    ],
+)
+def test_a_cost_so_far_tells_what_was_added_to_it(before: Any, now: Any, spent: Money | None) -> None:
+    assert cost_of(Usage(cost=now), before) == spent

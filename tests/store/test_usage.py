@@ -1,0 +1,86 @@
+"""B7: what turns used, added up, on both databases."""
+
+from typing import Any
+
+from bullpen.domain.conversation import TurnEnd, TurnStart, Usage
+from bullpen.domain.events import Draft, Fact, WorkerSpawning
+from bullpen.domain.snapshot import Snapshot
+from bullpen.domain.usage import Money
+from bullpen.store.append import Append
+from bullpen.store.events import EventStore
+from bullpen.store.usage import DAY, UsageFilters, Used, read_usage
+from support.stories import START, append_to
+
+FIRST = 1_700_000_000_000  # when the stories begin
+
+
+def begin(session_id: str, *facts: Fact) -> Append:
+    worker = f"w-{session_id}"
+    spawning = WorkerSpawning(worker_type="agent", name="Demo", run=1, workspace="/srv/x", agent_id="demo")
+    drafts = [Draft(START), Draft(spawning, worker, "demo"), *(Draft(fact, worker, "demo") for fact in facts)]
+    return append_to(Snapshot(id=session_id), *drafts)
+
+
+def goes_on(append: Append, *facts: Fact) -> Append:
+    worker = f"w-{append.snapshot.id}"
+    return append_to(append.snapshot, *(Draft(fact, worker, "demo") for fact in facts))
+
+
+def turn(id: str, tokens: int, cost: Any = None) -> list[Fact]:
+    used = {"inputTokens": tokens - 1, "outputTokens": 1}
+    facts: list[Fact] = [TurnStart(prompt_id=id), Usage(used=5, size=10, cost=cost)]
+    return [*facts, Usage(turn=used), TurnEnd(stop_reason="end_turn")]
+
+
+async def used(
+    store: EventStore, by: str, limit: int = 100, offset: int = 0, **filters: Any
+) -> tuple[list[Used], Used]:
+    return await store.database.read(lambda c: read_usage(c, by, UsageFilters(**filters), limit, offset))
+
+
+async def test_turns_add_up_to_sessions_agents_and_days(store: EventStore) -> None:
+    first = begin("a", *turn("p1", 100, {"amount": 0.25, "currency": "USD"}))
+    await store.commit(first)
+    await store.commit(goes_on(first, *turn("p2", 50, {"amount": 0.75, "currency": "USD"})))
+    await store.commit(begin("b", *turn("p3", 7)))
+    turns, total = await used(store, "turn", session_id="a")
+    assert [(each.key, each.tokens.total, each.costs) for each in turns] == [
+        ("p2", 50, (Money(0.5, "USD"),)),
+        ("p1", 100, (Money(0.25, "USD"),)),
+    ]
+    assert (total.turns, total.tokens.total, total.costs) == (2, 150, (Money(0.75, "USD"),))
+    assert turns[1].seq == 4
+    sessions, total = await used(store, "session")
+    assert [(each.key, each.turns, each.tokens.total) for each in sessions] == [("a", 2, 150), ("b", 1, 7)]
+    assert (total.turns, total.tokens.input, total.tokens.output) == (3, 154, 3)
+    (agent,), _ = await used(store, "agent")
+    assert (agent.key, agent.turns) == ("demo", 3)
+    (repository,), _ = await used(store, "repository")
+    assert (repository.key, repository.turns) == (None, 3)
+    (day,), _ = await used(store, "day")
+    assert (day.key, day.tokens.total) == ("2023-11-14", 157)
+    (day,), _ = await used(store, "day", offset=DAY)
+    assert day.key == "2023-11-15"
+
+
+async def test_filters_narrow_and_a_limit_leaves_the_total_whole(store: EventStore) -> None:
+    await store.commit(begin("a", *turn("p1", 100), *turn("p2", 10)))
+    turns, total = await used(store, "turn", limit=1)
+    assert ([each.key for each in turns], total.turns) == (["p2"], 2)
+    assert (await used(store, "turn", agent_id="other")) == ([], Used())
+    assert (await used(store, "turn", before=FIRST)) == ([], Used())
+    assert (await used(store, "turn", after=FIRST + 10))[1].turns == 1
+
+
+async def test_two_currencies_are_not_added(store: EventStore) -> None:
+    costs = ({"amount": 1, "currency": "USD"}, {"amount": 2, "currency": "EUR"})
+    await store.commit(begin("a", *turn("p1", 5, costs[0]), *turn("p2", 6, costs[1])))
+    (session,), _ = await used(store, "session")
+    assert session.costs == (Money(2, "EUR"), Money(1, "USD"))
+    assert (session.turns, session.tokens.total) == (2, 11)
+
+
+async def test_what_was_used_goes_with_a_purge(store: EventStore) -> None:
+    await store.commit(begin("a", *turn("p1", 5)))
+    await store.purge("a")
+    assert await used(store, "day") == ([], Used())
