@@ -241,7 +241,7 @@ def scope_named(name: str) -> Scope:
 
 def _device(login: Login, code: Code) -> Token:
     expires_at = clock.now_ms() + DEVICE_DAYS * 86_400_000
-    token = new_token(login.device[:80] or "browser", login.cookie, scope_named(code.scope), expires_at)
+    token = new_token(login.device[:200] or "browser", login.cookie, scope_named(code.scope), expires_at)
     return replace(token, secret_hash=fingerprint(login.secret))
 
 

@@ -4,7 +4,7 @@ import { commandsOf, completions, pillsOf } from './choices.ts'
 import { placesOf } from './find.ts'
 import { countsOf, linesOf } from './lines.ts'
 import { plainScreen } from './screen-text.ts'
-import { ago, lasting } from './time.ts'
+import { ago, lasting } from '../parts/time.ts'
 import { usageOf } from './usage.ts'
 
 const SETTINGS = { acpSessionId: 'a', modes: null, models: null, configOptions: null, commands: [] }

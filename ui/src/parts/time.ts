@@ -1,4 +1,7 @@
-/** Times as people say them: how long ago, since when. */
+/** Times as people say them: how long ago, since when, how long. */
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 
 /** "now", "5 min", "3 h", "2 d": short enough for a list. */
 export function age(iso: string, now: number): string {
@@ -15,4 +18,26 @@ export function clock(iso: string, now: number): string {
   const today = new Date(now).toDateString() === time.toDateString()
   const words: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', ...(!today && { day: 'numeric', month: 'short' }) }
   return time.toLocaleString(undefined, words)
+}
+
+/** "just now", "5 min ago", and the day when it is long ago. */
+export function ago(at: string, now: number): string {
+  const seconds = Math.max(0, (now - Date.parse(at)) / 1000)
+  if (seconds < 45) return 'just now'
+  if (seconds < HOUR) return `${Math.max(1, Math.round(seconds / MINUTE))} min ago`
+  if (seconds < DAY) return `${Math.round(seconds / HOUR)} h ago`
+  return seconds < 30 * DAY ? `${Math.round(seconds / DAY)} d ago` : new Date(at).toLocaleDateString()
+}
+
+/** To the second, for who asks. */
+export function exactly(at: string): string {
+  return new Date(at).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'medium' })
+}
+
+/** "12 s", "3 min 5 s": what goes on. */
+export function lasting(since: string, now: number): string {
+  const seconds = Math.max(0, Math.floor((now - Date.parse(since)) / 1000))
+  if (seconds < MINUTE) return `${seconds} s`
+  if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min ${seconds % MINUTE} s`
+  return `${Math.floor(seconds / HOUR)} h ${Math.floor((seconds % HOUR) / MINUTE)} min`
 }

@@ -1,0 +1,100 @@
+"""Makes the house: repositories with a history, and a session in each state there is."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from support.server import Server
+from support.talk import SCRIPTED, Talk
+
+from . import stories
+
+ENVIRONMENT = {"AGENT_MAX_SESSIONS": "20", "GIT_CONFIG_GLOBAL": "/dev/null"}
+
+
+class House:
+    """A server, and the addresses of what is worth a picture."""
+
+    def __init__(self, directory: Path) -> None:
+        self.workspace = directory / "ada"
+        self.workspace.mkdir()
+        self.server = Server(directory / "home", self.workspace, ENVIRONMENT)
+        self.asking = self.done = self.terminal = self.diff = self.document = ""
+
+    async def furnish(self) -> None:
+        atlas = await self._repository("atlas")
+        website = await self._repository("website")
+        place = self.workspace / "atlas.worktrees/flaky-import"
+        self.done = await self._session(
+            atlas, "Speed up the tile cache", "tile-cache", stories.done(), "turn_end"
+        )
+        await self._session(
+            website, "Write the release notes", "release-notes", stories.working(), "tool_call"
+        )
+        await self._session(
+            website, "Update the page's packages", "packages", stories.failing(), "worker_failed"
+        )
+        self.asking = await self._session(
+            atlas, "Fix the flaky import test", "flaky-import", stories.asking(place), "permission"
+        )
+        write(place, stories.begun())
+        self.diff = await self._worker(self.asking, type="diff")
+        self.document = await self._worker(self.asking, type="markdown", filePath="docs/cache.md")
+        self.terminal = await self._worker(self.asking, type="terminal", name="Shell")
+
+    async def _repository(self, name: str) -> str:
+        directory = self.workspace / name
+        write(directory, stories.files())
+        git(directory, "init", "-q", "-b", "main")
+        for subject in ("Begin", "Draw borders last", "Keep tiles parsed"):
+            write(directory, {"CHANGES": subject + "\n"})
+            git(directory, "add", ".")
+            git(directory, "commit", "-qm", subject)
+        answer = await self.server.call("POST", "/api/repositories", 201, json={"path": str(directory)})
+        return str(answer["id"])
+
+    async def _session(
+        self, repository_id: str, title: str, branch: str, script: list[stories.Step], until: str
+    ) -> str:
+        """A session whose agent has come to an event of a type."""
+        agent = await self._agent(branch, script)
+        body = {"repoId": repository_id, "branch": branch, "agentId": agent, "title": title}
+        session = await self.server.call("POST", "/api/sessions", 201, json=body)
+        talk = Talk(self.server, session)
+        await talk.prompt(PROMPTS[branch])
+        await talk.seen(until)
+        return talk.id
+
+    async def _agent(self, id: str, steps: list[stories.Step]) -> str:
+        script = self.server.home.parent / f"{id}.json"
+        script.write_text(json.dumps({"prompts": [steps]}))
+        command = [sys.executable, str(SCRIPTED), "--journal", f"{script}.journal", "--script", str(script)]
+        body = {"name": "Scout", "kind": "acp", "command": command}
+        await self.server.call("PUT", f"/api/agents/{id}", 200, json=body)
+        return id
+
+    async def _worker(self, session_id: str, **body: Any) -> str:
+        answer = await self.server.call("POST", f"/api/sessions/{session_id}/workers", 201, json=body)
+        return f"{session_id}/{answer['id']}"
+
+
+PROMPTS = {
+    "tile-cache": "Make the second map open faster, and show me how you measured it",
+    "release-notes": "Write the release notes of 1.5",
+    "packages": "Update what the page is built from",
+    "flaky-import": "The import test fails about once in ten runs. Find out why, and fix it.",
+}
+
+
+def write(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def git(directory: Path, *arguments: str) -> None:
+    name = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    subprocess.run(["git", *name, *arguments], cwd=directory, check=True)
