@@ -1,13 +1,16 @@
 """Agents in a session: prompted, asked, cancelled, failing, and what the log says of it."""
 
 import asyncio
+import os
+import signal
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from bullpen.domain.commands import AddWorker
+from bullpen.domain.commands import AddWorker, restart_worker
 from bullpen.domain.errors import Conflict, Invalid, NotFound
+from bullpen.domain.events import Draft, WorkerFailed, WorkerReady
 from bullpen.domain.snapshot import Snapshot
 from bullpen.domain.states import Activity, State, Status
 from support.quiet_house import QuietHouse, first_agent, say, turn, until
@@ -305,6 +308,61 @@ async def test_restarts_of_a_crashing_agent_are_counted_over_restarts_of_the_ser
         await say(session, "[[crash]]")
         await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
         assert session.snapshot.worker(worker.id).run == 4
+
+
+@pytest.mark.parametrize("kind", ["acp", "pty"])
+async def test_a_server_that_dies_before_it_starts_a_crashed_agent_again_leaves_that_to_the_next(
+    closed_house: QuietHouse, kind: str
+) -> None:
+    if kind == "pty":
+        closed_house.registry.add("scripted", {"name": "Cat", "kind": "pty", "command": ["cat"]})
+    async with closed_house.open() as house:
+        session = await house.session()
+        worker = await house.agent(session, agent_kind=kind)
+        os.kill(worker.pid or 0, signal.SIGKILL)
+        last = await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+    spawning = restart_worker(last, worker.id)
+    crash = WorkerFailed(error="it was ended by SIGKILL", signal="SIGKILL", again=True)
+    ended = [Draft(fact, worker.id, worker.role) for fact in (WorkerReady(pid=1), crash)]
+    await closed_house.append(session.id, spawning, *ended)  # and no keeper knows of it any more
+    async with closed_house.open() as house:
+        session = await house.sessions.get(session.id)
+        await until(session, partial(_is_active, worker_id=worker.id, run=3))
+        spawned = await house.facts(session, "worker_spawning")
+        assert [fact.automatic for fact in spawned] == [False, False, True]
+
+
+async def test_a_session_whose_first_agent_always_crashes_ends_when_it_is_not_started_again(
+    house: QuietHouse,
+) -> None:
+    house.define("phoenix", {}, restart=True)
+    session = await house.session("phoenix")
+    worker = first_agent(session.snapshot)
+    for run in (1, 2, 3, 4):
+        await until(session, partial(_is_active, worker_id=worker.id, run=run))
+        assert session.snapshot.status is Status.ACTIVE
+        await say(session, "[[crash]]")
+    await until(session, lambda s: s.status is Status.ERROR)
+    assert not session.snapshot.live
+
+
+async def test_an_agent_that_crashes_too_often_is_not_started_by_the_next_server_either(
+    closed_house: QuietHouse,
+) -> None:
+    closed_house.define("phoenix", {}, restart=True)
+    async with closed_house.open() as house:
+        session = await house.session()
+        worker = await house.agent(session, "phoenix")
+        for run in (1, 2, 3):
+            await say(session, "[[crash]]")
+            await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
+        await say(session, "[[crash]]")
+        await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+        assert not session.snapshot.live
+    async with closed_house.open() as house:
+        session = await house.sessions.get(session.id)
+        assert session.snapshot.worker(worker.id).run == 4
+        assert session.snapshot.worker(worker.id).state is State.FAILED
 
 
 async def test_a_new_session_continues_the_last_conversation_of_its_directory(house: QuietHouse) -> None:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def define_scripted(
-    workspace: Path, script: dict[str, Any] | None = None, agent_id: str = "scripted"
+    workspace: Path, script: dict[str, Any] | None = None, agent_id: str = "scripted", restart: bool = False
 ) -> Path:
     """Puts a definition of the scripted agent where a person would; returns its journal."""
     journal = workspace.parent / f"{agent_id}.journal"
@@ -33,7 +33,8 @@ def define_scripted(
     directory = workspace / ".config" / "bullpen" / "agents"
     directory.mkdir(parents=True, exist_ok=True)
     words = json.dumps(command)
-    text = f'name = "{agent_id.capitalize()}"\nkind = "acp"\ncommand = {words}\n'
+    again = str(restart).lower()
+    text = f'name = "{agent_id.capitalize()}"\nkind = "acp"\ncommand = {words}\nrestart = {again}\n'
     (directory / f"{agent_id}.toml").write_text(text)
     return journal
 

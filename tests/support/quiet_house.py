@@ -11,10 +11,11 @@ from typing import Any
 from bullpen import config
 from bullpen.agents.registry import Registry
 from bullpen.domain.commands import AddWorker
-from bullpen.domain.events import Event
+from bullpen.domain.events import Draft, Event
 from bullpen.domain.ids import new_id
 from bullpen.domain.prompts import Prompt, Prompted
 from bullpen.domain.snapshot import Snapshot, Worker
+from bullpen.log.log import SessionLog
 from bullpen.sessions.create import NewSession, create_session
 from bullpen.sessions.session import Session
 from bullpen.sessions.sessions import Sessions
@@ -79,6 +80,12 @@ class QuietHouse:
             self.sessions = Sessions(store, workshop, tasks, self._idle_seconds)
             await take_up(self.sessions, self.records)
             yield self
+
+    async def append(self, session_id: str, *drafts: Draft) -> None:
+        """The last words of a server that died right after; the house is closed."""
+        async with Database.open(config.load({}, self._env).database_url) as database:
+            log = await SessionLog.open(EventStore(database), session_id)
+            await log.append(drafts)
 
     async def session(self, agent_id: str | None = None, **more: Any) -> Session:
         order = NewSession(location_path=str(self.workspace), agent_id=agent_id, **more)

@@ -104,6 +104,7 @@ class WorkerFailed(Fact, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: str | None = None
     stderr: str | None = None
+    again: bool = False  # it is about to be started again, by itself
 
 
 class WorkerTerminated(Fact, frozen=True, kw_only=True):

@@ -63,6 +63,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     error: str | None = None
     command: WorkerCommand | None = None  # what a terminal runs in place of a shell
     restarts: tuple[int, ...] = ()  # when it was last started again by itself
+    again: bool = False  # it crashed, and is about to be
 
     @property
     def alive(self) -> bool:
@@ -114,8 +115,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @property
     def live(self) -> bool:
-        """Whether some worker is alive (the active/inactive of seed 004)."""
-        return any(worker.alive for worker in self.workers.values())
+        """Whether some worker is alive, or about to be again (the active/inactive of seed 004)."""
+        return any(worker.alive or worker.again for worker in self.workers.values())
 
     @property
     def primary(self) -> Worker | None:
@@ -282,6 +283,7 @@ def _step(worker: Worker, event: Event) -> Worker:
         state=next_state(worker.state, event.fact),
         activity=Activity.UNKNOWN,
         activity_since=event.timestamp,
+        again=isinstance(event.fact, WorkerFailed) and event.fact.again,
     )
     match event.fact:
         case WorkerSpawning() as fact:

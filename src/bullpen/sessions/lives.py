@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import structlog
 
-from .. import clock
 from ..domain import commands
 from ..domain.errors import NotFound
 from ..domain.events import Draft, WorkerFailed
@@ -18,9 +17,6 @@ from ..workers.workshop import Workshop
 from .tasks import Tasks
 
 log = structlog.get_logger()
-
-MOST_RESTARTS = 3  # of an agent that crashes, by itself
-RESTARTS_WITHIN = 300_000  # milliseconds
 
 
 class Lives:
@@ -46,7 +42,7 @@ class Lives:
     def resume(self) -> None:
         """Takes up every worker where the last server left it."""
         for worker in self._log.snapshot.workers.values():
-            if worker.alive or self._workshop.children.get(worker.id, worker.run) is not None:
+            if worker.alive or worker.again or self._workshop.children.get(worker.id, worker.run) is not None:
                 self._run(worker)
 
     def follow(self) -> None:
@@ -66,18 +62,6 @@ class Lives:
         if stops:
             await asyncio.wait(stops)
 
-    def may_restart(self, worker: Worker) -> bool:
-        """Whether a crashed agent is started again: its definition says so, and it is not always crashing."""
-        snapshot = self._log.snapshot
-        now = snapshot.worker(worker.id)
-        crashed = now.run == worker.run and now.state is State.FAILED and now.pid is not None
-        if not crashed or now.agent_id is None or snapshot.status is not Status.ACTIVE:
-            return False
-        if not self._workshop.agents.get(now.agent_id).restart:
-            return False
-        since = clock.now_ms() - RESTARTS_WITHIN
-        return sum(time > since for time in now.restarts) < MOST_RESTARTS
-
     def _run(self, worker: Worker) -> None:
         running = KINDS[worker.type](worker, self._log, self._workshop)
         before, self._latest[worker.id] = self._latest.get(worker.id), running
@@ -93,7 +77,7 @@ class Lives:
         """A worker's fault is its own: it fails, the session and the house go on."""
         try:
             await running.live()
-            if self.may_restart(worker):
+            if self._log.snapshot.worker(worker.id).again:
                 log.info("a crashed agent is started again", worker=worker.id, session=self._log.id)
                 await self._log.change(lambda snapshot: _again(snapshot, worker), patient=True)
         except NotFound as error:
@@ -130,6 +114,6 @@ def _broken(snapshot: Snapshot, worker: Worker) -> Change:
 
 def _again(snapshot: Snapshot, worker: Worker) -> Change:
     now = snapshot.worker(worker.id)
-    if now.run != worker.run or now.state is not State.FAILED or snapshot.status is not Status.ACTIVE:
+    if now.run != worker.run or not now.again or snapshot.status is not Status.ACTIVE:
         return Change()  # somebody was faster
     return Change(drafts=[commands.restart_worker(snapshot, worker.id, automatic=True)])

@@ -23,6 +23,7 @@ from .acp_listening import Listening
 from .acp_post import Post
 from .acp_run import AgentRun
 from .children import PATIENCE, Child, Ended, Start
+from .restarts import crashed
 from .workshop import Workshop
 
 log = structlog.get_logger()
@@ -80,8 +81,9 @@ class AcpAgent:
 
     async def _begin(self) -> tuple[Child, AgentDefinition] | None:
         child = self._child = self._workshop.children.get(self.worker.id, self.worker.run)
-        if child is not None and not self._run.counts:  # its end was stored, and then the server died
-            await self._bury(child)
+        if not self._run.counts:  # its end was stored, and then the server died
+            if child is not None:
+                await self._bury(child)
             return None
         try:
             definition = self._definition = self._workshop.agents.get(self.worker.agent_id or "")
@@ -109,7 +111,7 @@ class AcpAgent:
 
     async def _fail(self, error: str) -> None:
         def decide(exchange: Exchange) -> Change:
-            exchange.fail(WorkerFailed(error=error))
+            exchange.fail(crashed(exchange.worker, WorkerFailed(error=error), self._workshop.agents))
             return exchange.change()
 
         await self._run.change(decide)
@@ -124,7 +126,7 @@ class AcpAgent:
             if ended.code == 0 and calm:
                 exchange.end(WorkerExited(exit_code=0))
             else:
-                exchange.fail(_failure(ended, tail))
+                exchange.fail(crashed(exchange.worker, _failure(ended, tail), self._workshop.agents))
             return exchange.change()
 
         await self._run.change(decide)

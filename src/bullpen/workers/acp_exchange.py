@@ -92,15 +92,22 @@ class Exchange:
                 self.drafts.append(Draft(WorkerTerminated(reason=reason), terminal.id, terminal.role))
 
     def fail(self, fact: WorkerFailed, *, blames_session: bool = True) -> None:
-        """The end of the run against its will: with its turn, its terminals, and perhaps its session."""
+        """The end of the run against its will: with its turn, its terminals, and perhaps its session.
+
+        Not with its session when it is about to be started again.
+        """
         self.close_turn("error", fact.error)
         self.end_terminals("its agent ended")
         self.tell(fact)
         self.over = True
-        if blames_session and self.snapshot.founder == self.worker.id and not self._answered():
+        if blames_session and not fact.again and self._is_founder and not self._answered():
             ending = commands.end_session(self.snapshot, Status.ERROR, "error", fact.error)
             told = {draft.worker_id for draft in self.drafts if isinstance(draft.fact, WorkerTerminated)}
             self.drafts += [d for d in ending if d.worker_id not in (self.worker.id, *told)]
+
+    @property
+    def _is_founder(self) -> bool:
+        return self.snapshot.founder == self.worker.id
 
     def _answered(self) -> bool:
         """Whether the agent's first answer is among what is told here."""

@@ -26,6 +26,7 @@ from .acp_post import Post
 from .acp_run import AgentRun
 from .children import Child, Ended, Start
 from .pty_watch import Watch
+from .restarts import crashed
 from .terminal import Doing, Terminal
 from .workshop import Workshop
 
@@ -139,7 +140,8 @@ class PtyAgent(Terminal):
             exchange = Exchange(snapshot, now.id)
             match fact:
                 case WorkerFailed():
-                    exchange.fail(fact, blames_session=expected is State.SPAWNING)
+                    told = crashed(now, fact, self._workshop.agents)
+                    exchange.fail(told, blames_session=expected is State.SPAWNING)
                 case WorkerExited():
                     exchange.end(fact)
                 case _:

@@ -130,6 +130,8 @@ class Terminal:
     async def _begin(self) -> Child | None:
         children = self._workshop.children
         child = children.get(self.worker.id, self.worker.run)
+        if child is None and not self.worker.alive:  # its end was stored, and then the server died
+            return None
         if child is None and self.worker.state is State.ACTIVE:
             await self._record(WorkerFailed(error="keeper lost"), State.ACTIVE)
             return None

@@ -359,6 +359,7 @@ export interface WorkerFailed {
   exitCode?: number | null
   signal?: string | null
   stderr?: string | null
+  again?: boolean
 }
 
 export interface WorkerReady {

@@ -1,0 +1,27 @@
+"""Whether an agent that crashes is started again by itself: decided and stored together with its end."""
+
+from msgspec.structs import replace
+
+from .. import clock
+from ..domain.errors import NotFound
+from ..domain.events import WorkerFailed
+from ..domain.snapshot import Worker
+from ..domain.states import State
+from .workshop import Agents
+
+MOST_RESTARTS = 3
+RESTARTS_WITHIN = 300_000  # milliseconds
+
+
+def crashed(worker: Worker, fact: WorkerFailed, agents: Agents) -> WorkerFailed:
+    """The same end, with what follows from it: its definition says so, and it is not always crashing."""
+    return replace(fact, again=worker.state is State.ACTIVE and _may_restart(worker, agents))
+
+
+def _may_restart(worker: Worker, agents: Agents) -> bool:
+    try:
+        wanted = agents.get(worker.agent_id or "").restart
+    except NotFound:  # the definition was removed meanwhile
+        return False
+    since = clock.now_ms() - RESTARTS_WITHIN
+    return wanted and sum(time > since for time in worker.restarts) < MOST_RESTARTS
