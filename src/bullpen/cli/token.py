@@ -34,6 +34,7 @@ _COLUMNS = (
 
 
 class Scope(StrEnum):
+    DELEGATE = "delegate"
     VIEW = "view"
     OPERATE = "operate"
     ADMIN = "admin"
@@ -57,7 +58,8 @@ def add(
 ) -> None:
     """Make a token for a program or a person. Its text is shown this once.
 
-    view may look, operate may also start, type and end, admin may also do this.
+    view may look, operate may also start, type and end, admin may also do this. A delegate, an agent mostly,
+    may start sessions, and see and prompt those it started: give it to bullpen mcp.
 
     \b
     Examples:

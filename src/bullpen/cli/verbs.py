@@ -34,6 +34,7 @@ VERBS = {
     "repo": "Register, list, change or forget git repositories.",
     "worktree": "Make, list, remove or restore worktrees of a repository.",
     "token": "Add, list, revoke or rotate the tokens that let others in.",
+    "mcp": "Let an agent use Bullpen, over the Model Context Protocol.",
     "service": "Run the server as a systemd user service.",
     "config": "Show every setting and where it comes from.",
     "doctor": "Check whether all is well here, and say what to do.",

@@ -1,5 +1,6 @@
 """The typed Python client: async `Client`, and `SyncClient` for code that does not await."""
 
+from .asking import Asker
 from .client import Client
 from .discovery import Discovery, Server
 from .errors import ConnectionLost, ServerNotRunning
@@ -14,6 +15,7 @@ from .shapes import (
     Imported,
     InboxItem,
     LoginCode,
+    Message,
     News,
     NewToken,
     OwnersToken,
@@ -44,6 +46,7 @@ from .sync import SyncClient, SyncTerminal
 __all__ = [
     "Activity",
     "Agent",
+    "Asker",
     "Back",
     "Client",
     "ConnectionLost",
@@ -61,6 +64,7 @@ __all__ = [
     "InboxItem",
     "LoginCode",
     "Lost",
+    "Message",
     "NewToken",
     "News",
     "Output",

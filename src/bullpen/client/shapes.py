@@ -305,6 +305,36 @@ class Questions(Shape, frozen=True, kw_only=True):
     questions: list[Question]
 
 
+class AskedQuestion(Shape, frozen=True, kw_only=True):
+    """A question a worker asked by itself, and the event that asks it."""
+
+    id: str
+    seq: int
+
+
+class AskedState(Shape, frozen=True, kw_only=True):
+    """What has become of it: `pending`, `accepted` with an answer, `declined` or `cancelled`."""
+
+    id: str
+    status: str
+    answer: str | None = None
+    by: str | None = None
+
+
+class Message(Shape, frozen=True, kw_only=True):
+    """Something a person, an agent or the system said; `content` has a `type`."""
+
+    id: str
+    seq: int
+    role: str
+    content: dict[str, Any]
+    timestamp: datetime = _EPOCH
+
+
+class Messages(Shape, frozen=True, kw_only=True):
+    messages: list[Message]
+
+
 class QueueItem(Struct, frozen=True, kw_only=True):
     """A message that waits for the agent."""
 

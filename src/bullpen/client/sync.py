@@ -94,6 +94,7 @@ class SyncClient:
     restart_worker = _waiting(Client.restart_worker)
     agents = _waiting(Client.agents)
     prompt = _waiting(Client.prompt)
+    messages = _waiting(Client.messages)
     cancel_turn = _waiting(Client.cancel_turn)
     permissions = _waiting(Client.permissions)
     answer_permission = _waiting(Client.answer_permission)

@@ -5,7 +5,21 @@ from typing import Any
 from urllib.parse import quote
 
 from .rest import Request, Rest
-from .shapes import Agent, Agents, Permission, Permissions, Prompted, Question, Questions, Queue, QueueItem
+from .shapes import (
+    Agent,
+    Agents,
+    Message,
+    Messages,
+    Permission,
+    Permissions,
+    Prompted,
+    Question,
+    Questions,
+    Queue,
+    QueueItem,
+)
+
+_MESSAGES = 10_000
 
 
 class Talking:
@@ -39,6 +53,11 @@ class Talking:
         body: dict[str, Any] = {"text": text, "imageIds": list(image_ids)}
         body |= {name: value for name, value in optional.items() if value is not None}
         return await self._rest.call(Prompted, Request("POST", _of(session_id, "prompt"), body, key=key))
+
+    async def messages(self, session_id: str) -> list[Message]:
+        """What was said, oldest first."""
+        request = Request("GET", _of(session_id, "messages"), query={"limit": str(_MESSAGES)})
+        return (await self._rest.call(Messages, request)).messages
 
     async def cancel_turn(
         self, session_id: str, worker_id: str | None = None, *, key: str | None = None

@@ -40,6 +40,7 @@ class SessionStart(Fact, frozen=True, kw_only=True):
     worktree_id: str | None = None
     on_last_disconnect: str = "keep"
     founder: str | None = None  # the agent it is made with, whose failure to begin is its own
+    started_by: str | None = None  # the delegate that started it, by the id of its token
 
 
 class SessionImported(Fact, frozen=True, kw_only=True):

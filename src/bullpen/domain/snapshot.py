@@ -112,6 +112,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     queue: Queue = Queue()
     settled: tuple[str, ...] = ()  # questions that were answered, the newest last
     founder: str | None = None  # the agent the session was made with, until it has answered
+    started_by: str | None = None  # the delegate that started it, by the id of its token
 
     @property
     def live(self) -> bool:
@@ -184,6 +185,7 @@ def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
                 on_last_disconnect=fact.on_last_disconnect,
                 created_at=event.timestamp,
                 founder=fact.founder,
+                started_by=fact.started_by,
             )
         case SessionChanged() as fact:
             return replace(

@@ -38,6 +38,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     continue_conversation: bool = False
     role: str | None = None
+    started_by: str | None = None
 
 
 async def create_session(
@@ -118,6 +119,7 @@ def _plan(root: Path, repository: Repository | None, order: NewSession) -> Sessi
         repo_id=order.repo_id,
         worktree_id=order.worktree_id,
         on_last_disconnect=order.on_last_disconnect,
+        started_by=order.started_by,
     )
 
 

@@ -18,6 +18,7 @@ class Filters(Struct, frozen=True, kw_only=True):
     statuses: tuple[str, ...] | None = None
     type: str | None = None
     q: str | None = None
+    started_by: str | None = None
 
 
 class Page(Struct, frozen=True):
@@ -58,6 +59,8 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
         conditions.append(sessions.c.status.in_(filters.statuses))
     if filters.type is not None:
         conditions.append(sessions.c.type == filters.type)
+    if filters.started_by is not None:
+        conditions.append(sessions.c.started_by == filters.started_by)
     if filters.q:
         conditions.append(sessions.c.title_folded.contains(filters.q.casefold(), autoescape=True))
     return conditions

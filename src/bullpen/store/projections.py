@@ -57,6 +57,7 @@ _SESSION_FIELDS = (
     "worktree_id",
     "location_path",
     "on_last_disconnect",
+    "started_by",
 )
 
 
@@ -132,6 +133,7 @@ def read_session(row: RowMapping, worker_rows: Iterable[RowMapping]) -> Snapshot
         worktree_id=row["worktree_id"],
         location_path=row["location_path"],
         on_last_disconnect=row["on_last_disconnect"],
+        started_by=row["started_by"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         last_seq=row["last_seq"],
@@ -153,6 +155,7 @@ def _session_row(snapshot: Snapshot) -> Row:
         "worktree_id": snapshot.worktree_id,
         "location_path": snapshot.location_path,
         "on_last_disconnect": snapshot.on_last_disconnect,
+        "started_by": snapshot.started_by,
         "created_at": snapshot.created_at,
         "updated_at": snapshot.updated_at,
         "last_seq": snapshot.last_seq,

@@ -115,12 +115,17 @@ class Records:
         statuses: Collection[str] | None = None,
         type: str | None = None,
         q: str | None = None,
+        started_by: str | None = None,
         limit: int = 20,
         offset: int = 0,
     ) -> Page:
         """One page, newest first."""
         filters = Filters(
-            repo_id=repo_id, statuses=None if statuses is None else tuple(statuses), type=type, q=q
+            repo_id=repo_id,
+            statuses=None if statuses is None else tuple(statuses),
+            type=type,
+            q=q,
+            started_by=started_by,
         )
         return await self._database.read(lambda c: read_page(c, filters, limit, offset))
 

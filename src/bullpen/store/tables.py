@@ -58,6 +58,7 @@ repositories = Table(
 )
 
 _LIVE = column("live", Boolean).is_(True)
+_DELEGATED = column("started_by", Text).is_not(None)
 
 sessions = Table(
     "sessions",
@@ -74,6 +75,7 @@ sessions = Table(
     Column("worktree_id", Text),
     Column("location_path", Text, nullable=False),
     Column("on_last_disconnect", Text, nullable=False),
+    Column("started_by", Text),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
@@ -84,6 +86,8 @@ sessions = Table(
     Index(None, "repo_id", "status", "created_at", "id", "type"),
     # The few a start has to look at, among all there ever were.
     Index("ix_sessions_live", "id", sqlite_where=_LIVE, postgresql_where=_LIVE),
+    # The few that delegates started.
+    Index("ix_sessions_started_by", "started_by", sqlite_where=_DELEGATED, postgresql_where=_DELEGATED),
 )
 
 purges = Table(  # sessions that are being removed: hidden, and gone soon

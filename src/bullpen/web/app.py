@@ -15,6 +15,7 @@ from .proxies import Proxies
 from .rest import (
     activity,
     agents,
+    asking,
     choices,
     diff,
     events,
@@ -62,6 +63,7 @@ ROUTERS = (
     sessions.router,
     workers.router,
     activity.router,
+    asking.router,
     prompts.router,
     permissions.router,
     questions.router,

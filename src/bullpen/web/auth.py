@@ -6,7 +6,7 @@ another port, and a second one that only our own origin can read.
 
 import asyncio
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ SHOWN_EXPIRED_MS = 30 * 86_400_000
 FRESH_MS = 60_000  # how exactly it is known when a token was last used
 OWNER = Principal("owner", "owner", Scope.ADMIN)
 PEOPLE = {scope.name.lower(): scope for scope in (Scope.VIEW, Scope.OPERATE, Scope.ADMIN)}
+PROGRAMS = PEOPLE | {"delegate": Scope.DELEGATE}
 
 
 class Device(NamedTuple):
@@ -232,11 +233,11 @@ def new_share(session_id: str, title: str, text: str, expires_at: int) -> Token:
     return replace(token, session_id=session_id)
 
 
-def scope_named(name: str) -> Scope:
+def scope_named(name: str, known: Mapping[str, Scope] = PEOPLE) -> Scope:
     try:
-        return PEOPLE[name]
+        return known[name]
     except KeyError:
-        raise Invalid(f"a scope is one of view, operate, admin, not {name}") from None
+        raise Invalid(f"a scope is one of {', '.join(known)}, not {name}") from None
 
 
 def _device(login: Login, code: Code) -> Token:

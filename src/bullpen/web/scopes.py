@@ -14,10 +14,11 @@ from ..domain.errors import Forbidden, Unauthorized
 class Scope(IntEnum):
     """Each scope may do what the ones below it may."""
 
-    WORKER = 0  # says what itself does, and nothing else
-    VIEW = 1
-    OPERATE = 2
-    ADMIN = 3
+    WORKER = 0  # says what itself does, asks a person, and nothing else
+    DELEGATE = 1  # starts sessions, and sees and steers those it started
+    VIEW = 2
+    OPERATE = 3
+    ADMIN = 4
 
 
 class Principal(NamedTuple):
@@ -31,7 +32,11 @@ class Principal(NamedTuple):
     session_id: str | None = None  # of a guest: the only session it sees, and only sees
 
 
-class allow:
+class Stated:
+    """A route's dependency that states who may call it."""
+
+
+class allow(Stated):
     """A route's dependency: only who has at least this scope; `guests`: also who came by a share link."""
 
     def __init__(self, scope: Scope, *, guests: bool = True) -> None:
@@ -67,7 +72,7 @@ class allow_itself(allow):
             raise Forbidden("a worker speaks only for itself")
 
 
-class public:
+class public(Stated):
     """A route's dependency that says: anybody. The gate has the same list, literally."""
 
     def __call__(self) -> None:
@@ -90,4 +95,4 @@ def _stated(route: BaseRoute) -> bool:
     if not isinstance(route, (APIRoute, APIWebSocketRoute)):
         return False
     calls = [dependency.call for dependency in route.dependant.dependencies]
-    return sum(isinstance(call, (allow, public)) for call in calls) == 1
+    return sum(isinstance(call, Stated) for call in calls) == 1

@@ -77,6 +77,7 @@ def session_json(snapshot: Snapshot) -> dict[str, Any]:
         "worktreeId": snapshot.worktree_id,
         "locationPath": snapshot.location_path,
         "onLastDisconnect": snapshot.on_last_disconnect,
+        "startedBy": snapshot.started_by,
         "createdAt": iso(snapshot.created_at),
         "updatedAt": iso(snapshot.updated_at),
         "lastSeq": snapshot.last_seq,

@@ -103,7 +103,8 @@ class AcpAgent:
         agents, children = self._workshop.agents, self._workshop.children
         marked = {MARKER: children.marker(self.worker.id, self.worker.run)}
         repository = self._workshop.repository_environment(self._run.log.snapshot.repo_id)
-        environment = agents.environment(definition) | repository | marked
+        own_key = self._workshop.own_key(self.worker.id, self.worker.run)
+        environment = {**agents.environment(definition), **repository, **own_key, **marked}
         start = Start(agents.command(definition), environment, self._workshop.place(self.worker), tty=False)
         log.info("starting an agent", agent=definition.id, worker=self.worker.id, cwd=self.worker.workspace)
         recording = self._workshop.recording(self.worker.id, self.worker.run)

@@ -3,13 +3,13 @@
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from ...domain.errors import NotFound
 from ...domain.signs import Verdict
 from ...domain.states import Activity
 from ..context import ContextDep
 from ..scopes import Scope, allow_itself, principal_of
 from .agent_shapes import ActivityShape
 from .answers import OnceDep
+from .asking import session_of
 
 router = APIRouter(prefix="/api/workers/{worker_id}", tags=["agents"])
 
@@ -19,10 +19,7 @@ async def report(
     worker_id: str, body: ActivityShape, request: Request, context: ContextDep, once: OnceDep
 ) -> Response:
     """For hooks of agents that can call one; it counts until the agent's screen shows something else."""
-    owners = await context.records.sessions_of_workers([worker_id])
-    if worker_id not in owners:
-        raise NotFound(f"no worker {worker_id}")
-    session = await context.sessions.get(owners[worker_id])
+    session = await session_of(context, worker_id)
     run = principal_of(request).run
     words = " ".join("".join(c if c.isprintable() else " " for c in body.why or "").split())
     why = f"it says so: {words}" if words else "it says so"

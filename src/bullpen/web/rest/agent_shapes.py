@@ -90,6 +90,26 @@ class QuestionsShape(Shape):
     questions: list[QuestionShape]
 
 
+OptionText = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class NewQuestionShape(Shape):
+    message: Annotated[str, Field(min_length=1, max_length=10_000)]
+    options: Annotated[tuple[OptionText, ...], Field(max_length=20)] = ()
+
+
+class AskedShape(Shape):
+    id: str
+    seq: int
+
+
+class AskedStateShape(Shape):
+    id: str
+    status: Literal["pending", "accepted", "declined", "cancelled"]
+    answer: str | None
+    by: str | None
+
+
 class QuestionAnswerShape(Shape):
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, Any] | None = None

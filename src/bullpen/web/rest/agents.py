@@ -12,6 +12,7 @@ from ...domain.agents import AgentDefinition, read_definition
 from ...domain.errors import Conflict, Invalid, NotFound
 from ...store.answers import KeptAnswer
 from ..context import Context, ContextDep
+from ..delegates import allow_delegate
 from ..scopes import Scope, allow, principal_of
 from .agent_shapes import AgentShape, AgentsShape
 from .answers import OnceDep, json_answer
@@ -22,7 +23,7 @@ ADMIN = [Depends(allow(Scope.ADMIN))]  # a definition is a command this machine 
 HIDDEN = "…"
 
 
-@router.get("", response_model=AgentsShape, dependencies=[Depends(allow(Scope.VIEW))])
+@router.get("", response_model=AgentsShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def list_agents(request: Request, context: ContextDep) -> Response:
     added, default = await context.records.agents(), context.agents.default()
     shown = [_agent_json(context, each, default, each.id in added) for each in context.agents.all()]

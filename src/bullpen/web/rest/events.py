@@ -6,7 +6,8 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from ..context import ContextDep
-from ..scopes import Scope, allow
+from ..delegates import allow_delegate
+from ..scopes import Scope
 from .answers import json_bytes
 from .shapes import EventsShape
 
@@ -15,7 +16,7 @@ router = APIRouter(prefix="/api/sessions/{session_id}/events", tags=["events"])
 MOST = 10_000
 
 
-@router.get("", response_model=EventsShape, dependencies=[Depends(allow(Scope.VIEW))])
+@router.get("", response_model=EventsShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def list_events(
     session_id: str,
     context: ContextDep,

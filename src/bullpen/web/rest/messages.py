@@ -10,7 +10,8 @@ from ...domain.errors import Invalid
 from ...wire.browser import iso
 from ...wire.json import decode
 from ..context import Context, ContextDep
-from ..scopes import Scope, allow
+from ..delegates import allow_delegate
+from ..scopes import Scope
 from .answers import json_answer
 from .shapes import MessagesShape
 
@@ -19,7 +20,7 @@ router = APIRouter(prefix="/api/sessions/{session_id}/messages", tags=["messages
 MOST = 10_000
 
 
-@router.get("", response_model=MessagesShape, dependencies=[Depends(allow(Scope.VIEW))])
+@router.get("", response_model=MessagesShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def list_messages(
     session_id: str,
     context: ContextDep,

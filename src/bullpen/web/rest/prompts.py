@@ -8,12 +8,13 @@ from starlette.responses import Response
 from ...domain.ids import new_id
 from ...domain.prompts import Prompt, Prompted, Source
 from ..context import ContextDep
-from ..scopes import Scope, allow, principal_of
+from ..delegates import allow_delegate
+from ..scopes import Scope, principal_of
 from .agent_shapes import CancelShape, PromptedShape, PromptShape
 from .answers import OnceDep, json_answer
 
 router = APIRouter(prefix="/api/sessions/{session_id}", tags=["prompts"])
-OPERATE = [Depends(allow(Scope.OPERATE))]
+OPERATE = [Depends(allow_delegate(Scope.OPERATE))]
 
 
 @router.post("/prompt", status_code=202, response_model=PromptedShape, dependencies=OPERATE)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from ...domain.errors import BullpenError, Invalid
@@ -13,6 +13,7 @@ from ...sessions.create import NewSession
 from ...sessions.create_in_worktree import Wanted, create_in_worktree
 from ...wire.browser import session_json, worker_json
 from ..context import Context, ContextDep
+from ..delegates import allow_delegate, starter_of
 from ..scopes import Scope, allow
 from .agent_shapes import RestartShape
 from .answers import OnceDep, json_answer
@@ -33,8 +34,10 @@ VIEW = [Depends(allow(Scope.VIEW))]
 OPERATE = [Depends(allow(Scope.OPERATE))]
 
 
-@router.post("", status_code=201, response_model=SessionShape, dependencies=OPERATE)
-async def create(body: NewSessionShape, context: ContextDep, once: OnceDep) -> Response:
+@router.post(
+    "", status_code=201, response_model=SessionShape, dependencies=[Depends(allow_delegate(Scope.OPERATE))]
+)
+async def create(body: NewSessionShape, request: Request, context: ContextDep, once: OnceDep) -> Response:
     order = NewSession(
         type=body.type,
         repo_id=body.repo_id,
@@ -45,6 +48,7 @@ async def create(body: NewSessionShape, context: ContextDep, once: OnceDep) -> R
         agent_id=body.agent_id,
         continue_conversation=body.continue_conversation,
         role=body.role,
+        started_by=starter_of(request),
     )
     session = await create_in_worktree(
         context.sessions,
@@ -57,8 +61,9 @@ async def create(body: NewSessionShape, context: ContextDep, once: OnceDep) -> R
     return json_answer(session_json(session.snapshot), 201)
 
 
-@router.get("", response_model=SessionsShape, dependencies=VIEW)
+@router.get("", response_model=SessionsShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def list_sessions(
+    request: Request,
     context: ContextDep,
     repo_id: Annotated[str | None, Query(alias="repoId")] = None,
     status: Annotated[str | None, Query(description="one or more, with commas")] = None,
@@ -69,12 +74,22 @@ async def list_sessions(
 ) -> Response:
     statuses = [_status(word) for word in status.split(",")] if status else None
     page = await context.records.list_sessions(
-        repo_id=repo_id, statuses=statuses, type=type_, q=q, limit=limit, offset=offset
+        repo_id=repo_id,
+        statuses=statuses,
+        type=type_,
+        q=q,
+        started_by=starter_of(request),
+        limit=limit,
+        offset=offset,
     )
     return json_answer({"sessions": page.sessions, "total": page.total, "limit": limit, "offset": offset})
 
 
-@router.get("/{session_id}", response_model=SessionDetailShape, dependencies=VIEW)
+@router.get(
+    "/{session_id}",
+    response_model=SessionDetailShape,
+    dependencies=[Depends(allow_delegate(Scope.VIEW))],
+)
 async def show(session_id: str, context: ContextDep) -> Response:
     session = await context.sessions.get(session_id)
     return json_answer(await _detail(context, session.snapshot))

@@ -98,6 +98,7 @@ class SessionShape(Shape):
     worktree_id: str | None
     location_path: str
     on_last_disconnect: Literal["keep", "terminate"]
+    started_by: str | None
     created_at: str
     updated_at: str
     last_seq: int
@@ -278,7 +279,7 @@ class LoginCodeShape(Shape):
 
 class NewTokenShape(Shape):
     name: str
-    scope: Literal["view", "operate", "admin"] = "operate"
+    scope: Literal["delegate", "view", "operate", "admin"] = "operate"
     expires_in: Annotated[int | None, Field(gt=0, description="seconds")] = None
 
 

@@ -9,7 +9,7 @@ from ... import clock
 from ...domain.commands import MAX_ROLE, check_text
 from ...domain.records import Token
 from ...wire.browser import iso
-from ..auth import new_token, scope_named
+from ..auth import PROGRAMS, new_token, scope_named
 from ..context import ContextDep, context_of
 from ..mint import Kind, new_seed
 from ..scopes import Scope, allow
@@ -41,7 +41,7 @@ async def add(body: NewTokenShape, request: Request, context: ContextDep, once: 
     token = new_token(
         check_text("name", body.name, MAX_ROLE),
         context.mint.make(Kind.TOKEN, seed),
-        scope_named(body.scope),
+        scope_named(body.scope, PROGRAMS),
         clock.now_ms() + body.expires_in * 1000 if body.expires_in else None,
     )
     told = token_json(token) | {"seed": seed}

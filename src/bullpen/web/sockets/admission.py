@@ -12,7 +12,7 @@ from ...sessions.presence import Presence
 from ...sessions.session import Session
 from ...wire.json import decode, encode
 from ..auth import Credentials
-from ..scopes import Principal
+from ..scopes import Principal, Scope
 
 SECRET_SECONDS = 5.0
 GOODBYE_SECONDS = 1.0
@@ -96,8 +96,9 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
 
 
 def seen(presence: Presence, session: Session, principal: Principal) -> AbstractContextManager[None]:
-    """Somebody looks at a session; a guest does not count, so that one who leaves ends nothing."""
-    return presence.viewing(session) if principal.session_id is None else nullcontext()
+    """A person looks at a session; guests and delegates do not count: one who leaves ends nothing."""
+    is_person = principal.session_id is None and principal.scope >= Scope.VIEW
+    return presence.viewing(session) if is_person else nullcontext()
 
 
 @asynccontextmanager

@@ -10,7 +10,8 @@ from ...log.follow import paced
 from ...log.log import SessionLog
 from ...wire.browser import session_json
 from ..context import context_of
-from ..scopes import Scope, allow
+from ..delegates import allow_delegate
+from ..scopes import Scope
 from .admission import Socket, admitted, loops, seen
 from .orders import Orders
 
@@ -19,7 +20,7 @@ router = APIRouter()
 HEARTBEAT = 15.0
 
 
-@router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow(Scope.VIEW))])
+@router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def session_socket(websocket: WebSocket, session_id: str) -> None:
     context = context_of(websocket)
     async with admitted(websocket, context.credentials) as socket:

@@ -1,0 +1,31 @@
+"""Delegates: programs, agents mostly, that start sessions and see and steer those and no others (S-07)."""
+
+from starlette.requests import HTTPConnection
+
+from ..domain.errors import Forbidden
+from .context import context_of
+from .scopes import Scope, Stated, allow, principal_of
+
+
+class allow_delegate(Stated):
+    """A route's dependency: who has at least this scope, and a delegate for a session it started.
+
+    Where no session is named, the route itself keeps to what `starter_of` says.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._others = allow(scope)
+
+    async def __call__(self, connection: HTTPConnection) -> None:
+        if starter_of(connection) is None:
+            self._others(connection)
+        elif (session_id := connection.path_params.get("session_id")) is not None:
+            session = await context_of(connection).sessions.get(session_id)
+            if session.snapshot.started_by != starter_of(connection):
+                raise Forbidden("a delegate sees only the sessions it started")
+
+
+def starter_of(connection: HTTPConnection) -> str | None:
+    """The delegate that asks, as sessions remember it; None for everybody else."""
+    principal = connection.scope.get("principal")
+    return principal_of(connection).id if principal and principal.scope is Scope.DELEGATE else None
