@@ -29,6 +29,8 @@ async def prepare(server: Server, session_id: str, section: Section) -> dict[str
             return await _with_agent(talk, DEMO) | {"{oid}": "pace"}
         case ["workers", "{wid}", "login"] | ["api", "workers", "{wid}", "activity"]:
             return await _with_defined(talk, section.path)
+        case ["api", "workers", "{wid}", "questions", *_]:
+            return await _with_asking(talk)
         case _:
             return {"{aid}": "mine"}
 
@@ -38,6 +40,14 @@ async def _with_agent(talk: Talk, agent_id: str) -> dict[str, str]:
     worker = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
     await talk.seen("agent_session")
     return {"{wid}": worker["id"]}
+
+
+async def _with_asking(talk: Talk) -> dict[str, str]:
+    """An agent that asked something by itself."""
+    worker = await _with_agent(talk, DEMO)
+    path = f"/api/workers/{worker['{wid}']}/questions"
+    asked = await talk.server.call("POST", path, 201, json={"message": "why?"})
+    return worker | {"{qid}": f"{asked['id']}?seq={asked['seq']}"}
 
 
 async def _with_defined(talk: Talk, path: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ from bullpen.store.tables import answers, snapshots
 from bullpen.wire.browser import encode_event, session_json
 from support.stories import START, append_to, new_session, new_session_with_worker, said, spawning, texts
 
-SHAPE = (9, "07dda24151b180b6")
+SHAPE = (10, "ef8843884b44e2a5")
 
 
 def line(

@@ -23,6 +23,7 @@ MAY = {
     "GET /api/sessions/{session_id}/events",
     "GET /api/sessions/{session_id}/messages",
     "POST /api/sessions/{session_id}/prompt",
+    "GET /api/sessions/{session_id}/queue",
     "POST /api/sessions/{session_id}/cancel",
 }
 

@@ -103,7 +103,10 @@ WHO_MAY = {
     "PUT /api/sessions/{session_id}/workers/{worker_id}/options/{option_id}": "operate",
     "GET /api/sessions/{session_id}/workers/{worker_id}/output": "view",
     "GET /api/sessions/{session_id}/workers/{worker_id}/recording.cast": "view",
-    "POST /api/workers/{worker_id}/activity": "operate",  # and the worker itself: test_worker_keys.py
+    # These and the worker itself: test_worker_keys.py, test_delegates.py
+    "POST /api/workers/{worker_id}/activity": "operate",
+    "POST /api/workers/{worker_id}/questions": "operate",
+    "GET /api/workers/{worker_id}/questions/{question_id}": "operate",
     "WS /ws/dashboard": "view",
     "WS /ws/relay": "view",
     "WS /ws/session/{session_id}": "view",

@@ -58,6 +58,7 @@ OF_AGENTS = {
     "/api/sessions/{session_id}/restart",
     "/api/sessions/{session_id}/workers/{worker_id}/login",
     "/api/workers/{worker_id}/activity",
+    "/api/workers/{worker_id}/questions",
 }
 
 
@@ -210,7 +211,7 @@ class Agents:
         self.quiet, self.asking, self.wondering, self.busy, self.stopping = begin
         return [
             *self._of_quiet(),
-            await self._of_terminal_agent(),
+            *await self._of_terminal_agent(),
             await self._answer(self.asking, "permission", {"optionId": "yes"}),
             await self._answer(self.wondering, "question", {"action": "accept", "content": {"name": "Ada"}}),
             *await self._of_queue(),
@@ -256,7 +257,7 @@ class Agents:
         queue = await self.server.call("GET", f"{self.quiet.path}/queue")
         return [*sent, *(item["message"] for item in queue["messages"])]
 
-    async def _of_terminal_agent(self) -> Post:
+    async def _of_terminal_agent(self) -> list[Post]:
         definition = {"name": "Silent", "kind": "pty", "command": ["cat"]}
         await self.server.call("PUT", "/api/agents/silent", 200, json=definition)
         body = {"type": "agent", "agentId": "silent"}
@@ -267,8 +268,14 @@ class Agents:
             told = [each for each in await self.quiet.events() if each["workerId"] == worker["id"]]
             assert [each["data"].get("activity") for each in told].count("asking") == 1
 
-        path = f"/api/workers/{worker['id']}/activity"
-        return Post("/api/workers/{worker_id}/activity", path, {"activity": "asking"}, told_once)
+        async def asked_once(_: Any) -> None:
+            assert len((await self.server.call("GET", f"{self.quiet.path}/questions"))["questions"]) == 1
+
+        of_worker, this = "/api/workers/{worker_id}", f"/api/workers/{worker['id']}"
+        return [
+            Post(f"{of_worker}/activity", f"{this}/activity", {"activity": "asking"}, told_once),
+            Post(f"{of_worker}/questions", f"{this}/questions", {"message": "why?"}, asked_once),
+        ]
 
     async def _answer(self, talk: Talk, kind: str, body: dict[str, Any]) -> Post:
         await talk.prompt(f"[[{kind}]]")

@@ -4,14 +4,14 @@ a permission or a question: that is for people."""
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from ..client import Asker, Client, Message, Session
 from ..domain.errors import Invalid, Unauthorized
 from ..wire.json import encode
 from ..wire.mcp import Tool
-from .wait import judge
+from .wait import look
 
 LONGEST_WAIT = 50  # seconds: many clients give a call up after a minute
 LONGEST_TEXT = 40_000  # letters of a conversation at once
@@ -168,19 +168,17 @@ class Tools:
 
     async def _wait_for_session(self, session: str, seconds: float = LONGEST_WAIT) -> dict[str, Any]:
         client = self._steering
-        found = await client.session(session)
-        try:
+        found, outcome = await look(client, session, None)
+        with suppress(TimeoutError):
             async with (
                 asyncio.timeout(min(seconds, LONGEST_WAIT)),
                 aclosing(client.follow(found.id, found.last_seq)) as events,
             ):
-                while judge(found, None) is None:
+                while outcome is None:
                     await anext(events)
-                    found = await client.session(session)
-        except TimeoutError:
-            pass
+                    found, outcome = await look(client, session, None)
         last = (await client.messages(session))[-1:]
-        return _shown(found) | {"outcome": _OUTCOMES[judge(found, None)], "last": [_said(m) for m in last]}
+        return _shown(found) | {"outcome": _OUTCOMES[outcome], "last": [_said(m) for m in last]}
 
     async def _read_session(self, session: str, messages: int = SHOWN) -> dict[str, Any]:
         said = await self._steering.messages(session)

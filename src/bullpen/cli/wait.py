@@ -49,17 +49,30 @@ async def _wait(client: Client, target: str, timeout: float | None) -> int:
 
 
 async def _until_done(client: Client, found: Found) -> int:
-    session = found.session
+    session, outcome = await look(client, found.session.id, found.worker)
     async with aclosing(client.follow(session.id, session.last_seq)) as events:
-        while (outcome := judge(session, found.worker)) is None:
+        while outcome is None:
             await anext(events)
-            session = await client.session(session.id)
+            session, outcome = await look(client, session.id, found.worker)
     workers = _meant(session, found.worker)
     print(
         "\n".join(f"{worker.role}: {life(worker)}" for worker in workers)
         or f"{session.title}: {session.status}"
     )
     return outcome
+
+
+async def look(client: Client, session_id: str, meant: Worker | None) -> tuple[Session, int | None]:
+    """A session and its exit code once there is nothing left to wait for, else None.
+
+    The queue first: what has left it by then, the session shows.
+    """
+    queue = await client.queue(session_id)
+    session = await client.session(session_id)
+    outcome = judge(session, meant)
+    if outcome == DONE and session.active and any(each.is_due for each in queue.messages):
+        outcome = NEEDS_A_PERSON if queue.paused else None
+    return session, outcome
 
 
 def judge(session: Session, meant: Worker | None) -> int | None:

@@ -347,6 +347,11 @@ class QueueItem(Struct, frozen=True, kw_only=True):
     scheduled_time: datetime | None = None
     state: str = "queued"
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it waits for the agent alone, and not for a time of its own."""
+        return self.scheduled_time is None or self.scheduled_time <= datetime.now(UTC)
+
 
 class Queue(Struct, frozen=True, kw_only=True):
     messages: list[QueueItem]

@@ -75,10 +75,10 @@ sessions = Table(
     Column("worktree_id", Text),
     Column("location_path", Text, nullable=False),
     Column("on_last_disconnect", Text, nullable=False),
-    Column("started_by", Text),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
+    Column("started_by", Text),  # a delegate
     # Each ends with all a list is filtered and sorted by, so that no row is touched to count or to skip.
     Index(None, "created_at", "id", "type"),
     Index(None, "status", "created_at", "id", "type"),

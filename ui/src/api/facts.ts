@@ -287,6 +287,7 @@ export interface SessionStart {
   worktreeId?: string | null
   onLastDisconnect?: string
   founder?: string | null
+  startedBy?: string | null
 }
 
 export interface ToolCall {

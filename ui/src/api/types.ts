@@ -25,6 +25,18 @@ export interface Agents {
   agents: Agent[]
 }
 
+export interface Asked {
+  id: string
+  seq: number
+}
+
+export interface AskedState {
+  id: string
+  status: 'pending' | 'accepted' | 'declined' | 'cancelled'
+  answer: string | null
+  by: string | null
+}
+
 export interface Cancel {
   workerId?: string | null
 }
@@ -223,6 +235,11 @@ export interface NewLoginCode {
   scope?: 'view' | 'operate' | 'admin'
 }
 
+export interface NewQuestion {
+  message: string
+  options?: string[]
+}
+
 export interface NewQueueItem {
   message?: string
   image_ids?: string[]
@@ -250,7 +267,7 @@ export interface NewSession {
 
 export interface NewToken {
   name: string
-  scope?: 'view' | 'operate' | 'admin'
+  scope?: 'delegate' | 'view' | 'operate' | 'admin'
   expiresIn?: number | null
 }
 
@@ -481,6 +498,7 @@ export interface Session {
   worktreeId: string | null
   locationPath: string
   onLastDisconnect: 'keep' | 'terminate'
+  startedBy: string | null
   createdAt: string
   updatedAt: string
   lastSeq: number
@@ -499,6 +517,7 @@ export interface SessionDetail {
   worktreeId: string | null
   locationPath: string
   onLastDisconnect: 'keep' | 'terminate'
+  startedBy: string | null
   createdAt: string
   updatedAt: string
   lastSeq: number

@@ -10,6 +10,7 @@ from ...domain.queue import Queue, QueueItem
 from ...sessions.inheritance import inherited
 from ...wire.browser import iso
 from ..context import ContextDep
+from ..delegates import allow_delegate
 from ..scopes import Scope, allow, principal_of
 from .agent_shapes import (
     MoveShape,
@@ -27,7 +28,7 @@ VIEW = [Depends(allow(Scope.VIEW))]
 OPERATE = [Depends(allow(Scope.OPERATE))]
 
 
-@router.get("", response_model=QueueShape, dependencies=VIEW)
+@router.get("", response_model=QueueShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def show(session_id: str, context: ContextDep) -> Response:
     session = await context.sessions.get(session_id)
     return json_answer(_queue_json(session.snapshot.queue))
