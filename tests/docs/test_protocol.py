@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute, APIWebSocketRoute
 from bullpen.domain.events import FACTS, Unknown, read_fact
 from bullpen.web import sockets
 from bullpen.web.app import every_route
+from bullpen.web.delegates import allow_delegate
 from bullpen.web.errors import STATUS
 from bullpen.web.rest.answers import once
 from bullpen.web.scopes import allow
@@ -55,7 +56,8 @@ def test_every_route_is_in_the_page_and_every_route_of_the_page_is_there() -> No
 def test_the_page_says_who_may_call_a_route_and_what_it_takes(section: Section) -> None:
     route = routes()[section.method, nameless(section.path)]
     used = list(calls(route.dependant))
-    scope = next((call.scope.name.lower() for call in used if isinstance(call, allow)), "public")
+    stated = (call for call in used if isinstance(call, allow | allow_delegate))
+    scope = next((call.scope.name.lower() for call in stated), "public")
     assert section.rule[1] == scope
     assert bool(section.rule[3]) == (once in used)
     for parameter in route.dependant.query_params:

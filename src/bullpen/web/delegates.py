@@ -14,6 +14,7 @@ class allow_delegate(Stated):
     """
 
     def __init__(self, scope: Scope) -> None:
+        self.scope = scope
         self._others = allow(scope)
 
     async def __call__(self, connection: HTTPConnection) -> None:
