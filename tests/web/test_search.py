@@ -66,3 +66,12 @@ async def test_b6_what_a_terminal_printed_is_found_in_its_recording(server: Serv
     await server.worker_in(session["id"], worker["id"], "exited")
     await found(server, 1, q="last words")
     await found(server, 1, q="growths42")
+
+
+async def test_b6_of_a_flood_the_end_is_found(server: Server) -> None:
+    session = await server.new_session(title="flooding")
+    worker = await server.new_terminal(session["id"])
+    await type_in(server, worker, "seq 1000000 1700000; echo over$((40 + 2))\n")
+    await found(server, 1, q="over42")
+    await found(server, 1, q="1699999")
+    await found(server, 0, q="1000500")

@@ -1,7 +1,7 @@
 """Follows what terminals print so that it can be found, a moment after they have printed it.
 
-The recording is read, never the program's stream: nothing waits for us. A flood is not read in full, and
-after each batch we rest many times as long as it took.
+The recording is read, never the program's stream: nothing waits for us. A flood is left alone until it
+pauses, and then only its end is read; after each batch we rest many times as long as it took.
 """
 
 import asyncio
@@ -23,7 +23,9 @@ from .sessions import Sessions
 
 PAUSE = 1.0  # seconds: a screen changes more often than anybody looks for it
 BATCH = 256 << 10  # bytes
-BEHIND = 4 << 20  # bytes; more than this is a flood, of which the end is read
+FLOOD = 256 << 10  # bytes since the last look: more than anybody reads
+BEHIND = 256 << 10  # bytes of a flood that are read
+LONGEST_FLOOD = 30  # looks until one that does not pause is read all the same
 REST = 20  # times as long as a batch took
 NO_ROOM_PAUSE = 10.0
 
@@ -34,6 +36,8 @@ class _Heard(Struct):
     printing: Printing
     text: TerminalText
     child: Child | None = None  # of its last run, while we listen to it
+    end: int = 0  # of its recording, when we last looked
+    put_off: int = 0  # how often, because it was flooding
     listener: Callable[[], None] = lambda: None
 
 
@@ -61,14 +65,25 @@ class TerminalIndexing:
                 await self._catch_up()
 
     async def _catch_up(self) -> None:
-        while self._due:
-            worker_id = next(iter(self._due))
-            del self._due[worker_id]
+        due, self._due = self._due, {}
+        for worker_id in due:
+            if self._floods(worker_id):
+                self._look_at(worker_id)
+                continue
             try:
                 await self._index(worker_id)
             except StorageFull:
-                self._due[worker_id] = None
+                self._look_at(worker_id)
                 await asyncio.sleep(NO_ROOM_PAUSE)
+
+    def _floods(self, worker_id: str) -> bool:
+        """Whether it prints more than anybody reads: that can wait for a pause, though not for ever."""
+        heard = self._heard.get(worker_id)
+        if heard is None or heard.child is None or heard.child.ended.done():
+            return False
+        grown, heard.end = heard.child.recording.end - heard.end, heard.child.recording.end
+        heard.put_off = heard.put_off + 1 if grown > FLOOD and heard.put_off < LONGEST_FLOOD else 0
+        return heard.put_off > 0
 
     async def _index(self, worker_id: str) -> None:
         """Until all that a worker has printed can be found."""
@@ -131,6 +146,7 @@ class TerminalIndexing:
         child = self._workshop.children.get(worker_id, printing.run)
         if child is not None and child is not heard.child:
             self._unhear(heard)
+            heard.end = heard.put_off = 0
             heard.child, heard.listener = child, partial(self._look_at, worker_id)
             child.recording.watch(heard.listener)
             child.ended.add_done_callback(lambda _: self._look_at(worker_id))
