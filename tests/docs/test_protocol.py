@@ -18,7 +18,7 @@ from bullpen.web.delegates import allow_delegate
 from bullpen.web.errors import STATUS
 from bullpen.web.rest.answers import once
 from bullpen.web.scopes import allow
-from bullpen.wire import relay
+from bullpen.wire import queue_notices, relay
 from bullpen.wire.json import decode, encode
 from docs.protocol_page import PAGE, SECTIONS, Section, examples
 
@@ -92,7 +92,7 @@ def test_every_event_is_in_the_page_with_all_its_fields() -> None:
 
 
 def test_every_frame_is_in_the_page() -> None:
-    files = [*Path(sockets.__file__).parent.glob("*.py"), Path(relay.__file__)]
+    files = [*Path(sockets.__file__).parent.glob("*.py"), Path(relay.__file__), Path(queue_notices.__file__)]
     source = "".join(path.read_text() for path in files)
     sends = set(re.findall(r'"type": ?"([\w:]+)"', source))
     takes = set(re.findall(r'case "(\w+)":', source)) | {"auth"}

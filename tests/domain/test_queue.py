@@ -17,12 +17,22 @@ from bullpen.domain.events import (
     WorkerSpawning,
 )
 from bullpen.domain.prompts import Place, Prompt
-from bullpen.domain.queue import Queue, QueueAdded, QueueConfigured, QueueFailed, QueuePaused, QueueSettings
+from bullpen.domain.queue import (
+    Queue,
+    QueueAdded,
+    QueueConfigured,
+    QueueEdited,
+    QueueFailed,
+    QueuePaused,
+    QueueSettings,
+    QueueTitled,
+)
 from bullpen.domain.snapshot import Snapshot, fold
 
 SPAWNING = WorkerSpawning(worker_type="agent", name="Agent", run=1, workspace="/")
 READY = (SPAWNING, WorkerReady(pid=7), AgentSession(acp_session_id="a", how="new"))
 TURN = TurnStart(prompt_id="p")
+NOW = 10**9
 
 
 def session(*facts: Fact) -> Snapshot:
@@ -93,7 +103,7 @@ def test_what_is_not_there_is_not_found() -> None:
         with pytest.raises(NotFound):
             act(three(), "x")
     with pytest.raises(NotFound):
-        queue.edit(three(), "x", "new")
+        queue.edit(three(), QueueEdited(id="x", message="new"))
     with pytest.raises(NotFound):
         queue.move(three(), "x", "up")
     with pytest.raises(Invalid):
@@ -101,7 +111,8 @@ def test_what_is_not_there_is_not_found() -> None:
 
 
 def test_a_message_can_be_edited_removed_hurried_and_all_cleared() -> None:
-    assert after(three(), *queue.edit(three(), "b", "new")).item("b").message == "new"
+    edited = queue.edit(three(), QueueEdited(id="b", message="new"))
+    assert after(three(), edited).item("b").message == "new"
     assert ids(after(three(), *queue.remove(three(), "b"))) == ["a", "c"]
     hurried = after(three(), *queue.hurry(three(), "c"))
     assert ids(hurried) == ["c", "a", "b"]
@@ -151,24 +162,24 @@ def order(**more: object) -> Prompt:
     ],
 )
 def test_a_prompt_goes_where_the_agent_allows(facts: tuple[Fact, ...], busy: str, expected: Place) -> None:
-    assert prompts.place(session(*facts), order(busy=busy)) is expected
+    assert prompts.place(session(*facts), order(busy=busy), NOW) is expected
 
 
 def test_a_prompt_is_refused_when_it_makes_no_sense() -> None:
     with pytest.raises(Conflict, match="busy"):
-        prompts.place(session(*READY, TURN), order(busy="reject"))
+        prompts.place(session(*READY, TURN), order(busy="reject"), NOW)
     with pytest.raises(Conflict, match="exited; restart it"):
-        prompts.place(session(*READY, WorkerExited(exit_code=0)), order())
+        prompts.place(session(*READY, WorkerExited(exit_code=0)), order(), NOW)
     with pytest.raises(Conflict, match="completed"):
-        prompts.place(session(*READY, SessionEnd(status="completed", reason="x")), order())
+        prompts.place(session(*READY, SessionEnd(status="completed", reason="x")), order(), NOW)
     with pytest.raises(EmptyMessage):
-        prompts.place(session(*READY), order(text=" "))
+        prompts.place(session(*READY), order(text=" "), NOW)
     with pytest.raises(Invalid, match="busy is one of"):
-        prompts.place(session(*READY), order(busy="wait"))
+        prompts.place(session(*READY), order(busy="wait"), NOW)
     with pytest.raises(NotFound):
-        prompts.place(session(*READY), order(role="nobody"))
+        prompts.place(session(*READY), order(role="nobody"), NOW)
     with pytest.raises(NotFound):
-        prompts.place(session(*READY), order(worker_id="x"))
+        prompts.place(session(*READY), order(worker_id="x"), NOW)
 
 
 def sent(snapshot: Snapshot, now: int = 10**9) -> list[str]:
@@ -196,3 +207,32 @@ def test_a_delay_counts_from_when_the_agent_came_to_rest() -> None:
     assert prompts.next_due(resting, rest) == rest + 5000
     assert sent(resting, rest + 5000) == ["a"]
     assert prompts.next_due(resting, rest + 5000) is None
+
+
+def test_a_message_for_later_lets_the_others_by_and_keeps_its_place() -> None:
+    waiting = session(*READY, item("a", scheduled_time=60_000), item("b"))
+    assert sent(waiting, 59_999) == ["b"]
+    assert sent(waiting, 60_000) == ["a"]
+    alone = session(*READY, item("a", scheduled_time=60_000))
+    assert prompts.next_due(alone, 1000) == 60_000
+    assert prompts.place(alone, order(), 1000) is Place.SEND
+    assert prompts.place(alone, order(), 60_000) is Place.QUEUE
+    hurried = after(alone.queue, *queue.hurry(alone.queue, "a"))
+    assert not prompts.is_for_later(hurried.item("a"), 0)
+
+
+def test_what_is_left_out_of_an_edit_stays() -> None:
+    held = after(Queue(), Draft(item("a", title="mine", scheduled_time=5)))
+    edited = after(held, Draft(QueueEdited(id="a", message="other words")))
+    assert (edited.item("a").title, edited.item("a").scheduled_time) == ("mine", 5)
+    cleared = after(held, Draft(QueueEdited(id="a", message="hello", title=None, scheduled_time=None)))
+    assert (cleared.item("a").title, cleared.item("a").scheduled_time) == (None, None)
+
+
+def test_a_title_that_was_made_goes_with_the_words_it_was_made_for() -> None:
+    held = after(Queue(), Draft(item("a")), Draft(QueueTitled(id="a", title="Greeting")))
+    assert held.item("a").title == "Greeting"
+    assert after(held, Draft(QueueEdited(id="a", message="hello"))).item("a").title == "Greeting"
+    assert after(held, Draft(QueueEdited(id="a", message="bye"))).item("a").title is None
+    own = after(Queue(), Draft(item("a", title="mine")), Draft(QueueTitled(id="a", title="theirs")))
+    assert own.item("a").title == "mine"

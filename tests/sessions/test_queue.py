@@ -71,7 +71,7 @@ async def test_the_queue_is_bounded_edited_moved_removed_and_cleared(house: Quie
         await session.enqueue("d")
     with pytest.raises(EmptyMessage):
         await session.enqueue("  ")
-    await session.edit_queued(b.id, "B")
+    await session.edit_queued(b.id, message="B")
     await session.move_queued(c.id, "up")
     await session.remove_queued(a.id)
     assert [item.message for item in session.snapshot.queue.items] == ["c", "B"]

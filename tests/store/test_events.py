@@ -23,7 +23,7 @@ from bullpen.store.tables import answers, snapshots
 from bullpen.wire.browser import encode_event, session_json
 from support.stories import START, append_to, new_session, new_session_with_worker, said, spawning, texts
 
-SHAPE = (10, "ef8843884b44e2a5")
+SHAPE = (11, "ec0e2fc90591eb79")
 
 
 def line(

@@ -1,4 +1,4 @@
-"""The queue over REST (R54): codes, order, pausing; titles and schedules come later."""
+"""The queue over REST (R54): codes, order, pausing, and where its settings come from."""
 
 import subprocess
 from pathlib import Path
@@ -50,7 +50,7 @@ async def test_a_message_is_added_shown_edited_and_removed(busy: Talk) -> None:
     path = f"{busy.path}/queue/{item['id']}"
     assert await busy.server.call("GET", path, 200) == item
     edited = await busy.server.call("PATCH", path, 200, json={"message": "much later"})
-    assert edited == item | {"message": "much later"}
+    assert edited == item | {"message": "much later", "title": "much later"}
     await busy.server.call("PATCH", path, 400, json={"message": " "})
     await busy.server.call("DELETE", path, 204)
     for method in ("GET", "PATCH", "DELETE"):

@@ -1,8 +1,9 @@
-"""Seed 002 by its numbers, R44 to R53, and S-28: recordings, players and observers of a real conversation."""
+"""Seed 002 by its numbers, R44 to R54, and S-28: recordings, players, observers and queues."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.log.replay import Pace, Player
 from bullpen.log.tracks import Chat
 from bullpen.wire.browser import session_json
+from support.pictures import png
 from support.scripted_agent.journal import message_of, read_journal
 from support.server import Server
 from support.talk import Talk, define_scripted
@@ -266,6 +268,159 @@ async def test_r53_a_session_runs_with_no_observer(talk: Talk) -> None:
         await talk.seen("turn_start")
     await talk.seen("turn_end")
     assert await talk.said() == "alone"
+
+
+# The message queue
+
+
+LONG = "please " * 20 + "fix the build"
+
+
+class Queue:
+    """The queue of a session, as a client uses it."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.talk = talk
+        self._path = f"{talk.path}/queue"
+
+    async def add(self, message: str, **more: Any) -> dict[str, Any]:
+        body = {"message": message, **more}
+        item: dict[str, Any] = await self.talk.server.call("POST", self._path, 201, json=body)
+        return item
+
+    async def order(self, what: str, **body: Any) -> None:
+        await self.talk.server.call("POST", f"{self._path}/{what}", json=body)
+
+    async def edit(self, item: dict[str, Any], **changes: Any) -> dict[str, Any]:
+        edited: dict[str, Any] = await self.talk.server.call(
+            "PATCH", f"{self._path}/{item['id']}", 200, json=changes
+        )
+        return edited
+
+    async def items(self) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = (await self.talk.server.call("GET", self._path))["messages"]
+        return items
+
+    async def titled(self, item: dict[str, Any]) -> str:
+        event = await self.talk.seen("queue_titled", id=item["id"])
+        assert [each["title"] for each in await self.items() if each["id"] == item["id"]] == [
+            event["data"]["title"]
+        ]
+        return str(event["data"]["title"])
+
+
+async def with_titles(desk: Server, agent_id: str, *program: str) -> Queue:
+    """A paused queue of an agent that is asked for titles by a program."""
+    await define_scripted(desk, agent_id)
+    agents = (await desk.call("GET", "/api/agents"))["agents"]
+    (command,) = [each["command"] for each in agents if each["id"] == agent_id]
+    body = {"name": "T", "kind": "acp", "command": command, "titleCommand": list(program)}
+    await desk.call("PUT", f"/api/agents/{agent_id}", 200, json=body)
+    queue = Queue(await Talk.begin(desk, agent_id))
+    await queue.order("pause")
+    return queue
+
+
+async def test_r54_notices_have_the_names_of_the_seed_and_its_order(talk: Talk) -> None:
+    queue = Queue(talk)
+    await queue.order("pause")
+    one, two = [await queue.add(f"[[chunk {word}]]") for word in ("one", "two")]
+    await queue.order(f"{two['id']}/move", direction="up")
+    await queue.edit(one, message="[[chunk edited]]")
+    await queue.order("resume")
+    end = await talk.seen("turn_end", after=(await talk.seen("user_prompt", promptId=one["id"]))["seq"])
+    notices = await notices_until(talk, end["seq"])
+    told = [notice for notice in notices if notice["message_id"] == one["id"]]
+    assert [(notice["type"], notice.get("action")) for notice in told] == [
+        ("queue_updated", "added"),
+        ("queue_message_titled", None),
+        ("queue_updated", "edited"),
+        ("queue_message_titled", None),
+        ("queue_message_sending", None),
+        ("queue_message_sent", None),
+    ]
+    assert [notice["title"] for notice in told if "title" in notice] == ["[[chunk one]]", "[[chunk edited]]"]
+    assert [notice["message_id"] for notice in notices if notice["type"] == "queue_reordered"] == [two["id"]]
+    assert [each["session_id"] for each in notices] == [talk.id] * len(notices)
+    assert [each["seq"] for each in notices] == sorted({each["seq"] for each in notices})
+    assert await talk.said() == "twoedited"
+
+
+async def notices_until(talk: Talk, seq: int) -> list[dict[str, Any]]:
+    """All that is told of the queue up to an event, also to one who comes late."""
+    notices, head = [], 0
+    async with talk.server.socket(f"/ws/session/{talk.id}") as ws, asyncio.timeout(30):
+        await ws.send(json.dumps({"type": "subscribe", "after": 0, "notices": True}))
+        while head < seq:
+            frame = json.loads(await ws.recv())
+            if frame["type"] == "events":
+                head = frame["events"][-1]["seq"]
+            elif frame["type"].startswith("queue_"):
+                notices.append(frame)
+    return notices
+
+
+async def test_r54_a_title_comes_from_the_agents_own_command_or_from_the_words(desk: Server) -> None:
+    queue = await with_titles(desk, "titler", "sh", "-c", 'pwd >&2; echo "  \\"A fine title\\""', "{prompt}")
+    assert await queue.titled(await queue.add(LONG)) == "A fine title"
+    short = await queue.add("fix it")
+    assert short["title"] == "fix it"
+    own = await queue.add(LONG, title="mine")
+    assert (own["title"], (await queue.edit(own, message="other"))["title"]) == ("mine", "mine")
+    settings = f"{queue.talk.path}/queue/settings"
+    await desk.call("PUT", settings, 200, json={"auto_generate_titles": False})
+    assert (await queue.add("untitled"))["title"] is None
+
+
+@pytest.mark.parametrize("program", [("false",), ("no-such-program",), ("true",)])
+async def test_r54_an_agent_that_gives_no_title_leaves_the_first_words(desk: Server, program: Any) -> None:
+    queue = await with_titles(desk, f"mute-{program[0]}", *program)
+    title = await queue.titled(await queue.add(LONG))
+    assert title.startswith("please please")
+    assert title.endswith("…")
+
+
+async def test_r54_what_is_scheduled_waits_for_its_time_and_lets_the_others_by(talk: Talk) -> None:
+    queue = Queue(talk)
+    late = await queue.add("[[chunk late]]", scheduled_time="2999-01-01T00:00:00Z")
+    assert late["scheduled_time"] == "2999-01-01T00:00:00.000Z"
+    soon = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat()
+    timed = await queue.add("[[chunk timed]]", scheduled_time=soon)
+    now = await queue.add("[[chunk now]]")
+    await talk.seen("user_prompt", promptId=now["id"])
+    sent = await talk.seen("user_prompt", promptId=timed["id"])
+    assert datetime.fromisoformat(sent["timestamp"]) >= datetime.fromisoformat(timed["scheduled_time"])
+    assert (await talk.prompt("[[chunk at-once]]"))["queued"] in (True, False)
+    assert [item["id"] for item in await queue.items() if item["scheduled_time"]] == [late["id"]]
+    await queue.edit(late, scheduled_time=None)
+    await talk.seen("user_prompt", promptId=late["id"])
+    for wrong in ("tomorrow", "2999-01-01T00:00:00"):
+        body = {"message": "x", "scheduled_time": wrong}
+        await talk.server.call("POST", f"{talk.path}/queue", 400, json=body)
+
+
+async def test_r54_attachments_reach_the_agent_with_their_message(desk: Server) -> None:
+    journal = await define_scripted(desk, "looker")
+    talk = await Talk.begin(desk, "looker")
+    image = (await desk.http.post(f"{talk.path}/images", content=png())).json()
+    item = await Queue(talk).add("", image_ids=[image["id"]])
+    prompt = await talk.seen("user_prompt", promptId=item["id"])
+    assert prompt["data"]["imageIds"] == [image["id"]]
+    await talk.seen("turn_end")
+    got = [message_of(record) for record in read_journal(journal) if record["dir"] == "in"]
+    (content,) = [each["params"]["prompt"] for each in got if each.get("method") == "session/prompt"]
+    assert [part["type"] for part in content if part["type"] == "image"] == ["image"]
+
+
+async def test_r54_a_post_wakes_an_agent_that_is_not_running(talk: Talk) -> None:
+    await talk.ask("[[chunk here]]")
+    await talk.prompt("[[exit code=3]]")
+    await talk.seen("worker_failed")
+    await talk.prompt("x", expect=409)
+    item = await Queue(talk).add("[[chunk back]]")
+    prompt = await talk.seen("user_prompt", promptId=item["id"])
+    await talk.seen("turn_end", after=prompt["seq"])
+    assert ((await talk.worker())["run"], await talk.said()) == (2, "hereback")
 
 
 # S-28

@@ -1,12 +1,14 @@
 """`bullpen queue`: messages that wait for an agent."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime, time, timedelta
 from typing import Annotated
 
 import typer
 
-from ..client import Client, Queue
-from ..domain.errors import NotFound
+from .. import clock
+from ..client import Client, Queue, QueueItem
+from ..domain.errors import Invalid, NotFound
 from .find import find_session
 from .output import print_json
 from .table import Cell, Column, print_table
@@ -33,7 +35,7 @@ def ls(session: SessionName, json: AsJson = False) -> None:
         return
     if queue.messages:
         rows = [
-            [short(each.id), each.state, age(each.queued_at), printable(each.message)]
+            [short(each.id), _state(each), age(each.queued_at), printable(each.title or each.message)]
             for each in queue.messages
         ]
         print_table(_COLUMNS, [[Cell(text, None) for text in row] for row in rows])
@@ -41,10 +43,25 @@ def ls(session: SessionName, json: AsJson = False) -> None:
 
 
 @app.command()
-def add(session: SessionName, text: Annotated[str, typer.Argument(help="What to say.")]) -> None:
-    """Put a message at the end of the queue."""
-    _do(session, lambda client, id: client.enqueue(id, text))
-    print("queued")
+def add(
+    session: SessionName,
+    text: Annotated[str, typer.Argument(help="What to say.")],
+    *,
+    title: Annotated[str | None, typer.Option(help="What it is called in lists.")] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Not before 18:30, or 2026-03-01T18:30.")
+    ] = None,
+) -> None:
+    """Put a message at the end of the queue.
+
+    \b
+    Examples:
+      bullpen queue add my-session "and run the tests"
+      bullpen queue add my-session "update the dependencies" --at 23:00
+    """
+    when = time_of(at, clock.now_ms()) if at else None
+    _do(session, lambda client, id: client.enqueue(id, text, title=title, scheduled_time=when))
+    print(f"queued for {when:%Y-%m-%d %H:%M}" if when else "queued")
 
 
 @app.command()
@@ -88,6 +105,25 @@ def resume(session: SessionName) -> None:
     """Go on with what waits."""
     _do(session, lambda client, id: client.resume_queue(id))
     print("resumed")
+
+
+def time_of(text: str, now_ms: int) -> datetime:
+    """The next time a clock here shows it, or a day and a time."""
+    now = datetime.fromtimestamp(now_ms / 1000).astimezone()
+    try:
+        if len(text) <= len("18:30"):
+            clock_time = time.fromisoformat(text)
+            today = now.replace(hour=clock_time.hour, minute=clock_time.minute, second=0, microsecond=0)
+            return today if today > now else today + timedelta(days=1)
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise Invalid(f"--at wants a time like 18:30 or 2026-03-01T18:30, not {text}") from None
+
+
+def _state(item: QueueItem) -> str:
+    if item.scheduled_time is None or item.state != "queued":
+        return item.state
+    return f"{item.scheduled_time.astimezone():%m-%d %H:%M}"
 
 
 def _do(session: str, work: Callable[[Client, str], Awaitable[object]]) -> None:

@@ -102,6 +102,7 @@ class SyncClient:
     answer_question = _waiting(Client.answer_question)
     queue = _waiting(Client.queue)
     enqueue = _waiting(Client.enqueue)
+    edit_queued = _waiting(Client.edit_queued)
     remove_queued = _waiting(Client.remove_queued)
     clear_queue = _waiting(Client.clear_queue)
     pause_queue = _waiting(Client.pause_queue)

@@ -1,6 +1,7 @@
 """The part of the client that talks to agents: prompts, permissions, questions, the queue."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -96,10 +97,28 @@ class Talking:
         return await self._rest.call(Queue, Request("GET", _of(session_id, "queue")))
 
     async def enqueue(
-        self, session_id: str, message: str, *, image_ids: Iterable[str] = (), key: str | None = None
+        self,
+        session_id: str,
+        message: str,
+        *,
+        image_ids: Iterable[str] = (),
+        title: str | None = None,
+        scheduled_time: datetime | None = None,
+        key: str | None = None,
     ) -> QueueItem:
-        body = {"message": message, "image_ids": list(image_ids)}
+        """One more message; a `scheduled_time` (with its zone) is when it may be sent at the earliest."""
+        body = {
+            "message": message,
+            "image_ids": list(image_ids),
+            "title": title,
+            "scheduled_time": scheduled_time,
+        }
         return await self._rest.call(QueueItem, Request("POST", _of(session_id, "queue"), body, key=key))
+
+    async def edit_queued(self, session_id: str, message_id: str, changes: Mapping[str, Any]) -> QueueItem:
+        """`message`, `title`, `scheduled_time` (a time with its zone): what is left out stays."""
+        path = _of(session_id, "queue", message_id)
+        return await self._rest.call(QueueItem, Request("PATCH", path, dict(changes)))
 
     async def remove_queued(self, session_id: str, message_id: str) -> None:
         await self._rest.order(Request("DELETE", _of(session_id, "queue", message_id)))

@@ -71,7 +71,7 @@ class Place(Enum):
     INTERRUPT = "interrupt"
 
 
-def place(snapshot: Snapshot, order: Prompt) -> Place:
+def place(snapshot: Snapshot, order: Prompt, now: int) -> Place:
     """Where the prompt goes now; a Conflict when it must not."""
     require_active(snapshot)
     check_message(order.text, order.image_ids)
@@ -82,7 +82,7 @@ def place(snapshot: Snapshot, order: Prompt) -> Place:
         return Place.QUEUE
     if not worker.alive:
         raise Conflict(f"the agent in role {worker.role} is {worker.state}; restart it first")
-    if is_free(snapshot, worker) and not _others_first(snapshot, worker):
+    if is_free(snapshot, worker) and not _others_first(snapshot, worker, now):
         return Place.SEND
     match order.busy:
         case "reject":
@@ -139,11 +139,11 @@ def is_free(snapshot: Snapshot, worker: Worker) -> bool:
 
 
 def sendable(snapshot: Snapshot, now: int) -> Iterator[tuple[QueueItem, Worker]]:
-    """The items to be sent now, at most one for each agent."""
+    """The items to be sent now, at most one for each agent; what is for later lets the others by."""
     queue, taken = snapshot.queue, set[str]()
     for item in queue.items:
-        worker = snapshot.workers.get(item.worker_id) if item.worker_id else snapshot.primary
-        if worker is None or worker.id in taken or item.state != "queued":
+        worker = addressee_of(snapshot, item)
+        if worker is None or worker.id in taken or item.state != "queued" or is_for_later(item, now):
             continue
         when = due(snapshot, item, worker)
         if is_free(snapshot, worker) and when is not None and when <= now:
@@ -166,7 +166,7 @@ def next_due(snapshot: Snapshot, now: int) -> int | None:
     """When to look again for something to send, if time alone brings it."""
     times = []
     for item in snapshot.queue.items:
-        worker = snapshot.workers.get(item.worker_id) if item.worker_id else snapshot.primary
+        worker = addressee_of(snapshot, item)
         if worker is not None and item.state == "queued" and is_free(snapshot, worker):
             when = due(snapshot, item, worker)
             if when is not None and when > now:
@@ -174,8 +174,18 @@ def next_due(snapshot: Snapshot, now: int) -> int | None:
     return min(times, default=None)
 
 
-def _others_first(snapshot: Snapshot, worker: Worker) -> bool:
+def addressee_of(snapshot: Snapshot, item: QueueItem) -> Worker | None:
+    """The agent an item waits for; None when it is gone, or there is none yet."""
+    return snapshot.workers.get(item.worker_id) if item.worker_id else snapshot.primary
+
+
+def is_for_later(item: QueueItem, now: int) -> bool:
+    return not item.urgent and (item.scheduled_time or 0) > now
+
+
+def _others_first(snapshot: Snapshot, worker: Worker, now: int) -> bool:
     """Whether messages wait that came before and are not held."""
     return not snapshot.queue.paused and any(
-        item.state == "queued" and item.worker_id in (None, worker.id) for item in snapshot.queue.items
+        item.state == "queued" and item.worker_id in (None, worker.id) and not is_for_later(item, now)
+        for item in snapshot.queue.items
     )

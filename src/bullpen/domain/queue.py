@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 from .conversation import Origin
 from .errors import Conflict, EmptyMessage, Invalid, NotFound, QueueFull
 from .events import Draft, Fact
+from .titles import short_title
 
 DIRECTIONS = ("up", "down")
 
@@ -31,8 +32,19 @@ class QueueAdded(Fact, frozen=True, kw_only=True):
 
 
 class QueueEdited(Fact, frozen=True, kw_only=True):
+    """What is left out stays; a title that was made for the old words goes with them."""
+
     id: str
     message: str
+    title: str | UnsetType | None = UNSET
+    scheduled_time: int | UnsetType | None = UNSET
+
+
+class QueueTitled(Fact, frozen=True, kw_only=True):
+    """A title that was made for it."""
+
+    id: str
+    title: str
 
 
 class QueueMoved(Fact, frozen=True, kw_only=True):
@@ -86,6 +98,7 @@ class QueueItem(Struct, frozen=True, kw_only=True):
     image_ids: tuple[str, ...] = ()
     client_id: str | None = None
     title: str | None = None
+    own_title: bool = False  # given by a person: no other is made
     scheduled_time: int | None = None
     state: str = "queued"
     worker_id: str | None = None
@@ -139,7 +152,9 @@ def fold_queue(queue: Queue, fact: Fact, now: int) -> Queue:  # noqa: PLR0911 (a
         case QueueAdded():
             return replace(queue, items=_added(queue.items, _item(fact, now)))
         case QueueEdited():
-            return _with(queue, fact.id, message=fact.message, state="queued")
+            return replace(queue, items=tuple(_edited(item, fact) for item in queue.items))
+        case QueueTitled():
+            return replace(queue, items=tuple(_titled(item, fact) for item in queue.items))
         case QueueMoved():
             return replace(queue, items=_moved(queue.items, fact.id, fact.direction))
         case QueueRemoved() | QueueSent():
@@ -170,10 +185,18 @@ def enqueue(queue: Queue, wish: QueueAdded) -> Draft:
     return Draft(wish)
 
 
-def edit(queue: Queue, item_id: str, message: str) -> list[Draft]:
-    item = queue.item(item_id)
-    check_message(message, item.image_ids)
-    return [Draft(QueueEdited(id=item_id, message=message))]
+def edit(queue: Queue, wish: QueueEdited) -> Draft:
+    item = queue.item(wish.id)
+    check_message(wish.message, item.image_ids)
+    return Draft(wish)
+
+
+def needs_title(queue: Queue, item: QueueItem) -> bool:
+    return queue.settings.auto_generate_titles and item.title is None and item.state == "queued"
+
+
+def title_by_words(item: QueueItem) -> Draft:
+    return Draft(QueueTitled(id=item.id, title=short_title(item.message, len(item.image_ids))))
 
 
 def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
@@ -249,6 +272,7 @@ def _item(fact: QueueAdded, now: int) -> QueueItem:
         image_ids=fact.image_ids,
         client_id=fact.client_id,
         title=fact.title,
+        own_title=fact.title is not None,
         scheduled_time=fact.scheduled_time,
         worker_id=fact.worker_id,
         urgent=fact.urgent,
@@ -269,6 +293,22 @@ def _moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[
         return (replace(items[at], urgent=True, state="queued"), *rest)
     to = min(max(0, at - 1 if direction == "up" else at + 1), len(rest))
     return (*rest[:to], items[at], *rest[to:])
+
+
+def _edited(item: QueueItem, fact: QueueEdited) -> QueueItem:
+    if item.id != fact.id:
+        return item
+    if fact.message != item.message and not item.own_title:
+        item = replace(item, title=None)
+    if fact.title is not UNSET:
+        item = replace(item, title=fact.title, own_title=fact.title is not None)
+    if fact.scheduled_time is not UNSET:
+        item = replace(item, scheduled_time=fact.scheduled_time)
+    return replace(item, message=fact.message, state="queued")
+
+
+def _titled(item: QueueItem, fact: QueueTitled) -> QueueItem:
+    return replace(item, title=fact.title) if item.id == fact.id and not item.own_title else item
 
 
 def _with(queue: Queue, item_id: str, **changes: str) -> Queue:

@@ -3,10 +3,12 @@
 import asyncio
 import base64
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from .. import clock
 from ..domain import commands, prompts, queue
@@ -16,8 +18,9 @@ from ..domain.errors import BullpenError, Conflict, NotFound, StorageFull
 from ..domain.events import Draft, Fact
 from ..domain.ids import new_id
 from ..domain.prompts import Place, Prompt, Prompted, Source
-from ..domain.queue import QueueAdded, QueueFailed, QueueItem
+from ..domain.queue import QueueAdded, QueueEdited, QueueFailed, QueueItem
 from ..domain.snapshot import Snapshot, Worker
+from ..domain.states import State
 from ..log.log import AlreadyAnswered, Answer, Change, Committed, SessionLog
 from ..store.append import StoredAnswer
 from ..wire.json import encode
@@ -30,9 +33,11 @@ from ..workers.orders import Given
 from ..workers.workshop import Workshop
 from .last_answer import last_answer
 from .slots import Slots
+from .titling import Titling
 
 log = structlog.get_logger()
 
+LOOK_AGAIN = 30.0  # seconds; a clock that is set meanwhile makes a message due earlier
 TRY_AGAIN = 1.0  # seconds until a message that found the disk full is tried again
 RECAP_EVENTS = 5000
 RECAP_LENGTH = 32 << 10
@@ -41,10 +46,11 @@ RECAP_LENGTH = 32 << 10
 class Prompting:
     """The prompts of one session."""
 
-    def __init__(self, session_log: SessionLog, workshop: Workshop, slots: Slots) -> None:
+    def __init__(self, session_log: SessionLog, workshop: Workshop, slots: Slots, titling: Titling) -> None:
         self._log = session_log
         self._workshop = workshop
         self._slots = slots
+        self._titling = titling
 
     async def prompt(self, order: Prompt) -> Prompted:
         """Stores the prompt, once for each `prompt_id`; the same again gets the first answer again."""
@@ -78,14 +84,28 @@ class Prompting:
         return _prompted((event.seq, event.fact) for event in committed.events)
 
     async def enqueue(self, wish: QueueAdded, answer: Answer | None = None) -> QueueItem:
-        """A message for the queue; an agent that is free gets it at once."""
+        """A message for the queue; an agent that is free gets it at once, one that has ended is woken."""
 
         def decide(snapshot: Snapshot) -> Change:
             commands.require_active(snapshot)
-            return Change(drafts=self._queued(snapshot, wish), answer=answer)
+            return Change(drafts=[*_waking(snapshot, wish), *self._queued(snapshot, wish)], answer=answer)
 
         committed = await self._change(decide)
         return committed.snapshot.queue.item(wish.id)
+
+    async def edit(self, item_id: str, changes: Mapping[str, Any]) -> QueueItem:
+        """Changes the message, the title or the time of one that waits."""
+
+        def decide(snapshot: Snapshot) -> Change:
+            commands.require_active(snapshot)
+            before = snapshot.queue.item(item_id)
+            edited = queue.edit(
+                snapshot.queue, QueueEdited(id=item_id, **{"message": before.message, **changes})
+            )
+            return Change(drafts=[edited, *self._title(snapshot, edited)])
+
+        committed = await self._log.change(decide)
+        return committed.snapshot.queue.item(item_id)
 
     async def dispatch(self) -> None:
         """Sends what waits, one after another, as long as something does."""
@@ -124,13 +144,13 @@ class Prompting:
 
     async def _wait(self, due: int | None, now: int) -> None:
         try:
-            async with asyncio.timeout(None if due is None else (due - now) / 1000):
+            async with asyncio.timeout(None if due is None else min((due - now) / 1000, LOOK_AGAIN)):
                 await self._log.news.wait()
         except TimeoutError:
             return
 
     async def _change(self, decide: Callable[[Snapshot], Change]) -> Committed:
-        if self._log.snapshot.primary is not None:
+        if any(worker.type == "agent" and worker.alive for worker in self._log.snapshot.workers.values()):
             return await self._log.change(decide)
         with self._slots.hold(self._log.id):
             return await self._log.change(decide)
@@ -145,16 +165,17 @@ class Prompting:
         )
         worker = prompts.addressee(snapshot, order.worker_id, order.role)
         if worker is not None and (order.worker_id or order.role):
-            wish = msgspec.structs.replace(wish, worker_id=worker.id)
-        match prompts.place(snapshot, order):
+            wish = replace(wish, worker_id=worker.id)
+        match prompts.place(snapshot, order, clock.now_ms()):
             case Place.SEND if worker is not None and orders.is_prepared(worker, given):
                 return orders.prompt(snapshot, worker.id, order, given)
             case Place.INTERRUPT:
                 assert worker is not None
                 by = order.sender or "interrupt"
                 exchange = orders.cancel(snapshot, worker.id, by, self._workshop.agents)
-                urgent = msgspec.structs.replace(wish, urgent=True)
-                exchange.tell_others([queue.enqueue(snapshot.queue, urgent)])
+                urgent = replace(wish, urgent=True)
+                added = queue.enqueue(snapshot.queue, urgent)
+                exchange.tell_others([added, *self._title(snapshot, added)])
                 return exchange
             case _:
                 return self._queued(snapshot, wish)
@@ -162,8 +183,9 @@ class Prompting:
     def _queued(self, snapshot: Snapshot, wish: QueueAdded) -> list[Draft]:
         """The message in the queue, and an agent to take it when the session has none (R2)."""
         added = queue.enqueue(snapshot.queue, wish)
+        said = [added, *self._title(snapshot, added)]
         if snapshot.primary is not None:
-            return [added]
+            return said
         definition = self._workshop.agents.get(self._workshop.default_agent(snapshot.repo_id))
         order = AddWorker(
             worker_id=new_id(),
@@ -173,7 +195,13 @@ class Prompting:
             agent_kind=definition.kind,
             workspace=snapshot.location_path,
         )
-        return [commands.add_worker(snapshot, order), added]
+        return [commands.add_worker(snapshot, order), *said]
+
+    def _title(self, snapshot: Snapshot, draft: Draft) -> list[Draft]:
+        """The title of a message that was added or edited, when it can be told at once."""
+        assert isinstance(draft.fact, QueueAdded | QueueEdited)
+        after = replace(snapshot, queue=queue.fold_queue(snapshot.queue, draft.fact, clock.now_ms()))
+        return self._titling.at_once(after, after.queue.item(draft.fact.id))
 
     async def _passing_on(self, order: Prompt, source: Source) -> Prompt:
         origin = prompts.origin_of(self._log.snapshot, source)
@@ -275,6 +303,14 @@ def _sent(
     if found is None or found[0] != item or found[1].id != worker.id:
         return Change()
     return orders.prompt(snapshot, worker.id, order, given, from_queue=True).change()
+
+
+def _waking(snapshot: Snapshot, wish: QueueAdded) -> list[Draft]:
+    """The next run of the agent the message is for, when it has ended."""
+    worker = snapshot.worker(wish.worker_id) if wish.worker_id else snapshot.primary
+    if worker is None or worker.state not in (State.EXITED, State.FAILED):
+        return []
+    return [commands.restart_worker(snapshot, worker.id)]
 
 
 def _failed(snapshot: Snapshot, fact: QueueFailed) -> Change:

@@ -32,6 +32,7 @@ from .lives import Lives
 from .prompting import Prompting
 from .slots import Slots
 from .tasks import Tasks
+from .titling import Titling
 
 __all__ = ["Prompt", "Prompted", "Session"]
 
@@ -44,7 +45,8 @@ class Session:
         self._workshop = workshop
         self._tasks = tasks
         self._slots = slots
-        self._prompting = Prompting(session_log, workshop, slots)
+        self._titling = Titling(session_log, workshop, tasks)
+        self._prompting = Prompting(session_log, workshop, slots, self._titling)
         self._lives = Lives(session_log, workshop, tasks)
         self._deadlines = Deadlines(session_log, _patience(workshop), tasks)
         self._answering = Answering(session_log, workshop, tasks)
@@ -263,9 +265,9 @@ class Session:
         )
         return await self._prompting.enqueue(wish, answer)
 
-    async def edit_queued(self, item_id: str, message: str) -> QueueItem:
-        await self._change_queue(lambda held: queue.edit(held, item_id, message))
-        return self.snapshot.queue.item(item_id)
+    async def edit_queued(self, item_id: str, **changes: Any) -> QueueItem:
+        """`message`, `title`, `scheduled_time`: what is left out stays."""
+        return await self._prompting.edit(item_id, changes)
 
     async def remove_queued(self, item_id: str) -> None:
         await self._change_queue(lambda held: queue.remove(held, item_id))
@@ -324,6 +326,7 @@ class Session:
         self._lives.follow()
         self._deadlines.follow()
         self._answering.follow()
+        self._titling.follow()
         if self.snapshot.queue.waiting and (self._dispatching is None or self._dispatching.done()):
             self._dispatching = self._tasks.create_task(self._prompting.dispatch(), name=f"queue {self.id}")
 

@@ -33,6 +33,7 @@ export interface Facts {
   queue_resumed: QueueResumed
   queue_sending: QueueSending
   queue_sent: QueueSent
+  queue_titled: QueueTitled
   reply_sent: ReplySent
   request_answered: RequestAnswered
   request_received: RequestReceived
@@ -204,6 +205,8 @@ export interface QueueConfigured {
 export interface QueueEdited {
   id: string
   message: string
+  title?: string | null
+  scheduledTime?: number | null
 }
 
 export interface QueueFailed {
@@ -232,6 +235,11 @@ export interface QueueSending {
 
 export interface QueueSent {
   id: string
+}
+
+export interface QueueTitled {
+  id: string
+  title: string
 }
 
 export interface ReplySent {

@@ -244,6 +244,8 @@ export interface NewQueueItem {
   message?: string
   image_ids?: string[]
   client_id?: string | null
+  title?: string | null
+  scheduled_time?: string | null
 }
 
 export interface NewRepository {
@@ -376,7 +378,9 @@ export interface Queue {
 }
 
 export interface QueueEdit {
-  message: string
+  message?: string | null
+  title?: string | null
+  scheduled_time?: string | null
 }
 
 export interface QueueItem {

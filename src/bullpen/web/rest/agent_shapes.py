@@ -1,8 +1,9 @@
 """The JSON shapes of what is said to agents and asked by them; queue items keep the names of R54."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from .shapes import Shape
 
@@ -115,14 +116,36 @@ class QuestionAnswerShape(Shape):
     content: dict[str, Any] | None = None
 
 
+Title = Annotated[str, Field(min_length=1, max_length=200)]
+
+
 class NewQueueItemShape(SnakeShape):
     message: str = ""
     image_ids: tuple[str, ...] = ()
     client_id: str | None = None
+    title: Title | None = None
+    scheduled_time: AwareDatetime | None = None
 
 
 class QueueEditShape(SnakeShape):
-    message: str
+    """What is left out stays. Without a title one is made; without a time it goes when it is its turn."""
+
+    message: str | None = None
+    title: Title | None = None
+    scheduled_time: AwareDatetime | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """What was given, as the queue names and counts it."""
+        given = self.model_dump(exclude_unset=True)
+        if given.get("message", "") is None:
+            del given["message"]
+        if "scheduled_time" in given:
+            given["scheduled_time"] = in_ms(self.scheduled_time)
+        return given
+
+
+def in_ms(time: datetime | None) -> int | None:
+    return None if time is None else round(time.timestamp() * 1000)
 
 
 class MoveShape(SnakeShape):

@@ -20,6 +20,7 @@ from .agent_shapes import (
     QueueSettingsEditShape,
     QueueSettingsShape,
     QueueShape,
+    in_ms,
 )
 from .answers import OnceDep, json_answer
 
@@ -36,10 +37,17 @@ async def show(session_id: str, context: ContextDep) -> Response:
 
 @router.post("", status_code=201, response_model=QueueItemShape, dependencies=OPERATE)
 async def add(session_id: str, body: NewQueueItemShape, context: ContextDep, once: OnceDep) -> Response:
-    """Queues a message; an agent that is idle gets it at once."""
+    """Queues a message; an agent that is idle gets it at once, one that has ended is started again."""
     session = await context.sessions.get(session_id)
     answer = once.answer(201, lambda snapshot: _item_json(snapshot.queue.items[-1]))
-    item = await session.enqueue(body.message, body.image_ids, body.client_id, answer=answer)
+    item = await session.enqueue(
+        body.message,
+        body.image_ids,
+        body.client_id,
+        title=body.title,
+        scheduled_time=in_ms(body.scheduled_time),
+        answer=answer,
+    )
     return json_answer(_item_json(item), 201)
 
 
@@ -91,7 +99,7 @@ async def show_item(session_id: str, message_id: str, context: ContextDep) -> Re
 @router.patch("/{message_id}", response_model=QueueItemShape, dependencies=OPERATE)
 async def edit(session_id: str, message_id: str, body: QueueEditShape, context: ContextDep) -> Response:
     session = await context.sessions.get(session_id)
-    item = await session.edit_queued(message_id, body.message)
+    item = await session.edit_queued(message_id, **body.changes())
     return json_answer(_item_json(item))
 
 

@@ -15,6 +15,7 @@ from ..rest.agent_shapes import (
     PromptShape,
     QuestionAnswerShape,
     QueueEditShape,
+    in_ms,
 )
 from ..rest.prompts import prompt_order, prompted_json
 from ..scopes import Principal, Scope
@@ -61,11 +62,17 @@ class Orders:
         session = self._session
         if message.get("action") == "add":
             body = _read(NewQueueItemShape, message)
-            item = await session.enqueue(body.message, body.image_ids, body.client_id)
+            item = await session.enqueue(
+                body.message,
+                body.image_ids,
+                body.client_id,
+                title=body.title,
+                scheduled_time=in_ms(body.scheduled_time),
+            )
             return {"messageId": item.id}
         actions: dict[object, Callable[[], Awaitable[object]]] = {
             "edit": lambda: session.edit_queued(
-                _text(message, "messageId"), _read(QueueEditShape, message).message
+                _text(message, "messageId"), **_read(QueueEditShape, message).changes()
             ),
             "move": lambda: session.move_queued(
                 _text(message, "messageId"), _read(MoveShape, message).direction

@@ -9,6 +9,7 @@ from ...domain.errors import BullpenError, Invalid
 from ...log.follow import paced
 from ...log.log import SessionLog
 from ...wire.browser import session_json
+from ...wire.queue_notices import queue_notice
 from ..context import context_of
 from ..delegates import allow_delegate
 from ..scopes import Scope
@@ -54,7 +55,7 @@ class Stream:
             case "subscribe":
                 after = _after(message, self._log.head)
                 self._unsubscribe()
-                self._following = tasks.create_task(self._follow(after))
+                self._following = tasks.create_task(self._follow(after, message.get("notices") is True))
             case _:
                 done = await self._orders.take(message)
                 await self._socket.send({"type": "ack", "id": message.get("id"), **done})
@@ -63,13 +64,17 @@ class Stream:
         if self._following is not None:
             self._following.cancel()
 
-    async def _follow(self, after: int | None) -> None:
+    async def _follow(self, after: int | None, notices: bool) -> None:
         """A newcomer, or one too far behind, gets the sum first; then every event, in order."""
         if after is None or self._log.behind(after):
             snapshot = self._log.snapshot
             after = snapshot.last_seq
             await self._socket.send({"type": "snapshot", "seq": after, "session": session_json(snapshot)})
         async for batch in paced(self._log.follow(after)):
+            # Before the events: who is cut off in between and comes back gets them again, never too few.
+            for wire in batch.encoded if notices else ():
+                if notice := queue_notice(self._log.id, wire):
+                    await self._socket.send(notice)
             joined = b",".join(batch.encoded)
             await self._socket.send_text(
                 b'{"type":"events","events":[%b],"head":%d}' % (joined, self._log.head)

@@ -1,0 +1,52 @@
+"""Titles: in the words of the message, or what of a program's answer is one."""
+
+import pytest
+
+from bullpen.domain.titles import LONGEST, clean_title, is_short, short_title
+
+
+@pytest.mark.parametrize(
+    ("message", "title"),
+    [
+        ("fix the build", "fix the build"),
+        ("Fix the build. Then run the tests.", "Fix the build."),
+        ("\n\n## Fix the build\n\nIt has been red for days", "Fix the build"),
+        ("- [ ] first\n- [ ] second", "first"),
+        ("1. read v1.2 of it", "read v1.2 of it"),
+        ("  many \t spaces ", "many spaces"),
+        ("!!!", "!!!"),
+        ("word " * 30, "word word word word word word word word word word word word…"),
+        ("x" * 100, "x" * (LONGEST - 1) + "…"),
+        ("Grüße, Welt! 你好", "Grüße, Welt!"),
+    ],
+)
+def test_the_first_words_are_the_title(message: str, title: str) -> None:
+    assert short_title(message) == title
+    assert len(title) <= LONGEST
+
+
+@pytest.mark.parametrize(("images", "title"), [(0, "a message"), (1, "an image"), (3, "3 images")])
+def test_a_message_without_words_is_named_after_its_images(images: int, title: str) -> None:
+    assert short_title(" ", images) == title
+
+
+def test_only_a_long_message_needs_another_title() -> None:
+    assert is_short("x" * LONGEST)
+    assert is_short("fix it\n")
+    assert not is_short("x" * (LONGEST + 1))
+    assert not is_short("fix\nit")
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("Fix the build\n", "Fix the build"),
+        ('\n"Fix the build."\nand more', "Fix the build"),
+        ("**Title: Fix the build**", "Fix the build"),
+        ("# Fix the build", "Fix the build"),
+        ("…\n---\n", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_program_says_is_cleared_of_decoration(said: str, title: str) -> None:
+    assert clean_title(said) == title
