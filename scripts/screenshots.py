@@ -83,6 +83,11 @@ class Views:
         await self._show(page, f"session/{self._house.document}")
         await page.get_by_role("heading", name="The tile cache").wait_for()
 
+    async def replay(self, page: Page) -> None:
+        await self._show(page, f"replay/{self._house.asking}")
+        await page.get_by_role("slider", name="Time").press("End")
+        await page.locator(".xterm-rows").get_by_text("tiles.py").first.wait_for()
+
     async def panel(self, page: Page) -> None:
         await self.chat(page)
         await page.keyboard.press("Control+Shift+B")
@@ -122,7 +127,7 @@ class Views:
         await page.goto(f"{self._house.server.url}/#/{place}")
 
 
-PHONE = ["home", "start", "chat", "answer", "terminal", "diff", "document", "settings"]
+PHONE = ["home", "start", "chat", "answer", "terminal", "diff", "document", "replay", "settings"]
 DESKTOP = [*PHONE, "palette", "help", "keys", "devices", "overview", "panel"]  # the last two stay open
 
 

@@ -17,6 +17,7 @@ import type {
   Repository,
   Session,
   Sessions,
+  Timeline,
   Tokens,
   Worker,
 } from './types.ts'
@@ -35,8 +36,13 @@ export const rest = {
   leaveSession: (id: string) => leave(`${path(id)}/leave`),
   /** Without the patches: the branch, the files and the counts. */
   changes: (sessionId: string) => call<Diff>('GET', `${path(sessionId)}/diff?patches=false`),
-  events: (sessionId: string, types: string, after: number) =>
-    call<Events>('GET', `${path(sessionId)}/events?types=${types}&after=${after}&limit=10000`),
+  events: (sessionId: string, query: { types?: string; after?: number; before?: number; limit?: number; newest?: boolean }) =>
+    call<Events>('GET', `${path(sessionId)}/events?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`),
+  /** The whole of it, or exactly one moment. */
+  timeline: (sessionId: string, at?: number) => call<Timeline>('GET', `${path(sessionId)}/timeline${at === undefined ? '' : `?at=${at}`}`),
+  /** What a run of a terminal said after an offset, until another. */
+  output: (sessionId: string, { workerId, run, after, offset }: { workerId: string; run: number; after: number; offset: number }) =>
+    download(`${path(sessionId)}/workers/${encodeURIComponent(workerId)}/output?run=${run}&after=${after}&until=${offset}`),
 
   createWorker: (sessionId: string, worker: NewWorker) => call<Worker>('POST', `${path(sessionId)}/workers`, worker),
   restartWorker: (worker: Worker) => call<Worker>('POST', `${workerPath(worker)}/restart`),

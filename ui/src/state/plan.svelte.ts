@@ -19,7 +19,7 @@ export class Plans {
     if (this.#reading || head <= this.#after) return
     this.#reading = true
     try {
-      const { events } = await rest.events(sessionId, 'plan', this.#after)
+      const { events } = await rest.events(sessionId, { types: 'plan', after: this.#after, limit: 10_000 })
       this.#after = Math.max(head, events.at(-1)?.seq ?? 0)
       if (events.length) this.byWorker = { ...this.byWorker, ...newest(events) }
       this.loaded = true

@@ -5,6 +5,8 @@ test.each<Route>([
   { view: 'home' },
   { view: 'new' },
   { view: 'settings', section: 'keys' },
+  { view: 'replay', sessionId: 'a-1' },
+  { view: 'replay', sessionId: 'a-1', at: 1772357400000 },
   { view: 'session', sessionId: 'a-1' },
   { view: 'session', sessionId: 'a-1', workerId: 'b-2' },
 ])('an address leads back to what it was made from: %o', (route) => {

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import type { Marker, Timeline } from '../api/types.ts'
+import { afterIdle, elapsed, marksOf, nextMarker, placeOf, previousMarker, sizeAt, whole, within } from './moments.ts'
+
+const marker = (seq: number, time: number, kind: Marker['kind']): Marker => ({ seq, time, kind, label: kind, workerId: null })
+
+const timeline: Timeline = {
+  begins: 1000,
+  ends: 11_000,
+  head: 9,
+  markers: [marker(1, 1000, 'prompt'), marker(2, 6000, 'tool'), marker(3, 6010, 'permission'), marker(4, 11_000, 'error')],
+  truncated: false,
+  terminals: [],
+  moment: null,
+}
+
+test('a place is between the beginning and the end', () => {
+  expect([0, 1000, 6000, 99_000].map((time) => placeOf(timeline, time))).toEqual([0, 0, 0.5, 1])
+  expect([0, 7000, 99_000].map((time) => within(timeline, time))).toEqual([1000, 7000, 11_000])
+  expect(placeOf({ ...timeline, ends: 1000 }, 1000)).toBe(1)
+})
+
+test('where marks would cover each other the one that matters most stays', () => {
+  expect(marksOf(timeline, 100).map(({ marker: { kind } }) => kind)).toEqual(['prompt', 'permission', 'error'])
+  expect(marksOf(timeline, 10_000)).toHaveLength(4)
+})
+
+test('terminals may go on after the last event', () => {
+  const line = { workerId: 'w', run: 1, start: 0, end: 9, points: [[900, 0], [20_000, 9]], sizes: [] }
+  expect(whole({ ...timeline, terminals: [line] }).ends).toBe(20_000)
+  expect(whole({ ...timeline, terminals: [{ ...line, points: [] }] }).ends).toBe(11_000)
+})
+
+test('one goes from mark to mark', () => {
+  expect(nextMarker(timeline, 1000)?.seq).toBe(2)
+  expect(previousMarker(timeline, 6010)?.seq).toBe(2)
+  expect(nextMarker(timeline, 11_000)).toBeUndefined()
+})
+
+test('long silences are skipped, up to shortly before what happens next', () => {
+  expect(afterIdle(1000, [9000, 500, 60_000])).toBe(8600)
+  expect(afterIdle(1000, [2500])).toBe(1000)
+  expect(afterIdle(1000, [])).toBe(1000)
+})
+
+test('a terminal has the size it had', () => {
+  const line = { workerId: 'w', run: 1, start: 0, end: 99, points: [], sizes: [[0, 80, 24], [50, 120, 40]] }
+  expect(sizeAt(line, 49)).toEqual({ cols: 80, rows: 24 })
+  expect(sizeAt(line, 50)).toEqual({ cols: 120, rows: 40 })
+  expect(sizeAt({ ...line, sizes: [] }, 50)).toEqual({ cols: 80, rows: 24 })
+})
+
+test('time is told as players do', () => {
+  expect([0, 65_000, 7_207_000].map(elapsed)).toEqual(['0:00', '1:05', '2:00:07'])
+})

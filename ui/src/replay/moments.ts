@@ -1,0 +1,72 @@
+/** The arithmetic of a time line: where a mark stands, which one is next, how far a terminal was, what is worth skipping. */
+import type { Marker, TerminalLine, Timeline } from '../api/types.ts'
+
+const IDLE = 2000 // milliseconds in which nothing happens, before they are skipped
+const BEFORE = 400 // so that what happens next is seen to happen
+
+export interface Mark {
+  readonly marker: Marker
+  /** From 0 to 1. */
+  readonly place: number
+}
+
+const RANK: Record<Marker['kind'], number> = { error: 0, permission: 1, question: 2, prompt: 3, tool: 4 }
+
+/** To the end of everything: terminals go on after the last event. */
+export function whole(timeline: Timeline): Timeline {
+  const lasts = timeline.terminals.map(({ points }) => (points.at(-1)?.[0] as number | undefined) ?? 0)
+  return { ...timeline, ends: Math.max(timeline.ends, ...lasts) }
+}
+
+export function within({ begins, ends }: Timeline, at: number): number {
+  return Math.min(ends, Math.max(begins, at))
+}
+
+export function placeOf({ begins, ends }: Timeline, time: number): number {
+  return ends > begins ? Math.min(1, Math.max(0, (time - begins) / (ends - begins))) : 1
+}
+
+/** At most one mark in each of `room` places, the one that matters most. */
+export function marksOf(timeline: Timeline, room: number): Mark[] {
+  const kept = new Map<number, Mark>()
+  for (const marker of timeline.markers) {
+    const place = placeOf(timeline, marker.time)
+    const slot = Math.round(place * room)
+    const before = kept.get(slot)
+    if (!before || RANK[marker.kind] < RANK[before.marker.kind]) kept.set(slot, { marker, place })
+  }
+  return [...kept.values()]
+}
+
+export function nextMarker({ markers }: Timeline, at: number): Marker | undefined {
+  return markers.find(({ time }) => time > at)
+}
+
+export function previousMarker({ markers }: Timeline, at: number): Marker | undefined {
+  return markers.findLast(({ time }) => time < at)
+}
+
+/** Where to go on from `at` when nothing happens for a while; `times` are those of all that happens, in any order. */
+export function afterIdle(at: number, times: Iterable<number>): number {
+  let next = Infinity
+  for (const time of times) if (time > at && time < next) next = time
+  return next !== Infinity && next - at > IDLE ? next - BEFORE : at
+}
+
+/** The columns and rows at an offset. */
+export function sizeAt({ sizes }: TerminalLine, offset: number): { cols: number; rows: number } {
+  const known = sizes as [number, number, number][]
+  const [, cols, rows] = known.findLast(([from]) => from <= offset) ?? known[0] ?? [0, 80, 24]
+  return { cols, rows }
+}
+
+/** "1:05", "2:00:07" from the beginning. */
+export function elapsed(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000))
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
+  return [...(hours ? [hours, pad(minutes)] : [minutes]), pad(rest)].join(':')
+}
+
+function pad(number: number): string {
+  return String(number).padStart(2, '0')
+}

@@ -1,0 +1,166 @@
+/**
+ * A session played again: one time for its conversation, terminals and changes. The server says exactly what a moment
+ * was; while it plays, the next moment is asked for as soon as the last one is shown.
+ */
+import { ApiError } from '../api/http.ts'
+import { rest } from '../api/rest.ts'
+import type { DiffChanged } from '../api/facts.ts'
+import type { SessionEvent, TerminalPlace, Timeline } from '../api/types.ts'
+import { afterIdle, nextMarker, previousMarker, whole, within } from './moments.ts'
+
+export const SPEEDS = [0.5, 1, 2, 4, 8, 16] as const
+const BEHIND = 1000 // events before a moment that are folded into what is shown
+const AHEAD = 1000 // and those after it that are fetched with them
+
+/** A run of events without gaps, and the changes of the workspace before it. */
+interface Stretch {
+  readonly from: number
+  readonly to: number
+  readonly events: readonly SessionEvent[]
+  readonly changes: DiffChanged | undefined
+}
+
+export class Replay {
+  timeline: Timeline | undefined = $state.raw()
+  /** Where the player stands, in milliseconds since the epoch. */
+  at = $state(0)
+  playing = $state(false)
+  speed: number = $state(1)
+  skipIdle = $state(true)
+  problem: string | undefined = $state()
+  /** What was to be seen at that time: the events until then (the newest of them), each terminal, the changes. */
+  events: readonly SessionEvent[] = $state.raw([])
+  terminals: readonly TerminalPlace[] = $state.raw([])
+  changes: DiffChanged | undefined = $state.raw()
+
+  readonly #sessionId: string
+  #stretch: Stretch | undefined
+  #shown = -1
+  #following = false
+  #closed = false
+  #frame = 0
+
+  constructor(sessionId: string) {
+    this.#sessionId = sessionId
+  }
+
+  async open(at?: number): Promise<void> {
+    try {
+      this.timeline = whole(await rest.timeline(this.#sessionId))
+      this.seek(at ?? this.timeline.begins)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.pause()
+  }
+
+  seek(at: number): void {
+    if (!this.timeline) return
+    this.at = within(this.timeline, at)
+    void this.#follow()
+  }
+
+  toggle(): void {
+    if (this.playing) this.pause()
+    else this.play()
+  }
+
+  play(): void {
+    if (!this.timeline || this.playing) return
+    if (this.at >= this.timeline.ends) this.seek(this.timeline.begins)
+    this.playing = true
+    let before = performance.now()
+    const step = (now: number) => {
+      if (!this.playing) return
+      this.#advance((now - before) * this.speed)
+      before = now
+      this.#frame = requestAnimationFrame(step)
+    }
+    this.#frame = requestAnimationFrame(step)
+  }
+
+  pause(): void {
+    this.playing = false
+    cancelAnimationFrame(this.#frame)
+  }
+
+  toNextMarker(): void {
+    const marker = this.timeline && nextMarker(this.timeline, this.at)
+    if (marker) this.seek(marker.time)
+  }
+
+  toPreviousMarker(): void {
+    const marker = this.timeline && previousMarker(this.timeline, this.at)
+    if (marker) this.seek(marker.time)
+  }
+
+  #advance(milliseconds: number): void {
+    if (!this.timeline) return
+    const at = this.at + milliseconds
+    this.seek(this.skipIdle ? afterIdle(at, this.#happenings(this.timeline)) : at)
+    if (this.at >= this.timeline.ends) this.pause()
+  }
+
+  *#happenings({ markers, terminals, head, ends }: Timeline): Iterable<number> {
+    yield ends
+    for (const { time } of markers) yield time
+    for (const { points } of terminals) for (const [time] of points as [number, number][]) yield time
+    const stretch = this.#stretch
+    for (const { timestamp } of stretch?.events ?? []) yield Date.parse(timestamp)
+    if (stretch && stretch.to < head && this.at >= timeOf(stretch.events.at(-1))) yield this.at + 1 // more, not known yet
+  }
+
+  /** One question at a time, until what is shown is the moment that is wanted. */
+  async #follow(): Promise<void> {
+    if (this.#following) return
+    this.#following = true
+    try {
+      while (this.#shown !== this.at && !this.#closed) await this.#show(this.at)
+      this.problem = undefined
+    } catch (error) {
+      this.#failed(error)
+    } finally {
+      this.#following = false
+    }
+  }
+
+  async #show(at: number): Promise<void> {
+    const { moment } = await rest.timeline(this.#sessionId, Math.floor(at))
+    if (moment) {
+      const stretch = await this.#stretchAround(moment.seq)
+      this.events = stretch.events.filter(({ seq }) => seq <= moment.seq)
+      this.changes = lastChanges(this.events) ?? stretch.changes
+      this.terminals = moment.terminals
+    }
+    this.#shown = at
+  }
+
+  async #stretchAround(seq: number): Promise<Stretch> {
+    const known = this.#stretch
+    if (known && seq <= known.to && (known.from === 1 || seq >= known.from + BEHIND / 2)) return known
+    const after = Math.max(0, seq - BEHIND)
+    const [{ events }, before] = await Promise.all([
+      rest.events(this.#sessionId, { after, limit: BEHIND + AHEAD }),
+      rest.events(this.#sessionId, { types: 'diff_changed', before: after + 1, limit: 1, newest: true }),
+    ])
+    return (this.#stretch = { from: after + 1, to: events.at(-1)?.seq ?? seq, events, changes: lastChanges(before.events) })
+  }
+
+  #failed(error: unknown): void {
+    if (!(error instanceof ApiError)) throw error
+    this.problem = error.message
+    this.pause()
+  }
+}
+
+function lastChanges(events: readonly SessionEvent[]): DiffChanged | undefined {
+  return events.findLast(({ type }) => type === 'diff_changed')?.data as DiffChanged | undefined
+}
+
+function timeOf(event: SessionEvent | undefined): number {
+  return event ? Date.parse(event.timestamp) : -Infinity
+}
