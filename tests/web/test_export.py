@@ -15,6 +15,7 @@ from bullpen.log.replay import Player
 from bullpen.log.tracks import Output
 from support.commands import Bullpen
 from support.server import Server
+from support.talk import Talk, define_scripted
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -81,6 +82,30 @@ async def test_exported_imported_on_an_empty_home_and_exported_again_it_is_equal
     assert (await put(elsewhere, session_id, first))[0] == 409
     await elsewhere.restart()
     assert await exported(elsewhere, session_id) == first
+
+
+async def test_a_conversation_is_equal_elsewhere_and_waits_for_nobody_there(
+    server: Server, elsewhere: Server
+) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server)
+    await talk.ask("[[thought hm]] [[chunk grüße]] [[plan one two]] [[tool]] [[terminal 'echo in a tool']]")
+    await talk.prompt("[[permission]]")
+    await talk.permission()
+    await server.call("POST", f"{talk.path}/queue", 201, json={"message": "waits for ever"})
+    open_still = await exported(server, talk.id)
+    await server.call("POST", f"{talk.path}/complete")
+    ended = await exported(server, talk.id)
+
+    assert (await put(elsewhere, talk.id, open_still))[0] == 201
+    assert (await elsewhere.call("GET", "/api/inbox"))["items"] == []
+    there = await elsewhere.call("GET", talk.path)
+    assert (there["status"], there["live"]) == ("completed", False)
+    await elsewhere.call("DELETE", f"{talk.path}?purge=true")
+    assert (await put(elsewhere, talk.id, ended))[0] == 201
+    assert await exported(elsewhere, talk.id) == ended
+    here, there = [(await each.call("GET", talk.path)) for each in (server, elsewhere)]
+    assert here["messages"] == there["messages"]
 
 
 async def test_a_session_that_goes_on_is_completed_where_it_is_imported(
