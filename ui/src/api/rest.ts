@@ -15,10 +15,12 @@ import type {
   Prompt,
   Repositories,
   Repository,
+  Search,
   Session,
   Sessions,
   Timeline,
   Tokens,
+  Usage,
   Worker,
 } from './types.ts'
 
@@ -26,6 +28,10 @@ export const rest = {
   login: (code: string) => call<{ secret: string }>('POST', '/login', { code }),
   loginCode: (scope: 'view' | 'operate' | 'admin') => call<LoginCode>('POST', '/login-codes', { scope }),
 
+  search: (query: Record<string, string>) => call<Search>('GET', `/search?${new URLSearchParams(query)}`),
+  usage: (query: Record<string, string>) => call<Usage>('GET', `/usage?${new URLSearchParams(query)}`),
+
+  session: (id: string) => call<Session>('GET', path(id)),
   sessions: () => call<Sessions>('GET', '/sessions?limit=200'),
   createSession: (session: NewSession) => call<Session>('POST', '/sessions', session),
   editSession: (id: string, change: { title?: string; onLastDisconnect?: 'keep' | 'terminate' }) =>
@@ -49,6 +55,12 @@ export const rest = {
   endWorker: (worker: Worker) => call<void>('DELETE', workerPath(worker)),
 
   prompt: (sessionId: string, prompt: Prompt) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/prompt`, prompt),
+  permit: (sessionId: string, permissionId: string, optionId: string) =>
+    call<void>('POST', `${path(sessionId)}/permissions/${encodeURIComponent(permissionId)}`, { optionId }),
+  answer: (sessionId: string, questionId: string, action: 'accept' | 'decline', content?: Record<string, unknown>) =>
+    call<void>('POST', `${path(sessionId)}/questions/${encodeURIComponent(questionId)}`, { action, content }),
+  /** What failed or finished so far has been looked at. */
+  seen: (sessionId: string, seq: number) => call<void>('POST', `${path(sessionId)}/seen`, { seq }),
   permissions: (sessionId: string) => call<Permissions>('GET', `${path(sessionId)}/permissions`),
 
   diff: (sessionId: string, options: { workerId?: string | undefined; patches?: boolean }) =>

@@ -23,6 +23,9 @@ function going({ page }: App): Command[] {
   return [
     { id: 'go.home', title: 'Home', group: 'Go to', icon: 'home', keys: 'Mod+Shift+H', run: () => page.show({ view: 'home' }) },
     { id: 'go.next', title: 'Next session that needs you', group: 'Go to', icon: 'right', keys: 'Mod+J', run: () => nextWaiting(page) },
+    { id: 'go.inbox', title: 'Inbox: what waits for you', group: 'Go to', icon: 'inbox', keys: 'Mod+I', hint: 'permissions questions approve', run: () => page.show({ view: 'inbox' }) },
+    { id: 'go.search', title: 'Search all sessions', group: 'Go to', icon: 'search', keys: 'Mod+Shift+F', hint: 'find history', run: () => page.show({ view: 'search', words: '' }) },
+    { id: 'go.usage', title: 'Usage: tokens and cost', group: 'Go to', icon: 'chart', run: () => page.show({ view: 'usage' }) },
     { id: 'go.settings', title: 'Settings', group: 'Go to', icon: 'settings', keys: 'Mod+,', run: () => page.show({ view: 'settings', section: 'appearance' }) },
     ...SECTIONS.slice(1).map((section) => ({
       id: `go.settings.${section}`,
@@ -99,7 +102,7 @@ function viewing({ page, view }: App): Command[] {
 }
 
 /** Keys people try; a panel that is not there takes none. */
-const PANEL_KEYS: Record<string, Pick<Command, 'keys'>> = { files: { keys: 'Mod+P' }, search: { keys: 'Mod+Shift+F' } }
+const PANEL_KEYS: Record<string, Pick<Command, 'keys'>> = { files: { keys: 'Mod+P' } }
 
 function goToSessions({ page }: App): Command[] {
   return inOrder(page).map((session) => ({

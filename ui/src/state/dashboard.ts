@@ -1,10 +1,11 @@
 /** The list of sessions as the dashboard socket tells it: all of them once, then every change. */
-import type { Session } from '../api/types.ts'
+import type { InboxItem, Session } from '../api/types.ts'
 
 export type DashboardMessage =
   | { type: 'sessions'; sessions: Session[] }
   | { type: 'session'; session: Session }
   | { type: 'removed'; sessionId: string }
+  | { type: 'inbox'; items: InboxItem[] }
 
 export function fold(sessions: readonly Session[], message: DashboardMessage): readonly Session[] {
   switch (message.type) {
@@ -15,7 +16,7 @@ export function fold(sessions: readonly Session[], message: DashboardMessage): r
     case 'removed':
       return without(sessions, message.sessionId)
     default:
-      return sessions // news of something else, such as the inbox
+      return sessions // news of something else
   }
 }
 

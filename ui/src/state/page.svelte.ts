@@ -3,9 +3,9 @@ import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import { keepSecret } from '../api/secret.ts'
-import type { Agent, NewSession, NewWorker, Repository, Session, Worker } from '../api/types.ts'
+import type { Agent, InboxItem, NewSession, NewWorker, Repository, Session, Worker } from '../api/types.ts'
 import { attentionOf, type Attention } from './attention.ts'
-import { fold } from './dashboard.ts'
+import { fold, type DashboardMessage } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
 import { forgetOthers, see, seenAt, startSeeing } from './seen.ts'
 
@@ -17,6 +17,8 @@ export class Page {
   sessions: readonly Session[] = $state.raw([])
   agents: readonly Agent[] = $state.raw([])
   repositories: readonly Repository[] = $state.raw([])
+  /** What waits for a person, the most urgent first. */
+  inbox: readonly InboxItem[] = $state.raw([])
   /** Whether everything above has been told at least once: before that nothing is empty, only unknown. */
   ready = $state(false)
   problem: string | undefined = $state()
@@ -27,6 +29,8 @@ export class Page {
     const { route } = this
     return route.view === 'session' ? this.sessions.find((session) => session.id === route.sessionId) : undefined
   })
+
+  readonly #lookedAt = new Set<string>() // items of the inbox
 
   readonly #dashboard = new Connection({
     address: () => socketAddress('/dashboard'),
@@ -73,7 +77,20 @@ export class Page {
 
   /** What is on the screen is seen, unless nobody looks at the screen. */
   look(): void {
-    if (this.session && document.visibilityState === 'visible') see(this.session)
+    if (!this.session || document.visibilityState !== 'visible') return
+    see(this.session)
+    for (const item of this.inbox) if (item.sessionId === this.session.id) this.#lookAt(item)
+  }
+
+  /** What happened leaves the inbox when a person says so, or has its session on the screen. */
+  seen(item: InboxItem): Promise<boolean> {
+    return this.attempt(async () => rest.seen(item.sessionId, item.seq ?? 0))
+  }
+
+  /** A session that ended so long ago that it is not in the list. */
+  async know(sessionId: string): Promise<boolean> {
+    if (this.sessions.some(({ id }) => id === sessionId)) return true
+    return this.attempt(async () => this.#tell(await rest.session(sessionId)))
   }
 
   /** R12: a page that goes says so, for a session that ends with its last viewer. */
@@ -163,6 +180,12 @@ export class Page {
     }
   }
 
+  #lookAt(item: InboxItem): void {
+    if (item.seq === null || this.#lookedAt.has(item.id)) return
+    this.#lookedAt.add(item.id)
+    rest.seen(item.sessionId, item.seq).catch(() => this.#lookedAt.delete(item.id)) // the next look tries again
+  }
+
   async #addWorker(sessionId: string, wanted: NewWorker): Promise<void> {
     const worker = await rest.createWorker(sessionId, wanted)
     this.show({ view: 'session', sessionId, workerId: worker.id })
@@ -172,7 +195,8 @@ export class Page {
     this.#told({ type: 'session', session })
   }
 
-  #told(message: Parameters<typeof fold>[1]): void {
+  #told(message: DashboardMessage): void {
+    if (message.type === 'inbox') this.inbox = message.items
     this.sessions = fold(this.sessions, message)
     if (message.type === 'sessions') forgetOthers(this.sessions)
     this.look()

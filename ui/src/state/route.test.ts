@@ -9,12 +9,21 @@ test.each<Route>([
   { view: 'replay', sessionId: 'a-1', at: 1772357400000 },
   { view: 'session', sessionId: 'a-1' },
   { view: 'session', sessionId: 'a-1', workerId: 'b-2' },
+  { view: 'session', sessionId: 'a-1', workerId: 'b-2', at: 1234 },
+  { view: 'inbox' },
+  { view: 'usage' },
+  { view: 'search', words: '' },
+  { view: 'search', words: 'größe 100% a/b' },
 ])('an address leads back to what it was made from: %o', (route) => {
   expect(parseRoute(formatRoute(route))).toEqual(route)
 })
 
 test.each(['', '#', '#/', '#/session', '#/nonsense/x', '#code=abc', '#/session/a/b/c'])('%s shows the beginning', (hash) => {
   expect(parseRoute(hash)).toEqual({ view: 'home' })
+})
+
+test('an address of a search that was cut searches for nothing', () => {
+  expect(parseRoute('#/search/100%')).toEqual({ view: 'search', words: '' })
 })
 
 test('a section nobody knows shows the first', () => {

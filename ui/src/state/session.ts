@@ -45,6 +45,7 @@ export function emptySession(id: string): Snapshot {
     worktreeId: null,
     locationPath: '',
     onLastDisconnect: 'keep',
+    startedBy: null,
     createdAt: EPOCH,
     updatedAt: EPOCH,
     lastSeq: 0,
@@ -92,6 +93,7 @@ function apply(session: Snapshot, event: SessionEvent): Snapshot {
         worktreeId: nullable(data.worktreeId),
         locationPath: String(data.locationPath),
         onLastDisconnect: asEnd(data.onLastDisconnect) ?? 'keep',
+        startedBy: nullable(data.startedBy),
         createdAt: event.timestamp,
       }
     case 'session_changed':

@@ -8,6 +8,7 @@ import { randomId } from '../api/random.ts'
 import { Talking, type Choice } from '../api/talking.ts'
 import type { Queue, Session, SessionEvent, Worker } from '../api/types.ts'
 import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend, type ChatWindow } from './chat-window.ts'
+import { isVisible } from './chat.ts'
 import { foldConversation, NEW, SETTING_TYPES, TURN_TYPES, type Conversation } from './conversation.ts'
 import { EachFrame } from './frames.ts'
 import { UnsentPrompts, type Unsent } from './unsent.ts'
@@ -150,6 +151,14 @@ export class Talk {
 
   loadEarlier(): Promise<boolean> {
     return this.#loadEarlier()
+  }
+
+  /** The place of what was said at a seq, or last before it; -1 when nothing was. */
+  async placeOf(seq: number): Promise<number> {
+    while (this.window.from > seq && ((await this.#loadEarlier()) || this.loading)) {
+      if (this.loading) await new Promise((resolve) => setTimeout(resolve, 20)) // somebody else brings it in
+    }
+    return this.window.entries.findLastIndex((entry) => entry.key <= seq && isVisible(entry))
   }
 
   #opened(): void {

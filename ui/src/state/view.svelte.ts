@@ -19,6 +19,8 @@ export class View {
   /** What the palette begins with; `>` narrows it to commands. */
   query = $state('')
   asked: Ask | undefined = $state.raw()
+  /** Words a terminal is to be searched for as soon as it is shown. */
+  finding: { workerId: string; words: string } | undefined = $state.raw()
   /** Spoken to who does not see the page. */
   spoken = $state('')
 

@@ -44,6 +44,7 @@ export function aSession(change: Partial<Session> = {}): Session {
     worktreeId: null,
     locationPath: '/home/me',
     onLastDisconnect: 'keep',
+    startedBy: null,
     createdAt: THEN,
     updatedAt: THEN,
     lastSeq: 1,

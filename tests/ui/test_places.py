@@ -1,0 +1,132 @@
+"""The pages about all sessions: what waits is answered, what was said is found, what it cost is shown."""
+
+import asyncio
+
+from playwright.async_api import BrowserContext, Locator, Page, expect
+
+from support.pages import TerminalPage
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+
+async def at(device: BrowserContext, server: Server, place: str) -> Page:
+    page = await device.new_page()
+    await page.goto(f"{server.url}/#/{place}")
+    return page
+
+
+async def findable(server: Server, words: str, count: int) -> None:
+    """What was just said is found a moment later."""
+    async with asyncio.timeout(30):
+        while len((await server.call("GET", "/api/search", params={"q": words}))["results"]) != count:
+            await asyncio.sleep(0.05)
+
+
+def cards(page: Page) -> Locator:
+    return page.get_by_role("main").get_by_role("article")
+
+
+async def test_two_sessions_are_answered_from_the_inbox_by_button_and_by_key(
+    device: BrowserContext, server: Server
+) -> None:
+    await define_scripted(server)
+    first, second = [await Talk.begin(server, title=title) for title in ("tidy the attic", "paint the fence")]
+    for talk in (first, second):
+        await talk.prompt("[[permission title=work]]")
+        await talk.seen("permission", status="pending")
+    page = await at(device, server, "inbox")
+    await expect(cards(page)).to_have_count(2)
+    attic = page.get_by_role("article", name="Permission: tidy the attic")
+    await attic.get_by_role("button", name="Allow", exact=False).first.click()
+    await first.seen("permission", status="selected", optionId="yes")
+    fence = page.get_by_role("article", name="Permission: paint the fence")
+    await fence.focus()
+    await page.keyboard.press("d")
+    await second.seen("permission", status="selected", optionId="no")
+    done = page.get_by_role("article", name="Finished:")
+    await expect(done).to_have_count(2)
+    await expect(cards(page)).to_have_count(2)
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("s")
+    await expect(done).to_have_count(1)
+    await done.get_by_role("button", name="Seen").click()
+    await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+
+
+async def test_a_question_is_answered_in_the_inbox_and_looking_at_a_session_empties_it(
+    device: BrowserContext, server: Server
+) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server, title="choose a colour")
+    await talk.prompt("[[question 'which colour?']]")
+    await talk.seen("question", status="pending")
+    page = await at(device, server, "inbox")
+    question = page.get_by_role("form", name="Question")
+    await question.get_by_role("textbox").first.fill("blue")
+    await question.get_by_role("button", name="Answer").click()
+    await talk.seen("question", status="accepted")
+    await talk.seen("turn_end")
+    await (
+        page.get_by_role("article", name="Finished: choose a colour")
+        .get_by_role("button", name="Open")
+        .click()
+    )
+    await expect(page.get_by_role("log")).to_be_visible()
+    await page.goto(f"{server.url}/#/inbox")
+    await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+
+
+async def test_a_search_lands_on_the_message_and_marks_it(device: BrowserContext, server: Server) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server, title="a long talk")
+    await talk.ask("[[chunk here lies the needle]]")
+    await talk.ask("[[tool]]" * 450)  # the page does not load what lies before at once
+    await findable(server, "lies needle", 2)
+    page = await at(device, server, "search")
+    await page.get_by_role("searchbox", name="Search all sessions").fill("lies needle")
+    results = page.get_by_role("main").get_by_role("listitem")
+    await expect(results).to_have_count(2)
+    await page.get_by_role("combobox", name="Who").select_option("agent")
+    await expect(results).to_have_count(1)
+    await expect(results.locator("mark")).to_have_text(["lies", "needle"])
+    await results.get_by_role("link").click()
+    marked = page.get_by_role("log").locator(".marked")
+    await expect(marked).to_have_count(1)
+    await expect(marked.get_by_text("here lies the needle", exact=True)).to_be_in_viewport()
+    await page.go_back()
+    await expect(results).to_have_count(1)
+    await page.get_by_role("searchbox").fill("nowhere")
+    await expect(page.get_by_text("Nothing found")).to_be_visible()
+
+
+async def test_a_search_leads_into_a_terminal_and_finds_the_words_there(
+    device: BrowserContext, server: Server
+) -> None:
+    terminal = await TerminalPage.new(device, server)
+    await terminal.run("printf 'sweet gre%s\\n' apes")
+    await terminal.sees("sweet greapes")
+    await findable(server, "greapes", 1)
+    page = terminal.page
+    await page.goto(f"{server.url}/#/search/greapes")
+    results = page.get_by_role("main").get_by_role("listitem")
+    await expect(results).to_have_count(1)
+    await results.get_by_role("link").click()
+    await expect(page.get_by_role("searchbox", name="Find in this terminal")).to_have_value("greapes")
+    await expect(page.get_by_text("1 of 1")).to_be_visible()
+
+
+async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, server: Server) -> None:
+    cost = {"amount": 0.5, "currency": "USD"}
+    update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
+    await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
+    talk = await Talk.begin(server, title="costly")
+    await talk.ask("go")
+    page = await at(device, server, "usage")
+    row = page.get_by_role("row", name="costly")
+    await expect(row).to_contain_text("$0.50")
+    await page.get_by_role("button", name="Cost in USD").click()
+    await expect(page.get_by_role("img", name="Cost in USD by day").locator("rect.part")).to_have_count(1)
+    await page.get_by_role("button", name="Agent", exact=True).click()
+    await expect(page.get_by_role("row", name="Scripted")).to_contain_text("$0.50")
+    await page.get_by_role("link", name="Inbox").click()
+    await expect(page.get_by_role("heading", name="Inbox")).to_be_visible()

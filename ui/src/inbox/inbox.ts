@@ -1,0 +1,22 @@
+/** What can be done about the things in the inbox, and by which keys. */
+import type { InboxItem, Option } from '../api/types.ts'
+import type { Need } from '../state/attention.ts'
+
+export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
+  permission: { need: 'asking', label: 'Permission' },
+  question: { need: 'asking', label: 'Question' },
+  asking: { need: 'asking', label: 'Asks in its terminal' },
+  failed: { need: 'error', label: 'Failed' },
+  finished: { need: 'done', label: 'Finished' },
+}
+
+const KEYS: Record<string, readonly string[]> = { a: ['allow_once'], A: ['allow_always'], d: ['reject_once', 'reject_always'] }
+
+export function optionFor(key: string, options: readonly Option[]): Option | undefined {
+  const kinds = Object.hasOwn(KEYS, key) ? KEYS[key] : undefined
+  return kinds?.flatMap((kind) => options.filter((option) => option.kind === kind))[0]
+}
+
+export function keyOf(option: Option, options: readonly Option[]): string | undefined {
+  return Object.keys(KEYS).find((key) => optionFor(key, options) === option)
+}

@@ -1,0 +1,79 @@
+/** What is looked for in all sessions, and what was found; it stays while one looks at a result. */
+import { ApiError } from '../api/http.ts'
+import { rest } from '../api/rest.ts'
+import type { Found } from '../api/types.ts'
+
+const STEP = 30
+const MOST = 200
+
+export interface Filters {
+  repoId: string
+  agentId: string
+  role: string
+  /** Days back; empty for all time. */
+  days: string
+}
+
+const DAY = 86_400_000 // ms
+
+export class Searching {
+  words = $state('')
+  filters: Filters = $state({ repoId: '', agentId: '', role: '', days: '' })
+  /** `undefined` before the first answer. */
+  results: readonly Found[] | undefined = $state.raw()
+  busy = $state(false)
+  problem: string | undefined = $state()
+  limit = $state(STEP)
+  #looks = 0 // only the latest counts
+
+  get hasMore(): boolean {
+    return (this.results?.length ?? 0) >= this.limit && this.limit < MOST
+  }
+
+  more(): Promise<void> {
+    this.limit = Math.min(this.limit + STEP * 2, MOST)
+    return this.look()
+  }
+
+  /** Something else is wanted now. */
+  again(): Promise<void> {
+    this.limit = STEP
+    return this.look()
+  }
+
+  async look(): Promise<void> {
+    const look = ++this.#looks
+    if (!hasWord(this.words)) {
+      this.results = this.problem = undefined
+      return
+    }
+    this.busy = true
+    try {
+      const { results } = await rest.search(queryOf(this.words, this.filters, this.limit))
+      if (look === this.#looks) [this.results, this.problem] = [results, undefined]
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      if (look === this.#looks) this.problem = error.message
+    } finally {
+      if (look === this.#looks) this.busy = false
+    }
+  }
+}
+
+export const searching = new Searching()
+
+export function hasWord(words: string): boolean {
+  return /[\p{L}\p{N}_]/u.test(words)
+}
+
+export function queryOf(words: string, { days, ...filters }: Filters, limit: number, now = Date.now()): Record<string, string> {
+  const after = days && new Date(now - Number(days) * DAY).toISOString()
+  const chosen = Object.entries({ ...filters, after }).filter(([, value]) => value)
+  return { q: words.trim(), limit: String(limit), ...Object.fromEntries(chosen) }
+}
+
+/** A text cut where the words are: every second piece is one of them. */
+export function pieces(text: string, words: string): string[] {
+  const wanted = words.match(/[\p{L}\p{N}_]+/gu)?.toSorted((a, b) => b.length - a.length)
+  return wanted ? text.split(new RegExp(`(${wanted.join('|')})`, 'giu')) : [text]
+}
