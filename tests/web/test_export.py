@@ -104,8 +104,16 @@ async def test_a_conversation_is_equal_elsewhere_and_waits_for_nobody_there(
     await elsewhere.call("DELETE", f"{talk.path}?purge=true")
     assert (await put(elsewhere, talk.id, ended))[0] == 201
     assert await exported(elsewhere, talk.id) == ended
+    await _recorded(elsewhere, talk.id)
     here, there = [(await each.call("GET", talk.path)) for each in (server, elsewhere)]
     assert here["messages"] == there["messages"]
+
+
+async def _recorded(server: Server, session_id: str) -> None:
+    """It has files there as any other session."""
+    async with asyncio.timeout(30):
+        while not (server.home / "recordings" / session_id / "metadata.json").exists():
+            await asyncio.sleep(0.02)
 
 
 async def test_a_session_that_goes_on_is_completed_where_it_is_imported(

@@ -41,7 +41,7 @@ def metadata_of(snapshot: Snapshot) -> dict[str, Any]:
 
 
 class Recordings:
-    """Called from threads, for one session at a time. What is forgotten stays forgotten."""
+    """Called from threads, for one session at a time. What is forgotten stays so until it comes again."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -82,6 +82,11 @@ class Recordings:
         with self._lock:
             self._forgotten.add(session_id)
             shutil.rmtree(self.directory / session_id, ignore_errors=True)
+
+    def remember(self, session_id: str) -> None:
+        """A session that was purged has come again, from elsewhere."""
+        with self._lock:
+            self._forgotten.discard(session_id)
 
     def _place(self, session_id: str) -> Path:
         place = self.directory / session_id
