@@ -17,5 +17,5 @@ export default defineConfig({
   },
   optimizeDeps: { exclude: ['@xterm/xterm'] }, // else the rewrite does not see it while developing
   server: { proxy: { '/api': { target: server }, '/ws': { target: server, ws: true } } },
-  test: { include: ['src/**/*.test.ts'], environment: 'node' },
+  test: { include: ['src/**/*.test.ts'], environment: 'node', testTimeout: 30_000 },
 })

@@ -45,7 +45,8 @@ async def test_two_pages_see_the_same_in_the_same_order(chat: ChatPage, device: 
     await chat.say("[[stream n=50]] [[tool title=Look]] [[chunk end]]")
     await other.say("[[chunk 'from the other']]")
     for each in (chat, other):
-        await expect(each.log).to_contain_text("from the other")
+        await expect(each.log.get_by_text("from the other", exact=True)).to_be_visible()
+        await expect(each.log).not_to_contain_text("Working")
     texts = [
         await each.entries.evaluate_all("all => all.map(e => [e.dataset.key, e.className])")
         for each in (chat, other)

@@ -10,6 +10,7 @@ import { Page } from './state/page.svelte.ts'
 import { forgetOld } from './state/remembered.ts'
 import { startTheme } from './state/theme.ts'
 import { View } from './state/view.svelte.ts'
+import { views } from './workers/views.ts'
 import './style/tokens.css'
 import './style/base.css'
 
@@ -19,5 +20,6 @@ const app = { page: new Page(), view: new View(), commands: new Commands(), layo
 app.commands.add(() => everyCommand(app))
 app.commands.add(() => passingCommands(app))
 mount(App, { target: document.getElementById('app') as HTMLElement, props: { app } })
+if (app.page.route.view === 'session') void views.chat.load() // most likely, and it would wait for the list of sessions
 void app.page.start()
 if (import.meta.env.PROD) void installWorker()

@@ -1,6 +1,7 @@
 """Agent definitions as files: the ones that come with us, and the user's own, which win."""
 
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,13 @@ class Loaded(Struct, frozen=True):
 
 def builtin() -> Definitions:
     """The definitions that come with Bullpen, by id."""
-    return {definition.id: definition for definition in map(read_file, sorted(BUILTIN.glob("*.toml")))}
+    return {definition.id: definition for definition in _ours()}
+
+
+@cache
+def _ours() -> tuple[AgentDefinition, ...]:
+    """Read once: they change with an upgrade, and reading them takes longer than all else a page asks for."""
+    return tuple(map(read_file, sorted(BUILTIN.glob("*.toml"))))
 
 
 def load(directory: Path) -> Loaded:

@@ -53,9 +53,9 @@ export function later(window: ChatWindow): ChatWindow {
   return { ...window, end, start: Math.max(window.start, end - SHOWN) }
 }
 
-export function atEnd(window: ChatWindow): ChatWindow {
+export function atEnd(window: ChatWindow, room = SHOWN): ChatWindow {
   const end = window.entries.length
-  return { ...window, end, start: Math.max(0, end - SHOWN) }
+  return { ...window, end, start: Math.max(0, end - room) }
 }
 
 /** So that the entry at a place is shown, with what is round it. */

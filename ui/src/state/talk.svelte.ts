@@ -14,6 +14,7 @@ import { EachFrame } from './frames.ts'
 import { UnsentPrompts, type Unsent } from './unsent.ts'
 
 const FIRST = 800 // events of the past that come with the connection
+const FIRST_SHOWN = 40 // entries that are drawn at first: more than a screen, and soon there
 const PAGE = 1000 // events that are fetched when somebody scrolls up
 
 type Message =
@@ -218,11 +219,18 @@ export class Talk {
     for (const event of events) this.#seen(event)
     this.unsent = this.#unsent.all
     this.window = append(this.window, events.filter((event) => this.#concerns(event)), this.following)
+    if (!this.caughtUp && this.following) this.#showSome()
     const news = events.filter((event) => event.workerId === this.#workerId && event.seq > this.#origin)
     if (this.#early) this.#early.push(...news)
     else this.conversation = news.reduce(foldConversation, this.conversation)
     this.caughtUp ||= (events.at(-1)?.seq ?? 0) >= this.#origin
     if (events.some(({ type }) => type.startsWith('queue_'))) void this.#lookUpQueue()
+  }
+
+  /** The rest follows when the first of it has been drawn. */
+  #showSome(): void {
+    this.window = atEnd(this.window, FIRST_SHOWN)
+    setTimeout(() => this.following && this.showLatest(), 50)
   }
 
   #concerns(event: SessionEvent): boolean {
