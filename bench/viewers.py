@@ -1,0 +1,155 @@
+"""One agent that talks, and many who watch: how late its events come, and what that costs.
+
+    .venv/bin/python bench/viewers.py [--quick]
+
+The agent says a thing a thousand times a second, each with the time it was said. Viewers follow the session's
+socket as a page does; some read slowly, some not at all. Late is counted from the agent's mouth to the eye.
+"""
+
+import argparse
+import os
+import platform
+import re
+import selectors
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import quantiles
+
+from harness.processes import cpu_seconds, memory_bytes
+from harness.report import Results, Row, Target, table, values_table, verdicts
+from harness.websocket import TEXT, WebSocket
+from systems.bullpen import Bullpen
+
+OURS = "Bullpen"
+RATE, SECONDS, QUICK_SECONDS = 1000, 10, 2
+LOOKED_AT = 20  # viewers whose every event is timed
+SIP, SIP_EVERY = 2 << 10, 0.1  # bytes a slow viewer reads, and how often
+BUFFER = 64 << 10
+AT = re.compile(rb'"at":(\d+)')
+TALKER = Path(__file__).parent / "children" / "talker.py"
+
+ROWS = [
+    Row("late 1", "1 viewer, p99", "ms"),
+    Row("late 10", "10 viewers, p99", "ms"),
+    Row("late 100", "100 viewers, p99", "ms", [Target(15)]),
+    Row("cores 100", "100 viewers, server and keeper", "cores", [Target(0.6)]),
+    Row("late 500", "500 viewers, 50 slow and 10 stopped, p99", "ms", [Target(50)]),
+    Row("cores 500", "the same, server and keeper", "cores"),
+    Row("memory 500", "the same, more memory than before", "MB", [Target(200)]),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="One agent that talks, and many who watch.")
+    parser.add_argument("--quick", action="store_true", help="for two seconds, to see whether it works")
+    seconds = QUICK_SECONDS if parser.parse_args().quick else SECONDS
+    results: Results = defaultdict(lambda: defaultdict(list))
+    with Bullpen() as system:
+        body = {"name": "Talker", "kind": "acp", "command": [sys.executable, str(TALKER)]}
+        system.call("PUT", "/api/agents/talker", body)
+        for many, slow, stopped in ((1, 0, 0), (10, 0, 0), (100, 0, 0), (440, 50, 10)):
+            figures = watch(system, many, slow, stopped, RATE * seconds)
+            for name, value in figures.items():
+                results[f"{name} {many + slow + stopped}"][OURS].append(value)
+    print(f"{platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end")
+    print(f"{RATE} events a second for {seconds} s\n")
+    print(values_table(ROWS, [OURS], results))
+    print(
+        "\n"
+        + table(["target", ""], [[row.title, verdicts(row, OURS, results)] for row in ROWS if row.targets])
+    )
+    return 0
+
+
+def watch(system: Bullpen, many: int, slow: int, stopped: int, count: int) -> dict[str, float]:
+    """One talk with so many viewers; every event must reach every one who reads."""
+    order = {"type": "quick", "locationPath": str(system.home), "agentId": "talker"}
+    session = system.call("POST", "/api/sessions", order)["id"]
+    path = f"/ws/session/{session}"
+    viewers = [Viewer(system, path, n < LOOKED_AT, count) for n in range(many)]
+    sippers = [Viewer(system, path, False, count) for _ in range(slow)]
+    asleep = [Viewer(system, path, False, count) for _ in range(stopped)]
+    pids = system.pids()
+    memory, cpu, began = memory_bytes(pids)[0], cpu_seconds(pids), time.monotonic()
+    system.call("POST", f"{path.replace('/ws/session', '/api/sessions')}/prompt", {"text": f"{RATE} {count}"})
+    look(viewers, sippers, began + 60 + count / RATE)
+    seconds = time.monotonic() - began
+    figures = {
+        "late": quantiles([late for viewer in viewers for late in viewer.late], n=100)[98],
+        "cores": (cpu_seconds(pids) - cpu) / seconds,
+        "memory": (memory_bytes(pids)[0] - memory) / 1e6,
+    }
+    for viewer in (*viewers, *sippers, *asleep):
+        viewer.socket.close()
+    system.call("DELETE", f"/api/sessions/{session}")
+    return figures
+
+
+class Viewer:
+    """Counts events as they come; some viewers also note how late each is."""
+
+    def __init__(self, system: Bullpen, path: str, timed: bool, count: int) -> None:
+        client = WebSocket(system.port, path, system.headers)
+        client.send(TEXT, b'{"type":"subscribe","after":0}')
+        self.socket = client.socket
+        self.socket.setblocking(False)
+        self.late: list[float] = []
+        self._timed = timed
+        self._left = count
+        self._unread = bytearray()
+
+    def read(self, most: int = BUFFER) -> bool:
+        """Whether all has come."""
+        try:
+            self._unread += self.socket.recv(most)
+        except BlockingIOError:
+            return self._left <= 0
+        now = time.monotonic_ns()
+        end = whole_frames(self._unread)
+        if self._timed:
+            found = AT.findall(self._unread, 0, end)
+            self.late += [(now - int(at)) / 1e6 for at in found]
+            self._left -= len(found)
+        else:
+            self._left -= self._unread.count(b'"at":', 0, end)
+        del self._unread[:end]
+        return self._left <= 0
+
+
+def whole_frames(data: bytearray) -> int:
+    """Where the last whole frame ends."""
+    start = 0
+    while start + 2 <= len(data):
+        length, header = data[start + 1], 2
+        if length >= 126:
+            header = 4 if length == 126 else 10
+            length = int.from_bytes(data[start + 2 : start + header], "big")
+        if start + header + length > len(data) or start + header > len(data):
+            break
+        start += header + length
+    return start
+
+
+def look(viewers: list[Viewer], sippers: list[Viewer], deadline: float) -> None:
+    """Until everyone who reads has seen everything."""
+    waiting = set(viewers)
+    selector = selectors.DefaultSelector()
+    for viewer in viewers:
+        selector.register(viewer.socket, selectors.EVENT_READ, viewer)
+    sip_at = 0.0
+    while waiting:
+        for key, _ in selector.select(SIP_EVERY):
+            if key.data.read():
+                waiting.discard(key.data)
+        if time.monotonic() >= sip_at:
+            sip_at = time.monotonic() + SIP_EVERY
+            for sipper in sippers:
+                sipper.read(SIP)
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{len(waiting)} viewers have not seen everything")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
