@@ -64,7 +64,7 @@ async def test_a_killed_server_costs_the_page_no_byte_and_no_key(
     assert text.count("got-") == 1
 
 
-async def test_questions_of_programs_are_never_answered_by_the_page(
+async def test_s13_questions_of_programs_are_never_answered_by_the_page(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     await terminal.run(f"printf '{QUERIES}'; echo asked-$((40 + 2))")
