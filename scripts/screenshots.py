@@ -88,6 +88,18 @@ class Views:
         await page.get_by_role("slider", name="Time").press("End")
         await page.locator(".xterm-rows").get_by_text("tiles.py").first.wait_for()
 
+    async def inbox(self, page: Page) -> None:
+        await self._show(page, "inbox")
+        await page.locator("main").get_by_text("Fix the flaky import test").first.wait_for()
+
+    async def search(self, page: Page) -> None:
+        await self._show(page, "search/cache")
+        await page.locator("main").get_by_text("Fix the flaky import test").first.wait_for()
+
+    async def usage(self, page: Page) -> None:
+        await self._show(page, "usage")
+        await page.locator("main").get_by_role("heading").first.wait_for()
+
     async def panel(self, page: Page) -> None:
         await self.chat(page)
         await page.keyboard.press("Control+Shift+B")
@@ -127,7 +139,20 @@ class Views:
         await page.goto(f"{self._house.server.url}/#/{place}")
 
 
-PHONE = ["home", "start", "chat", "answer", "terminal", "diff", "document", "replay", "settings"]
+PHONE = [
+    "home",
+    "start",
+    "chat",
+    "answer",
+    "terminal",
+    "diff",
+    "document",
+    "replay",
+    "inbox",
+    "search",
+    "usage",
+    "settings",
+]
 DESKTOP = [*PHONE, "palette", "help", "keys", "devices", "overview", "panel"]  # the last two stay open
 
 
