@@ -84,6 +84,7 @@ test-agents: setup $(AGENTS)
 bench: setup
 	$(BIN)/python bench/terminal.py $(ARGS)
 	$(BIN)/python bench/cli.py $(filter --quick,$(ARGS))
+	$(BIN)/python bench/search.py $(filter --quick,$(ARGS))
 
 wheel: setup
 	$(BIN)/python -m build --wheel --no-isolation

@@ -14,7 +14,7 @@ from ..store import search
 from .sessions import Sessions
 
 PAUSE = 0.2  # between looks: what is said now is found a moment later
-REST = 30  # times as long as a batch took, while others write
+REST = 40  # times as long as a batch took, while others write
 NO_ROOM_PAUSE = 10.0
 
 
