@@ -91,7 +91,7 @@ MISTAKES = {
     ),
     "a scope there is not": Mistake(
         "token add ci --scope amdin",
-        "--scope must be one of view, operate, admin, not amdin; did you mean admin?",
+        "--scope must be one of delegate, view, operate, admin, not amdin; did you mean admin?",
         {},
         2,
     ),

@@ -13,6 +13,7 @@ from bullpen.domain.errors import TooMany
 from bullpen.web.attempts import PLACES, Attempts
 from support.server import Server
 from web.people import SCOPES, Browser, bearer, log_in, new_code, stranger
+from web.stored import stored
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -90,25 +91,10 @@ async def listed(server: Server) -> dict[str, dict[str, str]]:
 async def test_when_a_token_was_used_is_stored_at_most_once_a_minute(house: Server) -> None:
     headers = await bearer(house, "view")
     await house.http.get("/api/sessions", headers=headers)
-    settled = await commits(house, at_least=1)
+    before = await stored(house)
     for _ in range(50):
         await house.http.get("/api/sessions", headers=headers)
-    assert await commits(house, at_least=settled) == settled
-
-
-async def commits(server: Server, at_least: int) -> int:
-    """How many transactions there were; two equal looks mean that nothing is under way."""
-    async with asyncio.timeout(10):
-        seen = -1
-        while True:
-            text = (await server.http.get("/metrics")).text
-            (now,) = [
-                int(line.split()[1]) for line in text.splitlines() if line.startswith("bullpen_commits_total")
-            ]
-            if now == seen and now >= at_least:
-                return now
-            seen = now
-            await asyncio.sleep(0.05)
+    assert await stored(house) == before
 
 
 async def test_a_thousand_wrong_codes_are_limited_and_the_owner_goes_on(house: Server) -> None:

@@ -22,6 +22,7 @@ SESSION_FIELDS = [
     "worktreeId",
     "locationPath",
     "onLastDisconnect",
+    "startedBy",  # decision 0022
     "createdAt",
     "updatedAt",
     "lastSeq",

@@ -22,6 +22,9 @@ export interface Command {
   run: () => void
 }
 
+/** With Shift these find and copy in the terminal itself. */
+const OF_TERMINALS: ReadonlySet<string> = new Set(['Mod+Shift+F', 'Mod+Shift+C'])
+
 type Source = () => readonly Command[]
 
 export class Commands {
@@ -70,7 +73,7 @@ export class Commands {
   /** Ctrl+D and its like belong to the program in a terminal; with Shift they are ours, as ⌘ is on a Mac. */
   #inTerminal(keys: string): Command | undefined {
     if (MAC || !keys.startsWith('Mod+')) return keys.startsWith('Alt+') ? undefined : this.#find(keys)
-    if (!keys.startsWith('Mod+Shift+')) return undefined
+    if (!keys.startsWith('Mod+Shift+') || OF_TERMINALS.has(keys)) return undefined
     return this.#find(keys) ?? this.#find(keys.replace('Shift+', ''))
   }
 }
