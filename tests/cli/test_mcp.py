@@ -15,7 +15,7 @@ from mcp.types import TextContent
 from support.commands import Bullpen
 from support.server import Server
 from support.talk import Talk, define_scripted
-from web.people import new_token
+from web.people import environment_of, new_token
 
 COMMAND = str(Path(sys.executable).parent / "bullpen")
 
@@ -51,8 +51,8 @@ async def delegate(server: Server) -> dict[str, str]:
 
 
 def key_of(pid: int) -> dict[str, str]:
-    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
-    return {n: v for n, _, v in (pair.partition("=") for pair in pairs) if n.startswith("BULLPEN_ACTIVITY")}
+    given = environment_of(pid)
+    return {name: value for name, value in given.items() if name.startswith("BULLPEN_ACTIVITY")}
 
 
 async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Server) -> None:

@@ -1,6 +1,7 @@
 """Who comes to the doors: tokens of every scope, browsers that logged in, strangers from other addresses."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -44,6 +45,12 @@ async def bearer(server: Server, scope: str = "admin", **more: Any) -> Headers:
 
 def bearing(token: str) -> Headers:
     return {"Authorization": f"Bearer {token}"}
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """The variables a process was given."""
+    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 class Browser:

@@ -1,7 +1,6 @@
 """S-07: what an agent's token cannot do: answer for people, see others' sessions, raise itself."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 from bullpen.web.app import every_route
 from support.server import Server
 from support.talk import Talk, define_scripted
-from web.people import Headers, bearer, bearing
+from web.people import Headers, bearer, bearing, environment_of
 from web.test_matrix import filled
 
 # All it may, and only for sessions it started.
@@ -28,14 +27,9 @@ MAY = {
 }
 
 
-def run_key(pid: int) -> str:
-    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)["BULLPEN_ACTIVITY_TOKEN"]
-
-
 async def key_of(talk: Talk) -> Headers:
     [worker] = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
-    return bearing(run_key(worker["pid"]))
+    return bearing(environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"])
 
 
 async def status(server: Server, method: str, path: str, headers: Headers, **more: Any) -> int:

@@ -1,7 +1,6 @@
 """S-01 for the key of an agent in a terminal: it says what the worker itself does, and opens nothing else."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from fastapi.routing import APIRoute
@@ -10,14 +9,8 @@ from websockets.exceptions import InvalidStatus
 from bullpen.web.app import every_route
 from support.server import Server
 from support.tui import TuiTalk, define_tui
-from web.people import bearing
+from web.people import bearing, environment_of
 from web.test_matrix import filled
-
-
-def key_of(pid: int) -> dict[str, str]:
-    """The variables a process was given."""
-    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 async def report(server: Server, worker_id: str, token: str, activity: str = "asking") -> int:
@@ -31,7 +24,7 @@ async def test_a_worker_speaks_with_its_own_key_for_itself_and_for_nobody_else(s
     await define_tui(server)
     talk, other = await asyncio.gather(TuiTalk.begin(server), TuiTalk.begin(server))
     worker, stranger = await talk.worker(), await other.worker()
-    given = key_of(worker["pid"])
+    given = environment_of(worker["pid"])
     token = given["BULLPEN_ACTIVITY_TOKEN"]
     assert given["BULLPEN_ACTIVITY_URL"] == f"{server.url}/api/workers/{worker['id']}/activity"
     assert await report(server, worker["id"], token) == 204
@@ -44,7 +37,7 @@ async def test_a_worker_speaks_with_its_own_key_for_itself_and_for_nobody_else(s
 async def test_a_worker_s_key_opens_no_other_route_and_no_socket(server: Server) -> None:
     await define_tui(server)
     talk = await TuiTalk.begin(server)
-    headers = bearing(key_of((await talk.worker())["pid"])["BULLPEN_ACTIVITY_TOKEN"])
+    headers = bearing(environment_of((await talk.worker())["pid"])["BULLPEN_ACTIVITY_TOKEN"])
     for route in every_route():
         if isinstance(route, APIRoute) and route.path.startswith(("/api", "/metrics")):
             for method in route.methods or ():
@@ -62,7 +55,7 @@ async def test_a_key_that_was_changed_or_made_up_is_refused(server: Server) -> N
     await define_tui(server)
     talk = await TuiTalk.begin(server)
     worker = await talk.worker()
-    token = key_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"]
+    token = environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"]
     mac, id, run = token.split(".")
     for wrong in (f"{mac}.{id}.2", f"{mac}x.{id}.{run}", mac, "bpw_", "bpw_..", f"bpw_{id}.{id}.1"):
         assert await report(server, worker["id"], wrong) == 401, wrong
@@ -73,18 +66,18 @@ async def test_the_key_of_a_run_that_is_over_says_nothing_any_more(server: Serve
     await define_tui(server)
     talk = await TuiTalk.begin(server)
     worker = await talk.worker()
-    token = key_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"]
+    token = environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"]
     await server.call("POST", f"{talk.path}/restart", 200, json={})
     assert await report(server, worker["id"], token) == 409
     again = await talk.server.worker_in(talk.id, worker["id"], "active")
     assert again["run"] == 2
     assert await report(server, worker["id"], token) == 409
-    assert await report(server, worker["id"], key_of(again["pid"])["BULLPEN_ACTIVITY_TOKEN"]) == 204
+    assert await report(server, worker["id"], environment_of(again["pid"])["BULLPEN_ACTIVITY_TOKEN"]) == 204
 
 
 async def test_a_shell_has_no_key_and_no_activity(server: Server) -> None:
     session = await server.new_session()
     shell = await server.new_terminal(session["id"])
-    assert not any(name.startswith("BULLPEN_ACTIVITY") for name in key_of(shell["pid"]))
+    assert not any(name.startswith("BULLPEN_ACTIVITY") for name in environment_of(shell["pid"]))
     assert await report(server, shell["id"], server.token) == 409
     assert await report(server, "00000000-0000-4000-8000-000000000000", server.token) == 404

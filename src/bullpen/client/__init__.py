@@ -5,28 +5,19 @@ from .client import Client
 from .discovery import Discovery, Server
 from .errors import ConnectionLost, ServerNotRunning
 from .files import Diff, FileDiff
+from .found_shapes import Found, UsageGroup, UsageReport, Used
 from .frames import Activity, Back, Exit, Frame, History, Lost, Output, Refused, Size
 from .shapes import (
-    Agent,
     Event,
     EventPage,
-    Found,
     Health,
     Imported,
-    InboxItem,
     LoginCode,
-    Message,
     News,
     NewToken,
     OwnersToken,
-    Permission,
-    Prompted,
-    Question,
-    Queue,
-    QueueItem,
     Rebuilt,
     Repository,
-    Rule,
     Session,
     SessionChanged,
     SessionList,
@@ -34,14 +25,12 @@ from .shapes import (
     Share,
     Token,
     Trashed,
-    UsageGroup,
-    UsageReport,
-    Used,
     Worker,
     Worktree,
     WorktreeList,
 )
 from .sync import SyncClient, SyncTerminal
+from .talk_shapes import Agent, InboxItem, Message, Permission, Prompted, Question, Queue, QueueItem, Rule
 
 __all__ = [
     "Activity",

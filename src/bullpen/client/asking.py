@@ -7,7 +7,7 @@ from .. import clock
 from ..domain.errors import Invalid
 from .discovery import Discovery
 from .rest import Request, Rest
-from .shapes import AskedQuestion, AskedState
+from .talk_shapes import AskedQuestion, AskedState
 
 _A_WAIT = 10.0  # seconds: a request that hangs longer looks like a dead server
 

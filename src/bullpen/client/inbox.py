@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 from .rest import Request, Rest
-from .shapes import Inbox, InboxItem, Rule, RuleList
+from .talk_shapes import Inbox, InboxItem, Rule, RuleList
 
 
 class Waiting:

@@ -1,7 +1,7 @@
 """The part of the client that finds things again, and adds up what was used."""
 
+from .found_shapes import Found, SearchResults, UsageReport
 from .rest import Request, Rest
-from .shapes import Found, SearchResults, UsageReport
 
 
 class Searching:

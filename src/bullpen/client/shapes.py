@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-_EPOCH = datetime.fromtimestamp(0, UTC)
+EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Shape(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -34,7 +34,7 @@ class Worker(Shape, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: str | None = None
     error: str | None = None
-    created_at: datetime = _EPOCH
+    created_at: datetime = EPOCH
     last_active_at: datetime | None = None
 
     @property
@@ -61,8 +61,8 @@ class Session(Shape, frozen=True, kw_only=True):
     worktree_id: str | None = None
     location_path: str = ""
     on_last_disconnect: str = "keep"
-    created_at: datetime = _EPOCH
-    updated_at: datetime = _EPOCH
+    created_at: datetime = EPOCH
+    updated_at: datetime = EPOCH
     last_seq: int = 0
     workers: list[Worker] = []
 
@@ -146,7 +146,7 @@ class Repository(Shape, frozen=True, kw_only=True):
     env: list[str] = []  # names only
     setup: str = ""
     cleanup: str = ""
-    created_at: datetime = _EPOCH
+    created_at: datetime = EPOCH
     queue: dict[str, Any] = {}  # how the queues of its sessions work; None: as everywhere
 
 
@@ -170,8 +170,8 @@ class Trashed(Shape, frozen=True, kw_only=True):
     name: str
     path: str
     branch: str | None = None
-    removed_at: datetime = _EPOCH
-    expires_at: datetime = _EPOCH
+    removed_at: datetime = EPOCH
+    expires_at: datetime = EPOCH
 
 
 class Making(Shape, frozen=True, kw_only=True):
@@ -214,7 +214,7 @@ class Token(Shape, frozen=True, kw_only=True):
     name: str
     scope: str
     kind: str = "token"
-    created_at: datetime = _EPOCH
+    created_at: datetime = EPOCH
     last_used_at: datetime | None = None
     expires_at: datetime | None = None
 
@@ -245,210 +245,3 @@ class OwnersToken(Shape, frozen=True, kw_only=True):
 
 class TokenList(Shape, frozen=True, kw_only=True):
     tokens: list[Token]
-
-
-class Agent(Shape, frozen=True, kw_only=True):
-    """An agent that is defined; `missing` names the program it lacks."""
-
-    id: str
-    name: str
-    kind: str = "acp"
-    description: str = ""
-    command: list[str] = []
-    installed: bool = False
-    missing: str | None = None
-    install_hint: str = ""
-    default: bool = False
-
-
-class Agents(Shape, frozen=True, kw_only=True):
-    agents: list[Agent]
-
-
-class Prompted(Shape, frozen=True, kw_only=True):
-    """What became of a prompt; `seq` is that of the event that tells of it."""
-
-    prompt_id: str
-    seq: int
-    queued: bool
-
-
-class Asked(Shape, frozen=True, kw_only=True):
-    """What an agent waits for a person with."""
-
-    id: str
-    worker_id: str
-    role: str
-    created_at: datetime = _EPOCH
-
-
-class Permission(Asked, frozen=True, kw_only=True):
-    """What an agent asks leave for; `tool_call` and `options` are in its own words."""
-
-    tool_call: dict[str, Any] = {}
-    options: list[Any] = []
-
-
-class Permissions(Shape, frozen=True, kw_only=True):
-    permissions: list[Permission]
-
-
-class Question(Asked, frozen=True, kw_only=True):
-    """A form an agent wants filled in."""
-
-    message: str
-    form: Any = None
-    url: str | None = None
-
-
-class Questions(Shape, frozen=True, kw_only=True):
-    questions: list[Question]
-
-
-class AskedQuestion(Shape, frozen=True, kw_only=True):
-    """A question a worker asked by itself, and the event that asks it."""
-
-    id: str
-    seq: int
-
-
-class AskedState(Shape, frozen=True, kw_only=True):
-    """What has become of it: `pending`, `accepted` with an answer, `declined` or `cancelled`."""
-
-    id: str
-    status: str
-    answer: str | None = None
-    by: str | None = None
-
-
-class Message(Shape, frozen=True, kw_only=True):
-    """Something a person, an agent or the system said; `content` has a `type`."""
-
-    id: str
-    seq: int
-    role: str
-    content: dict[str, Any]
-    timestamp: datetime = _EPOCH
-
-
-class Messages(Shape, frozen=True, kw_only=True):
-    messages: list[Message]
-
-
-class QueueItem(Struct, frozen=True, kw_only=True):
-    """A message that waits for the agent."""
-
-    id: str
-    message: str
-    queued_at: datetime = _EPOCH
-    image_ids: list[str] = []
-    client_id: str | None = None
-    title: str | None = None
-    scheduled_time: datetime | None = None
-    state: str = "queued"
-
-    @property
-    def is_due(self) -> bool:
-        """Whether it waits for the agent alone, and not for a time of its own."""
-        return self.scheduled_time is None or self.scheduled_time <= datetime.now(UTC)
-
-
-class Queue(Struct, frozen=True, kw_only=True):
-    messages: list[QueueItem]
-    count: int
-    paused: bool = False
-
-
-class InboxItem(Shape, frozen=True, kw_only=True):
-    """One thing that waits for a person; `seq` is there for what happened and only has to be seen."""
-
-    id: str
-    kind: str
-    session_id: str
-    worker_id: str
-    role: str
-    text: str
-    session_title: str = ""
-    repo_id: str | None = None
-    agent_id: str | None = None
-    seq: int | None = None
-    tool_call: dict[str, Any] | None = None
-    options: list[Any] = []
-    form: Any = None
-    url: str | None = None
-    created_at: datetime = _EPOCH
-
-
-class Inbox(Shape, frozen=True, kw_only=True):
-    items: list[InboxItem]
-
-
-class Rule(Shape, frozen=True, kw_only=True):
-    """Which permissions are answered automatically, and how."""
-
-    name: str
-    agent_id: str
-    kind: str
-    answer: str
-    path: str | None = None
-    command: str | None = None
-    added: bool = True
-
-
-class RuleList(Shape, frozen=True, kw_only=True):
-    rules: list[Rule]
-
-
-class Found(Shape, frozen=True, kw_only=True):
-    """A moment of a session, with some of what was said then."""
-
-    session_id: str
-    seq: int
-    type: str
-    role: str
-    snippet: str
-    session_title: str = ""
-    repo_id: str | None = None
-    worker_id: str | None = None
-    agent_id: str | None = None
-    timestamp: datetime = _EPOCH
-    run: int | None = None
-    offset: int | None = None
-
-
-class SearchResults(Shape, frozen=True, kw_only=True):
-    results: list[Found]
-
-
-class Cost(Shape, frozen=True, kw_only=True):
-    amount: float
-    currency: str
-
-
-class Used(Shape, frozen=True, kw_only=True):
-    """What some turns used, as far as their agents say."""
-
-    turns: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_read_tokens: int = 0
-    cached_write_tokens: int = 0
-    thought_tokens: int = 0
-    total_tokens: int = 0
-    costs: list[Cost] = []
-
-
-class UsageGroup(Used, frozen=True, kw_only=True):
-    """The same of a day, a turn, a session, a repository or an agent: its id, or the date."""
-
-    key: str | None = None
-    title: str = ""
-    session_id: str | None = None
-    seq: int | None = None
-    since: datetime = _EPOCH
-
-
-class UsageReport(Shape, frozen=True, kw_only=True):
-    by: str
-    groups: list[UsageGroup]
-    total: Used

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from .rest import Request, Rest
-from .shapes import (
+from .talk_shapes import (
     Agent,
     Agents,
     Message,
