@@ -3,7 +3,7 @@
 import asyncio
 import re
 
-from playwright.async_api import BrowserContext, expect
+from playwright.async_api import BrowserContext, Route, expect
 
 from support.chat_page import ChatPage
 from support.server import Server
@@ -70,8 +70,7 @@ async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(
         if await chat.log.get_by_text("work number 0.", exact=True).count():
             break
         before = await first.get_attribute("data-key")
-        await chat.log.evaluate("log => log.scrollTo(0, 300)")
-        key, place = await chat.log.evaluate(FIRST_SEEN)
+        key, place = await chat.log.evaluate(f"log => {{ log.scrollTo(0, 300); return ({FIRST_SEEN})(log) }}")
         await expect(first).not_to_have_attribute("data-key", before or "")
         now = await chat.log.evaluate(PLACE_OF, key)
         assert now is not None
@@ -86,6 +85,27 @@ async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(
     await chat.page.get_by_role("button", name="Latest").click()
     await expect(chat.log).to_contain_text("work number 999.")
     assert await chat.entries.count() <= 200
+
+
+async def test_waiting_for_older_entries_moves_nothing(device: BrowserContext, server: Server) -> None:
+    steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
+    await define_scripted(server, "busy", {"prompts": [steps]})
+    talk = await Talk.begin(server, "busy")
+    await talk.ask("go")
+    chat = await ChatPage.at(device, talk)
+    await expect(chat.log).to_contain_text("work number 999.")
+    asked: asyncio.Queue[Route] = asyncio.Queue()
+    await chat.page.route("**/events?*", asked.put)
+    while asked.empty():
+        key, place = await chat.log.evaluate(f"log => {{ log.scrollTo(0, 300); return ({FIRST_SEEN})(log) }}")
+        await asyncio.sleep(0.05)
+    await expect(chat.page.get_by_text("Loading what was said before")).to_be_visible()
+    assert await chat.log.evaluate(PLACE_OF, key) == place
+    first = await chat.entries.first.get_attribute("data-key")
+    await (await asked.get()).continue_()
+    await expect(chat.page.get_by_text("Loading what was said before")).to_have_count(0)
+    await expect(chat.entries.first).not_to_have_attribute("data-key", first or "")
+    assert abs(await chat.log.evaluate(PLACE_OF, key) - place) <= 2
 
 
 async def test_words_are_found_also_in_what_is_not_loaded(device: BrowserContext, server: Server) -> None:
