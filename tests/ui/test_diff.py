@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from support.chat_page import ChatPage
@@ -29,7 +30,7 @@ def repo(workspace: Path) -> Repo:
     return repo
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def session(repo: Repo, device: BrowserContext, server: Server) -> ChatPage:
     await define_scripted(server)
     return await ChatPage.at(device, await Talk.begin(server))

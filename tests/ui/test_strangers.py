@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import BrowserContext, Page, expect
 
 from support.server import Server
@@ -21,7 +21,7 @@ TELL = """() => {
 }"""
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def stranger(device: BrowserContext) -> AsyncIterator[Page]:
     """A page of another server on this machine, in the browser of somebody who is logged in."""
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
 from support.pages import TerminalPage, login_url, new_profile
@@ -18,7 +18,7 @@ QUERIES = (
 )
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def terminal(device: BrowserContext, server: Server) -> TerminalPage:
     return await TerminalPage.new(device, server)
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from support.pages import TerminalPage, login_url, new_profile
@@ -12,7 +12,7 @@ from support.server import Server
 PHONE = {"width": 390, "height": 760}
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def terminal(device: BrowserContext, server: Server) -> TerminalPage:
     return await TerminalPage.new(device, server)
 
