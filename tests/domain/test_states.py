@@ -155,7 +155,7 @@ def test_spawning_and_active_workers_are_alive() -> None:
         (State.FAILED, Activity.UNKNOWN, "error"),
     ],
 )
-def test_the_agent_panel_has_its_six_words(state: State | None, activity: Activity, word: str) -> None:
+def test_r3_the_agent_panel_has_its_six_words(state: State | None, activity: Activity, word: str) -> None:
     assert panel_word(state, activity) == word
 
 
