@@ -10,6 +10,7 @@ import sys
 import webbrowser
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 
 import structlog
 import uvicorn
@@ -122,10 +123,10 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
         sessions = Sessions(store, workshop, tasks)
         inbox, presence, rules = Inbox(sessions), Presence(tasks), Rules(records, sessions)
         await rules.load()
-        sessions.run(inbox.follow(), "inbox")
-        sessions.run(Indexing(sessions).follow(), "search")
-        sessions.run(TerminalIndexing(sessions).follow(), "search in terminals")
-        sessions.run(Notifications(config, inbox, presence, tasks).follow(), "notifications")
+        sessions.run(inbox.follow, "inbox")
+        sessions.run(Indexing(sessions).follow, "search")
+        sessions.run(TerminalIndexing(sessions).follow, "search in terminals")
+        sessions.run(Notifications(config, inbox, presence, tasks).follow, "notifications")
         yield Context(
             config=config,
             sessions=sessions,
@@ -147,8 +148,8 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
 async def _get_ready(context: Context, open_browser: bool) -> None:
     """Adopts what was left running; only then are we healthy."""
     await take_up(context.sessions, context.records)
-    context.sessions.run(_tend_worktrees(context.worktrees), "worktrees")
-    context.sessions.run(context.recorder.run(), "recorder")
+    context.sessions.run(partial(_tend_worktrees, context.worktrees), "worktrees")
+    context.sessions.run(context.recorder.run, "recorder")
     home.write_address(context.config.home, context.url)
     url = await _login_url(context)
     _print_url(url)

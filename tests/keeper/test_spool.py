@@ -285,3 +285,24 @@ def test_planted_symlinks_are_not_followed(tmp_path: Path) -> None:
     remove_tree("directory", opened(home))
     assert sorted(path.name for path in home.iterdir()) == [f"{0:020d}.idx"]
     assert (target / "precious").read_text() == "keep"
+
+
+def test_a_closed_reader_still_reads_and_leaves_nothing_open(tmp_path: Path) -> None:
+    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+    writer.append(b"what was said")
+    before = len(os.listdir("/proc/self/fd"))
+    assert reader.read(0, 4) == b"what"
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    reader.close()
+    assert reader.read(5, 3) == b"was"
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_reader_that_is_dropped_leaves_nothing_open(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path)
+    writer.append(b"what was said")
+    before = len(os.listdir("/proc/self/fd"))
+    reader = SpoolReader(tmp_path)
+    assert reader.read(0, 4) == b"what"
+    del reader
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -142,10 +142,14 @@ class SpoolReader:
     """Reads a stream's spool by absolute offset, from any thread, while it is being written."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._fd = -1
         self._path = os.fspath(path)
         self._lock = allocate_lock()
-        self._fd = -1
+        self._keep_open = True
         self._segment_start = 0
+
+    def __del__(self) -> None:
+        self._close()  # whoever reads what ended long ago has nobody to tell that it is the last
 
     @property
     def start(self) -> int:
@@ -165,13 +169,20 @@ class SpoolReader:
         if limit <= 0:
             return b""
         with self._lock:
-            if self._fd < 0 or offset < self._segment_start:
-                self._seek(offset)
-            while True:
-                if data := os.pread(self._fd, limit, offset - self._segment_start):
-                    return data
-                if not self._next(offset):
-                    return b""
+            try:
+                return self._read(offset, limit)
+            finally:
+                if not self._keep_open:
+                    self._close()
+
+    def _read(self, offset: int, limit: int) -> bytes:
+        if self._fd < 0 or offset < self._segment_start:
+            self._seek(offset)
+        while True:
+            if data := os.pread(self._fd, limit, offset - self._segment_start):
+                return data
+            if not self._next(offset):
+                return b""
 
     def index(self, after: int = 0) -> Iterator[tuple[int, int, int, int]]:
         """Entries (offset, time in ns, cols, rows): first what holds at `after`, then each one behind it."""
@@ -204,7 +215,9 @@ class SpoolReader:
         return [(start, list(self._entries(start))) for start in self._segments()]
 
     def close(self) -> None:
+        """Nothing stays open from now on; who reads all the same opens and closes for himself."""
         with self._lock:
+            self._keep_open = False
             self._close()
 
     def _close(self) -> None:

@@ -22,7 +22,7 @@ from .turns import Turns
 __all__ = ["AlreadyAnswered", "Answer", "Change", "Committed", "Consumed", "OutboxLine", "SessionLog"]
 
 PAGE = 1000
-PAGE_BYTES = 4 * 1024 * 1024
+PAGE_BYTES = 256 * 1024  # every follower who does not keep up holds one page, several times over
 FAR_BEHIND = 10_000
 
 Decide = Callable[[Snapshot], Change]
@@ -44,7 +44,7 @@ class SessionLog:
         self._turns = Turns(store, self._accept)
         self._tail = Tail(snapshot.last_seq)
         self._followers: WeakSet[Follower] = WeakSet()
-        self._last_batch: Batch | None = None
+        self._shared: tuple[tuple[int, int], Batch] | None = None
 
     @classmethod
     async def create(
@@ -121,10 +121,10 @@ class SessionLog:
             if not encoded:
                 raise NotFound(f"the events of session {self.id} after {after} are gone")
             return Batch(after + 1, after + len(encoded), encoded)
-        shared = self._last_batch
-        if shared is None or (shared.first, shared.last) != (after + 1, until):
-            shared = self._last_batch = Batch(after + 1, until, self._tail.between(after, until))
-        return shared
+        if self._shared is None or self._shared[0] != (after, until):
+            encoded = self._tail.between(after, until, PAGE_BYTES)
+            self._shared = (after, until), Batch(after + 1, after + len(encoded), encoded)
+        return self._shared[1]
 
     def close(self) -> None:
         """Ends all followers; nothing can be changed any more."""

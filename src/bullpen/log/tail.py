@@ -34,6 +34,12 @@ class Tail:
         self._wire.clear()
         self._size = 0
 
-    def between(self, after: int, until: int) -> list[bytes]:
-        """The events with after < seq <= until; `after` must not lie before `start`."""
-        return list(islice(self._wire, after - self.start, until - self.start))
+    def between(self, after: int, until: int, most_bytes: int = MAX_BYTES) -> list[bytes]:
+        """The events with after < seq <= until, up to `most_bytes`; `after` must not lie before `start`."""
+        found, size = [], 0
+        for wire in islice(self._wire, after - self.start, until - self.start):
+            found.append(wire)
+            size += len(wire)
+            if size > most_bytes:
+                break
+        return found

@@ -17,7 +17,7 @@ from ..workers.workshop import Workshop
 from .reaper import Reaper
 from .session import Session
 from .slots import Slots
-from .tasks import Tasks
+from .tasks import Tasks, keep_going
 
 Watcher = Callable[[str, Snapshot | None], None]
 
@@ -117,9 +117,9 @@ class Sessions:
             await self.workshop.forget(worker_id)
         await asyncio.to_thread(self.workshop.images.forget, session_id)
 
-    def run(self, work: Coroutine[None, None, None], name: str) -> None:
-        """Work that goes on for as long as the house stands."""
-        self._tasks.create_task(work, name=name)
+    def run(self, work: Callable[[], Coroutine[None, None, None]], name: str) -> None:
+        """Work that goes on for as long as the house stands, which a mistake in it does not take along."""
+        self._tasks.create_task(keep_going(work, name), name=name)
 
     def end_stray(self, child: Child) -> None:
         """Ends a process whose session is gone."""

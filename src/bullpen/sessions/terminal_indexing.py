@@ -157,7 +157,9 @@ class TerminalIndexing:
         self._wake.set()
 
     def _forget(self, worker_id: str) -> None:
-        self._unhear(self._heard.pop(worker_id))
+        """Nothing when it is forgotten already: a session may be purged while its last words are read."""
+        if heard := self._heard.pop(worker_id, None):
+            self._unhear(heard)
         self._due.pop(worker_id, None)
 
     def _unhear(self, heard: _Heard) -> None:

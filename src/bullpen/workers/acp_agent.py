@@ -137,7 +137,6 @@ class AcpAgent:
         await child.stop()
         await child.acknowledge()
         self._workshop.children.forget(child)
-        child.recording.close()  # the worker is kept, to be restarted; its last run is not read again
 
     async def _answer_ends(self) -> None:
         """The agent may wait for the end of a terminal, over any number of restarts of ours."""

@@ -202,6 +202,7 @@ class Children:
 
     def forget(self, child: Child) -> None:
         self._children.pop((child.worker_id, child.run), None)
+        child.recording.close()
 
     def _add(self, key: Key, keeper: Keeper, recording: Recording) -> Child:
         child = Child(key, self.marker(*key), keeper, recording)
