@@ -288,6 +288,8 @@ def test_each_ready_stream_is_read_once_a_turn(tmp_path: Path) -> None:
     turns: list[tuple[int, int]] = []
 
     def next_turn() -> None:
+        if turns and streams["flood"].spool.end == turns[-1][0]:
+            return  # the others have been served, the flood not yet
         turns.append((streams["flood"].spool.end, streams["echo"].spool.end))
         os.write(ends["flood"], bytes(CHUNK))
         os.write(ends["echo"], b"k")

@@ -1,7 +1,8 @@
-"""The loop: one epoll and a few timers; each turn serves every ready descriptor once, then runs `after_turn`.
+"""The loop: one epoll and a few timers; each turn serves every ready descriptor once and runs `after_turn`.
 
 A descriptor in a flood is *hot*: read once a turn without asking epoll first. Polling a pty waits for the
-kernel's worker every time, which costs a fifth of the throughput.
+kernel's worker every time, which costs a fifth of the throughput. While somebody waits for an answer, floods
+wait for whatever else there is to do, and are read in small pieces.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 READABLE = select.EPOLLIN
 WRITABLE = select.EPOLLOUT
 _EVENTS_A_TURN = 256
+_ANSWER = 0.02  # seconds in which an answer is awaited
+_PAUSE = 0.001  # seconds that floods then leave to others
+_STARVED = 0.002  # seconds until they are read whatever else there is to do
 
 
 class Loop:
@@ -27,6 +31,8 @@ class Loop:
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
         self._running = False
+        self._awaited_until = 0.0
+        self._floods_due = 0.0
         self.after_turn: Callable[[], None] = lambda: None
 
     def watch(self, fd: int, mask: int, callback: Callable[[int], object]) -> None:
@@ -61,19 +67,38 @@ class Loop:
         self._running = True
         while self._running:
             eager = tuple(hot.items()) if hot else ()  # before the events, so that nobody is read twice
-            for fd, mask in poll(0 if eager else self._patience(), _EVENTS_A_TURN):
+            events = poll(self._pause() if eager else self._patience(), _EVENTS_A_TURN)
+            for fd, mask in events:
                 callback = callbacks.get(fd)  # an earlier one in this turn may have closed it
                 if callback is not None:
                     callback(mask)
-            for fd, callback in eager:
-                if fd in hot:
-                    callback(READABLE)
+            if eager and events:
+                self.after_turn()  # not held up by a flood
+            if eager and not (events and self.awaited and monotonic() < self._floods_due):
+                self._read_floods(eager)
             if timers and timers[0][0] <= monotonic():
                 self._run_due()
             self.after_turn()
 
     def stop(self) -> None:
         self._running = False
+
+    @property
+    def awaited(self) -> bool:
+        return self._awaited_until > monotonic()
+
+    def await_answer(self) -> None:
+        """Somebody has said something, and what comes back is worth more than a flood."""
+        self._awaited_until = monotonic() + _ANSWER
+
+    def _read_floods(self, eager: tuple[tuple[int, Callable[[int], object]], ...]) -> None:
+        for fd, callback in eager:
+            if fd in self.hot:
+                callback(READABLE)
+        self._floods_due = monotonic() + _STARVED
+
+    def _pause(self) -> float:
+        return _PAUSE if self.awaited else 0
 
     def _patience(self) -> float:
         return max(0.0, self._timers[0][0] - monotonic()) if self._timers else -1

@@ -112,6 +112,7 @@ class Service:
     def _write(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
         child = self._children.running(*_key(header))
         self._notices.expect(child.streams.values())
+        self._loop.await_answer()
         return {"last": child.input.take(str(header["writer"]), header["n"], body)}
 
     def _resize(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 CHUNK = 64 << 10
 FLOOD = 2 << 10  # a read this long says that more is coming
 FLOOD_CHUNK = 32 << 10
+POLITE_CHUNK = 8 << 10  # while somebody waits for an answer
 WINDOW = 128 << 20  # of stdout, unconsumed, until the child has to wait
 RETRY = 1.0  # seconds until a refused write to the spool is tried again
 _LAST_READS = 64  # of a chunk each: more than a pipe can hold
@@ -86,8 +87,9 @@ class Stream:
     def _read_on(self, first: bytes) -> bytes:
         """The rest of a flood's chunk: a pty gives a page a read, and a write for each costs as much."""
         parts, length = [first], len(first)
+        most = POLITE_CHUNK if self._loop.awaited else FLOOD_CHUNK
         try:
-            while length < FLOOD_CHUNK and (data := os.read(self._fd, CHUNK)):
+            while length < most and (data := os.read(self._fd, CHUNK)):
                 parts.append(data)
                 length += len(data)
         except OSError:  # nothing more for now, or for ever: the next read says which

@@ -1,0 +1,70 @@
+"""Whose turn it is: a flood is read all the time, and waits while somebody waits for an answer."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from bullpen.keeper import loop
+from bullpen.keeper.loop import READABLE, Loop
+
+TURNS = 100
+
+
+class Scene:
+    """A loop with one flood and one pipe that can always be read, and what it did, in order."""
+
+    def __init__(self) -> None:
+        self.loop = Loop()
+        self.done: list[str] = []
+        self._pipes = [os.pipe() for _ in range(2)]
+        for _, end in self._pipes:
+            os.write(end, b"x")
+
+    def close(self) -> None:
+        for fd in (fd for pipe in self._pipes for fd in pipe):
+            os.close(fd)
+
+    def watch(self, *, flood: Callable[[], None], event: Callable[[], None]) -> None:
+        (flooding, _), (asking, _) = self._pipes
+        self.loop.watch(flooding, READABLE, self._noting("flood", flood))
+        self.loop.watch(asking, READABLE, self._noting("event", event))
+        self.loop.heat(flooding)
+        self.loop.after_turn = lambda: self.done.append("spoke")
+
+    def _noting(self, word: str, then: Callable[[], None]) -> Callable[[int], None]:
+        def callback(_mask: int) -> None:
+            self.done.append(word)
+            if len(self.done) > TURNS:
+                self.loop.stop()
+            then()
+
+        return callback
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_what_was_heard_is_answered_before_a_flood_is_read(scene: Scene) -> None:
+    scene.watch(flood=lambda: None, event=lambda: None)
+    scene.loop.run()
+    scene.close()
+    assert scene.done[:4] == ["event", "spoke", "flood", "spoke"]
+
+
+def test_a_flood_waits_for_an_answer_but_never_starves(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+
+    def ask() -> None:
+        now[0] += 0.0005
+        scene.loop.await_answer()
+
+    scene.watch(flood=lambda: None, event=ask)
+    scene.loop.run()
+    scene.close()
+    between = "".join(word[0] for word in scene.done if word != "spoke").split("f")
+    assert between[1:-1] == ["eeee"] * len(between[1:-1])
+    assert len(between) > 3
