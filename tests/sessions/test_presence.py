@@ -1,0 +1,93 @@
+"""The last row of the table of deaths: what becomes of a `terminate` session that nobody looks at (R-05)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from bullpen import clock
+from bullpen.domain.snapshot import Snapshot
+from bullpen.domain.states import Status
+from bullpen.sessions.presence import Presence
+from bullpen.sessions.session import Session
+from support.quiet_house import QuietHouse, until
+
+SHORT = 0.05  # seconds
+
+
+class Timers:
+    """What a presence asks its loop to do later: noted, and done soon."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.delays: list[float] = []
+        loop = asyncio.get_running_loop()
+        self._call_later = loop.call_later
+        monkeypatch.setattr(loop, "call_later", self.call_later)
+
+    def call_later(
+        self, delay: float, callback: Callable[..., None], *of: object, **more: Any
+    ) -> asyncio.TimerHandle:
+        if isinstance(getattr(callback, "__self__", None), Presence):
+            self.delays.append(delay)
+            delay = SHORT
+        return self._call_later(delay, callback, *of, **more)
+
+
+@pytest.fixture
+async def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    return Timers(monkeypatch)
+
+
+@pytest.fixture
+async def viewers(house: QuietHouse) -> AsyncIterator[Presence]:
+    async with asyncio.TaskGroup() as tasks:
+        yield Presence(tasks)
+
+
+@pytest.fixture
+async def session(house: QuietHouse) -> Session:
+    return await house.session(on_last_disconnect="terminate")
+
+
+def is_over(snapshot: Snapshot) -> bool:
+    return snapshot.status is Status.COMPLETED
+
+
+async def test_last_viewer_of_a_terminate_session(
+    viewers: Presence, session: Session, timers: Timers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = clock.monotonic()
+    monkeypatch.setattr(clock, "monotonic", lambda: started + 3600)
+    with viewers.viewing(session):
+        with viewers.viewing(session):
+            pass
+        assert timers.delays == []  # one is still there
+    assert timers.delays == [10.0]
+    await until(session, is_over)
+
+
+async def test_right_after_a_start_viewers_have_a_minute_to_come_back(
+    viewers: Presence, session: Session, timers: Timers
+) -> None:
+    viewers.check(session)
+    assert 50 < timers.delays[0] <= 60
+    with viewers.viewing(session):  # and one does
+        await asyncio.sleep(3 * SHORT)
+        assert not is_over(session.snapshot)
+    await until(session, is_over)
+
+
+async def test_one_who_says_goodbye_means_it(viewers: Presence, session: Session, timers: Timers) -> None:
+    viewers.leave(session)
+    assert timers.delays == [5.0]
+    await until(session, is_over)
+
+
+async def test_a_session_that_is_kept_is_kept(viewers: Presence, house: QuietHouse, timers: Timers) -> None:
+    kept = await house.session()
+    with viewers.viewing(kept):
+        pass
+    viewers.leave(kept)
+    await asyncio.sleep(3 * SHORT)
+    assert not is_over(kept.snapshot)
