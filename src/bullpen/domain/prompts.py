@@ -145,21 +145,22 @@ def sendable(snapshot: Snapshot, now: int) -> Iterator[tuple[QueueItem, Worker]]
         worker = addressee_of(snapshot, item)
         if worker is None or worker.id in taken or item.state != "queued" or is_for_later(item, now):
             continue
-        when = due(snapshot, item, worker)
+        when = due(snapshot, item, worker, now)
         if is_free(snapshot, worker) and when is not None and when <= now:
             yield item, worker
         taken.add(worker.id)
 
 
-def due(snapshot: Snapshot, item: QueueItem, worker: Worker) -> int | None:
+def due(snapshot: Snapshot, item: QueueItem, worker: Worker, now: int) -> int | None:
     """When an item may go to its free agent; a delay counts from when that came to rest. None: it is held."""
     if item.urgent:
         return 0
     if snapshot.queue.paused:
         return None
-    rested = worker.activity_since + round(snapshot.queue.settings.delay_seconds * 1000)
-    delayed = rested if snapshot.queue.settings.delay_seconds else 0
-    return max(delayed, item.scheduled_time or 0)
+    delay = round(snapshot.queue.settings.delay_seconds * 1000)
+    # A clock that was set back cannot tell how long it has rested: nothing waits until that time comes again.
+    delayed = worker.activity_since + delay if worker.activity_since - now <= delay else 0
+    return max(delayed if delay else 0, item.scheduled_time or 0)
 
 
 def next_due(snapshot: Snapshot, now: int) -> int | None:
@@ -168,7 +169,7 @@ def next_due(snapshot: Snapshot, now: int) -> int | None:
     for item in snapshot.queue.items:
         worker = addressee_of(snapshot, item)
         if worker is not None and item.state == "queued" and is_free(snapshot, worker):
-            when = due(snapshot, item, worker)
+            when = due(snapshot, item, worker, now)
             if when is not None and when > now:
                 times.append(when)
     return min(times, default=None)

@@ -30,7 +30,16 @@ class Deadlines:
             self._timers.pop(deadline).cancel()
         for deadline in wanted - self._timers.keys():
             loop = asyncio.get_running_loop()
-            self._timers[deadline] = loop.call_later(_seconds(deadline), self._meet, deadline)
+            self._timers[deadline] = loop.call_later(self._seconds(deadline), self._meet, deadline)
+
+    def _seconds(self, deadline: Deadline) -> float:
+        """From now: a clock that is set later changes nothing any more, nor does one that was set back."""
+        match deadline:
+            case PermissionDeadline():
+                left = (deadline.due - clock.now_ms()) / 1000
+                return min(max(0.0, left), self._patience.permission)
+            case CancelDeadline():
+                return deadline.seconds
 
     def _meet(self, deadline: Deadline) -> None:
         if not self._tasks.over:
@@ -51,12 +60,3 @@ class Deadlines:
                 return acp_orders.refuse_permission(snapshot, deadline.permission_id, "timeout").change()
             case CancelDeadline():
                 return acp_orders.give_up(snapshot, deadline.worker_id, deadline.seconds).change()
-
-
-def _seconds(deadline: Deadline) -> float:
-    """From now; a clock that is set later changes nothing any more."""
-    match deadline:
-        case PermissionDeadline():
-            return max(0.0, (deadline.due - clock.now_ms()) / 1000)
-        case CancelDeadline():
-            return deadline.seconds

@@ -1,0 +1,72 @@
+"""R-22: a session of a million events is opened like a short one: a page of it, in bounded memory."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bullpen.domain.events import Draft, SessionStart
+from bullpen.log.log import SessionLog
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
+from support.server import Server
+from support.stories import said
+
+EVENTS = 1_000_000 if os.environ.get("BULLPEN_FAULTS") == "full" else 40_000
+SHORT = 1_000
+AT_ONCE = 2_000
+PAGE = 200
+TEXT = "x" * 1500  # all events together are far more than ROOM, which is for what goes on beside
+ROOM = 32 << 20
+
+
+@pytest.mark.timeout(1800)
+async def test_r22_a_very_long_session_opens_like_a_short_one(tmp_path: Path, workspace: Path) -> None:
+    server = Server(tmp_path / "home", workspace)
+    server.home.mkdir(mode=0o700)
+    async with Database.open(f"sqlite:///{server.home / 'bullpen.db'}") as database:
+        store = EventStore(database)
+        await _write(store, "short", workspace, SHORT)
+        await _write(store, "long", workspace, EVENTS)
+    await server.start()
+    try:
+        await _open(server, "short", SHORT)
+        before = psutil.Process(server.pid).memory_info().rss
+        await _open(server, "long", EVENTS)
+        assert psutil.Process(server.pid).memory_info().rss - before < ROOM
+    finally:
+        await server.close()
+
+
+async def _write(store: EventStore, session_id: str, workspace: Path, count: int) -> None:
+    start = SessionStart(session_type="quick", location_path=str(workspace), title=session_id)
+    log = await SessionLog.create(store, session_id, [Draft(start)])
+    while (left := count - log.head) > 0:
+        await log.append([said(f"{log.head + n} {TEXT}") for n in range(1, min(left, AT_ONCE) + 1)])
+
+
+async def _open(server: Server, session_id: str, count: int) -> None:
+    """What a page does: the session, its newest events, some older ones, and then whatever comes."""
+    path = f"/api/sessions/{session_id}"
+    session = await server.call("GET", path)
+    assert session["lastSeq"] == count
+    newest = await _page(server, path, count + 1)
+    assert newest == list(range(count - PAGE + 1, count + 1))
+    assert await _page(server, path, newest[0]) == list(range(count - 2 * PAGE + 1, count - PAGE + 1))
+    async with server.socket(f"/ws/session/{session_id}") as ws:
+        await ws.send(json.dumps({"type": "subscribe", "after": count}))
+        await server.call("PATCH", path, json={"title": "renamed"})
+        frame: dict[str, Any] = json.loads(await ws.recv())
+        assert [event["seq"] for event in frame["events"]] == [count + 1]
+    async with server.socket(f"/ws/session/{session_id}") as ws:  # one who was there at the beginning
+        await ws.send(json.dumps({"type": "subscribe", "after": 1}))
+        frame = json.loads(await ws.recv())
+        assert frame["type"] == ("snapshot" if count > 10_000 else "events")
+
+
+async def _page(server: Server, path: str, before: int) -> list[int]:
+    page = await server.call("GET", f"{path}/events?before={before}&limit={PAGE}&newest=true")
+    return [event["seq"] for event in page["events"]]
