@@ -86,8 +86,9 @@ bench: setup
 	$(BIN)/python bench/cli.py $(filter --quick,$(ARGS))
 	$(BIN)/python bench/search.py $(filter --quick,$(ARGS))
 
+# Into dist/, both with the page inside: who installs them needs neither node nor make.
 wheel: setup
-	$(BIN)/python -m build --wheel --no-isolation
+	$(BIN)/python -m build --wheel --sdist --no-isolation
 
 # After an edit of the dependencies in pyproject.toml; `make lock ARGS=--upgrade` also takes newer versions.
 lock: | $(PACKAGES)

@@ -1,13 +1,16 @@
-"""The wheel holds what an installed Bullpen needs to run, and nothing of what only built it."""
+"""The wheel holds what an installed Bullpen needs to run, and nothing else; the sdist can make it again."""
 
-import os
-import subprocess
-import sys
+import re
+import tarfile
 import zipfile
 from collections.abc import Iterator
+from email import message_from_bytes
+from email.message import Message
 from pathlib import Path
 
 import pytest
+
+from support.wheels import build
 
 ROOT = Path(__file__).parents[1]
 LARGEST = 10 * 1024 * 1024
@@ -17,14 +20,7 @@ pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per proces
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
-    out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)]
-    built = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"TERM": "dumb"}
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    (path,) = out.glob("bullpen-*.whl")
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(build("wheel", tmp_path_factory.mktemp("wheel"))) as archive:
         yield archive
 
 
@@ -70,3 +66,36 @@ def test_the_wheel_installs_the_command_and_the_license(wheel: zipfile.ZipFile) 
     }
     assert "bullpen = bullpen.cli:main" in metadata["entry_points.txt"]
     assert "Apache License" in metadata["licenses/LICENSE"]
+
+
+def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
+    said = _metadata(wheel)
+    assert said["Name"] == "bullpen"
+    assert said["License-Expression"] == "Apache-2.0"
+    assert said["Requires-Python"] == ">=3.11"
+    assert {"Summary", "Author", "Keywords", "Description-Content-Type"} <= set(said.keys())
+    classifiers = said.get_all("Classifier") or []
+    assert {"Operating System :: POSIX :: Linux", "Typing :: Typed"} <= set(classifiers)
+    required = [name for name in said.get_all("Requires-Dist") or [] if "extra ==" not in name]
+    assert required and all(re.search(r"[<>=]", name) for name in required)
+
+
+def test_a_wheel_made_of_the_sdist_is_the_same_and_needs_no_node(
+    wheel: zipfile.ZipFile, tmp_path: Path
+) -> None:
+    sdist = build("sdist", tmp_path / "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tree,) = tmp_path.glob("bullpen-*/")
+    assert not list(tree.rglob("node_modules"))
+    with zipfile.ZipFile(build("wheel", tmp_path / "wheel", tree)) as again:
+        assert _contents(again) == _contents(wheel)
+
+
+def _contents(wheel: zipfile.ZipFile) -> dict[str, int]:
+    return {info.filename: info.CRC for info in wheel.infolist()}
+
+
+def _metadata(wheel: zipfile.ZipFile) -> Message:
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    return message_from_bytes(wheel.read(name))
