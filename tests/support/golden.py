@@ -38,6 +38,8 @@ def _item(item: QueueItem) -> dict[str, Any]:
         "image_ids": list(item.image_ids),
         "queued_at": iso(item.queued_at),
         "title": item.title,
+        "ownTitle": item.own_title,
+        "scheduled_time": None if item.scheduled_time is None else iso(item.scheduled_time),
         "state": item.state,
         "workerId": item.worker_id,
         "urgent": item.urgent,

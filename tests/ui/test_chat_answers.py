@@ -120,3 +120,26 @@ async def test_a_slash_completes_and_a_mode_is_set(device: BrowserContext, serve
     await chat.page.get_by_label("Mode").select_option("plan")
     await chat.talk.seen("mode_changed", modeId="plan")
     await expect(chat.page.get_by_label("Mode")).to_have_value("plan")
+
+
+async def test_what_waits_shows_its_title_and_its_time_which_can_be_changed(chat: ChatPage) -> None:
+    await chat.say("[[chunk working]] [[wait_cancel]]")
+    await expect(chat.log).to_contain_text("working")
+    talk, night = chat.talk, "2099-03-01T22:00:00.000Z"
+    body = {"message": "run all the tests there are", "title": "Tests at night", "scheduled_time": night}
+    queued = await talk.server.call("POST", f"{talk.path}/queue", 201, json=body)
+    item = chat.page.get_by_role("region", name="Queue").get_by_role("listitem")
+    await expect(item).to_contain_text("Tests at night")
+    await expect(item.get_by_role("time")).to_have_attribute("datetime", night)
+    await item.get_by_role("button", name="Edit").click()
+    await item.get_by_label("Not before").fill("2099-05-06T07:08")
+    await item.get_by_role("button", name="Save").click()
+    moved = await talk.seen("queue_edited", id=queued["id"])
+    local = await chat.page.evaluate("Date.parse('2099-05-06T07:08')")
+    assert (moved["data"]["scheduledTime"], moved["data"]["message"]) == (local, body["message"])
+    await item.get_by_role("button", name="Edit").click()
+    await item.get_by_label("Not before").fill("")
+    await chat.page.keyboard.press("Enter")
+    await expect(item.get_by_role("time")).to_have_count(0)
+    await expect(item).to_contain_text("Tests at night")
+    await talk.seen("queue_edited", after=moved["seq"], scheduledTime=None)

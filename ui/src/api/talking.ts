@@ -1,6 +1,6 @@
 /** The calls that have to do with one conversation: what is said to an agent, answered, queued and set. */
 import { call, download, upload } from './http.ts'
-import type { Events, Image, Queue } from './types.ts'
+import type { Events, Image, Queue, QueueEdit } from './types.ts'
 
 export interface Wish {
   readonly promptId: string
@@ -62,8 +62,8 @@ export class Talking {
     return call('GET', `${this.#session}/queue`)
   }
 
-  editQueued(id: string, message: string): Promise<void> {
-    return call('PATCH', this.#queued(id), { message })
+  editQueued(id: string, edit: QueueEdit): Promise<void> {
+    return call('PATCH', this.#queued(id), edit)
   }
 
   moveQueued(id: string, direction: 'up' | 'down'): Promise<void> {

@@ -41,3 +41,14 @@ export function lasting(since: string, now: number): string {
   if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min ${seconds % MINUTE} s`
   return `${Math.floor(seconds / HOUR)} h ${Math.floor((seconds % HOUR) / MINUTE)} min`
 }
+
+/** As a field of the browser has it: local, to the minute. */
+export function field(iso: string | null): string {
+  if (!iso) return ''
+  const time = new Date(iso)
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+export function fromField(value: string): string | null {
+  return value ? new Date(value).toISOString() : null
+}

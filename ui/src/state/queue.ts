@@ -7,6 +7,9 @@ export interface QueueItem {
   readonly image_ids: readonly string[]
   readonly queued_at: string
   readonly title: string | null
+  /** Given by a person: no other is made. */
+  readonly ownTitle: boolean
+  readonly scheduled_time: string | null
   readonly state: string
   readonly workerId: string | null
   readonly urgent: boolean
@@ -25,7 +28,9 @@ export function foldQueue(queue: Queue, { type, data, timestamp }: SessionEvent)
     case 'queue_added':
       return { ...queue, items: data.urgent === true ? [item(data, timestamp), ...queue.items] : [...queue.items, item(data, timestamp)] }
     case 'queue_edited':
-      return change(queue, id, { message: String(data.message), state: 'queued' })
+      return change(queue, id, (item) => edited(item, data))
+    case 'queue_titled':
+      return change(queue, id, (item) => (item.ownTitle ? item : { ...item, title: String(data.title) }))
     case 'queue_moved':
       return { ...queue, items: moved(queue.items, id, String(data.direction)) }
     case 'queue_removed':
@@ -34,9 +39,9 @@ export function foldQueue(queue: Queue, { type, data, timestamp }: SessionEvent)
     case 'queue_cleared':
       return EMPTY
     case 'queue_sending':
-      return change(queue, id, { state: 'sending' })
+      return change(queue, id, (item) => ({ ...item, state: 'sending' }))
     case 'queue_failed':
-      return change(queue, id, { state: 'failed' })
+      return change(queue, id, (item) => ({ ...item, state: 'failed' }))
     case 'queue_paused':
       return { ...queue, paused: true }
     case 'queue_resumed':
@@ -53,14 +58,33 @@ function item(data: Record<string, unknown>, now: string): QueueItem {
     image_ids: Array.isArray(data.imageIds) ? (data.imageIds as string[]) : [],
     queued_at: now,
     title: typeof data.title === 'string' ? data.title : null,
+    ownTitle: typeof data.title === 'string',
+    scheduled_time: time(data.scheduledTime),
     state: 'queued',
     workerId: typeof data.workerId === 'string' ? data.workerId : null,
     urgent: data.urgent === true,
   }
 }
 
-function change(queue: Queue, id: string, changes: Partial<QueueItem>): Queue {
-  return { ...queue, items: queue.items.map((each) => (each.id === id ? { ...each, ...changes } : each)) }
+function edited(item: QueueItem, data: Record<string, unknown>): QueueItem {
+  const message = String(data.message)
+  const title = message === item.message || item.ownTitle ? item.title : null // it was made for the old words
+  return {
+    ...item,
+    message,
+    state: 'queued',
+    title,
+    ...('title' in data && { title: data.title as string | null, ownTitle: data.title !== null }),
+    ...('scheduledTime' in data && { scheduled_time: time(data.scheduledTime) }),
+  }
+}
+
+function time(milliseconds: unknown): string | null {
+  return typeof milliseconds === 'number' ? new Date(milliseconds).toISOString() : null
+}
+
+function change(queue: Queue, id: string, to: (item: QueueItem) => QueueItem): Queue {
+  return { ...queue, items: queue.items.map((each) => (each.id === id ? to(each) : each)) }
 }
 
 function moved(items: readonly QueueItem[], id: string, direction: string): readonly QueueItem[] {
