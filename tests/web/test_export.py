@@ -256,7 +256,7 @@ async def test_export_import_replay_and_recordings_on_the_command_line(
     checked = await there("recordings", "check", str(place))
     assert (checked.code, "is torn" in checked.out) == (1, True)
     shared = await there("share", session_id, "--expires", "1h")
-    assert f"/sessions/{session_id}#share=bpt_" in shared.out
+    assert f"/#share={session_id}/bpt_" in shared.out
 
 
 async def test_the_time_line_tells_where_everything_was(server: Server) -> None:

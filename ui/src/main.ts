@@ -1,6 +1,7 @@
 /** Where the page begins. */
 import { mount } from 'svelte'
 import App from './App.svelte'
+import { comeAsGuest } from './api/secret.ts'
 import { Commands } from './commands/commands.svelte.ts'
 import { everyCommand, passingCommands } from './commands/everything.ts'
 import { installWorker } from './shell/install.ts'
@@ -8,6 +9,7 @@ import { ChangesOfSessions } from './state/changes.svelte.ts'
 import { Layouts } from './state/layouts.svelte.ts'
 import { Page } from './state/page.svelte.ts'
 import { forgetOld } from './state/remembered.ts'
+import { sharedSession } from './state/route.ts'
 import { startTheme } from './state/theme.ts'
 import { View } from './state/view.svelte.ts'
 import { views } from './workers/views.ts'
@@ -15,11 +17,27 @@ import './style/tokens.css'
 import './style/base.css'
 
 startTheme()
-forgetOld()
-const app = { page: new Page(), view: new View(), commands: new Commands(), layouts: new Layouts(), changes: new ChangesOfSessions() }
-app.commands.add(() => everyCommand(app))
-app.commands.add(() => passingCommands(app))
-mount(App, { target: document.getElementById('app') as HTMLElement, props: { app } })
-if (app.page.route.view === 'session') void views.chat.load() // most likely, and it would wait for the list of sessions
-void app.page.start()
+const shared = sharedSession(location.hash)
+if (shared) void showGuest(shared)
+else showHouse()
 if (import.meta.env.PROD) void installWorker()
+
+async function showGuest({ sessionId, token }: { sessionId: string; token: string }): Promise<void> {
+  comeAsGuest(token)
+  const { default: Guest } = await import('./replay/Guest.svelte')
+  mount(Guest, { target: root(), props: { sessionId } })
+}
+
+function showHouse(): void {
+  forgetOld()
+  const app = { page: new Page(), view: new View(), commands: new Commands(), layouts: new Layouts(), changes: new ChangesOfSessions() }
+  app.commands.add(() => everyCommand(app))
+  app.commands.add(() => passingCommands(app))
+  mount(App, { target: root(), props: { app } })
+  if (app.page.route.view === 'session') void views.chat.load() // most likely, and it would wait for the list of sessions
+  void app.page.start()
+}
+
+function root(): HTMLElement {
+  return document.getElementById('app') as HTMLElement
+}

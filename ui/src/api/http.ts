@@ -1,6 +1,6 @@
 /** REST: one function that carries the secret, the idempotency key and the server's sentence when it refuses. */
 import { randomId } from './random.ts'
-import { secret } from './secret.ts'
+import { pass } from './secret.ts'
 
 export class ApiError extends Error {
   constructor(
@@ -17,7 +17,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const TRIES = 3
 
 export async function call<T>(method: Method, path: string, body?: unknown): Promise<T> {
-  const headers: Record<string, string> = { 'X-Bullpen-Secret': secret() }
+  const headers = pass()
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   if (method === 'POST') headers['Idempotency-Key'] = randomId()
   const request: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store' }
@@ -27,19 +27,19 @@ export async function call<T>(method: Method, path: string, body?: unknown): Pro
 
 /** A file as it is; what it is its content says. */
 export async function upload<T>(path: string, file: Blob): Promise<T> {
-  const headers = { 'X-Bullpen-Secret': secret(), 'Idempotency-Key': randomId(), 'Content-Type': 'application/octet-stream' }
+  const headers = { ...pass(), 'Idempotency-Key': randomId(), 'Content-Type': 'application/octet-stream' }
   return read<T>(await reach(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', body: file }))
 }
 
 /** Bytes; an <img> cannot carry our secret. */
 export async function download(path: string): Promise<Blob> {
-  const response = await reach(`/api${path}`, { headers: { 'X-Bullpen-Secret': secret() }, credentials: 'same-origin' })
+  const response = await reach(`/api${path}`, { headers: pass(), credentials: 'same-origin' })
   return response.ok ? response.blob() : read<Blob>(response)
 }
 
 /** A last word of a page that is going: it outlives the page, and nobody waits for the answer. */
 export function leave(path: string): void {
-  const headers = { 'X-Bullpen-Secret': secret(), 'Idempotency-Key': randomId() }
+  const headers = { ...pass(), 'Idempotency-Key': randomId() }
   void fetch(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', keepalive: true }).catch(() => {})
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
+import { formatRoute, loginCode, parseRoute, sharedSession, type Route } from './route.ts'
 
 test.each<Route>([
   { view: 'home' },
@@ -28,6 +28,12 @@ test('an address of a search that was cut searches for nothing', () => {
 
 test('a section nobody knows shows the first', () => {
   expect(parseRoute('#/settings/nonsense')).toEqual({ view: 'settings', section: 'appearance' })
+})
+
+test('a share link names its session and its token', () => {
+  expect(sharedSession('#share=4c0f-1/bpt_a-_b')).toEqual({ sessionId: '4c0f-1', token: 'bpt_a-_b' })
+  expect(sharedSession('#share=bpt_a')).toBeUndefined()
+  expect(sharedSession('#/session/a')).toBeUndefined()
 })
 
 test('the code of a printed address is found', () => {

@@ -52,6 +52,12 @@ function decoded(words: string): string {
   }
 }
 
+/** What `bullpen share` prints: one session, and the token that shows it. */
+export function sharedSession(hash: string): { sessionId: string; token: string } | undefined {
+  const [, sessionId, token] = /^#share=([\w-]+)\/([\w-]+)$/.exec(hash) ?? []
+  return sessionId && token ? { sessionId, token } : undefined
+}
+
 /** The one-time code of the address that `bullpen serve` prints. */
 export function loginCode(hash: string): string | undefined {
   return /^#code=(.+)$/.exec(hash)?.[1]

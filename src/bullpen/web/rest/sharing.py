@@ -22,7 +22,7 @@ def complete_share(request: Request, status: int, told: dict[str, Any]) -> Respo
     seed, shown = without_seed(told)
     context = context_of(request)
     token = context.mint.make(Kind.TOKEN, seed)
-    url = f"{context.public_url}/sessions/{shown['sessionId']}#share={token}"
+    url = f"{context.public_url}/#share={shown['sessionId']}/{token}"
     return json_answer({**shown, "token": token, "url": url}, status)
 
 
