@@ -1,0 +1,191 @@
+"""S-11, S-19: whatever things are called: nothing of a name runs, and a name stays in its place."""
+
+import base64
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import BrowserContext, Page, Request, expect
+
+from support.chat_page import ChatPage
+from support.repositories import Repo
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+MARKUP = "<img src=https://evil.example/t.png onerror='window.hurt = 1'>"
+BRANCH = "<img/src=x/onerror=window.hurt=1>\u202e"
+TITLE = f"needle {MARKUP} " + "very-long-" * 12
+TURNED = f"{TITLE} \u202e\u2066 turned \x1b[31m"  # no title may have such letters; agents have them
+FILES = [f"{MARKUP.replace('/', '%')}.txt", "\u202egnp.exe", "two\nlines\x1b[31m.txt", "long" * 50 + ".txt"]
+
+# Letters that turn the direction of others end with the box they stand in, when that box is theirs alone.
+TURNED_BESIDE = r"""() => {
+  const turning = /[\u202a-\u202e\u2066-\u2069]/
+  const boxOf = (node) => {
+    const { display, unicodeBidi } = getComputedStyle(node)
+    const open = /^inline$|^contents$/.test(display) && !/isolate/.test(unicodeBidi)
+    return open ? boxOf(node.parentElement) : node
+  }
+  const found = []
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    const node = texts.currentNode
+    if (!turning.test(node.data) || !node.parentElement.checkVisibility()) continue
+    const box = boxOf(node.parentElement)
+    if (box.closest('.markdown')) continue // all of it is said by one
+    const alone = box.textContent.trim() === node.data.trim()
+    if (!alone) found.push(`${box.outerHTML.slice(0, 160)} … ${node.data.slice(0, 60)}`)
+  }
+  return found
+}"""
+
+
+@pytest.fixture
+def repo(workspace: Path) -> Repo:
+    repo = Repo(workspace)
+    repo.git("checkout", "-q", "-b", BRANCH)
+    for name in FILES:
+        repo.write(name, "before\n")
+    repo.commit(f"{MARKUP}\u202e")
+    for name in FILES:
+        repo.write(name, f"{MARKUP}\n")
+    return repo
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def talk(repo: Repo, server: Server) -> Talk:
+    call = {
+        "title": TURNED,
+        "kind": "edit",
+        "toolCallId": "t",
+        "locations": [{"path": str(repo.path / FILES[1])}],
+    }
+    params = {"toolCall": call, "options": [{"optionId": "yes", "name": TITLE, "kind": "allow_once"}]}
+    ask = {"do": "ask", "method": "session/request_permission", "params": params}
+    prompts = [[{"do": "chunk", "text": f"{TURNED}\n\nthe end"}], [ask]]
+    await define_scripted(server, "evil", {"prompts": prompts})
+    await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
+    talk = await Talk.begin(server, "evil", title=TITLE)
+    body = {"type": "terminal", "name": TITLE[:60], "role": "shell"}
+    await server.new_terminal(talk.id, **body)
+    await talk.ask(TURNED, role="evil")
+    await talk.prompt(f"ask {TURNED}", role="evil")
+    await talk.permission()
+    return talk
+
+
+async def test_s11_names_are_shown_everywhere_and_do_nothing(
+    talk: Talk, device: BrowserContext, server: Server
+) -> None:
+    page = await device.new_page()
+    foreign: list[str] = []
+
+    def note(request: Request) -> None:
+        if not request.url.startswith((server.url, "data:", "blob:")):
+            foreign.append(request.url)
+
+    page.on("request", note)
+    for name, come in PLACES.items():
+        await come(page, talk)
+        await harmless(page, name)
+    assert foreign == []
+
+
+async def harmless(page: Page, place: str) -> None:
+    """No element of a name's is in the page, no letter of it turns its neighbours, no name moves the page."""
+    for selector in ("script:not([src])", "iframe", "[onerror]", "img[src^='https:']"):
+        await expect(page.locator(f"body {selector}")).to_have_count(0)
+    assert await page.evaluate(TURNED_BESIDE) == [], place
+    wide = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide[0] <= wide[1], place
+    assert await page.evaluate("[window.hurt, window.violations]") == [None, []], place
+
+
+async def _home(page: Page, talk: Talk) -> None:
+    await page.goto(f"{talk.server.url}/#/")
+    await expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
+
+
+async def _session(page: Page, talk: Talk) -> None:
+    await page.goto(f"{talk.server.url}/#/session/{talk.id}")
+    await expect(page.get_by_role("log")).to_contain_text("the end")
+    path = page.get_by_role("region", name="Permission").locator(".path")
+    await expect(path).to_have_text("⟨U+202E⟩gnp.exe")
+    await expect(path).to_have_attribute("title", f"{talk.server.workspace}/⟨U+202E⟩gnp.exe")
+
+
+async def _changes(page: Page, talk: Talk) -> None:
+    await page.get_by_role("button", name="Show the panel").click()
+    panels = page.get_by_role("tablist", name="Panels")
+    for panel in ("Plan", "Details", "Files", "Changes"):
+        await panels.get_by_role("tab", name=panel).click()
+        await expect(page.get_by_role("complementary", name=panel)).to_be_visible()
+        await harmless(page, panel)
+    changes = page.get_by_role("complementary", name="Changes")
+    await changes.get_by_role("button", name="gnp.exe").click()
+    await expect(page.get_by_role("region", name="gnp.exe")).to_contain_text("onerror")
+
+
+async def _inbox(page: Page, talk: Talk) -> None:
+    await page.goto(f"{talk.server.url}/#/inbox")
+    await expect(page.get_by_role("main").get_by_role("article")).to_have_count(1)
+
+
+async def _search(page: Page, talk: Talk) -> None:
+    await page.goto(f"{talk.server.url}/#/search/needle")
+    await expect(page.get_by_role("main").locator("mark").first).to_be_visible()
+
+
+async def _usage(page: Page, talk: Talk) -> None:
+    await page.goto(f"{talk.server.url}/#/usage")
+    await expect(page.get_by_role("heading", name="Usage")).to_be_visible()
+
+
+async def _replay(page: Page, talk: Talk) -> None:
+    await page.goto(f"{talk.server.url}/#/replay/{talk.id}")
+    await page.get_by_role("slider", name="Time").press("End")
+    await expect(page.get_by_role("log")).to_contain_text("the end")
+
+
+async def _palette(page: Page, talk: Talk) -> None:
+    await page.keyboard.press("Control+K")
+    await page.get_by_role("combobox", name="Command").fill("needle")
+    await expect(page.get_by_role("dialog").get_by_role("option").first).to_be_visible()
+
+
+PLACES: dict[str, Callable[[Page, Talk], Awaitable[None]]] = {
+    "home": _home,
+    "session": _session,
+    "changes": _changes,
+    "inbox": _inbox,
+    "search": _search,
+    "usage": _usage,
+    "replay": _replay,
+    "palette": _palette,
+}
+
+DROP = """(field, [name, type, data]) => {
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))
+  const transfer = new DataTransfer()
+  transfer.items.add(new File([bytes], name, { type }))
+  const how = { clipboardData: transfer, bubbles: true, cancelable: true }
+  field.dispatchEvent(new ClipboardEvent('paste', how))
+}"""
+
+
+async def test_s19_what_only_says_it_is_a_picture_is_refused_and_never_shown(chat: ChatPage) -> None:
+    field = chat.page.get_by_label("Message", exact=True)
+    page = b"<!doctype html><script>window.hurt = 1</script>"
+    drawing = b"<svg xmlns='http://www.w3.org/2000/svg' onload='window.hurt = 1'/>"
+    for name, content in (("page.png", page), ("../../x\u202egnp.png", drawing)):
+        await field.evaluate(DROP, [name, "image/png", base64.b64encode(content).decode()])
+        problem = chat.page.get_by_role("alert")
+        await expect(problem).to_contain_text("was not attached")
+        await harmless(chat.page, name)
+        await chat.page.reload()
+    await chat.say("[[chunk still here]]")
+    await expect(chat.log).to_contain_text("still here")
+    assert await chat.page.evaluate("[window.hurt, window.violations]") == [None, []]
+    events = await chat.talk.events()
+    assert all(not each["data"].get("imageIds") for each in events)
