@@ -73,6 +73,7 @@ export class Page {
   nudge(): void {
     this.#dashboard.nudge()
     this.look()
+    void this.#lookAround()
   }
 
   /** What is on the screen is seen, unless nobody looks at the screen. */
@@ -191,6 +192,12 @@ export class Page {
     this.show({ view: 'session', sessionId, workerId: worker.id })
   }
 
+  /** Others add repositories too; without a word when it fails, as nobody asked. */
+  async #lookAround(): Promise<void> {
+    if (!this.ready || document.visibilityState !== 'visible') return
+    await rest.repositories().then(({ repositories }) => (this.repositories = repositories)).catch(() => {})
+  }
+
   #tell(session: Session): void {
     this.#told({ type: 'session', session })
   }
@@ -199,7 +206,12 @@ export class Page {
     if (message.type === 'inbox') this.inbox = message.items
     this.sessions = fold(this.sessions, message)
     if (message.type === 'sessions') forgetOthers(this.sessions)
+    if (message.type === 'session' && this.#isNew(message.session.repoId)) void this.#lookAround()
     this.look()
+  }
+
+  #isNew(repoId: string | null): boolean {
+    return repoId !== null && !this.repositories.some(({ id }) => id === repoId)
   }
 
   async #login(code: string): Promise<void> {
