@@ -68,7 +68,6 @@ async def test_a_share_link_shows_its_session_and_nothing_else(
     await page.goto(page.url.replace(talk.id, other["id"]))
     await expect(page.get_by_text("This link shows nothing")).to_be_visible()
     await page.goto(server.url)
-    await page.reload()
     await expect(page.get_by_text("This browser is not logged in")).to_be_visible()
 
 

@@ -130,3 +130,15 @@ async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, ser
     await expect(page.get_by_role("row", name="Scripted")).to_contain_text("$0.50")
     await page.get_by_role("link", name="Inbox").click()
     await expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
+
+
+async def test_turns_of_agents_that_do_not_say_what_they_use_are_counted_without_a_plot(
+    device: BrowserContext, server: Server
+) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server, title="silent about it")
+    await talk.ask("[[chunk done]]")
+    page = await at(device, server, "usage")
+    await expect(page.get_by_role("row", name="silent about it")).to_be_visible()
+    await expect(page.get_by_text("No agent has said what these turns used.")).to_be_visible()
+    await expect(page.get_by_role("main").get_by_role("img")).to_have_count(0)

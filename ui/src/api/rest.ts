@@ -40,8 +40,6 @@ export const rest = {
   purgeSession: (id: string) => call<Session>('DELETE', `${path(id)}?purge=true`),
   completeSession: (id: string) => call<Session>('POST', `${path(id)}/complete`),
   leaveSession: (id: string) => leave(`${path(id)}/leave`),
-  /** Without the patches: the branch, the files and the counts. */
-  changes: (sessionId: string) => call<Diff>('GET', `${path(sessionId)}/diff?patches=false`),
   events: (sessionId: string, query: { types?: string; after?: number; before?: number; limit?: number; newest?: boolean }) =>
     call<Events>('GET', `${path(sessionId)}/events?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`),
   /** The whole of it, or exactly one moment. */
@@ -63,6 +61,7 @@ export const rest = {
   seen: (sessionId: string, seq: number) => call<void>('POST', `${path(sessionId)}/seen`, { seq }),
   permissions: (sessionId: string) => call<Permissions>('GET', `${path(sessionId)}/permissions`),
 
+  /** Without the patches: the branch, the files and the counts. */
   diff: (sessionId: string, options: { workerId?: string | undefined; patches?: boolean }) =>
     call<Diff>('GET', `${path(sessionId)}/diff?${new URLSearchParams({ patches: String(options.patches ?? true), ...(options.workerId && { workerId: options.workerId }) })}`),
   commentDiff: (sessionId: string, comments: Comments) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/diff/comments`, comments),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandOf, inputOf, partsOf, pathsOf, pictureOf, plainly, titleOf } from './describe.ts'
+import { commandOf, inputOf, partsOf, pathsOf, pathWithin, pictureOf, plainly, titleOf } from './describe.ts'
 
 const call = (more: object) => ({ toolCallId: 't', ...more })
 
@@ -42,6 +42,12 @@ test('changes, texts, terminals and pictures are parts; nonsense is plain', () =
 })
 
 test('paths are named once', () => expect(pathsOf(call({ locations: [{ path: '/a' }, { path: '/a', line: 2 }, 3] }))).toEqual(['/a']))
+
+test('a path inside the workspace is short, and one that only begins there is not', () => {
+  expect(pathWithin('/w/src/a.ts', '/w')).toBe('src/a.ts')
+  for (const path of ['/w/../etc/passwd', '/ww/a', '/w', 'a.ts']) expect(pathWithin(path, '/w')).toBe(path)
+  expect(pathWithin('/w/a', undefined)).toBe('/w/a')
+})
 
 test('only pictures that can do nothing are shown', () => {
   expect(pictureOf('image/png', 'AA==')).toBe('data:image/png;base64,AA==')

@@ -63,6 +63,12 @@ export function pathsOf(call: ToolCall | undefined): string[] {
   return [...new Set(found.map((place) => plainly(asText(asObject(place).path))).filter(Boolean))]
 }
 
+/** A path as who works in the workspace would say it; one that leaves it again is shown as it is. */
+export function pathWithin(path: string, workspace: string | undefined): string {
+  const inside = workspace && path.startsWith(`${workspace}/`) && !path.split('/').includes('..')
+  return inside ? path.slice(workspace.length + 1) : path
+}
+
 export function partsOf(call: ToolCall | undefined): Part[] {
   const content = Array.isArray(call?.content) ? call.content : []
   return content.map(asPart).filter((part) => part !== undefined)

@@ -32,7 +32,7 @@ export class ChangesOfSessions {
   /** Without a word when it fails: a row without counts is true, and the connection has a light of its own. */
   async #read(sessionId: string): Promise<void> {
     try {
-      const { branch, additions, deletions } = await rest.changes(sessionId)
+      const { branch, additions, deletions } = await rest.diff(sessionId, { patches: false })
       this.#found = { ...this.#found, [sessionId]: { branch, added: additions, removed: deletions } }
     } catch (error) {
       if (!(error instanceof ApiError) || error.status === 0) this.#asked.delete(sessionId)

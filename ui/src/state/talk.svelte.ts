@@ -37,6 +37,7 @@ export class Talk {
   following = true
 
   readonly calls: Talking
+  readonly workspace: string | undefined
   readonly #workerId: string
   readonly #connection: Connection
   readonly #unsent: UnsentPrompts
@@ -48,8 +49,9 @@ export class Talk {
   #sending: Promise<void> | undefined
   #looks = 0 // at the queue; only the latest counts
 
-  constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'>) {
+  constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'workspace'>>) {
     this.calls = new Talking(session.id, worker.id)
+    this.workspace = worker.workspace
     this.#workerId = worker.id
     this.#unsent = new UnsentPrompts(worker.id)
     this.unsent = this.#unsent.all
