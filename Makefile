@@ -81,10 +81,10 @@ $(AGENTS): $(addprefix tests/real_agents/,package.json package-lock.json .npmrc)
 test-agents: setup $(AGENTS)
 	$(BIN)/pytest -m real_agents tests/real_agents --record docs/agents.md $(ARGS)
 
+# Everything that is measured, beside its peers; on a quiet machine, for half an hour, into docs/benchmarks.md.
 bench: setup
-	$(BIN)/python bench/terminal.py $(ARGS)
-	$(BIN)/python bench/cli.py $(filter --quick,$(ARGS))
-	$(BIN)/python bench/search.py $(filter --quick,$(ARGS))
+	@scripts/test-tools
+	$(BIN)/python bench/everything.py $(ARGS)
 
 # Into dist/, both with the page inside: who installs them needs neither node nor make.
 wheel: setup

@@ -20,6 +20,8 @@ import peers
 from harness.measures import (
     Figures,
     bare_throughput,
+    beside_one_asleep,
+    crowd,
     echo_beside_flood,
     idle_echo,
     idle_memory,
@@ -42,10 +44,11 @@ class Sizes:
     keys: int
     spawns: int
     terminals: int
+    seconds: float
 
 
-FULL = Sizes(rounds=5, megabytes=100, keys=600, spawns=20, terminals=200)
-QUICK = Sizes(rounds=1, megabytes=4, keys=30, spawns=3, terminals=10)
+FULL = Sizes(rounds=5, megabytes=100, keys=600, spawns=20, terminals=200, seconds=5)
+QUICK = Sizes(rounds=1, megabytes=4, keys=30, spawns=3, terminals=10, seconds=1)
 
 ROWS = [
     Row(
@@ -63,6 +66,9 @@ ROWS = [
     Row("echo flood p50", "echo beside a flood, p50", "ms"),
     Row("echo flood p99", "echo beside a flood, p99", "ms", [Target(0.7, against=NODE)]),
     Row("flood beside echo", "that flood meanwhile", "MB/s"),
+    Row("asleep echo", "the same with a viewer that never reads", "×", [Target(1.1)]),
+    Row("asleep memory", "what that viewer costs", "MB", [Target(3)]),
+    Row("crowd", "CPU of terminals with ten lines a second", "% of a core", [Target(1.5, against=NODE)]),
     Row("spawn", "spawn to first byte, p50", "ms"),
     Row("memory rss", "memory of idle terminals, RSS", "MB", [Target(120)]),
     Row("memory pss", "memory of idle terminals, PSS", "MB"),
@@ -117,11 +123,8 @@ def measure(chosen: list[type[System]], sizes: Sizes, rounds: int) -> Results:
                     record(results, system.name, take_turn(system, take))
             for system in order:
                 with type(system)() as fresh:
-                    record(
-                        results,
-                        system.name,
-                        take_turn(fresh, partial(idle_memory, terminals=sizes.terminals)),
-                    )
+                    for take in crowded_measures(sizes):
+                        record(results, system.name, take_turn(fresh, take))
             if peers.BARE.exists():
                 for kind in ("plain", "coloured"):
                     record(results, BARE, bare_throughput(kind, sizes.megabytes))
@@ -144,7 +147,16 @@ def measures(sizes: Sizes) -> list[Callable[[System], Figures]]:
         partial(throughput, kind="coloured", megabytes=sizes.megabytes),
         partial(idle_echo, keys=sizes.keys),
         partial(echo_beside_flood, keys=sizes.keys),
+        partial(beside_one_asleep, keys=sizes.keys),
         partial(spawn, times=sizes.spawns),
+    ]
+
+
+def crowded_measures(sizes: Sizes) -> list[Callable[[System], Figures]]:
+    """Those that want a server of their own: many terminals at once leave traces."""
+    return [
+        partial(idle_memory, terminals=sizes.terminals),
+        partial(crowd, terminals=sizes.terminals, seconds=sizes.seconds),
     ]
 
 

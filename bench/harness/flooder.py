@@ -9,7 +9,7 @@ from multiprocessing.sharedctypes import RawValue
 from typing import Any
 
 from harness.shells import start_flood
-from systems import System
+from systems import System, Terminal
 
 FLOWING = 4_000_000  # bytes delivered before the flood counts as one
 PATIENCE = 60.0
@@ -18,7 +18,8 @@ PATIENCE = 60.0
 class Flood:
     """How much has been delivered so far, and whether to go on; shared by both processes without a lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
         self._delivered: Any = RawValue(c_int64, 0)
         self._over: Any = RawValue(c_bool, False)
 
@@ -29,20 +30,19 @@ class Flood:
     def end(self) -> None:
         self._over.value = True
 
-    def run(self, system: System) -> None:
-        terminal = system.open()
-        start_flood(terminal, "plain", blocks=0)
-        terminal.type(b"g")
+    def run(self) -> None:
+        start_flood(self.terminal, "plain", blocks=0)
+        self.terminal.type(b"g")
         while not self._over.value:
-            self._delivered.value += len(terminal.read())
-        terminal.close()
+            self._delivered.value += len(self.terminal.read())
+        self.terminal.close()
 
 
 @contextmanager
 def flooding(system: System) -> Iterator[Flood]:
-    flood = Flood()
-    # fork: the running system cannot be pickled, and the child only uses sockets it opens itself
-    process = multiprocessing.get_context("fork").Process(target=flood.run, args=(system,))
+    flood = Flood(system.open())
+    # fork: a socket cannot be pickled; from now on only the child uses it
+    process = multiprocessing.get_context("fork").Process(target=flood.run)
     process.start()
     try:
         deadline = time.monotonic() + PATIENCE

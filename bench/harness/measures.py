@@ -1,6 +1,7 @@
 """The measures of a terminal server: each takes a running system and returns its figures by name of row."""
 
 import random
+import selectors
 import subprocess
 import time
 from statistics import median, quantiles
@@ -8,11 +9,12 @@ from statistics import median, quantiles
 import peers
 from children.flood import arriving
 from harness.flooder import flooding
-from harness.processes import memory_bytes, settled_cpu_seconds
-from harness.shells import FLOOD_COMMAND, start_echo, start_flood
-from systems import System, Terminal
+from harness.processes import cpu_seconds, memory_bytes, settled_cpu_seconds
+from harness.shells import FLOOD_COMMAND, start_echo, start_flood, start_lines
+from systems import Bullpen, System, Terminal
 
 MEGABYTE = 1_000_000
+LINE = 60  # bytes of one that a crowd prints, at least
 Figures = dict[str, float]
 
 
@@ -115,3 +117,46 @@ def idle_memory(system: System, terminals: int) -> Figures:
     for terminal in opened:
         terminal.close()
     return {"memory rss": rss / MEGABYTE, "memory pss": pss / MEGABYTE}
+
+
+def crowd(system: System, terminals: int, seconds: float) -> Figures:
+    """So many terminals that print ten lines a second each, one viewer each."""
+    opened = [system.open() for _ in range(terminals)]
+    for terminal in opened:
+        start_lines(terminal)
+    with selectors.DefaultSelector() as sockets:
+        for terminal in opened:
+            sockets.register(terminal.socket.socket, selectors.EVENT_READ)
+        swallow(sockets, 1.0)
+        cpu = cpu_seconds(system.pids())
+        received = swallow(sockets, seconds)
+        cpu = cpu_seconds(system.pids()) - cpu
+    if received < 5 * terminals * seconds * LINE:
+        raise RuntimeError(f"{system.name}: {received} bytes of {terminals} terminals in {seconds} s")
+    for terminal in opened:
+        terminal.close()
+    return {"crowd": cpu / seconds * 100}
+
+
+def swallow(sockets: selectors.BaseSelector, seconds: float) -> int:
+    """Reads everything and looks at nothing, so that the client is in nobody's way."""
+    end, received = time.monotonic() + seconds, 0
+    while (left := end - time.monotonic()) > 0:
+        for key, _ in sockets.select(left):
+            received += len(key.fileobj.recv(1 << 16))  # type: ignore[union-attr]
+    return received
+
+
+def beside_one_asleep(system: System, keys: int) -> Figures:
+    """What a second viewer of a flood costs that never reads, and what others' echo becomes; ours only."""
+    if not isinstance(system, Bullpen):
+        return {}
+    with flooding(system) as flood:
+        alone, _ = echo(system, keys)
+        settled = memory_bytes(system.pids())[0]
+        asleep = system.look_at(flood.terminal)
+        time.sleep(2)
+        beside, _ = echo(system, keys)
+        more = memory_bytes(system.pids())[0] - settled
+        asleep.close()
+    return {"asleep memory": max(0, more) / MEGABYTE, "asleep echo": beside / alone}

@@ -8,6 +8,7 @@ from children import flood
 from systems import Terminal
 
 FLOOD_COMMAND = [sys.executable, "-I", "-S", str(Path(flood.__file__))]
+LINES_COMMAND = [sys.executable, "-I", "-S", str(Path(flood.__file__).with_name("lines.py"))]
 # The marker is put together by the shell, so that the echo of this line is not taken for it.
 ECHO_LINE = b"stty raw -echo; printf '@@%s@@\\r\\n' READY; exec cat\r"
 
@@ -21,6 +22,10 @@ def start_flood(terminal: Terminal, kind: str, blocks: int) -> None:
 def start_echo(terminal: Terminal) -> None:
     terminal.type(ECHO_LINE)
     _wait_until_ready(terminal)
+
+
+def start_lines(terminal: Terminal) -> None:
+    terminal.type(f"exec {shlex.join(LINES_COMMAND)}\r".encode())
 
 
 def _wait_until_ready(terminal: Terminal) -> None:

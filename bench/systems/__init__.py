@@ -8,4 +8,4 @@ from systems.ttyd import Ttyd
 
 SYSTEMS: list[type[System]] = [Bullpen, NodePty, NodePtyJoined, Terminado, Ttyd]
 
-__all__ = ["SYSTEMS", "System", "Terminal"]
+__all__ = ["SYSTEMS", "Bullpen", "System", "Terminal"]

@@ -89,7 +89,7 @@ class Bullpen(System):
         token = secrets.token_hex(16)
         self.headers = {"Authorization": f"Bearer {token}"}
         self.data = self.home / "data"
-        self.data.mkdir(mode=0o700)
+        self.data.mkdir(mode=0o700, exist_ok=True)
         env = environment(self.home) | {
             "BULLPEN_HOME": str(self.data),
             "BULLPEN_TOKEN": token,
@@ -98,15 +98,35 @@ class Bullpen(System):
         return Server([COMMAND, "serve", "--no-open", "--port", str(self.port)], self.home, env)
 
     def wait_until_ready(self) -> None:
-        super().wait_until_ready()
+        self.wait_until_healthy()
+        self.session = self.new_session()
+
+    def wait_until_healthy(self) -> None:
+        self.server.wait_for_port(self.port)
         deadline = time.monotonic() + START_SECONDS
         while self._status("GET", "/api/health") != 200:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"not healthy; the log ends:\n{self.server.log_tail()}")
             time.sleep(0.02)
-        self.session = self.call("POST", "/api/sessions", {"type": "quick", "locationPath": str(self.home)})[
-            "id"
-        ]
+
+    def new_session(self, **more: Any) -> str:
+        order = {"type": "quick", "locationPath": str(self.home), **more}
+        answer: str = self.call("POST", "/api/sessions", order)["id"]
+        return answer
+
+    def restart(self) -> float:
+        """Kills the server and starts it again; the seconds until it is ready."""
+        self.server.process.kill()
+        self.server.process.wait()
+        began = time.perf_counter()
+        self.server = self.start()
+        self.wait_until_healthy()
+        return time.perf_counter() - began
+
+    def look_at(self, terminal: Terminal) -> WebSocket:
+        """One more viewer of a terminal."""
+        assert isinstance(terminal, OffsetTerminal)
+        return WebSocket(self.port, f"/ws/session/{self.session}/worker/{terminal.worker}", self.headers)
 
     def open(self) -> Terminal:
         order = {"type": "terminal", "cols": 80, "rows": 24}

@@ -7,11 +7,13 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from harness.processes import Server, free_port
+from harness.websocket import WebSocket
 
 
 class Terminal(ABC):
     """A shell in a system under test, with one viewer: us."""
 
+    socket: WebSocket
     skipped = 0  # bytes the system chose not to send because we were too slow
 
     @abstractmethod

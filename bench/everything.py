@@ -1,0 +1,96 @@
+"""Every bench there is, one after the other, kept in docs/benchmarks.md.
+
+    .venv/bin/python bench/everything.py [--quick] [NAME…]
+
+With --quick each only shows that it works, and nothing is kept. With names only those run, and only their
+sections of the page are made anew.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "benchmarks.md"
+BENCHES = {
+    "terminal": "Terminals, beside their peers",
+    "viewers": "Events, from the agent's mouth to many eyes",
+    "house": "A full house: start, lists, long sessions, the end",
+    "search": "Search over a million messages",
+    "replay": "Replay of a long session",
+    "diff": "The diff of a large repository",
+    "cli": "The command line",
+    "ui": "The page",
+}
+HEAD = """# Benchmarks
+
+Figures of `make bench`: recording on, server and keeper counted together, every peer measured in the same run
+and in turns. Ratios are made within a round; what is in parentheses is their spread. A target says what we hold
+ourselves to, and a missed one stays here as missed. Each section says when it was measured. Machines differ: run
+it on yours.
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Every bench there is.")
+    parser.add_argument("--quick", action="store_true", help="smoke runs; nothing is kept")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(BENCHES)}")
+    options = parser.parse_args()
+    if unknown := set(options.names) - BENCHES.keys():
+        parser.error(f"there is no bench {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
+    sections = read_sections()
+    failed = []
+    for name in options.names or BENCHES:
+        print(f"== {name}", flush=True)
+        code, output = run(name, ["--quick"] if options.quick else [])
+        if code:
+            failed.append(name)
+        if not options.quick:
+            sections[name] = f"{datetime.now(UTC):%Y-%m-%d}\n\n{as_markdown(output)}"
+            PAGE.write_text(page(sections))
+    if failed:
+        print(f"missed a target or failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed and options.quick else 0
+
+
+def run(name: str, arguments: list[str]) -> tuple[int, str]:
+    """Its exit code and what it printed, which is shown as it comes."""
+    command = [sys.executable, str(HERE / f"{name}.py"), *arguments]
+    said = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            said.append(line)
+    return process.returncode, "".join(said)
+
+
+def as_markdown(output: str) -> str:
+    """Tables as they are, everything else word for word."""
+    blocks = [block for block in re.split(r"\n{2,}", output.strip()) if block]
+    return "\n\n".join(block if block.startswith("|") else f"```text\n{block}\n```" for block in blocks)
+
+
+def read_sections() -> dict[str, str]:
+    """What the page has of each bench."""
+    if not PAGE.exists():
+        return {}
+    parts = re.split(r"^## (.+)\n+", PAGE.read_text(), flags=re.MULTILINE)[1:]
+    names = {title: name for name, title in BENCHES.items()}
+    return {
+        names[title]: text.strip()
+        for title, text in zip(parts[::2], parts[1::2], strict=True)
+        if title in names
+    }
+
+
+def page(sections: dict[str, str]) -> str:
+    known = [f"\n## {title}\n\n{sections[name]}\n" for name, title in BENCHES.items() if name in sections]
+    return HEAD + "".join(known)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
