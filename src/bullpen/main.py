@@ -1,6 +1,7 @@
 """Wiring: one server, from its settings to its last request."""
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -148,6 +149,8 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
 async def _get_ready(context: Context, open_browser: bool) -> None:
     """Adopts what was left running; only then are we healthy."""
     await take_up(context.sessions, context.records)
+    gc.freeze()  # all of it stays: a collection that looked at it would hold up somebody's echo
+    gc.enable()
     context.sessions.run(partial(_tend_worktrees, context.worktrees), "worktrees")
     context.sessions.run(context.recorder.run, "recorder")
     home.write_address(context.config.home, context.url)

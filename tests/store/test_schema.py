@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, text
+from sqlalchemy.engine.interfaces import ReflectedIndex
 
 from bullpen.domain.errors import Conflict, Invalid
 from bullpen.domain.events import Draft, WorkerReady
@@ -93,7 +94,10 @@ def dump(url: str) -> dict[str, object]:
                     for table in tables
                 },
                 "indexes": {
-                    table: sorted((str(i["name"]), tuple(i["column_names"])) for i in look.get_indexes(table))
+                    table: sorted(
+                        (str(index["name"]), tuple(index["column_names"]), condition(index))
+                        for index in look.get_indexes(table)
+                    )
                     for table in tables
                 },
                 "data": {
@@ -103,6 +107,12 @@ def dump(url: str) -> dict[str, object]:
             }
     finally:
         engine.dispose()
+
+
+def condition(index: ReflectedIndex) -> str:
+    """Of an index over some of the rows: which."""
+    found = (value for key, value in index.get("dialect_options", {}).items() if key.endswith("_where"))
+    return str(next(found, ""))
 
 
 async def fill(url: str) -> None:

@@ -1,5 +1,6 @@
 """`bullpen serve`: the server, in the foreground."""
 
+import gc
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,6 +70,7 @@ def serve(
         "log_level": log_level,
     }
     settings = load(flags)
+    gc.disable()  # until the server is ready: what is loaded is no garbage, and looking for some takes time
     # By name: main stands above the command line, which only starts it as a program.
     code: int = import_module("bullpen.main").serve(settings, open_browser=not no_open)
     return code

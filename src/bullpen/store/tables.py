@@ -12,6 +12,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     ColumnElement,
+    Connection,
     Double,
     ForeignKey,
     Index,
@@ -43,6 +44,20 @@ def _session_id(*, primary_key: bool = False, index: bool = False) -> Column[str
 
 def _worker_id() -> Column[str]:
     return Column("worker_id", Text, ForeignKey("workers.id"), primary_key=True)
+
+
+def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
+    """For an index over some of the rows. PostgreSQL is told later: its name alone would load it."""
+    return {"sqlite_where": condition, "info": {"where": condition}}
+
+
+@event.listens_for(metadata, "before_create")
+def _tell_postgresql(_: MetaData, connection: Connection, **_more: Any) -> None:
+    if connection.dialect.name != "postgresql":
+        return
+    for index in (index for table in metadata.sorted_tables for index in table.indexes):
+        if "where" in index.info:
+            index.dialect_options["postgresql"]["where"] = index.info["where"]
 
 
 repositories = Table(
@@ -85,9 +100,9 @@ sessions = Table(
     Index(None, "repo_id", "created_at", "id", "type"),
     Index(None, "repo_id", "status", "created_at", "id", "type"),
     # The few a start has to look at, among all there ever were.
-    Index("ix_sessions_live", "id", sqlite_where=_LIVE, postgresql_where=_LIVE),
+    Index("ix_sessions_live", "id", **_where(_LIVE)),
     # The few that delegates started.
-    Index("ix_sessions_started_by", "started_by", sqlite_where=_DELEGATED, postgresql_where=_DELEGATED),
+    Index("ix_sessions_started_by", "started_by", **_where(_DELEGATED)),
 )
 
 purges = Table(  # sessions that are being removed: hidden, and gone soon
@@ -181,11 +196,6 @@ usage = (
 
 _SAID = column("offset").is_(None)
 _PRINTED = column("offset").is_not(None)
-
-
-def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
-    """For an index over some of the rows."""
-    return {"sqlite_where": condition, "postgresql_where": condition}
 
 
 search_documents = Table(  # what can be found again; ids grow with time, so that the newest are the highest
