@@ -28,9 +28,9 @@ BENCHES = {
 HEAD = """# Benchmarks
 
 Figures of `make bench`: recording on, server and keeper counted together, every peer measured in the same run
-and in turns. Ratios are made within a round; what is in parentheses is their spread. A target says what we hold
-ourselves to, and a missed one stays here as missed. Each section says when it was measured. Machines differ: run
-it on yours.
+and in turns. Ratios are made within a round; what is in parentheses is their spread. A target says what we
+hold ourselves to, and a missed one stays here as missed. Each section says when it was measured. Machines
+differ: run it on yours.
 """
 
 
