@@ -68,3 +68,21 @@ def test_a_flood_waits_for_an_answer_but_never_starves(scene: Scene, monkeypatch
     between = "".join(word[0] for word in scene.done if word != "spoke").split("f")
     assert between[1:-1] == ["eeee"] * len(between[1:-1])
     assert len(between) > 3
+
+
+def test_who_awaits_an_echo_stays_awake_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, turns = [0.0], [0]
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+    this = Loop()
+
+    def next_turn() -> None:
+        now[0] += 0.0001
+        turns[0] += 1
+        if turns[0] == 2:
+            this.rest()
+            this.later(0, this.stop)
+
+    this.after_turn = next_turn
+    this.await_answer()
+    this.run()
+    assert turns[0] == 3  # it looked again without an event, until the answer was there

@@ -19,6 +19,7 @@ READABLE = select.EPOLLIN
 WRITABLE = select.EPOLLOUT
 _EVENTS_A_TURN = 256
 _ANSWER = 0.02  # seconds in which an answer is awaited
+_ECHO = 0.0003  # seconds in which most come: to look again costs less than to fall asleep and be woken
 _PAUSE = 0.001  # seconds that floods then leave to others
 _STARVED = 0.002  # seconds until they are read whatever else there is to do
 
@@ -32,6 +33,7 @@ class Loop:
         self._order = 0
         self._running = False
         self._awaited_until = 0.0
+        self._awake_until = 0.0
         self._floods_due = 0.0
         self.after_turn: Callable[[], None] = lambda: None
 
@@ -89,7 +91,12 @@ class Loop:
 
     def await_answer(self) -> None:
         """Somebody has said something, and what comes back is worth more than a flood."""
-        self._awaited_until = monotonic() + _ANSWER
+        now = monotonic()
+        self._awaited_until, self._awake_until = now + _ANSWER, now + _ECHO
+
+    def rest(self) -> None:
+        """The answer has come."""
+        self._awake_until = 0.0
 
     def _read_floods(self, eager: tuple[tuple[int, Callable[[int], object]], ...]) -> None:
         for fd, callback in eager:
@@ -101,6 +108,10 @@ class Loop:
         return _PAUSE if self.awaited else 0
 
     def _patience(self) -> float:
+        if self._awake_until:
+            if self._awake_until > monotonic():
+                return 0
+            self.rest()
         return max(0.0, self._timers[0][0] - monotonic()) if self._timers else -1
 
     def _run_due(self) -> None:

@@ -155,6 +155,7 @@ class Service:
         """After each turn: what has grown, and all that was answered."""
         if self._server is not None and (notice := self._notices.next()):
             self._server.send(notice)
+            self._loop.rest()
         if self._connection is not None and self._connection.due:
             self._connection.flush()
 
