@@ -10,8 +10,10 @@ from typing import NamedTuple
 import psutil
 import pytest
 
+from bullpen.keeper.frames import VERSION
+from keeper.house import run_keeper
 from support.commands import Bullpen
-from support.server import Server
+from support.server import Server, end_processes_of
 
 
 class Checkup(NamedTuple):
@@ -145,16 +147,46 @@ async def test_a_token_the_server_does_not_know_is_told(bullpen: Bullpen) -> Non
 
 async def test_a_server_without_a_keeper_is_told(bullpen: Bullpen, server: Server) -> None:
     assert (await examine(bullpen)).checks["keeper"]["verdict"] == "ok"
-    (keeper,) = [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if str(server.home) in (process.info["cmdline"] or ()) and process.pid != os.getpid()
-    ]
+    (keeper,) = _processes_of(server.home)
     keeper.kill()
     psutil.wait_procs([keeper], timeout=10)
     found = await examine(bullpen)
     assert found.verdicts("fail") == ["keeper"]
     assert "restart the server" in found.checks["keeper"]["advice"]
+
+
+async def test_a_keeper_of_another_version_is_told(lonely_bullpen: Bullpen, house: Path) -> None:
+    try:
+        assert run_keeper(house, "older", VERSION + 1).returncode == 0
+        found = await examine(lonely_bullpen)
+        assert (found.code, found.checks["keeper"]["verdict"]) == (0, "warn")
+        assert f"older of version {VERSION + 1}, ours is {VERSION}" in found.checks["keeper"]["found"]
+        assert "keeps what it runs" in found.checks["keeper"]["advice"]
+        (keeper,) = _processes_of(house)
+        keeper.suspend()
+        assert (await examine(lonely_bullpen)).verdicts("fail") == ["keeper"]
+    finally:
+        end_processes_of(house)
+
+
+async def test_a_keeper_that_waits_for_a_server_is_well(lonely_bullpen: Bullpen, house: Path) -> None:
+    try:
+        assert run_keeper(house, "one").returncode == 0
+        for _ in range(2):  # looking at it changes nothing
+            found = await examine(lonely_bullpen)
+            assert found.checks["keeper"]["verdict"] == "ok"
+            assert f"version {VERSION}" in found.checks["keeper"]["found"]
+    finally:
+        end_processes_of(house)
+
+
+async def test_a_data_directory_that_cannot_be_made_is_told(lonely_bullpen: Bullpen, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    lonely_bullpen.env |= {"BULLPEN_HOME": str(tmp_path / "file" / "home"), "BULLPEN_PORT": "0"}
+    found = await examine(lonely_bullpen)
+    assert "data" in found.verdicts("fail")
+    assert found.checks["data"]["found"] == "~/file is not a directory"
+    assert "BULLPEN_HOME" in found.checks["data"]["advice"]
 
 
 async def test_of_a_server_elsewhere_only_the_way_there_is_checked(bullpen: Bullpen, server: Server) -> None:
@@ -172,3 +204,11 @@ async def test_a_broken_agent_definition_breaks_only_itself(lonely_bullpen: Bull
     done = await lonely_bullpen("doctor")
     assert done.code == 0
     assert "mine.toml" in done.out
+
+
+def _processes_of(home: Path) -> list[psutil.Process]:
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if str(home) in (process.info["cmdline"] or ()) and process.pid != os.getpid()
+    ]

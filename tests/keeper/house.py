@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -10,9 +11,30 @@ from pathlib import Path
 from typing import Any
 
 from bullpen.keeper.client import Exit, Keeper, Keepers, Key, Spawned
+from bullpen.keeper.frames import VERSION
 from bullpen.keeper.spool import SpoolReader
 
 PATIENCE = 20.0
+ROOT = str(Path(sys.modules["bullpen"].__path__[0]).parent)
+
+
+def run_keeper(
+    home: Path, name: str, version: int = VERSION, **env: str
+) -> "subprocess.CompletedProcess[str]":
+    """Started by hand, of any version."""
+    source = (
+        "import bullpen.keeper.frames as frames; import sys;"
+        "frames.VERSION = int(sys.argv.pop(1));"
+        "from bullpen.keeper.__main__ import main; main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", source, str(version), str(home), name],
+        env=os.environ | {"PYTHONPATH": ROOT} | env,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
 
 
 async def until(condition: Callable[[], object], what: str = "the condition") -> None:

@@ -6,36 +6,13 @@ import os
 import signal
 import socket
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from bullpen.keeper.client import KeeperLost
 from bullpen.keeper.frames import VERSION
-from keeper.house import House, until
-
-ROOT = str(Path(sys.modules["bullpen"].__path__[0]).parent)
-
-
-def run_keeper(
-    home: Path, name: str, version: int = VERSION, **env: str
-) -> "subprocess.CompletedProcess[str]":
-    """Started by hand, of any version."""
-    source = (
-        "import bullpen.keeper.frames as frames; import sys;"
-        "frames.VERSION = int(sys.argv.pop(1));"
-        "from bullpen.keeper.__main__ import main; main()"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", source, str(version), str(home), name],
-        env=os.environ | {"PYTHONPATH": ROOT} | env,
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
+from keeper.house import House, run_keeper, until
 
 
 def keeper_files(house: House) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ..config import Config, load
 from ..domain.errors import Invalid
-from .checkup import database, home, machine, server
+from .checkup import database, home, keepers, machine, server
 from .checkup.finding import Finding, Verdict, fail
 from .output import print_json
 from .text import paint, printable
@@ -59,7 +59,7 @@ def _examine_house(settings: Config, found: Finding, running: bool) -> Iterator[
     yield database.check_database(settings.database_url)
     yield home.check_token(settings, running=running)
     yield found
-    yield home.check_keeper(settings.home, running=running)
+    yield keepers.check_keeper(settings.home, running=running)
     if not running:
         yield server.check_port(settings)
 

@@ -1,7 +1,6 @@
-"""Whether the data directory is private, its token too, and whether its keeper lives."""
+"""Whether the data directory is ours and private, and its token too."""
 
 import os
-import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,16 +10,20 @@ from ..text import home_relative
 from .finding import Finding, fail, ok
 
 _OTHERS = 0o077
-_FLOCK = re.compile(r"FLOCK\s+ADVISORY\s+WRITE\s+\d+\s+\w+:\w+:(\d+)")
 
 
 def check_directory(home: Path) -> Finding:
     """Modes and owners down to the folders of workers; deeper lies nothing anyone could reach past them."""
     shown = home_relative(str(home))
+    place = next(path for path in (home, *home.parents) if path.exists())
+    if not place.is_dir():
+        above = home_relative(str(place))
+        return fail("data", f"{above} is not a directory", "move it away, or set BULLPEN_HOME")
+    if not home.exists() and not os.access(place, os.W_OK | os.X_OK):
+        advice = f"set BULLPEN_HOME, or: sudo install -d -m 700 -o $USER {shown}"
+        return fail("data", f"{shown} is not there, and we may not make it", advice)
     if not home.exists():
         return ok("data", f"{shown} is not there yet; the server makes it")
-    if not home.is_dir():
-        return fail("data", f"{shown} is not a directory", "move it away, or set BULLPEN_HOME")
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         return fail("data", f"{shown} is not ours to write", f"give it back: sudo chown -R $USER {shown}")
     open_ones = [path for path in _entries(home) if _is_open(path)]
@@ -42,7 +45,7 @@ def check_token(settings: Config, *, running: bool) -> Finding:
         return ok("token", f"from {'BULLPEN_TOKEN' if place == 'environment' else place}")
     try:
         mode = stat.S_IMODE(path.lstat().st_mode)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if running:
             return fail("token", f"{shown} is gone", "restart the server; it makes another")
         return ok("token", "not there yet; the server makes one")
@@ -50,33 +53,6 @@ def check_token(settings: Config, *, running: bool) -> Finding:
         advice = f"chmod 600 {shown}, then give yourself another: bullpen token rotate"
         return fail("token", f"others may read {shown} (mode {mode:o})", advice)
     return ok("token", f"{shown}, mode {mode:o}")
-
-
-def check_keeper(home: Path, *, running: bool) -> Finding:
-    living = living_keepers(home)
-    if living:
-        return ok("keeper", f"{len(living)} alive ({', '.join(living)})")
-    if running:
-        advice = "restart the server; terminals and agents that ran have ended and can be restarted"
-        return fail("keeper", "none is alive, though the server runs", advice)
-    return ok("keeper", "none; the server starts one")
-
-
-def living_keepers(home: Path) -> list[str]:
-    """Those that hold their lock. The kernel's list tells; trying the lock could keep one from starting."""
-    try:
-        held = set(_FLOCK.findall(Path("/proc/locks").read_text()))
-    except OSError:
-        held = set()
-    locks = sorted((home / "keeper").glob("*.lock"))
-    return [lock.stem for lock in locks if _inode(lock) in held]
-
-
-def _inode(path: Path) -> str | None:
-    try:
-        return str(path.lstat().st_ino)
-    except FileNotFoundError:  # it ended just now
-        return None
 
 
 def _entries(home: Path) -> Iterator[Path]:
