@@ -1,11 +1,18 @@
 """What the pages point at is there: links, settings, tests, verbs."""
 
 import re
+import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer import Exit
+from typer._click.exceptions import MissingParameter
+from typer.main import get_command
 
+from bullpen.cli.app import app
 from bullpen.cli.verbs import VERBS
 from bullpen.config import OPTIONS
 
@@ -64,3 +71,28 @@ def test_every_test_the_security_page_names_is_there() -> None:
 def test_every_command_a_page_names_is_one_of_ours(page: Path) -> None:
     written = re.findall(r"(?:^|`|/|\$\(| && )bullpen ([a-z]+)\b", page.read_text(), re.MULTILINE)
     assert set(written) - set(VERBS) == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_command_a_page_writes_out_is_understood(page: Path) -> None:
+    """Its verbs, options and arguments; what they come to others test."""
+    text = page.read_text()
+    for block in FENCED.findall(text):
+        for line in block.splitlines():
+            parse(line)
+    for mentioned in re.findall(r"`(bullpen [^`]+)`", FENCED.sub("", text)):
+        with suppress(MissingParameter):  # a sentence may name a verb without its object
+            parse(mentioned)
+
+
+def parse(line: str) -> None:
+    """Nothing when it is no command of ours; pipes and comments end one."""
+    if not line.strip().startswith("bullpen "):
+        return
+    words = shlex.split(re.split(r" \| | && |  # ", line.replace("\n", " "))[0])[1:]
+    command: Any = get_command(app)
+    with suppress(Exit):  # --help
+        context = command.make_context("bullpen", words)
+        while hasattr(command, "resolve_command") and (rest := [*context._protected_args, *context.args]):
+            name, command, rest = command.resolve_command(context, rest)
+            context = command.make_context(name, rest, parent=context)
