@@ -35,7 +35,7 @@ async def take(server: Server, *entries: Any) -> dict[str, Any]:
     return imported
 
 
-def test_the_old_format_is_read_as_one_agent_in_a_session(tmp_path: Path) -> None:
+def test_r82_the_old_format_is_read_as_one_agent_in_a_session(tmp_path: Path) -> None:
     quick, tree = read_saved(old("a", tmp_path)), read_saved(old("b", tmp_path, repositoryId="r"))
     assert (quick.type, quick.repository_id, quick.worktree_id) == ("quick", None, None)
     assert (tree.type, tree.repository_id, tree.worktree_id) == ("worktree", "r", str(tmp_path))
@@ -49,7 +49,7 @@ def test_an_entry_nobody_can_read_is_refused(entry: Any) -> None:
         read_saved(entry)
 
 
-async def test_both_formats_are_taken_once_and_can_be_restarted(server: Server) -> None:
+async def test_r82_both_formats_are_taken_once_and_can_be_restarted(server: Server) -> None:
     await define_scripted(server)
     place = server.workspace / "project"
     place.mkdir()

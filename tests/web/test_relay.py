@@ -103,6 +103,25 @@ async def test_r60_a_workspace_is_never_made_through_a_link_that_leads_out(clien
     assert "outside the workspace root" in restarted["error"]
 
 
+async def test_r61_notices_have_these_names_and_these_fields(client: RelayClient) -> None:
+    told = [
+        client.notices[0],
+        await client.spawn("auth"),
+        await client.refused("agent:message", role="nobody", content="x"),
+    ]
+    await client.ask("agent:message", role="auth", content="[[chunk hello]]")
+    told += [await client.told("agent:response"), await client.terminate("auth"), await client.end()]
+    fields = {notice.pop("type"): sorted(set(notice) - {"id"}) for notice in told}
+    assert fields == {
+        "session:created": ["sessionId", "timestamp"],
+        "agent:ready": ["role", "sessionId", "workspace"],
+        "error": ["error", "message", "role", "sessionId"],
+        "agent:response": ["content", "role", "sessionId", "timestamp"],
+        "agent:terminated": ["reason", "role", "sessionId"],
+        "session:terminated": ["agentsTerminated", "reason", "sessionId"],
+    }
+
+
 async def test_r62_a_message_needs_an_active_agent(client: RelayClient) -> None:
     await define_scripted(client.server, "slow", SLOW)
     await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
