@@ -15,7 +15,7 @@ from support.server import Server
 from support.talk import Talk, define_scripted
 
 AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
-SETTINGS = ("appearance", "keys", "agents", "repositories", "devices", "tokens")
+SETTINGS = ("appearance", "keys", "notifications", "agents", "repositories", "devices", "tokens")
 SAID = "# Found\n\nIt is a [needle](https://example.org).\n\n```python\nprint('needle')  # here\n```\n"
 COST = {"amount": 1, "currency": "USD"}
 USED = {"sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": COST}

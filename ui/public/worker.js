@@ -1,6 +1,6 @@
 /**
- * The service worker: it shows a page of its own when the server cannot be reached, and nothing else. It keeps no answer of
- * the server, so that nothing stale or secret lies in a cache.
+ * The service worker: it shows a page of its own when the server cannot be reached, brings the page up when a notification
+ * is touched, and nothing else. It keeps no answer of the server, so that nothing stale or secret lies in a cache.
  */
 const CACHE = 'bullpen-offline-1'
 const FILES = ['/offline.html', '/offline.css']
@@ -22,3 +22,15 @@ self.addEventListener('fetch', (event) => {
   if (request.mode === 'navigate') event.respondWith(fetch(request).catch(() => caches.match('/offline.html')))
   else if (FILES.includes(pathname)) event.respondWith(fetch(request).catch(() => caches.match(pathname)))
 })
+
+self.addEventListener('notificationclick', (event) => {
+  event.notification.close()
+  event.waitUntil(showPage(`/${event.notification.data ?? ''}`))
+})
+
+async function showPage(address) {
+  const [page] = await self.clients.matchAll({ type: 'window' })
+  if (!page) return self.clients.openWindow(address)
+  await page.focus()
+  return page.navigate(address)
+}

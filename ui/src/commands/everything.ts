@@ -50,6 +50,7 @@ function going({ page }: App): Command[] {
 export const SECTION_NAMES: Record<Section, string> = {
   appearance: 'Appearance',
   keys: 'Keys',
+  notifications: 'Notifications',
   agents: 'Agents',
   repositories: 'Repositories',
   devices: 'Devices',

@@ -19,6 +19,7 @@ export class Page {
   repositories: readonly Repository[] = $state.raw([])
   /** What waits for a person, the most urgent first. */
   inbox: readonly InboxItem[] = $state.raw([])
+  inboxKnown = $state(false)
   /** Whether everything above has been told at least once: before that nothing is empty, only unknown. */
   ready = $state(false)
   problem: string | undefined = $state()
@@ -203,7 +204,7 @@ export class Page {
   }
 
   #told(message: DashboardMessage): void {
-    if (message.type === 'inbox') this.inbox = message.items
+    if (message.type === 'inbox') [this.inbox, this.inboxKnown] = [message.items, true]
     this.sessions = fold(this.sessions, message)
     if (message.type === 'sessions') forgetOthers(this.sessions)
     if (message.type === 'session' && this.#isNew(message.session.repoId)) void this.#lookAround()

@@ -1,5 +1,5 @@
 /** What the page shows, kept in the address so that a reload shows it again. */
-export const SECTIONS = ['appearance', 'keys', 'agents', 'repositories', 'devices', 'tokens'] as const
+export const SECTIONS = ['appearance', 'keys', 'notifications', 'agents', 'repositories', 'devices', 'tokens'] as const
 export type Section = (typeof SECTIONS)[number]
 
 export type Route =

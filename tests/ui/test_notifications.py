@@ -1,0 +1,62 @@
+"""The browser tells a person who looks elsewhere that something waits."""
+
+import asyncio
+from typing import Any
+
+from playwright.async_api import BrowserContext, expect
+
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+# The browser's own, and what it was asked to show.
+NOTED = """
+    window.shown = []
+    window.Notification = class extends window.Notification {
+      constructor(title, options) {
+        super(title, options)
+        window.shown.push({ notification: this, words: [title, options.body] })
+      }
+    }
+"""
+
+
+async def test_what_waits_in_another_session_is_told_and_leads_there(
+    device: BrowserContext, server: Server
+) -> None:
+    await define_scripted(server)
+    before, talk = [await Talk.begin(server, title=title) for title in ("an old thing", "paint the fence")]
+    await before.prompt("[[permission title=old]]")
+    await before.seen("permission", status="pending")
+    await device.grant_permissions(["notifications"])
+    page = await device.new_page()
+    await page.add_init_script(NOTED)
+    await page.goto(f"{server.url}/#/settings/notifications")
+    wish = page.get_by_role("checkbox", name="Notify me in this browser")
+    await wish.check()
+    await page.reload()
+    await expect(wish).to_be_checked()
+    await expect(page.get_by_role("link", name="an old thing")).to_be_visible()
+
+    await talk.prompt("[[permission title=work]]")
+    await expect(page.get_by_role("link", name="Inbox")).to_contain_text("2")
+    shown: list[Any] = []
+    async with asyncio.timeout(30):
+        while not shown:
+            await asyncio.sleep(0.1)
+            shown = await page.evaluate("window.shown.map(({ words }) => words)")
+    assert [title for title, _ in shown] == ["Permission: paint the fence"]
+    await page.evaluate("window.shown[0].notification.onclick()")
+    await expect(page.get_by_role("heading", name="paint the fence")).to_be_visible()
+
+    await page.goto(f"{server.url}/#/settings/notifications")
+    await wish.uncheck()
+    await page.reload()
+    await expect(wish).not_to_be_checked()
+
+
+async def test_a_browser_that_refuses_says_what_to_do(device: BrowserContext, server: Server) -> None:
+    page = await device.new_page()
+    await page.add_init_script("Object.defineProperty(Notification, 'permission', { get: () => 'denied' })")
+    await page.goto(f"{server.url}/#/settings/notifications")
+    await expect(page.get_by_role("checkbox", name="Notify me in this browser")).to_be_disabled()
+    await expect(page.get_by_text("Allow it in the browser’s settings")).to_be_visible()
