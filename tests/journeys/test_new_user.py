@@ -125,7 +125,8 @@ async def test_a_new_user_installs_tries_and_upgrades_with_an_agent_at_work(
         assert (await user.worker("counting", "agent"))["pid"] == agent["pid"]
         assert (await user.worker("counting", "terminal"))["id"] == program["id"]
         events = await user.bullpen("logs", "counting")
-    assert "exit code 0" in events, events
+    assert "worker exited  exitCode=0" in events
+    assert "turn end  stopReason=end_turn" in events
 
 
 async def _try_in_a_browser(address: str) -> None:

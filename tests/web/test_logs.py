@@ -1,5 +1,6 @@
 """Our own words: JSON in a file, a level that can be changed, and no secrets."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -129,3 +130,29 @@ def test_the_rest_is_left_alone() -> None:
         "n": None,
     }
     assert Redaction()(None, "", dict(entry)) == entry
+
+
+@shared
+async def test_who_leaves_in_the_middle_of_a_request_is_no_mistake_of_ours(house: Server) -> None:
+    session = await house.new_session()
+    path = f"/api/sessions/{session['id']}/leave"
+    for _ in range(5):
+        _, writer = await asyncio.open_connection("127.0.0.1", house.port)
+        head = {
+            "Host": f"127.0.0.1:{house.port}",
+            "Authorization": f"Bearer {house.token}",
+            "Content-Type": "application/json",
+            "Content-Length": "100",
+            "Idempotency-Key": "half",
+        }
+        lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+        writer.write(f'POST {path} HTTP/1.1\r\n{lines}\r\n{{"mess'.encode())
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+    trail = house.home / "logs" / "audit.log"
+    async with asyncio.timeout(30):
+        while sum(json.loads(line)["path"] == path for line in trail.read_text().splitlines()) < 5:
+            await asyncio.sleep(0.05)
+    assert "ClientDisconnect" not in (house.home / "logs" / "server.log").read_text()
+    await house.call("DELETE", f"/api/sessions/{session['id']}?purge=true")

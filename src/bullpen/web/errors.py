@@ -6,6 +6,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from ..domain.errors import BullpenError, TooMany
@@ -46,6 +47,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BullpenError, _ours)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _framework)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -73,6 +75,11 @@ async def _framework(_: Request, error: Exception) -> Response:
     return Response(
         error_body(code, message), error.status_code, error.headers, media_type="application/json"
     )
+
+
+async def _gone(_: Request, _error: Exception) -> Response:
+    """Who left in the middle of a request hears nothing, and has done nothing."""
+    return error_response("invalid", "the request was not finished")
 
 
 async def _unexpected(_: Request, error: Exception) -> Response:
