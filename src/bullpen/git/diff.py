@@ -9,7 +9,7 @@ from .changes import Status, read_status
 from .diff_format import FileDiff, parse_diff, text
 from .places import Place
 from .revisions import find_commit
-from .run import run_git
+from .run import filter_overrides, run_git
 
 MOST_OUTPUT = 32 << 20  # bytes of patches in one diff
 TIMEOUT = 60.0  # seconds; the first look at a large work tree reads all of it
@@ -30,8 +30,10 @@ class Tracked(Struct, frozen=True, kw_only=True):
 
 async def read_diff(place: Place, base: str | None = None) -> Tracked:
     """The work tree against `base`, or against where its branch left the main line."""
-    commit = await find_base(place, base)
-    status, (files, note) = await asyncio.gather(read_status(place, TIMEOUT), _read_files(place, commit))
+    filters = await filter_overrides(place)
+    status, (commit, files, note) = await asyncio.gather(
+        read_status(place, TIMEOUT, filters), _read_files(place, base, filters)
+    )
     return Tracked(base=commit, files=files, status=status, note=note)
 
 
@@ -62,7 +64,11 @@ async def _merge_base(place: Place, line: str, head: str) -> str:
     return text(found.output).strip() if found.code == 0 else head
 
 
-async def _read_files(place: Place, base: str) -> tuple[list[FileDiff], str | None]:
+async def _read_files(
+    place: Place, wanted: str | None, filters: dict[str, str]
+) -> tuple[str, list[FileDiff], str | None]:
+    """The base, what has changed since, and why that is not all."""
+    base = await find_base(place, wanted)
     lists = ("--raw", "--numstat", "-z", "--find-renames")
     said = await run_git(
         place,
@@ -73,8 +79,11 @@ async def _read_files(place: Place, base: str) -> tuple[list[FileDiff], str | No
         timeout=TIMEOUT,
         limit=MOST_OUTPUT,
         cut=True,
+        filters=filters,
     )
     if not said.cut:
-        return parse_diff(said.output), None
-    said = await run_git(place, "diff", *lists, refs=[base], paths=[], timeout=TIMEOUT, limit=MOST_OUTPUT)
-    return parse_diff(said.output), TOO_MUCH
+        return base, parse_diff(said.output), None
+    said = await run_git(
+        place, "diff", *lists, refs=[base], paths=[], timeout=TIMEOUT, limit=MOST_OUTPUT, filters=filters
+    )
+    return base, parse_diff(said.output), TOO_MUCH

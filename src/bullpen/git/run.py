@@ -95,6 +95,7 @@ async def run_git(
     accept: Sequence[int] = (0,),
     on_progress: Callable[[str], None] | None = None,
     marker: str | None = None,
+    filters: dict[str, str] | None = None,
 ) -> Ended:
     """Runs `git <verb> <options> --end-of-options <refs> -- <paths>` in a place.
 
@@ -102,9 +103,10 @@ async def run_git(
     An exit code that is not in `accept` is a GitFailed. Output beyond `limit` is a RemoteFault, unless `cut`
     says that the beginning is enough; the result tells whether it was cut. `on_progress` gets every line of
     stderr as it comes. Cancelling ends git and all it started. A `marker` lets `end_marked` do so
-    after a kill of the server.
+    after a kill of the server. `filters` are those of `filter_overrides`, when it was asked already.
     """
-    filters = await _filter_overrides(place, timeout) if verb in _CONVERTING else {}
+    if filters is None:
+        filters = await filter_overrides(place, timeout) if verb in _CONVERTING else {}
     words = [verb, *VERBS[verb], *options]
     if refs:
         words += ["--end-of-options", *refs]
@@ -120,7 +122,7 @@ async def run_git(
     return ended
 
 
-async def _filter_overrides(place: Place, timeout: float) -> dict[str, str]:
+async def filter_overrides(place: Place, timeout: float = TIMEOUT) -> dict[str, str]:
     """Empty commands for every filter the config knows, as environment.
 
     Not `-c`: that splits at the first `=`, so a filter named `a=b` would stay what it is.
