@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from bullpen.domain.errors import BullpenError
-from bullpen.git import anchors, changes, diff, includes, revisions, worktrees
+from bullpen.git import anchors, changes, diff, includes, revisions, run, worktrees
+from bullpen.git.places import Place
 from support.tricks import Trap
 
 Site = Callable[[Trap], Awaitable[object]]
@@ -12,6 +13,10 @@ Site = Callable[[Trap], Awaitable[object]]
 async def _on_both(trap: Trap, call: Callable[..., Awaitable[object]], *more: object) -> None:
     for place in trap.places:
         await call(place, *more)
+
+
+async def _lists(place: Place) -> None:
+    await diff._read_lists(place, "HEAD", await run.filter_overrides(place))
 
 
 async def _add(trap: Trap) -> None:
@@ -48,7 +53,12 @@ SITES: dict[str, Site] = {
     "git.changes.read_loss": lambda trap: _on_both(trap, changes.read_loss, "topic"),
     "git.diff._main_lines": lambda trap: _on_both(trap, diff._main_lines),
     "git.diff._merge_base": lambda trap: _on_both(trap, diff._merge_base, "HEAD", trap.head),
-    "git.diff._read_files": lambda trap: _on_both(trap, diff.read_diff),
+    "git.diff._read_patches": lambda trap: _on_both(trap, diff.read_diff),
+    "git.diff._read_lists": lambda trap: _on_both(trap, _lists),
+    "git.diff._read_committed": lambda trap: _on_both(trap, diff._read_committed, trap.head),
+    "git.diff._read_staged": lambda trap: _on_both(trap, diff.read_diff),
+    "git.diff._read_untracked": lambda trap: _on_both(trap, diff.read_diff),
+    "git.diff._read_branch": lambda trap: _on_both(trap, diff._read_branch),
     "git.anchors.anchor": _anchored,
     "git.anchors.release": lambda trap: anchors.release(trap.repo.place, "y"),
     "git.anchors._staged": lambda trap: _on_both(trap, anchors._staged),

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,67 @@ def repo(tmp_path: Path) -> Repo:
 
 async def files_of(place: Place) -> dict[str, FileDiff]:
     return {file.path: file for file in (await read_diff(place)).files}
+
+
+def shuffle(repo: Repo, dice: random.Random) -> None:
+    """Twelve files changed in many ways: committed, staged, only in the work tree, or one over the other."""
+    names = [f"f{number}" for number in range(12)]
+    for number, name in enumerate(names):
+        repo.write(name, NUMBERS + f"of {number}\n" * 5)
+    repo.commit("all of them")
+    repo.git("checkout", "-q", "-b", "topic")
+    for step in range(3):  # committed, staged, left
+        for name in dice.sample(names, 6):
+            change(repo, dice, name)
+        if step < 2:
+            repo.git("add", "-A")
+        if step == 0:
+            repo.git("commit", "-q", "--allow-empty", "-m", "on the branch")
+    repo.write("intended", "to be added\n")
+    repo.git("add", "-N", "intended")
+
+
+def change(repo: Repo, dice: random.Random, name: str) -> None:
+    path = repo.path / name
+    match dice.choice(["edit", "edit", "remove", "move", "mode", "back"]):
+        case "remove":
+            path.unlink(missing_ok=True)
+        case "move" if path.exists():
+            path.rename(repo.path / f"{name}-moved")
+        case "mode" if path.exists():
+            path.chmod(path.stat().st_mode ^ 0o100)
+        case "back":
+            repo.write(name, NUMBERS)
+        case _:
+            repo.write(name, NUMBERS.replace("\n7\n", f"\n{dice.randrange(100)}\n"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_what_is_staged_is_what_status_says(repo: Repo, seed: int) -> None:
+    shuffle(repo, random.Random(seed))
+    lines = repo.git("status", "--porcelain", "--no-renames", "--untracked-files=all", "-z").split("\0")[:-1]
+    said = {line[3:]: (line[0] != " ", line[1] != " ") for line in lines if not line.startswith("??")}
+    tracked = await read_diff(repo.place)
+    told = {file.path: (file.staged, file.unstaged) for file in tracked.files}
+    assert told == {path: said.get(path, (False, False)) for path in told}
+    assert len(told) > 5
+    assert sorted(tracked.untracked) == sorted(line[3:] for line in lines if line.startswith("??"))
+    assert tracked.branch == "topic"
+
+
+async def test_what_is_not_merged_is_staged_and_is_not(repo: Repo) -> None:
+    repo.write("both", "one\n")
+    repo.commit("first")
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.write("both", "ours\n")
+    repo.commit("ours")
+    repo.git("checkout", "-q", "main")
+    repo.write("both", "theirs\n")
+    repo.commit("theirs")
+    repo.git("checkout", "-q", "topic")
+    repo.git("merge", "-q", "main", check=False)
+    both = (await files_of(repo.place))["both"]
+    assert (both.staged, both.unstaged) == (True, True)
 
 
 async def test_every_kind_of_change_is_told_by_its_word(repo: Repo) -> None:

@@ -48,10 +48,10 @@ class Loss(Struct, frozen=True, kw_only=True):
         return " and ".join(said)
 
 
-async def read_status(place: Place, timeout: float = 10.0, filters: dict[str, str] | None = None) -> Status:
+async def read_status(place: Place, timeout: float = 10.0) -> Status:
     """Uncommitted changes, untracked files included and ignored ones not."""
     options = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-    said = await run_git(place, "status", *options, timeout=timeout, filters=filters)
+    said = await run_git(place, "status", *options, timeout=timeout)
     return _parse(said.output.decode("utf-8", "surrogateescape"))
 
 

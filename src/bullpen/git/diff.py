@@ -5,36 +5,49 @@ import asyncio
 from msgspec import Struct
 
 from ..domain.errors import NotFound
-from .changes import Status, read_status
-from .diff_format import FileDiff, parse_diff, text
+from .diff_format import FileDiff, Index, parse_diff, parse_raw, text
 from .places import Place
+from .process import Ended
 from .revisions import find_commit
-from .run import filter_overrides, run_git
+from .run import Filters, filter_overrides, run_git
 
 MOST_OUTPUT = 32 << 20  # bytes of patches in one diff
 TIMEOUT = 60.0  # seconds; the first look at a large work tree reads all of it
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # what a repository without a commit starts from
 TOO_MUCH = "the changes are too large to show; only their counts are here"
 
+_RAW = ("--raw", "--no-abbrev", "--no-renames", "-z")
+_LISTS = ("--raw", "--no-abbrev", "--numstat", "-z", "--find-renames")
 _MAIN_LINES = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master")
 
 
 class Tracked(Struct, frozen=True, kw_only=True):
-    """The changes git knows of, and what it says of the rest."""
+    """The changes git knows of, and the files it does not."""
 
     base: str
     files: list[FileDiff]
-    status: Status
+    untracked: list[str]
+    branch: str | None  # none: a commit is checked out, and no branch
     note: str | None = None
 
 
 async def read_diff(place: Place, base: str | None = None) -> Tracked:
-    """The work tree against `base`, or against where its branch left the main line."""
+    """The work tree against `base`, or against where its branch left the main line.
+
+    One look at every file of the work tree, not two: `git status` would take as long as the diff.
+    """
     filters = await filter_overrides(place)
-    status, (commit, files, note) = await asyncio.gather(
-        read_status(place, TIMEOUT, filters), _read_files(place, base, filters)
+    (commit, patches, from_base), from_head, untracked, branch = await asyncio.gather(
+        _read_patches(place, base, filters),
+        _read_staged(place, filters),
+        _read_untracked(place, filters),
+        _read_branch(place),
     )
-    return Tracked(base=commit, files=files, status=status, note=note)
+    index = Index(from_base=from_base, from_head=from_head)
+    note = TOO_MUCH if patches.cut else None
+    output = await _read_lists(place, commit, filters) if patches.cut else patches.output
+    files = parse_diff(output, index)
+    return Tracked(base=commit, files=files, untracked=untracked, branch=branch, note=note)
 
 
 async def find_base(place: Place, wanted: str | None = None) -> str:
@@ -64,26 +77,53 @@ async def _merge_base(place: Place, line: str, head: str) -> str:
     return text(found.output).strip() if found.code == 0 else head
 
 
-async def _read_files(
-    place: Place, wanted: str | None, filters: dict[str, str]
-) -> tuple[str, list[FileDiff], str | None]:
-    """The base, what has changed since, and why that is not all."""
+async def _read_patches(
+    place: Place, wanted: str | None, filters: Filters
+) -> tuple[str, Ended, dict[bytes, bytes]]:
+    """The base, what differs from it, and what its commits have changed since."""
     base = await find_base(place, wanted)
-    lists = ("--raw", "--numstat", "-z", "--find-renames")
-    said = await run_git(
-        place,
-        "diff",
-        *(*lists, "--patch"),
-        refs=[base],
-        paths=[],
-        timeout=TIMEOUT,
-        limit=MOST_OUTPUT,
-        cut=True,
-        filters=filters,
+    patches, committed = await asyncio.gather(
+        run_git(
+            place,
+            "diff",
+            *(*_LISTS, "--patch"),
+            refs=[base],
+            paths=[],
+            timeout=TIMEOUT,
+            limit=MOST_OUTPUT,
+            cut=True,
+            filters=filters,
+        ),
+        _read_committed(place, base),
     )
-    if not said.cut:
-        return base, parse_diff(said.output), None
+    return base, patches, committed
+
+
+async def _read_lists(place: Place, base: str, filters: Filters) -> bytes:
     said = await run_git(
-        place, "diff", *lists, refs=[base], paths=[], timeout=TIMEOUT, limit=MOST_OUTPUT, filters=filters
+        place, "diff", *_LISTS, refs=[base], paths=[], timeout=TIMEOUT, limit=MOST_OUTPUT, filters=filters
     )
-    return base, parse_diff(said.output), TOO_MUCH
+    return said.output
+
+
+async def _read_committed(place: Place, base: str) -> dict[bytes, bytes]:
+    if base == EMPTY_TREE:
+        return {}
+    said = await run_git(place, "diff-tree", "-r", *_RAW, refs=[base, "HEAD"], limit=MOST_OUTPUT)
+    return parse_raw(said.output)
+
+
+async def _read_staged(place: Place, filters: Filters) -> dict[bytes, bytes]:
+    said = await run_git(place, "diff", "--cached", *_RAW, paths=[], limit=MOST_OUTPUT, filters=filters)
+    return parse_raw(said.output)
+
+
+async def _read_untracked(place: Place, filters: Filters) -> list[str]:
+    options = ("--others", "--exclude-standard", "-z")
+    said = await run_git(place, "ls-files", *options, timeout=TIMEOUT, limit=MOST_OUTPUT, filters=filters)
+    return said.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
+
+
+async def _read_branch(place: Place) -> str | None:
+    said = await run_git(place, "symbolic-ref", "--quiet", "--short", refs=["HEAD"], accept=(0, 1))
+    return None if said.code else text(said.output).strip()

@@ -1,7 +1,7 @@
-"""What `git diff --raw --numstat --patch -z` prints, as values."""
+"""What `git diff --raw --no-abbrev --numstat --patch -z` prints, as values."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ _WORDS = {
 }
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _HEADER = b"diff --git "
+NOTHING = b"0" * 40  # the object of what is not there, or has not been read
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
@@ -49,10 +50,35 @@ class FileDiff(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str | None = None  # why the patch is not all there is
 
 
-def parse_diff(output: bytes) -> list[FileDiff]:
-    """The files of a diff in git's order, each with its patch."""
+class Index(Struct, frozen=True, kw_only=True):
+    """Which object the index has of a path, by what it differs in from a commit; of none it has `NOTHING`."""
+
+    from_base: Mapping[bytes, bytes] = {}
+    from_head: Mapping[bytes, bytes] = {}
+
+    def stages(self, path: bytes) -> bool:
+        return path in self.from_head
+
+    def differs(self, path: bytes, found: bytes) -> bool:
+        """Whether the work tree has something else of a path that is not as in the base.
+
+        Git names no object of a file it has not read, and when it looked for renames it has read some.
+        """
+        known = self.from_head.get(path, self.from_base.get(path))
+        return found != known if found != NOTHING else known != NOTHING
+
+
+def parse_raw(output: bytes) -> dict[bytes, bytes]:
+    """The object of each path on the right side, of a list without renames; one not merged has several."""
+    fields = iter(output.split(b"\0"))
+    entries = ((field.split(b" "), next(fields)) for field in fields if field)
+    return {path: b"" if letter == b"U" else found for (_, _, _, found, letter), path in entries}
+
+
+def parse_diff(output: bytes, index: Index) -> list[FileDiff]:
+    """The files of a diff of the work tree in git's order, each with its patch."""
     listed, patch = _split(output)
-    files = list(_listed_files(listed))
+    files = list(_listed_files(listed, index))
     chunks = _chunks(patch)
     texts: dict[bytes, list[bytes]] = {}
     for chunk in chunks:
@@ -91,23 +117,24 @@ def _split(output: bytes) -> tuple[bytes, bytes]:
     return listed, _HEADER + patch if separator else b""
 
 
-def _listed_files(listed: bytes) -> Iterator[tuple[bytes, FileDiff]]:
+def _listed_files(listed: bytes, index: Index) -> Iterator[tuple[bytes, FileDiff]]:
     fields = iter(listed.split(b"\0"))
-    states: dict[bytes, tuple[str, bytes | None]] = {}
+    states: dict[bytes, tuple[str, bytes | None, bytes]] = {}
     for field in fields:
         if field.startswith(b":"):
-            letter = chr(field.rsplit(b" ", 1)[1][0])
+            _, _, _, found, letters = field.split(b" ")
+            letter = chr(letters[0])
             path, old = next(fields), None
             if letter in "RC":
                 old, path = path, next(fields)
             if letter != "U" or path not in states:
-                states[path] = (_WORDS.get(letter, "modified"), old)
+                states[path] = (_WORDS.get(letter, "modified"), old, found)
         elif field:
             added, deleted, path = field.split(b"\t", 2)
             if not path:  # of a rename: both names follow
                 next(fields)
                 path = next(fields)
-            status, old = states.get(path, ("modified", None))
+            status, old, found = states.get(path, ("modified", None, NOTHING))
             yield (
                 path,
                 FileDiff(
@@ -117,6 +144,8 @@ def _listed_files(listed: bytes) -> Iterator[tuple[bytes, FileDiff]]:
                     additions=None if added == b"-" else int(added),
                     deletions=None if deleted == b"-" else int(deleted),
                     binary=added == b"-",
+                    staged=index.stages(path),
+                    unstaged=index.differs(path, found),
                 ),
             )
 

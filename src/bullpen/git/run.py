@@ -13,6 +13,7 @@ never into the options.
 
 import os
 from collections.abc import Callable, Sequence
+from typing import NewType
 
 from ..domain.errors import Conflict, RemoteFault
 from .places import Place
@@ -68,6 +69,8 @@ _CONVERTING = frozenset(
     {"blame", "check-ignore", "diff", "diff-files", "diff-index", "ls-files", "show", "status", "worktree"}
 )
 
+Filters = NewType("Filters", dict[str, str])  # made by `filter_overrides` alone
+
 TIMEOUT = 10.0  # seconds
 LIMIT = 16 << 20  # bytes of output
 MOST_FILTERS = 500  # more would not fit into an environment
@@ -95,7 +98,7 @@ async def run_git(
     accept: Sequence[int] = (0,),
     on_progress: Callable[[str], None] | None = None,
     marker: str | None = None,
-    filters: dict[str, str] | None = None,
+    filters: Filters | None = None,
 ) -> Ended:
     """Runs `git <verb> <options> --end-of-options <refs> -- <paths>` in a place.
 
@@ -106,7 +109,7 @@ async def run_git(
     after a kill of the server. `filters` are those of `filter_overrides`, when it was asked already.
     """
     if filters is None:
-        filters = await filter_overrides(place, timeout) if verb in _CONVERTING else {}
+        filters = await filter_overrides(place, timeout) if verb in _CONVERTING else Filters({})
     words = [verb, *VERBS[verb], *options]
     if refs:
         words += ["--end-of-options", *refs]
@@ -122,7 +125,7 @@ async def run_git(
     return ended
 
 
-async def filter_overrides(place: Place, timeout: float = TIMEOUT) -> dict[str, str]:
+async def filter_overrides(place: Place, timeout: float = TIMEOUT) -> Filters:
     """Empty commands for every filter the config knows, as environment.
 
     Not `-c`: that splits at the first `=`, so a filter named `a=b` would stay what it is.
@@ -142,7 +145,7 @@ async def filter_overrides(place: Place, timeout: float = TIMEOUT) -> dict[str, 
     ]
     numbered = {f"GIT_CONFIG_KEY_{n}": key for n, (key, _) in enumerate(pairs)}
     numbered |= {f"GIT_CONFIG_VALUE_{n}": value for n, (_, value) in enumerate(pairs)}
-    return {"GIT_CONFIG_COUNT": str(len(pairs))} | numbered if pairs else {}
+    return Filters({"GIT_CONFIG_COUNT": str(len(pairs))} | numbered if pairs else {})
 
 
 async def _run(

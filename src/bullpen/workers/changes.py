@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ..domain.errors import BullpenError, Conflict
 from ..git.diff import read_diff
@@ -41,24 +40,17 @@ def place_of(workspace: str) -> Place:
 
 async def read_changes(place: Place, base: str | None = None) -> Changes:
     tracked = await read_diff(place, base)
-    letters = {path: state for state, path in tracked.status.changes}
-    untracked = [path for path, state in letters.items() if state == "??"]
-    known = [_with_state(file, letters.get(file.path, "  ")) for file in tracked.files]
-    new = await asyncio.to_thread(_new_files, str(place.work_tree), untracked)
-    files = sorted(known + new, key=lambda file: file.path)
-    left_out = len(untracked) - len(new)
+    new = await asyncio.to_thread(_new_files, str(place.work_tree), tracked.untracked)
+    files = sorted(tracked.files + new, key=lambda file: file.path)
+    left_out = len(tracked.untracked) - len(new)
     return Changes(
         base=tracked.base,
-        branch=tracked.status.branch and text(os.fsencode(tracked.status.branch)),
+        branch=tracked.branch,
         files=files,
         additions=sum(file.additions or 0 for file in files),
         deletions=sum(file.deletions or 0 for file in files),
         note=f"{left_out} more new files are not listed" if left_out > 0 else tracked.note,
     )
-
-
-def _with_state(file: FileDiff, letters: str) -> FileDiff:
-    return replace(file, staged=letters[0] != " ", unstaged=letters[1] != " ")
 
 
 def _new_files(root: str, paths: list[str]) -> list[FileDiff]:
