@@ -3,6 +3,7 @@
 import asyncio
 import re
 
+import pytest_asyncio
 from playwright.async_api import BrowserContext, Route, expect
 
 from support.chat_page import ChatPage
@@ -31,6 +32,18 @@ PLACE_OF = """(log, key) => {
 }"""
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def long_chat(device: BrowserContext, server: Server) -> ChatPage:
+    """A conversation of a thousand tool calls, shown at its end."""
+    steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
+    await define_scripted(server, "busy", {"prompts": [steps]})
+    talk = await Talk.begin(server, "busy")
+    await talk.ask("go")
+    chat = await ChatPage.at(device, talk)
+    await expect(chat.log).to_contain_text("work number 999.")
+    return chat
+
+
 async def test_r7_output_is_shown_while_it_comes(chat: ChatPage) -> None:
     await chat.say("[[chunk 'first **bold** words']] [[wait_cancel]]")
     await expect(chat.log.locator("strong")).to_have_text("bold")
@@ -54,15 +67,8 @@ async def test_two_pages_see_the_same_in_the_same_order(chat: ChatPage, device: 
     assert texts[0] == texts[1]
 
 
-async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(
-    device: BrowserContext, server: Server
-) -> None:
-    steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
-    await define_scripted(server, "busy", {"prompts": [steps]})
-    talk = await Talk.begin(server, "busy")
-    await talk.ask("go")
-    chat = await ChatPage.at(device, talk)
-    await expect(chat.log).to_contain_text("work number 999.")
+async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(long_chat: ChatPage) -> None:
+    chat = long_chat
     assert await chat.entries.count() <= 200
 
     first = chat.entries.first
@@ -87,13 +93,8 @@ async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(
     assert await chat.entries.count() <= 200
 
 
-async def test_waiting_for_older_entries_moves_nothing(device: BrowserContext, server: Server) -> None:
-    steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
-    await define_scripted(server, "busy", {"prompts": [steps]})
-    talk = await Talk.begin(server, "busy")
-    await talk.ask("go")
-    chat = await ChatPage.at(device, talk)
-    await expect(chat.log).to_contain_text("work number 999.")
+async def test_waiting_for_older_entries_moves_nothing(long_chat: ChatPage) -> None:
+    chat = long_chat
     asked: asyncio.Queue[Route] = asyncio.Queue()
     await chat.page.route("**/events?*", asked.put)
     while asked.empty():
@@ -108,13 +109,8 @@ async def test_waiting_for_older_entries_moves_nothing(device: BrowserContext, s
     assert abs(await chat.log.evaluate(PLACE_OF, key) - place) <= 2
 
 
-async def test_words_are_found_also_in_what_is_not_loaded(device: BrowserContext, server: Server) -> None:
-    steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
-    await define_scripted(server, "busy", {"prompts": [steps]})
-    talk = await Talk.begin(server, "busy")
-    await talk.ask("go")
-    chat = await ChatPage.at(device, talk)
-    await expect(chat.log).to_contain_text("work number 999.")
+async def test_words_are_found_also_in_what_is_not_loaded(long_chat: ChatPage) -> None:
+    chat = long_chat
     await chat.page.keyboard.press("Control+f")
     await chat.page.get_by_label("Find in this session").fill("number 7.")
     await chat.page.keyboard.press("Enter")

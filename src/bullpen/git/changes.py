@@ -24,7 +24,6 @@ class Status(Struct, frozen=True, kw_only=True):
     changes: list[tuple[str, str]]  # two letters and a path, as in `git status --short`
     ahead: int = 0
     behind: int = 0
-    branch: str | None = None  # none: a commit is checked out, and no branch
 
 
 class Loss(Struct, frozen=True, kw_only=True):
@@ -77,7 +76,6 @@ async def read_loss(place: Place, branch: str | None) -> Loss:
 def _parse(output: str) -> Status:
     changes: list[tuple[str, str]] = []
     ahead = behind = 0
-    branch = None
     fields = iter(output.split("\0"))
     for field in fields:
         match field[:1]:
@@ -92,9 +90,7 @@ def _parse(output: str) -> Status:
                 changes.append(("??", field[2:]))
             case "#" if field.startswith("# branch.ab "):
                 ahead, behind = (abs(int(word)) for word in field.split()[2:])
-            case "#" if field.startswith("# branch.head ") and not field.endswith(" (detached)"):
-                branch = field.split(" ", 2)[2]
-    return Status(changes=changes, ahead=ahead, behind=behind, branch=branch)
+    return Status(changes=changes, ahead=ahead, behind=behind)
 
 
 def _tracked(field: str, before_path: int) -> tuple[str, str]:
