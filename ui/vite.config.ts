@@ -14,6 +14,8 @@ export default defineConfig({
     assetsInlineLimit: 0, // a data: address in the page would be one more thing the policy has to allow
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // What every page needs is one file, not a dozen: each request costs more than its bytes.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'page', tags: ['$initial'] }] } } },
   },
   optimizeDeps: { exclude: ['@xterm/xterm'] }, // else the rewrite does not see it while developing
   server: { proxy: { '/api': { target: server }, '/ws': { target: server, ws: true } } },

@@ -6,20 +6,21 @@ const CACHE = 'bullpen-offline-1'
 const FILES = ['/offline.html', '/offline.css']
 
 self.addEventListener('install', (event) => {
-  // A last word of a page that goes must not wait for a worker that may be asleep.
-  event.addRoutes?.({ condition: { urlPattern: new URLPattern({ pathname: '/api/*' }) }, source: 'network' })
+  // Neither the files of the page nor a last word of one that goes need wait for a worker that may be asleep.
+  event.addRoutes?.(['/api/*', '/assets/*'].map((pathname) => ({ condition: { urlPattern: new URLPattern({ pathname }) }, source: 'network' })))
   event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES)).then(() => self.skipWaiting()))
 })
 
 self.addEventListener('activate', (event) => {
   const old = caches.keys().then((names) => Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name))))
-  event.waitUntil(old.then(() => self.clients.claim()))
+  const early = self.registration.navigationPreload?.enable() // the page is asked for while we wake up
+  event.waitUntil(Promise.all([old, early]).then(() => self.clients.claim()))
 })
 
 self.addEventListener('fetch', (event) => {
   const { request } = event
   const { pathname } = new URL(request.url)
-  if (request.mode === 'navigate') event.respondWith(fetch(request).catch(() => caches.match('/offline.html')))
+  if (request.mode === 'navigate') event.respondWith(pageFrom(event).catch(() => caches.match('/offline.html')))
   else if (FILES.includes(pathname)) event.respondWith(fetch(request).catch(() => caches.match(pathname)))
 })
 
@@ -27,6 +28,10 @@ self.addEventListener('notificationclick', (event) => {
   event.notification.close()
   event.waitUntil(showPage(`/${event.notification.data ?? ''}`))
 })
+
+async function pageFrom(event) {
+  return (await event.preloadResponse) ?? fetch(event.request)
+}
 
 async function showPage(address) {
   const [page] = await self.clients.matchAll({ type: 'window' })

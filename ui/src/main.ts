@@ -12,7 +12,6 @@ import { forgetOld } from './state/remembered.ts'
 import { sharedSession } from './state/route.ts'
 import { startTheme } from './state/theme.ts'
 import { View } from './state/view.svelte.ts'
-import { views } from './workers/views.ts'
 import './style/tokens.css'
 import './style/base.css'
 
@@ -34,7 +33,6 @@ function showHouse(): void {
   app.commands.add(() => everyCommand(app))
   app.commands.add(() => passingCommands(app))
   mount(App, { target: root(), props: { app } })
-  if (app.page.route.view === 'session') void views.chat.load() // most likely, and it would wait for the list of sessions
   void app.page.start()
 }
 

@@ -1,9 +1,11 @@
 /**
  * How each kind of worker is shown. A new kind is one entry here: its component is loaded when it is first
- * needed and gets the session, the worker, and a way to start the worker again.
+ * needed and gets the session, the worker, and a way to start the worker again. The chat comes with the page,
+ * as nearly every session begins with one.
  */
 import type { Component } from 'svelte'
 import type { Session, Worker } from '../api/types.ts'
+import Chat from '../chat/Chat.svelte'
 import type { IconName } from '../parts/icons.ts'
 
 export interface ViewProps {
@@ -19,7 +21,7 @@ export interface WorkerView {
 }
 
 export const views = {
-  chat: { label: 'Agent', icon: 'agent', load: () => import('../chat/Chat.svelte') },
+  chat: { label: 'Agent', icon: 'agent', load: async () => ({ default: Chat }) },
   diff: { label: 'Changes', icon: 'diff', load: () => import('../diff/DiffView.svelte') },
   document: { label: 'Document', icon: 'document', load: () => import('../documents/DocumentView.svelte') },
   terminal: { label: 'Terminal', icon: 'terminal', load: () => import('./TerminalView.svelte') },

@@ -59,16 +59,10 @@ function piece({ text, name }: CodeToken): string | HTMLElement {
 }
 
 async function ready(language: string): Promise<HighlighterCore> {
-  loading ??= load()
+  loading ??= import('./shiki.ts').then(({ newHighlighter }) => newHighlighter())
   const highlighter = await loading
   if (!highlighter.getLoadedLanguages().includes(language)) await highlighter.loadLanguage(GRAMMARS[language]!())
   return highlighter
-}
-
-async function load(): Promise<HighlighterCore> {
-  const { createCssVariablesTheme, createHighlighterCore, createJavaScriptRegexEngine } = await import('./shiki.ts')
-  const theme = createCssVariablesTheme({ name: 'css-variables', variablePrefix: '--shiki-' })
-  return createHighlighterCore({ themes: [theme], engine: createJavaScriptRegexEngine({ forgiving: true }) })
 }
 
 function idle(): Promise<void> {

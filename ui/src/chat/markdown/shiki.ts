@@ -1,3 +1,8 @@
-/** The parts of Shiki we use, so that the bundler makes one piece of them that is fetched when needed. */
-export { createCssVariablesTheme, createHighlighterCore } from 'shiki/core'
-export { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
+/** Shiki as we use it: one piece for the bundler, fetched when the first code is to be coloured. */
+import { createCssVariablesTheme, createHighlighterCore, type HighlighterCore } from 'shiki/core'
+import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
+
+export function newHighlighter(): Promise<HighlighterCore> {
+  const theme = createCssVariablesTheme({ name: 'css-variables', variablePrefix: '--shiki-' })
+  return createHighlighterCore({ themes: [theme], engine: createJavaScriptRegexEngine({ forgiving: true }) })
+}
