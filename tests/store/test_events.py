@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import uuid
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -186,6 +187,19 @@ async def test_the_end_of_a_session_is_a_system_message(store: EventStore) -> No
     )
     assert [each["id"] for each in await store.messages("s", since=first["timestamp"])] == [second["id"]]
     assert len(await store.messages("s", limit=1)) == 1
+
+
+async def test_the_ids_of_messages_are_uuids_that_grow_with_the_log(store: EventStore) -> None:
+    found: set[uuid.UUID] = set()
+    for name in ("s", "t"):
+        append = new_session(name)
+        await store.commit(append)
+        await store.commit(append_to(append.snapshot, *(said(f"word {number}") for number in range(20))))
+        ids = [each["id"] for each in await store.messages(name)]
+        assert ids == sorted(ids)
+        found |= set(map(uuid.UUID, ids))
+    assert len(found) == 40
+    assert {each.version for each in found} == {8}
 
 
 async def test_outbox_lines_are_numbered_without_a_gap(store: EventStore) -> None:

@@ -148,6 +148,8 @@ class Queue(Struct, frozen=True, kw_only=True):
 
 def fold_queue(queue: Queue, fact: Fact, now: int) -> Queue:  # noqa: PLR0911 (a table)
     """The queue after one more fact; facts of others leave it as it is."""
+    if not fact.type.startswith("queue_"):
+        return queue
     match fact:
         case QueueAdded():
             return replace(queue, items=_added(queue.items, _item(fact, now)))

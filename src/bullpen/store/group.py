@@ -10,7 +10,7 @@ from .append import Append
 from .outbox import Delivered, Lines, Numbers, remove_delivered
 from .projections import event_rows, message_rows, project_sessions, project_workers
 from .saved import due_row
-from .statements import add, put, touch
+from .statements import add_values, put, touch
 from .tables import consumed, events, messages, sessions, snapshots, workers
 from .unseen import write_unseen
 from .usage import write_usage
@@ -49,8 +49,8 @@ def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
     for table, rows in ((sessions, project_sessions(appends)), (workers, project_workers(appends))):
         put(connection, table, list(rows.whole.values()))
         touch(connection, table, list(rows.moved.values()))
-    add(connection, events, list(chain.from_iterable(map(event_rows, appends))))
-    add(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
+    add_values(connection, events, list(chain.from_iterable(map(event_rows, appends))))
+    add_values(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
     write_unseen(connection, appends)
     write_usage(connection, appends)
     saved = {row["session_id"]: row for row in map(due_row, appends) if row}

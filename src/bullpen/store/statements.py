@@ -15,11 +15,24 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import sqlite
 
 Rows = Sequence[Mapping[str, Any]]
+Values = tuple[Any, ...]
 
 
 def add(connection: Connection, table: Table, rows: Rows) -> None:
     """Inserts rows that must be new."""
     _run(connection, table, rows, _insert)
+
+
+def add_values(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+    """The same for the many: a row is what stands in the columns, all of them, in the table's order."""
+    if not rows:
+        return
+    names = tuple(table.c.keys())
+    statement = _compile(connection.dialect, table, names, _insert)
+    bound: Any = rows
+    if not statement.positions:
+        bound = [dict(zip(names, row, strict=True)) for row in rows]
+    connection.exec_driver_sql(statement.sql, bound)
 
 
 def put(connection: Connection, table: Table, rows: Rows) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -10,6 +11,8 @@ from ..domain.errors import Invalid
 
 MAX_DEPTH = 200
 TOO_DEEP = f"[left out: nested more than {MAX_DEPTH} levels deep]"
+
+_PLAIN = frozenset({str, int, bool, NoneType})
 
 _encoder = msgspec.json.Encoder()
 
@@ -61,18 +64,23 @@ def _decode_leniently(data: bytes | str) -> Any:
 
 
 def _looks_odd(value: Any, data: bytes) -> bool:
-    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
+    # A level takes two letters at least: short data is never deep.
+    brackets = 0 if len(data) <= 2 * MAX_DEPTH else data.count(b"{") + data.count(b"[")
+    if brackets > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
         return True
     # The encoder writes NaN as null and NUL as an escape; both only show in what it wrote.
-    return b"\\u0000" in data or (b"null" in data and _holds_nan(value))
+    return data.find(b"\\u0000") >= 0 or (data.find(b"null") >= 0 and _holds_nan(value))
 
 
 def _holds_nan(value: Any) -> bool:
     if isinstance(value, float):
         return not math.isfinite(value)
     if isinstance(value, dict):
-        return any(map(_holds_nan, value.values()))
-    return isinstance(value, list | tuple) and any(map(_holds_nan, value))
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return False
+    # Every event comes by here: only what may hold one is looked into.
+    return any(map(_holds_nan, [each for each in value if each and type(each) not in _PLAIN]))
 
 
 def _depth_exceeds(value: Any, levels: int) -> bool:
