@@ -1,4 +1,5 @@
 /** Where the page begins. */
+import './first.ts'
 import { mount } from 'svelte'
 import App from './App.svelte'
 import { comeAsGuest } from './api/secret.ts'

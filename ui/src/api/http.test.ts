@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { ApiError, call } from './http.ts'
+import { ApiError, askAhead, call } from './http.ts'
 
 let answers: (Response | Error)[]
 let requests: { path: string; init: RequestInit }[]
@@ -29,6 +29,20 @@ test('a call carries the secret of this origin', async () => {
   expect(await call('GET', '/sessions')).toEqual({ sessions: [] })
   expect(requests[0]?.path).toBe('/api/sessions')
   expect(header(0, 'X-Bullpen-Secret')).toBe('the-secret')
+})
+
+test('what was asked ahead is for the first who calls for it, and only for them', async () => {
+  answers = [Response.json({ sessions: [1] }), Response.json({ sessions: [2] })]
+  askAhead('/sessions')
+  expect(requests.length).toBe(1)
+  expect(await call('GET', '/sessions')).toEqual({ sessions: [1] })
+  expect(await call('GET', '/sessions')).toEqual({ sessions: [2] })
+})
+
+test('a refusal of what was asked ahead is told to whoever calls for it', async () => {
+  answers = [Response.json({ error: 'unauthorized', message: 'Log in first.' }, { status: 401 })]
+  askAhead('/sessions')
+  await expect(call('GET', '/sessions')).rejects.toThrow('Log in first.')
 })
 
 test('a POST that got no answer is sent again under the same key', async () => {

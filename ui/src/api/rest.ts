@@ -24,6 +24,15 @@ import type {
   Worker,
 } from './types.ts'
 
+/** How many events of a session come first. */
+export const LATEST = 400
+
+/** What can be asked ahead. */
+export const paths = {
+  sessions: '/sessions?limit=200',
+  latestEvents: (sessionId: string) => `${path(sessionId)}/events?newest=true&limit=${LATEST}`,
+}
+
 export const rest = {
   login: (code: string) => call<{ secret: string }>('POST', '/login', { code }),
   loginCode: (scope: 'view' | 'operate' | 'admin') => call<LoginCode>('POST', '/login-codes', { scope }),
@@ -32,7 +41,7 @@ export const rest = {
   usage: (query: Record<string, string>) => call<Usage>('GET', `/usage?${new URLSearchParams(query)}`),
 
   session: (id: string) => call<Session>('GET', path(id)),
-  sessions: () => call<Sessions>('GET', '/sessions?limit=200'),
+  sessions: () => call<Sessions>('GET', paths.sessions),
   createSession: (session: NewSession) => call<Session>('POST', '/sessions', session),
   editSession: (id: string, change: { title?: string; onLastDisconnect?: 'keep' | 'terminate' }) =>
     call<Session>('PATCH', path(id), change),
@@ -42,6 +51,7 @@ export const rest = {
   leaveSession: (id: string) => leave(`${path(id)}/leave`),
   events: (sessionId: string, query: { types?: string; after?: number; before?: number; limit?: number; newest?: boolean }) =>
     call<Events>('GET', `${path(sessionId)}/events?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`),
+  latestEvents: (sessionId: string) => call<Events>('GET', paths.latestEvents(sessionId)),
   /** The whole of it, or exactly one moment. */
   timeline: (sessionId: string, at?: number) => call<Timeline>('GET', `${path(sessionId)}/timeline${at === undefined ? '' : `?at=${at}`}`),
   /** What a run of a terminal said after an offset, until another. */

@@ -5,6 +5,7 @@
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { randomId } from '../api/random.ts'
+import { LATEST, rest } from '../api/rest.ts'
 import { Talking, type Choice } from '../api/talking.ts'
 import type { Queue, Session, SessionEvent, Worker } from '../api/types.ts'
 import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend, type ChatWindow } from './chat-window.ts'
@@ -13,7 +14,6 @@ import { foldConversation, NEW, SETTING_TYPES, TURN_TYPES, type Conversation } f
 import { EachFrame } from './frames.ts'
 import { UnsentPrompts, type Unsent } from './unsent.ts'
 
-const FIRST = 800 // events of the past that come with the connection
 const FIRST_SHOWN = 40 // entries that are drawn at first: more than a screen, and soon there
 const PAGE = 1000 // events that are fetched when somebody scrolls up
 
@@ -38,6 +38,7 @@ export class Talk {
 
   readonly calls: Talking
   readonly workspace: string | undefined
+  readonly #sessionId: string
   readonly #workerId: string
   readonly #connection: Connection
   readonly #unsent: UnsentPrompts
@@ -46,28 +47,31 @@ export class Talk {
   #origin: number // what the conversation was before this seq is asked for
   #arrived: SessionEvent[] = []
   #early: SessionEvent[] | undefined = [] // of the conversation, until its past is known
+  #latest: Promise<void> | undefined
   #sending: Promise<void> | undefined
   #looks = 0 // at the queue; only the latest counts
 
   constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'workspace'>>) {
     this.calls = new Talking(session.id, worker.id)
+    this.#sessionId = session.id
     this.workspace = worker.workspace
     this.#workerId = worker.id
     this.#unsent = new UnsentPrompts(worker.id)
     this.unsent = this.#unsent.all
     this.#origin = session.lastSeq
-    this.#seq = Math.max(0, session.lastSeq - FIRST)
+    this.#seq = Math.max(0, session.lastSeq - LATEST)
     this.window = emptyWindow(this.#seq + 1)
     this.caughtUp = this.#seq === session.lastSeq
     this.#connection = new Connection({
       address: () => socketAddress(`/session/${encodeURIComponent(session.id)}`),
-      opened: () => this.#opened(),
+      opened: () => void this.#opened(),
       message: (data) => this.#told(JSON.parse(data as string) as Message),
       status: (status) => (this.status = status),
     })
   }
 
   open(): void {
+    this.#latest = this.#loadLatest()
     this.#connection.open()
   }
 
@@ -164,7 +168,20 @@ export class Talk {
     return this.window.entries.findLastIndex((entry) => entry.key <= seq && isVisible(entry))
   }
 
-  #opened(): void {
+  /** The end of the log, which is there before a connection can be, and often before we ask. */
+  async #loadLatest(): Promise<void> {
+    const found = await this.#try(() => rest.latestEvents(this.#sessionId))
+    const [first, last] = [found?.events.at(0), found?.events.at(-1)]
+    if (!found || !first || !last) return
+    this.#origin = last.seq
+    this.#seq = first.seq - 1
+    this.window = emptyWindow(first.seq)
+    this.#take(found.events)
+    this.#apply()
+  }
+
+  async #opened(): Promise<void> {
+    await this.#latest
     this.#connection.send({ type: 'subscribe', after: this.#seq })
     void this.#send()
     void this.#lookUpQueue()
@@ -222,11 +239,12 @@ export class Talk {
     this.unsent = this.#unsent.all
     this.window = append(this.window, events.filter((event) => this.#concerns(event)), this.following)
     if (!this.caughtUp && this.following) this.#showSome()
-    const news = events.filter((event) => event.workerId === this.#workerId && event.seq > this.#origin)
-    if (this.#early) this.#early.push(...news)
-    else this.conversation = news.reduce(foldConversation, this.conversation)
+    const news = events.filter((event) => event.seq > this.#origin)
+    const mine = news.filter((event) => event.workerId === this.#workerId)
+    if (this.#early) this.#early.push(...mine)
+    else this.conversation = mine.reduce(foldConversation, this.conversation)
     this.caughtUp ||= (events.at(-1)?.seq ?? 0) >= this.#origin
-    if (events.some(({ type }) => type.startsWith('queue_'))) void this.#lookUpQueue()
+    if (news.some(({ type }) => type.startsWith('queue_'))) void this.#lookUpQueue()
   }
 
   /** The rest follows when the first of it has been drawn. */

@@ -48,7 +48,14 @@ async function events(query: URLSearchParams): Promise<Response> {
 /** Frames and answers that are due. */
 const settle = () => vi.advanceTimersByTimeAsync(300)
 
-const accepted = () => (sockets.at(-1) as TestSocket).accept()
+/** The newest socket, open, and what was to be known before it is used. */
+async function accepted(): Promise<TestSocket> {
+  const socket = sockets.at(-1) as TestSocket
+  socket.accept()
+  await vi.advanceTimersByTimeAsync(0)
+  return socket
+}
+
 const prompts = () => requests.filter(({ path }) => path.endsWith('/prompt')).map(({ body }) => body)
 
 function event(seq: number, type: string, data: object = {}, workerId: string | null = 'w1'): { seq: number; type: string } {
@@ -65,7 +72,7 @@ function shown(): string {
 }
 
 test('it asks for the past and applies each event once', async () => {
-  const socket = accepted()
+  const socket = await accepted()
   expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
   socket.tell({ type: 'events', events: [said(2, 'b'), said(3, 'c')] })
@@ -73,14 +80,28 @@ test('it asks for the past and applies each event once', async () => {
   expect([shown(), talk.caughtUp]).toEqual(['abc', true])
 })
 
+test('the end of the log is there before a connection is, which goes on from it', async () => {
+  past = [said(7, 'a'), said(8, 'b')]
+  talk.open()
+  await settle()
+  expect([shown(), talk.window.from, talk.caughtUp]).toEqual(['ab', 7, true])
+  const socket = await accepted()
+  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 8 }])
+  socket.tell({ type: 'events', events: [said(9, 'c')] })
+  await settle()
+  expect(shown()).toBe('abc')
+})
+
 test('a hole makes it ask again from where it stands', async () => {
-  accepted().tell({ type: 'events', events: [said(1, 'a'), said(3, 'c')] })
+  const socket = await accepted()
+  socket.tell({ type: 'events', events: [said(1, 'a'), said(3, 'c')] })
   await vi.advanceTimersByTimeAsync(31_000)
-  expect(accepted().heard('subscribe')).toEqual([{ type: 'subscribe', after: 1 }])
+  expect((await accepted()).heard('subscribe')).toEqual([{ type: 'subscribe', after: 1 }])
 })
 
 test('it shows one agent and what concerns the whole session', async () => {
-  accepted().tell({
+  const socket = await accepted()
+  socket.tell({
     type: 'events',
     events: [said(1, 'mine'), said(2, 'theirs', 'w2'), event(3, 'error', { message: 'full' }, null)],
   })
@@ -90,7 +111,7 @@ test('it shows one agent and what concerns the whole session', async () => {
 
 test('what was set and begun long ago is looked up, and what happened since is added', async () => {
   past = [event(1, 'agent_session', { acpSessionId: 'a', how: 'new', modes: { currentModeId: 'code' } }), event(2, 'turn_start', { promptId: 'p' })]
-  const socket = accepted()
+  const socket = await accepted()
   socket.tell({ type: 'events', events: [...past, event(3, 'mode_changed', { modeId: 'ask' })] })
   await settle()
   expect(talk.conversation).toMatchObject({ turn: { promptId: 'p' }, settings: { modes: { currentModeId: 'ask' } } })
@@ -101,13 +122,14 @@ test('what was set and begun long ago is looked up, and what happened since is a
 
 test('who is too far behind begins at the end and loads what lies before', async () => {
   past = Array.from({ length: 5 }, (_, n) => event(n + 1, 'user_prompt', { text: `${n + 1}`, promptId: `${n + 1}` }))
-  accepted().tell({ type: 'snapshot', seq: 5, session: {} })
+  const socket = await accepted()
+  socket.tell({ type: 'snapshot', seq: 5, session: {} })
   await settle()
   expect([shown(), talk.window.from]).toEqual(['1|2|3|4|5', 1])
 })
 
 test('a prompt is shown as not sent until the stream has it', async () => {
-  const socket = accepted()
+  const socket = await accepted()
   answer = async () => new Response('{"seq":7,"queued":false}')
   await talk.say('hello', ['i1'])
   const [{ promptId }] = prompts() as [{ promptId: string }]
@@ -118,7 +140,7 @@ test('a prompt is shown as not sent until the stream has it', async () => {
 })
 
 test('a prompt that waits in the queue counts as sent', async () => {
-  const socket = accepted()
+  const socket = await accepted()
   answer = async () => new Response('{"seq":7,"queued":true}')
   await talk.say('hello')
   const [{ promptId }] = prompts() as [{ promptId: string }]
@@ -128,7 +150,7 @@ test('a prompt that waits in the queue counts as sent', async () => {
 })
 
 test('prompts nobody confirmed are sent again, in order and under their ids, after a reload', async () => {
-  accepted()
+  await accepted()
   answer = async () => {
     throw new TypeError('network')
   }
@@ -142,21 +164,22 @@ test('prompts nobody confirmed are sent again, in order and under their ids, aft
   talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
   expect(talk.unsent.map(({ text }) => text)).toEqual(['one', 'two'])
   talk.open()
-  accepted()
+  await accepted()
   await settle()
   expect(prompts().map(({ text }) => text)).toEqual(['one', 'two'])
   expect(before).toContain(prompts()[0]?.promptId)
 })
 
 test('a prompt the stream had before the reload is not waited for', async () => {
-  accepted().tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
+  const socket = await accepted()
+  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
   answer = async () => new Response('{"seq":2,"queued":false}')
   await talk.say('long ago')
   expect(talk.unsent).toEqual([])
 })
 
 test('a refused prompt stays with the reason, is tried again under its id, or taken back', async () => {
-  accepted()
+  await accepted()
   answer = async () => new Response('{"error":"queue_full","message":"the queue is full"}', { status: 409 })
   await talk.say('hello')
   expect(talk.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
@@ -168,10 +191,10 @@ test('a refused prompt stays with the reason, is tried again under its id, or ta
 })
 
 test('a change of the queue is looked up', async () => {
-  const socket = accepted()
+  const socket = await accepted()
   await settle()
   queue = async () => new Response('{"messages":[],"count":2,"paused":true}')
-  socket.tell({ type: 'events', events: [event(1, 'queue_paused', { why: 'cancelled' }, null)] })
+  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b'), event(3, 'queue_paused', { why: 'cancelled' }, null)] })
   await settle()
   expect(talk.queue).toMatchObject({ count: 2, paused: true })
 })
