@@ -5,11 +5,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.log.recorded import Recorded
 from bullpen.log.replay import Player
+from bullpen.sessions import recorder as recorder_module
+from bullpen.sessions.recorder import Recorder
 from bullpen.wire.browser import session_json
+from support.quiet_house import QuietHouse
 from support.server import Server
+from support.stories import said
 
 
 async def recorded_up_to(server: Server, session_id: str, head: int) -> Path:
@@ -98,3 +104,28 @@ async def test_a_damaged_recording_can_be_written_anew(server: Server) -> None:
     rebuilt = await server.call("POST", "/api/recordings/rebuild", 200, json={"sessionId": session["id"]})
     assert rebuilt == {"sessions": 1, "events": session["lastSeq"]}
     assert (place / "events.jsonl").read_bytes() == whole
+
+
+async def test_a_session_that_goes_on_and_on_is_written_once_a_round(
+    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder_module, "PACE", 3600.0)
+    recordings = house.sessions.workshop.recordings
+    written: list[int] = []
+    describe = recordings.describe
+
+    def describe_and_note(snapshot: Snapshot) -> None:
+        describe(snapshot)
+        written.append(snapshot.last_seq)
+
+    monkeypatch.setattr(recordings, "describe", describe_and_note)
+    session = await house.session()
+    running = asyncio.ensure_future(Recorder(house.sessions, house.records).run())
+    async with asyncio.timeout(30):
+        while not written:
+            await session.log.append([said("on")])
+        for _ in range(100):
+            await session.log.append([said("and on")])
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert len(written) == 1

@@ -84,8 +84,9 @@ class Recorder:
         return await asyncio.to_thread(look)
 
     async def _write_moved(self) -> None:
-        while self._moved:
-            session_id, snapshot = self._moved.popitem()
+        """Those that have moved by now; who goes on moving meanwhile is written in the next round."""
+        moved, self._moved = self._moved, {}
+        for session_id, snapshot in moved.items():
             try:
                 async with self._writing:
                     await self._catch_up(snapshot or (await self._store.load(session_id))[0])
@@ -94,6 +95,7 @@ class Recorder:
             except OSError as error:
                 log.warning("not recorded", session=session_id, reason=str(error))
                 self._moved.setdefault(session_id, snapshot)
+                self._news.set()
                 await asyncio.sleep(TRY_AGAIN)
 
     async def _catch_up(self, snapshot: Snapshot) -> None:
