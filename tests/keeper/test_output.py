@@ -282,7 +282,14 @@ def test_each_ready_stream_is_read_once_a_turn(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         spool = SpoolWriter(os.open(tmp_path / name, os.O_RDONLY))
         streams[name] = Stream(
-            (name, 1, "out"), out, spool, loop=loop, grown=grown, on_end=lambda: None, window=None
+            (name, 1, "out"),
+            out,
+            spool,
+            loop=loop,
+            grown=grown,
+            on_end=lambda: None,
+            window=None,
+            on_terminal=True,
         )
     os.set_blocking(ends["flood"], False)
     turns: list[tuple[int, int]] = []

@@ -73,6 +73,7 @@ class Child:
             grown=grown,
             on_end=self._settle,
             window=window,
+            on_terminal=self.tty is not None,
         )
 
     def start(self, order: Order) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # A notice wakes the server and its answer wakes us: one each read would halve the throughput.
 _SPELL = 0.001  # seconds
 _FLOOD_SPELL = 0.005
+_PIPE_SPELL = 0.008  # what is said on a pipe is read by the line and stored: each notice costs a commit
 # The second lets the server say SEEN when it has something else to say: a wake-up less for each echo.
 _IN_FLIGHT = 2
 
@@ -50,7 +51,7 @@ class Notices:
         now = monotonic()
         if now >= self._spell_end:
             self._told.clear()
-            self._spell_end = now + (_FLOOD_SPELL if self._loop.hot else _SPELL)
+            self._spell_end = now + self._spell()
         elif self.grown <= self._told:
             self._hold_back(self._spell_end - now)
             return b""
@@ -60,6 +61,11 @@ class Notices:
         ends = [[*stream.key, stream.spool.end] for stream in self.grown]
         self.grown.clear()
         return encode(Tag.NOTICE, {"ends": ends})
+
+    def _spell(self) -> float:
+        if not any(stream.on_terminal for stream in self.grown):
+            return _PIPE_SPELL
+        return _FLOOD_SPELL if self._loop.hot else _SPELL
 
     def _hold_back(self, delay: float) -> None:
         if not self._held_back:

@@ -34,8 +34,10 @@ class Stream:
         grown: set[Stream],
         on_end: Callable[[], None],
         window: int | None,
+        on_terminal: bool,
     ) -> None:
         self.key = key  # worker, run, "out" or "err"
+        self.on_terminal = on_terminal
         self.spool = spool
         self._fd = fd
         self._loop = loop
