@@ -29,10 +29,10 @@ def with_tool_call(tools: Tools, news: dict[str, Any]) -> Tools:
     if call["status"] in FINISHED:
         return rest
     if id in tools:
-        return {**tools, id: _shortened(call)}
+        return {**tools, id: _shortened(call, news)}
     while len(rest) >= MAX_OPEN:
         del rest[next(iter(rest))]
-    return {**rest, id: _shortened(call)}
+    return {**rest, id: _shortened(call, news)}
 
 
 def merged(call: dict[str, Any] | None, news: dict[str, Any]) -> dict[str, Any]:
@@ -61,8 +61,11 @@ def terminal_news(update: dict[str, Any]) -> TerminalNews | None:
     return TerminalNews(id=str(id), output=said.get("data", ""), exit=exit)
 
 
-def _shortened(call: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in call.items() if _length(value, LONGEST) <= LONGEST}
+def _shortened(call: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
+    """Without what is new and too long; the rest was looked at when it was new."""
+    return {
+        key: value for key, value in call.items() if key not in news or _length(value, LONGEST) <= LONGEST
+    }
 
 
 def _length(value: Any, enough: int) -> int:
