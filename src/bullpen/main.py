@@ -45,6 +45,7 @@ from .web.mint import Kind, Mint, new_seed
 from .web.owner import OwnerToken
 from .web.scopes import Scope
 from .web.trail import Traffic
+from .web.websocket import WebSocketProtocol
 from .web.worker_keys import WorkerKeys
 from .workers.children import Children
 from .workers.screens import Screens
@@ -208,7 +209,7 @@ def _uvicorn(config: Config, application: object) -> uvicorn.Config:
     return uvicorn.Config(
         application,  # type: ignore[arg-type]
         http=HttpProtocol,
-        ws="websockets-sansio",
+        ws=WebSocketProtocol,
         ws_max_size=LARGEST_FRAME,
         ws_per_message_deflate=False,
         ws_ping_interval=20,

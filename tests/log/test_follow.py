@@ -194,6 +194,15 @@ async def test_a_paced_bell_rings_at_once_and_then_by_one_timer(monkeypatch: pyt
     assert len(rings) <= 5  # the rest together
 
 
+async def test_a_paced_bell_rings_less_often_for_a_crowd() -> None:
+    bell = PacedBell(0, range(10_000_000))
+    bell.ring(1)
+    assert bell.head == 1
+    bell.ring(2)
+    await asyncio.sleep(2 * follow_module.PACE)
+    assert bell.head == 1
+
+
 async def test_a_paced_follower_gets_few_batches_and_every_event(
     log: SessionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,11 +39,11 @@ class SessionLog:
         self.closed = False
         self.on_commit: Callable[[Snapshot], None] | None = None
         self.news = Bell(snapshot.last_seq)
-        self.paced_news: Bell = PacedBell(snapshot.last_seq)
+        self._followers: WeakSet[Follower] = WeakSet()
+        self.paced_news: Bell = PacedBell(snapshot.last_seq, self._followers)
         self._store = store
         self._turns = Turns(store, self._accept)
         self._tail = Tail(snapshot.last_seq)
-        self._followers: WeakSet[Follower] = WeakSet()
         self._shared: tuple[tuple[int, int], Batch] | None = None
 
     @classmethod
@@ -120,10 +120,10 @@ class SessionLog:
             encoded = await self._store.wire(self.id, after, until + 1, most_bytes=PAGE_BYTES)
             if not encoded:
                 raise NotFound(f"the events of session {self.id} after {after} are gone")
-            return Batch(after + 1, after + len(encoded), encoded)
+            return Batch(after + 1, after + len(encoded), encoded, self.head)
         if self._shared is None or self._shared[0] != (after, until):
             encoded = self._tail.between(after, until, PAGE_BYTES)
-            self._shared = (after, until), Batch(after + 1, after + len(encoded), encoded)
+            self._shared = (after, until), Batch(after + 1, after + len(encoded), encoded, self.head)
         return self._shared[1]
 
     def close(self) -> None:

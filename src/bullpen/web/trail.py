@@ -58,7 +58,8 @@ class Trail:
 
 
 def _size(message: Message) -> int:
-    if (data := message.get("bytes")) is not None:
+    data = message.get("frame") or message.get("bytes")
+    if data is not None:
         return len(data)
     text: str = message["text"]
     return len(text) if text.isascii() else len(text.encode())

@@ -34,6 +34,10 @@ class Socket:
         """Sends what is JSON already."""
         await self._websocket.send({"type": "websocket.send", "text": encoded.decode()})
 
+    async def send_frame(self, frame: bytes) -> None:
+        """Sends what `text_frame` made, for one or for many."""
+        await self._websocket.send({"type": "websocket.send", "frame": frame})
+
     async def send_bytes(self, data: bytes) -> None:
         await self._websocket.send({"type": "websocket.send", "bytes": data})
 

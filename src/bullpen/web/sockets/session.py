@@ -2,23 +2,27 @@
 
 import asyncio
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Depends, WebSocket
 
 from ...domain.errors import BullpenError, Invalid
-from ...log.follow import paced
+from ...log.follow import Batch, paced
 from ...log.log import SessionLog
 from ...wire.browser import session_json
 from ...wire.queue_notices import queue_notice
 from ..context import context_of
 from ..delegates import allow_delegate
 from ..scopes import Scope
+from ..websocket import text_frame
 from .admission import Socket, admitted, loops, seen
 from .orders import Orders
 
 router = APIRouter()
 
 HEARTBEAT = 15.0
+
+_frames: WeakKeyDictionary[Batch, bytes] = WeakKeyDictionary()
 
 
 @router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow_delegate(Scope.VIEW))])
@@ -75,15 +79,22 @@ class Stream:
             for wire in batch.encoded if notices else ():
                 if notice := queue_notice(self._log.id, wire):
                     await self._socket.send(notice)
-            joined = b",".join(batch.encoded)
-            await self._socket.send_text(
-                b'{"type":"events","events":[%b],"head":%d}' % (joined, self._log.head)
-            )
+            await self._socket.send_frame(_frame(batch))
 
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT)
             await self._socket.send({"type": "heartbeat", "head": self._log.head})
+
+
+def _frame(batch: Batch) -> bytes:
+    """What is sent of a batch, made once for all who share it."""
+    frame = _frames.get(batch)
+    if frame is None:
+        events = b",".join(batch.encoded)
+        frame = text_frame(b'{"type":"events","events":[%b],"head":%d}' % (events, batch.head))
+        _frames[batch] = frame
+    return frame
 
 
 def _after(message: dict[str, Any], head: int) -> int | None:
