@@ -1,10 +1,13 @@
 """The server is killed while an agent works: nothing it was told or said is lost, doubled or reordered."""
 
 import asyncio
+import os
 import random
 import re
 from contextlib import AsyncExitStack
 from pathlib import Path
+
+import pytest
 
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.wire.browser import read_event, session_json
@@ -13,6 +16,7 @@ from support.scripted_agent.journal import prompts_in, read_journal
 from support.server import Server
 
 CHUNKS = 2000
+LIVES = 4 if os.environ.get("BULLPEN_FAULTS") == "full" else 1  # of agents that share the kills
 
 
 async def check_copies(clients: list[AgentClient]) -> None:
@@ -40,9 +44,11 @@ def _script(number: int, chunks: int) -> str:
     )
 
 
+@pytest.mark.parametrize("life", range(LIVES))
 async def test_an_agent_works_on_while_the_server_is_killed(
-    server: Server, workspace: Path, faults: int
+    server: Server, workspace: Path, faults: int, life: int
 ) -> None:
+    faults //= LIVES
     journal = define_scripted(workspace)
     talker = await AgentClient.begin(server)
     clients = [talker, AgentClient(server, talker.id), AgentClient(server, talker.id)]

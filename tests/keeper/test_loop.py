@@ -1,6 +1,7 @@
 """Whose turn it is: a flood is read all the time, and waits while somebody waits for an answer."""
 
 import os
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -86,3 +87,50 @@ def test_who_awaits_an_echo_stays_awake_for_it(monkeypatch: pytest.MonkeyPatch) 
     this.await_answer()
     this.run()
     assert turns[0] == 3  # it looked again without an event, until the answer was there
+
+
+class Crowd:
+    """A loop with one pipe that always has something to say, and one that it heeds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(loop, "_CROWDED", 3600.0)
+        monkeypatch.setattr(loop, "_NAP", 3600.0)
+        self.loop = Loop()
+        self.heard = 0
+        (self._talking, end), (self._heeded, self._wake) = os.pipe(), os.pipe()
+        os.write(end, b"x")
+        self._ends = [self._talking, end, self._heeded, self._wake]
+        self.loop.watch(self._talking, READABLE, self._hear)
+        self.loop.watch(self._heeded, READABLE, lambda _mask: self.loop.stop())
+        self.loop.heed(self._heeded)
+
+    def wake(self) -> None:
+        os.write(self._wake, b"x")
+
+    def close(self) -> None:
+        for fd in self._ends:
+            os.close(fd)
+
+    def _hear(self, _mask: int) -> None:
+        self.heard += 1
+        if self.heard == TURNS:
+            self.loop.stop()
+
+
+def test_in_a_crowd_it_naps_and_wakes_for_whom_it_heeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = Crowd(monkeypatch)
+    alarm = threading.Timer(0.05, crowd.wake)
+    alarm.start()
+    crowd.loop.run()
+    alarm.join()
+    crowd.close()
+    assert crowd.heard < TURNS
+
+
+def test_it_does_not_nap_while_somebody_waits_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_ANSWER", 3600.0)
+    crowd = Crowd(monkeypatch)
+    crowd.loop.await_answer()
+    crowd.loop.run()
+    crowd.close()
+    assert crowd.heard == TURNS

@@ -99,3 +99,17 @@ def test_who_was_answered_is_heard_at_once(notices: Notices, speaker: Callable[[
     notices.expect([agent.stream])
     agent.say()
     assert told(notices) == ["agent"]
+
+
+def test_what_was_said_before_the_input_is_no_answer(
+    notices: Notices, speaker: Callable[[str, bool], Speaker]
+) -> None:
+    agent = speaker("agent", False)
+    agent.say()
+    assert told(notices) == ["agent"]
+    agent.say()
+    assert told(notices) == []
+    notices.expect([agent.stream])
+    assert told(notices) == []
+    agent.say()
+    assert told(notices) == ["agent"]

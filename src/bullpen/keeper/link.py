@@ -77,6 +77,7 @@ class Connection:
         connected.setblocking(False)
         self._mask = READABLE
         loop.watch(connected.fileno(), self._mask, self._ready)
+        loop.heed(connected.fileno())
 
     def send(self, frame: bytes, *, soon: bool = True) -> None:
         """Goes out with `flush`, so that a turn costs one system call however much it has to say.

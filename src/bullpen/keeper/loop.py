@@ -3,6 +3,9 @@
 A descriptor in a flood is *hot*: read once a turn without asking epoll first. Polling a pty waits for the
 kernel's worker every time, which costs a fifth of the throughput. While somebody waits for an answer, floods
 wait for whatever else there is to do, and are read in small pieces.
+
+In a crowd of many that say little, one turn soon follows the other: then the loop naps, so that a turn serves
+several, and only those it *heeds* wake it.
 """
 
 from __future__ import annotations
@@ -22,11 +25,16 @@ _ANSWER = 0.02  # seconds in which an answer is awaited
 _ECHO = 0.0003  # seconds in which most come: to look again costs less than to fall asleep and be woken
 _PAUSE = 0.001  # seconds that floods then leave to others
 _STARVED = 0.002  # seconds until they are read whatever else there is to do
+_NAP = 0.002  # seconds
+_CROWDED = 0.001  # seconds or less from one to the next
 
 
 class Loop:
     def __init__(self) -> None:
         self._epoll = select.epoll()
+        self._heeded = select.epoll()
+        self._crowded = False
+        self._last_turn = 0.0
         self._callbacks: dict[int, Callable[[int], object]] = {}
         self.hot: dict[int, Callable[[int], object]] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
@@ -40,6 +48,10 @@ class Loop:
     def watch(self, fd: int, mask: int, callback: Callable[[int], object]) -> None:
         self._callbacks[fd] = callback
         self._epoll.register(fd, mask)
+
+    def heed(self, fd: int) -> None:
+        """Not even a nap makes it wait; closing it ends that."""
+        self._heeded.register(fd, READABLE)
 
     def change(self, fd: int, mask: int) -> None:
         self._epoll.modify(fd, mask)
@@ -69,7 +81,10 @@ class Loop:
         self._running = True
         while self._running:
             eager = tuple(hot.items()) if hot else ()  # before the events, so that nobody is read twice
+            if self._crowded and not eager and not self.awaited:
+                self._heeded.poll(_NAP)
             events = poll(self._pause() if eager else self._patience(), _EVENTS_A_TURN)
+            self._count(len(events))
             for fd, mask in events:
                 callback = callbacks.get(fd)  # an earlier one in this turn may have closed it
                 if callback is not None:
@@ -97,6 +112,11 @@ class Loop:
     def rest(self) -> None:
         """The answer has come."""
         self._awake_until = 0.0
+
+    def _count(self, events: int) -> None:
+        now = monotonic()
+        self._crowded = events * _CROWDED > now - self._last_turn
+        self._last_turn = now
 
     def _read_floods(self, eager: tuple[tuple[int, Callable[[int], object]], ...]) -> None:
         for fd, callback in eager:

@@ -14,22 +14,23 @@ if TYPE_CHECKING:
     from .stream import Stream
 
 # A notice wakes the server and its answer wakes us: one each read would halve the throughput.
-_SPELL = 0.001  # seconds
-_FLOOD_SPELL = 0.005
+_SPELL = 0.004  # seconds
+_FLOOD_SPELL = 0.008
 _PIPE_SPELL = 0.008  # what is said on a pipe is read by the line and stored: each notice costs a commit
 # The second lets the server say SEEN when it has something else to say: a wake-up less for each echo.
 _IN_FLIGHT = 2
+_NEVER = 1 << 62
 
 
 class Notices:
-    """Told at once of a stream that was quiet or has had input; of one that goes on and on, once a spell."""
+    """Told at once after a silence, and of a stream that has had input; of all the others once a spell."""
 
     def __init__(self, loop: Loop) -> None:
         self.grown: set[Stream] = set()  # since the server was told
         self._loop = loop
         self._unseen = 0  # notices the server has not answered
-        self._told: set[Stream] = set()  # in this spell
-        self._spell_end = 0.0
+        self._expected: dict[Stream, int] = {}  # have had input, and said nothing since: where they stood
+        self._last = 0.0  # when the server was told
         self._held_back = 0  # how many of `grown` can wait for the end of the spell
 
     def seen(self) -> None:
@@ -38,24 +39,29 @@ class Notices:
 
     def expect(self, streams: Iterable[Stream]) -> None:
         """Somebody waits for what they say next."""
-        self._told.difference_update(streams)
+        self._expected.update((stream, stream.spool.end) for stream in streams)
 
     def drop(self, streams: Iterable[Stream]) -> None:
         """An exit says it all."""
         self.grown.difference_update(streams)
+        for stream in streams:
+            self._expected.pop(stream, None)
 
     def next(self) -> bytes:
         """The notice to send now, or nothing; asked after every turn."""
-        if self._unseen >= _IN_FLIGHT or len(self.grown) <= self._held_back:
+        if self._unseen >= _IN_FLIGHT or not self.grown:
+            return b""
+        answers = self._answers() if self._expected else ()
+        if not answers and len(self.grown) <= self._held_back:
             return b""
         now = monotonic()
-        if now >= self._spell_end:
-            self._told.clear()
-            self._spell_end = now + self._spell()
-        elif self.grown <= self._told:
-            self._hold_back(self._spell_end - now)
+        wait = self._last + self._spell() - now
+        if wait > 0 and not answers:
+            self._hold_back(wait)
             return b""
-        self._told |= self.grown
+        for stream in answers:
+            del self._expected[stream]
+        self._last = now
         self._held_back = 0
         self._unseen += 1
         ends = [[*stream.key, stream.spool.end] for stream in self.grown]
@@ -67,9 +73,13 @@ class Notices:
             return _PIPE_SPELL
         return _FLOOD_SPELL if self._loop.hot else _SPELL
 
+    def _answers(self) -> list[Stream]:
+        """Those that have said something since their input."""
+        expected = self._expected
+        return [stream for stream in self.grown if stream.spool.end > expected.get(stream, _NEVER)]
+
     def _hold_back(self, delay: float) -> None:
-        if not self._held_back:
-            self._loop.later(delay, self._let_go)
+        self._loop.later(delay, self._let_go)
         self._held_back = len(self.grown)
 
     def _let_go(self) -> None:

@@ -107,6 +107,7 @@ class Service:
         except OSError as error:
             where = f" ({error.filename})" if error.filename not in (None, order.argv[0]) else ""
             raise OSError(error.errno, f"cannot start {order.argv[0]}: {error.strerror}{where}") from error
+        self._notices.expect(child.streams.values())
         return {"pid": child.pid, "started": child.started, "tty": child.tty}
 
     def _write(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:

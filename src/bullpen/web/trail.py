@@ -1,10 +1,12 @@
 """What every request leaves behind: a line in the audit log, and what it adds to the counts."""
 
 from collections import Counter
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .audit import AuditLog
+from .websocket import PUSH
 
 READING = ("GET", "HEAD")
 REFUSED = (401, 403, 429)
@@ -39,7 +41,17 @@ class Trail:
                     self._note(scope, message)
             await send(message)
 
+        if scope["type"] == "websocket":
+            scope["extensions"][PUSH] = self._counted(scope["extensions"][PUSH])
         await self._app(scope, receive, sending)
+
+    def _counted(self, push: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+        def pushing(frame: bytes) -> bool:
+            if pushed := push(frame):
+                self._traffic.bytes_out += len(frame)
+            return pushed
+
+        return pushing
 
     def _note(self, scope: Scope, message: Message) -> None:
         match message:

@@ -15,18 +15,16 @@ from ..domain.errors import BullpenError, Conflict
 from ..domain.events import Draft, Fact, WorkerExited, WorkerFailed, WorkerReady
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import State
-from ..keeper.spool import SpoolGone
 from ..log.log import Change, SessionLog
 from ..log.recording import Recording
 from .children import Child, Ended, Start
-from .screen import LOOK_BACK, History, Reply, may_ask
+from .ear import FLOOD, Ear
+from .screen import History, Reply
 from .window import Size, Window
 from .workshop import Workshop
 
-PIECE = 1 << 20
 PACE = 0.004  # seconds between two looks at a flood
 REPLIES_AT_ONCE = 64
-FLOOD = 4096  # bytes at once that are more than somebody's echo
 TOO_LATE_NS = 2_000_000_000  # an older question is counted, not answered
 
 
@@ -176,30 +174,29 @@ class Terminal:
         await self._log.change(decide, patient=True)
 
     async def _answer_questions(self, child: Child) -> None:
-        """Looks at every byte once; only bytes that may ask something reach the screen at once."""
-        screens, recording = self._workshop.screens, child.recording
-        recording.watch(self._news.set)
-        seen, tail = screens.begin(self.worker, recording, child.answered), b""
+        """Hears every byte once; only bytes that may ask something reach the screen at once."""
+        recording = child.recording
+        seen = self._workshop.screens.begin(self.worker, recording, child.answered)
         fresh = recording.offset_at(clock.now_ns() - TOO_LATE_NS) if seen < recording.end else seen
+        ear = Ear(recording, seen, self._news)
+        self._news.set()  # for what was said before
+        recording.watch(ear.glance)
         try:
             while True:
+                await self._news.wait()
+                await self._answer(child, ear, fresh)
                 self._news.clear()
-                piece = _read_or_skip(recording, seen)
-                if piece is None:
-                    seen, tail = recording.start, b""
-                    continue
-                seen += len(piece)
-                if self._resized or (piece and may_ask(tail, piece)):
-                    self._resized = False
-                    await _type_replies(child, await screens.advance(self.worker, recording, seen, fresh))
-                if not piece:
-                    await self._news.wait()
-                    continue
-                tail = (tail + piece)[-LOOK_BACK:]
-                if len(piece) > FLOOD:
-                    await asyncio.sleep(PACE)
         finally:
-            recording.unwatch(self._news.set)
+            recording.unwatch(ear.glance)
+
+    async def _answer(self, child: Child, ear: Ear, fresh: int) -> None:
+        while (piece := ear.next()) or self._resized:
+            if ear.take(piece) or self._resized:
+                self._resized = False
+                screens, recording = self._workshop.screens, child.recording
+                await _type_replies(child, await screens.advance(self.worker, recording, ear.seen, fresh))
+            if len(piece) > FLOOD:
+                await asyncio.sleep(PACE)
 
     def _has_new_size(self) -> None:
         """A program may have asked to be told of every new size."""
@@ -213,19 +210,6 @@ async def _type_replies(child: Child, replies: Sequence[Reply]) -> None:
         child.answer(reply.n, reply.data)
         if count % REPLIES_AT_ONCE == 0:
             await asyncio.sleep(0)
-
-
-def _read_or_skip(recording: Recording, offset: int) -> bytes | None:
-    """The next piece; None when it is no longer kept.
-
-    An ESC at its end waits for what follows: alone it looks like a question, and a coloured flood is cut
-    behind one all the time.
-    """
-    try:
-        piece = recording.read(offset, PIECE)
-    except SpoolGone:
-        return None
-    return piece[:-1] if len(piece) > 1 and piece.endswith(b"\x1b") else piece
 
 
 def _known_end(worker: Worker) -> Ended | None:

@@ -1,7 +1,7 @@
 """Letting a socket in: accepted, its second secret heard, closed again when its token dies."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from ...sessions.session import Session
 from ...wire.json import decode, encode
 from ..auth import Credentials
 from ..scopes import Principal, Scope
+from ..websocket import PUSH
 
 SECRET_SECONDS = 5.0
 GOODBYE_SECONDS = 1.0
@@ -25,6 +26,7 @@ class Socket:
 
     def __init__(self, websocket: WebSocket, principal: Principal) -> None:
         self._websocket = websocket
+        self._push: Callable[[bytes], bool] = websocket.scope["extensions"][PUSH]
         self.principal = principal
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -40,6 +42,10 @@ class Socket:
 
     async def send_bytes(self, data: bytes) -> None:
         await self._websocket.send({"type": "websocket.send", "bytes": data})
+
+    def push(self, frame: bytes) -> bool:
+        """Sends a finished frame at once, without waking anybody; False when it has to wait its turn."""
+        return self._push(frame)
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
         """Every message of the client until it leaves; nonsense is answered, not fatal."""

@@ -17,6 +17,7 @@ from ...wire.browser import iso
 from ...workers.children import refusal
 from ...workers.terminal import Doing, Terminal
 from ...workers.window import Size
+from ..websocket import binary_frame
 from .admission import Socket
 
 FRAME = 512 << 10  # bytes in one frame at most
@@ -31,10 +32,17 @@ class Form(Protocol):
 
     async def send_output(self, socket: Socket, offset: int, data: bytes) -> None: ...
 
+    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
+        """Sends at once; False when that cannot be."""
+        ...
+
 
 class BinaryForm:
     async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
         await socket.send_bytes(offset.to_bytes(8, "big") + data)
+
+    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
+        return socket.push(binary_frame(offset.to_bytes(8, "big"), data))
 
 
 class JsonForm:
@@ -45,6 +53,9 @@ class JsonForm:
         held = len(self._decoder.getstate()[0])
         if text := self._decoder.decode(data):
             await socket.send({"type": "output", "offset": offset - held, "data": text})
+
+    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
+        return False  # half a character may have to be kept, and nobody in a hurry reads JSON
 
 
 class Acks:
@@ -84,6 +95,7 @@ class Viewer:
         self._terminal = terminal
         self._form = form
         self._wake = asyncio.Event()
+        self._at_rest = False  # nothing is due
         self._sent = 0
         self._drawn: int | None = None  # None until the viewer says it draws
         self._size_told = False
@@ -114,17 +126,19 @@ class Viewer:
         """Sends until a later run takes this one's place; the caller cancels it when the viewer leaves."""
         terminal, recording = self._terminal, self._terminal.recording
         terminal.window.enter(self.name, self._size_changed)
-        recording.watch(self._wake.set)
+        recording.watch(self._heard)
         terminal.on_change(self._wake.set)
         try:
             await self._begin(after)
             while not terminal.replaced:
                 self._wake.clear()
                 if not await self._step():
+                    self._at_rest = True
                     await self._wake.wait()
+                    self._at_rest = False
         finally:
             terminal.off_change(self._wake.set)
-            recording.unwatch(self._wake.set)
+            recording.unwatch(self._heard)
             terminal.window.leave(self.name)
 
     async def _begin(self, after: int | None) -> None:
@@ -154,14 +168,40 @@ class Viewer:
             return True
         return False
 
+    def _heard(self) -> None:
+        """There is more output: it goes out at once where nothing else is due, which spares waking a task."""
+        if not (self._at_rest and not self._wake.is_set() and self._push_output()):
+            self._wake.set()
+
+    def _push_output(self) -> bool:
+        recording = self._terminal.recording
+        if recording.end - self._sent > FRAME or self._may_not_be_sent or self._is_behind:
+            return False
+        try:
+            data = recording.read(self._sent, FRAME)
+        except (SpoolGone, OSError):
+            return False
+        if not data or not self._form.push_output(self._socket, self._sent, data):
+            return False
+        self._sent += len(data)
+        return True
+
+    @property
+    def _may_not_be_sent(self) -> bool:
+        """It has not drawn what it got."""
+        return self._drawn is not None and self._sent - self._drawn >= WINDOW
+
+    @property
+    def _is_behind(self) -> bool:
+        return self._drawn is not None and self._terminal.recording.end - self._drawn > BEHIND
+
     async def _send_output(self) -> bool:
         recording = self._terminal.recording
-        if self._drawn is not None:
-            if self._sent - self._drawn >= WINDOW:
-                return False
-            if recording.end - self._drawn > BEHIND:
-                await self._send_history()
-                return True
+        if self._may_not_be_sent:
+            return False
+        if self._is_behind:
+            await self._send_history()
+            return True
         try:
             data = recording.read(self._sent, FRAME)
         except SpoolGone:

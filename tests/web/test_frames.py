@@ -1,0 +1,27 @@
+"""Frames made by ourselves are what the standard's own library reads."""
+
+from collections.abc import Generator
+
+import pytest
+from websockets.frames import Frame, Opcode
+from websockets.streams import StreamReader
+
+from bullpen.web.websocket import binary_frame
+
+
+def read_frame(wire: bytes) -> Frame:
+    reader = StreamReader()
+    reader.feed_data(wire)
+    reader.feed_eof()
+    reading: Generator[None, None, Frame] = Frame.parse(reader.read_exact, mask=False)
+    with pytest.raises(StopIteration) as done:
+        next(reading)
+    frame: Frame = done.value.value
+    return frame
+
+
+@pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 65_535, 65_536, 1 << 20])
+def test_a_binary_frame_is_read_back_whole(length: int) -> None:
+    data = bytes(length)
+    frame = read_frame(binary_frame(b"offset..", data))
+    assert (frame.opcode, frame.fin, frame.data) == (Opcode.BINARY, True, b"offset.." + data)
