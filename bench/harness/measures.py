@@ -152,11 +152,14 @@ def beside_one_asleep(system: System, keys: int) -> Figures:
     if not isinstance(system, Bullpen):
         return {}
     with flooding(system) as flood:
+        newcomer = system.look_at(flood.terminal)  # what the first one costs is not the sleeper's fault
+        newcomer.receive()
+        newcomer.close()
         alone, _ = echo(system, keys)
         settled = memory_bytes(system.pids())[0]
         asleep = system.look_at(flood.terminal)
         time.sleep(2)
-        beside, _ = echo(system, keys)
         more = memory_bytes(system.pids())[0] - settled
+        beside, _ = echo(system, keys)
         asleep.close()
     return {"asleep memory": max(0, more) / MEGABYTE, "asleep echo": beside / alone}

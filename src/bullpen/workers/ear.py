@@ -6,7 +6,7 @@ from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
 from .screen import LOOK_BACK, may_ask
 
-PIECE = 1 << 20
+PIECE = 256 << 10
 FLOOD = 4096  # bytes at once that are more than somebody's echo
 
 

@@ -20,7 +20,7 @@ from ...workers.window import Size
 from ..websocket import binary_frame
 from .admission import Socket
 
-FRAME = 512 << 10  # bytes in one frame at most
+FRAME = 256 << 10  # bytes in one frame at most
 WINDOW = 2 << 20  # bytes sent and not yet drawn
 BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
 PACE = 0.002  # seconds between two frames of a flood
