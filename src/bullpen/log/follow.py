@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from msgspec import Struct
 
-PACE = 0.005  # seconds between two batches of a flood
+PACE = 0.003  # seconds between two batches of a flood
 EACH = 30e-6  # more for each follower: what it takes to tell them all
 
 

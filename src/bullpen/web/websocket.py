@@ -55,7 +55,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if frame is None:
             await super().send(message)  # type: ignore[arg-type]
             return
-        await self.writable.wait()
+        if not self.writable.is_set():
+            await self.writable.wait()
         if self.close_sent or self.transport.is_closing():
             raise ClientDisconnected
         self.transport.write(frame)
