@@ -11,6 +11,7 @@ import structlog
 from msgspec import Struct
 
 from .. import clock
+from ..domain.environment import PERSONAL, inherited
 from ..domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
 from ..domain.ids import new_id
 from ..domain.records import Repository, RepositorySettings
@@ -36,7 +37,6 @@ log = structlog.get_logger()
 
 LOOKS_AT_ONCE = 4
 LOOK_SECONDS = 5.0
-INHERITED = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "SSH_AUTH_SOCK")
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -322,6 +322,5 @@ def _require_no_loss(name: str, loss: Loss) -> None:
 
 
 def _environment(settings: RepositorySettings, repository: Repository, path: Path) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
     ours = {"BULLPEN_REPOSITORY": repository.path, "BULLPEN_WORKTREE": str(path)}
-    return {**kept, **settings.env, **ours}
+    return {**inherited(os.environ, PERSONAL), **settings.env, **ours}

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from ..config import Config
 from ..domain.agents import AgentDefinition
+from ..domain.environment import PERSONAL, inherited
 from ..domain.records import RepositorySettings
 from ..domain.rules import Rule
 from ..domain.snapshot import Worker
@@ -18,21 +19,6 @@ from ..store.events import EventStore
 from .children import Children
 from .images import Images
 from .screens import Screens
-
-# What a child may inherit. Never our own secrets, nor the marks of an agent that runs us.
-INHERITED = (
-    "HOME",
-    "PATH",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TMPDIR",
-    "SSH_AUTH_SOCK",
-    "DISPLAY",
-)
 
 
 class Agents(Protocol):
@@ -75,9 +61,8 @@ class Workshop:
 
     def environment(self, worker_id: str, run: int, more: Mapping[str, str]) -> dict[str, str]:
         """The environment of a child: the house's harmless part, our marker, and what the worker adds."""
-        kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        kept |= {name: value for name, value in os.environ.items() if name.startswith("LC_")}
-        return kept | {MARKER: self.children.marker(worker_id, run)} | dict(more)
+        marker = {MARKER: self.children.marker(worker_id, run)}
+        return inherited(os.environ, PERSONAL) | marker | dict(more)
 
     def place(self, worker: Worker) -> str:
         """The directory a worker runs in; refused when it is not, or not any more, inside the root."""
