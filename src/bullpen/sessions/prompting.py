@@ -1,7 +1,6 @@
 """Takes prompts to agents: at once when they are free, through the queue when they are not."""
 
 import asyncio
-import base64
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -13,8 +12,8 @@ from msgspec.structs import replace
 from .. import clock
 from ..domain import commands, prompts, queue
 from ..domain.commands import AddWorker
-from ..domain.conversation import AgentMessage, Origin, UserPrompt
-from ..domain.errors import BullpenError, Conflict, NotFound, StorageFull
+from ..domain.conversation import UserPrompt
+from ..domain.errors import BullpenError, Conflict, StorageFull
 from ..domain.events import Draft, Fact
 from ..domain.ids import new_id
 from ..domain.prompts import Place, Prompt, Prompted, Source
@@ -24,14 +23,11 @@ from ..domain.states import State
 from ..log.log import AlreadyAnswered, Answer, Change, Committed, SessionLog
 from ..store.append import StoredAnswer
 from ..wire.json import encode
-from ..wire.keystrokes import Typing
 from ..workers import orders
 from ..workers.acp_exchange import Exchange
-from ..workers.change_text import as_text
-from ..workers.changes import place_of, read_changes
 from ..workers.orders import Given
 from ..workers.workshop import Workshop
-from .last_answer import last_answer
+from .lookup import Lookup
 from .slots import Slots
 from .titling import Titling
 
@@ -39,8 +35,6 @@ log = structlog.get_logger()
 
 LOOK_AGAIN = 30.0  # seconds; a clock that is set meanwhile makes a message due earlier
 TRY_AGAIN = 1.0  # seconds until a message that found the disk full is tried again
-RECAP_EVENTS = 5000
-RECAP_LENGTH = 32 << 10
 
 
 class Prompting:
@@ -51,13 +45,14 @@ class Prompting:
         self._workshop = workshop
         self._slots = slots
         self._titling = titling
+        self._lookup = Lookup(session_log, workshop)
 
     async def prompt(self, order: Prompt) -> Prompted:
         """Stores the prompt, once for each `prompt_id`; the same again gets the first answer again."""
         key, body_hash = self._key(order.prompt_id), _hash(order)
         if stored := await self._workshop.store.answer(key):
             return _again(stored, body_hash)
-        given = await self._given(order)
+        given = await self._lookup.given(order)
         if order.source is not None:
             order = await self._passing_on(order, order.source)
 
@@ -134,7 +129,7 @@ class Prompting:
             origin=item.origin,
         )
         try:
-            given = await self._given(order)
+            given = await self._lookup.given(order)
             await self._log.change(lambda snapshot: _sent(snapshot, item, worker, order, given))
         except StorageFull:
             raise
@@ -205,49 +200,7 @@ class Prompting:
 
     async def _passing_on(self, order: Prompt, source: Source) -> Prompt:
         origin = prompts.origin_of(self._log.snapshot, source)
-        return prompts.passing_on(order, origin, await self._words(origin))
-
-    async def _words(self, origin: Origin) -> str:
-        """As they are at this moment."""
-        if origin.what == "diff":
-            workspace = self._log.snapshot.worker(origin.worker_id).workspace
-            return as_text(await read_changes(place_of(workspace)))
-        return await last_answer(self._workshop.store, self._log.id, origin.worker_id)
-
-    async def _given(self, order: Prompt) -> Given:
-        """What has to be looked up for a prompt."""
-        images, session_id = self._workshop.images, self._log.id
-        try:
-            worker = prompts.addressee(self._log.snapshot, order.worker_id, order.role)
-        except NotFound:
-            worker = None
-        if worker is not None and worker.is_typed_to:
-            if not prompts.is_free(self._log.snapshot, worker):
-                return Given()
-            paths = tuple(str(images.path(session_id, image_id)) for image_id in order.image_ids)
-            return Given(typing=await self._typing(worker, paths))
-        found = [images.read(session_id, image_id) for image_id in order.image_ids]
-        encoded = [(kind, base64.b64encode(data).decode()) for kind, data in found]
-        return Given(images=encoded, recap=await self._recap(worker) if worker else "")
-
-    async def _typing(self, worker: Worker, image_paths: tuple[str, ...]) -> Typing:
-        recording = self._workshop.recording(worker.id, worker.run)
-        seen = await self._workshop.screens.seen(worker, recording)
-        keys = orders.keys_of(worker, self._workshop.agents)
-        return Typing(keys=keys, bracketed=seen.pastes, image_paths=image_paths)
-
-    async def _recap(self, worker: Worker) -> str:
-        """What was said so far, for an agent whose session is new to it."""
-        snapshot = self._log.snapshot
-        if not snapshot.conversations[worker.id].recap:
-            return ""
-        events = await self._workshop.store.events(
-            snapshot.id,
-            after=max(0, snapshot.last_seq - RECAP_EVENTS),
-            limit=RECAP_EVENTS,
-            types=[UserPrompt.type, AgentMessage.type],
-        )
-        return recap_text(event.fact for event, _ in events if event.worker_id == worker.id)
+        return prompts.passing_on(order, origin, await self._lookup.words(origin))
 
     def _key(self, prompt_id: str) -> str:
         return hashlib.sha256(f"prompt {self._log.id} {prompt_id}".encode()).hexdigest()
@@ -273,22 +226,6 @@ def _again(stored: StoredAnswer, body_hash: str) -> Prompted:
 def _hash(order: Prompt) -> str:
     said = encode([order.text, order.worker_id, order.role, order.image_ids, order.source])
     return hashlib.sha256(said).hexdigest()
-
-
-def recap_text(facts: Iterable[object]) -> str:
-    """The end of a conversation as text: who said what."""
-    said: list[str] = []
-    speaker = ""
-    for fact in facts:
-        match fact:
-            case UserPrompt():
-                said.append(f"\n\nUser: {fact.text}")
-                speaker = "user"
-            case AgentMessage() if fact.text:
-                said.append(fact.text if speaker == "agent" else f"\n\nAssistant: {fact.text}")
-                speaker = "agent"
-    text = "".join(said).strip()[-RECAP_LENGTH:]
-    return f"This is our conversation so far, which you have no memory of:\n\n{text}\n\n---" if text else ""
 
 
 def _sent(

@@ -14,7 +14,8 @@ from ...workers.window import Size
 from ..context import context_of
 from ..scopes import Scope, allow
 from .admission import Socket, admitted, loops, seen
-from .viewer import BinaryForm, JsonForm, Viewer
+from .forms import BinaryForm, JsonForm
+from .viewer import Viewer
 
 router = APIRouter()
 

@@ -9,7 +9,6 @@ import codecs
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from ...domain.errors import BullpenError
 from ...keeper.spool import SpoolGone
@@ -17,45 +16,14 @@ from ...wire.browser import iso
 from ...workers.children import refusal
 from ...workers.terminal import Doing, Terminal
 from ...workers.window import Size
-from ..websocket import binary_frame
 from .admission import Socket
+from .forms import Form
 
 FRAME = 256 << 10  # bytes in one frame at most
 WINDOW = 2 << 20  # bytes sent and not yet drawn
 BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
 PACE = 0.002  # seconds between two frames of a flood
 ACK_AFTER = 0.005  # seconds
-
-
-class Form(Protocol):
-    """How output travels: binary frames with offsets, or R77's JSON."""
-
-    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None: ...
-
-    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
-        """Sends at once; False when that cannot be."""
-        ...
-
-
-class BinaryForm:
-    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
-        await socket.send_bytes(offset.to_bytes(8, "big") + data)
-
-    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
-        return socket.push(binary_frame(offset.to_bytes(8, "big"), data))
-
-
-class JsonForm:
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
-        held = len(self._decoder.getstate()[0])
-        if text := self._decoder.decode(data):
-            await socket.send({"type": "output", "offset": offset - held, "data": text})
-
-    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
-        return False  # half a character may have to be kept, and nobody in a hurry reads JSON
 
 
 class Acks:

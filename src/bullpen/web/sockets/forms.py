@@ -1,0 +1,36 @@
+"""How the output of a terminal travels: binary frames with offsets, or R77's JSON."""
+
+import codecs
+from typing import Protocol
+
+from ..websocket import binary_frame
+from .admission import Socket
+
+
+class Form(Protocol):
+    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None: ...
+
+    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
+        """Sends at once; False when that cannot be."""
+        ...
+
+
+class BinaryForm:
+    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
+        await socket.send_bytes(offset.to_bytes(8, "big") + data)
+
+    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
+        return socket.push(binary_frame(offset.to_bytes(8, "big"), data))
+
+
+class JsonForm:
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
+        held = len(self._decoder.getstate()[0])
+        if text := self._decoder.decode(data):
+            await socket.send({"type": "output", "offset": offset - held, "data": text})
+
+    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
+        return False  # half a character may have to be kept, and nobody in a hurry reads JSON
