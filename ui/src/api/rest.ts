@@ -24,13 +24,22 @@ import type {
   Worker,
 } from './types.ts'
 
-/** How many events of a session come first. */
-export const LATEST = 400
+export interface EventQuery {
+  after?: number
+  before?: number
+  limit?: number
+  types?: readonly string[]
+  newest?: boolean
+}
+
+/** The events a page shows first. */
+export const LATEST = { newest: true, limit: 400 }
 
 /** What can be asked ahead. */
 export const paths = {
   sessions: '/sessions?limit=200',
-  latestEvents: (sessionId: string) => `${path(sessionId)}/events?newest=true&limit=${LATEST}`,
+  events: (sessionId: string, query: EventQuery) =>
+    `${path(sessionId)}/events?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`,
 }
 
 export const rest = {
@@ -49,9 +58,7 @@ export const rest = {
   purgeSession: (id: string) => call<Session>('DELETE', `${path(id)}?purge=true`),
   completeSession: (id: string) => call<Session>('POST', `${path(id)}/complete`),
   leaveSession: (id: string) => leave(`${path(id)}/leave`),
-  events: (sessionId: string, query: { types?: string; after?: number; before?: number; limit?: number; newest?: boolean }) =>
-    call<Events>('GET', `${path(sessionId)}/events?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`),
-  latestEvents: (sessionId: string) => call<Events>('GET', paths.latestEvents(sessionId)),
+  events: (sessionId: string, query: EventQuery) => call<Events>('GET', paths.events(sessionId, query)),
   /** The whole of it, or exactly one moment. */
   timeline: (sessionId: string, at?: number) => call<Timeline>('GET', `${path(sessionId)}/timeline${at === undefined ? '' : `?at=${at}`}`),
   /** What a run of a terminal said after an offset, until another. */

@@ -1,19 +1,11 @@
 /** The calls that have to do with one conversation: what is said to an agent, answered, queued and set. */
 import { call, download, upload } from './http.ts'
-import type { Events, Image, Queue, QueueEdit } from './types.ts'
+import type { Image, Queue, QueueEdit } from './types.ts'
 
 export interface Wish {
   readonly promptId: string
   readonly text: string
   readonly imageIds: readonly string[]
-}
-
-export interface EventQuery {
-  after?: number
-  before?: number
-  limit?: number
-  types?: readonly string[]
-  newest?: boolean
 }
 
 export type Choice = { kind: 'mode' | 'model'; value: string } | { kind: 'option'; id: string; value: string | boolean }
@@ -28,13 +20,6 @@ export class Talking {
     this.#session = `/sessions/${encodeURIComponent(sessionId)}`
     this.#worker = `${this.#session}/workers/${encodeURIComponent(workerId)}`
     this.#workerId = workerId
-  }
-
-  events(query: EventQuery): Promise<Events> {
-    const { types, ...rest } = query
-    const search = new URLSearchParams(Object.entries(rest).map(([name, value]) => [name, String(value)]))
-    if (types) search.set('types', types.join(','))
-    return call('GET', `${this.#session}/events?${search}`)
   }
 
   prompt({ promptId, text, imageIds }: Wish): Promise<{ seq: number; queued: boolean }> {

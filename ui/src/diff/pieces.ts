@@ -1,5 +1,5 @@
 /** A line of code as pieces to draw: coloured by what they are, marked where they differ. */
-import type { CodeToken } from '../chat/markdown/highlight.ts'
+import type { CodeToken } from '../markdown/highlight.ts'
 import type { Span } from './rows.ts'
 
 export interface Piece {

@@ -1,7 +1,7 @@
 /** What the file of a markdown worker says, as its events tell. */
-import { ApiError } from '../api/http.ts'
-import { Talking } from '../api/talking.ts'
 import type { DocumentChanged } from '../api/facts.ts'
+import { ApiError } from '../api/http.ts'
+import { rest } from '../api/rest.ts'
 
 const NEWEST = 20 // events; several documents of a session may share them
 
@@ -9,13 +9,13 @@ export class Document {
   said: DocumentChanged | undefined = $state.raw()
   problem: string | undefined = $state()
 
-  readonly #calls: Talking
+  readonly #sessionId: string
   readonly #workerId: string
   #reading = false
   #again = false
 
   constructor(sessionId: string, workerId: string) {
-    this.#calls = new Talking(sessionId, workerId)
+    this.#sessionId = sessionId
     this.#workerId = workerId
   }
 
@@ -33,7 +33,7 @@ export class Document {
 
   async #read(): Promise<void> {
     try {
-      const { events } = await this.#calls.events({ types: ['document_changed'], newest: true, limit: NEWEST })
+      const { events } = await rest.events(this.#sessionId, { types: ['document_changed'], newest: true, limit: NEWEST })
       const newest = events.findLast((event) => event.workerId === this.#workerId)
       if (newest) this.said = newest.data as unknown as DocumentChanged
       this.problem = undefined

@@ -1,5 +1,5 @@
 /** The language a file is written in, told from its name. */
-import { languageOf } from '../chat/markdown/languages.ts'
+import { languageOf } from '../markdown/languages.ts'
 
 const NAMES: Record<string, string> = { dockerfile: 'docker', makefile: 'make', gnumakefile: 'make', '.bashrc': 'bash', '.zshrc': 'bash' }
 const ENDINGS: Record<string, string> = { h: 'c', hpp: 'c', htm: 'html', svg: 'xml', mts: 'typescript', cts: 'typescript', cjs: 'javascript', pyi: 'python', markdown: 'markdown' }

@@ -145,7 +145,7 @@ export class Replay {
     const after = Math.max(0, seq - BEHIND)
     const [{ events }, before] = await Promise.all([
       rest.events(this.#sessionId, { after, limit: BEHIND + AHEAD }),
-      rest.events(this.#sessionId, { types: 'diff_changed', before: after + 1, limit: 1, newest: true }),
+      rest.events(this.#sessionId, { types: ['diff_changed'], before: after + 1, limit: 1, newest: true }),
     ])
     return (this.#stretch = { from: after + 1, to: events.at(-1)?.seq ?? seq, events, changes: lastChanges(before.events) })
   }

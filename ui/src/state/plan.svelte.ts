@@ -2,11 +2,7 @@
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { SessionEvent } from '../api/types.ts'
-
-export interface Step {
-  text: string
-  status: 'pending' | 'in_progress' | 'completed'
-}
+import { stepsOf, type Step } from './chat.ts'
 
 export class Plans {
   byWorker: Readonly<Record<string, Step[]>> = $state.raw({})
@@ -19,7 +15,7 @@ export class Plans {
     if (this.#reading || head <= this.#after) return
     this.#reading = true
     try {
-      const { events } = await rest.events(sessionId, { types: 'plan', after: this.#after, limit: 10_000 })
+      const { events } = await rest.events(sessionId, { types: ['plan'], after: this.#after, limit: 10_000 })
       this.#after = Math.max(head, events.at(-1)?.seq ?? 0)
       if (events.length) this.byWorker = { ...this.byWorker, ...newest(events) }
       this.loaded = true
@@ -31,14 +27,6 @@ export class Plans {
   }
 }
 
-export function newest(events: readonly SessionEvent[]): Record<string, Step[]> {
-  return Object.fromEntries(events.map((event) => [event.workerId ?? '', steps(event.data.entries)]))
-}
-
-function steps(entries: unknown): Step[] {
-  if (!Array.isArray(entries)) return []
-  return entries.map((entry: { content?: unknown; status?: unknown } | null) => ({
-    text: typeof entry?.content === 'string' ? entry.content : '',
-    status: entry?.status === 'completed' || entry?.status === 'in_progress' ? entry.status : 'pending',
-  }))
+function newest(events: readonly SessionEvent[]): Record<string, Step[]> {
+  return Object.fromEntries(events.map((event) => [event.workerId ?? '', stepsOf(event.data.entries)]))
 }

@@ -1,10 +1,9 @@
 /**
- * The line between one agent and the pane that shows it: events in by number, prompts out by an id of their own,
- * both exactly once over any number of connections.
+ * The line between one agent and the pane that shows it: events in by number, exactly once over any number of
+ * connections, orders out.
  */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
-import { randomId } from '../api/random.ts'
 import { LATEST, rest } from '../api/rest.ts'
 import { Talking, type Choice } from '../api/talking.ts'
 import type { Queue, Session, SessionEvent, Worker } from '../api/types.ts'
@@ -12,7 +11,7 @@ import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend
 import { isVisible } from './chat.ts'
 import { foldConversation, NEW, SETTING_TYPES, TURN_TYPES, type Conversation } from './conversation.ts'
 import { EachFrame } from './frames.ts'
-import { UnsentPrompts, type Unsent } from './unsent.ts'
+import { Prompts } from './prompts.svelte.ts'
 
 const FIRST_SHOWN = 40 // entries that are drawn at first: more than a screen, and soon there
 const PAGE = 1000 // events that are fetched when somebody scrolls up
@@ -27,8 +26,6 @@ export class Talk {
   window: ChatWindow = $state.raw(emptyWindow(1))
   conversation: Conversation = $state.raw(NEW)
   queue: Queue = $state.raw({ messages: [], count: 0, paused: false })
-  /** Prompts the stream has not shown yet. */
-  unsent: readonly Unsent[] = $state.raw([])
   problem: string | undefined = $state()
   loading = $state(false)
   /** Whether the past that comes with the connection is here. */
@@ -37,18 +34,17 @@ export class Talk {
   following = true
 
   readonly calls: Talking
+  readonly prompts: Prompts
   readonly workspace: string | undefined
   readonly #sessionId: string
   readonly #workerId: string
   readonly #connection: Connection
-  readonly #unsent: UnsentPrompts
   readonly #frame = new EachFrame(() => this.#apply())
   #seq: number
   #origin: number // what the conversation was before this seq is asked for
   #arrived: SessionEvent[] = []
   #early: SessionEvent[] | undefined = [] // of the conversation, until its past is known
   #latest: Promise<void> | undefined
-  #sending: Promise<void> | undefined
   #looks = 0 // at the queue; only the latest counts
 
   constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'workspace'>>) {
@@ -56,10 +52,9 @@ export class Talk {
     this.#sessionId = session.id
     this.workspace = worker.workspace
     this.#workerId = worker.id
-    this.#unsent = new UnsentPrompts(worker.id)
-    this.unsent = this.#unsent.all
+    this.prompts = new Prompts(worker.id, this.calls, () => this.#seq)
     this.#origin = session.lastSeq
-    this.#seq = Math.max(0, session.lastSeq - LATEST)
+    this.#seq = Math.max(0, session.lastSeq - LATEST.limit)
     this.window = emptyWindow(this.#seq + 1)
     this.caughtUp = this.#seq === session.lastSeq
     this.#connection = new Connection({
@@ -81,23 +76,6 @@ export class Talk {
 
   nudge(): void {
     this.#connection.nudge()
-  }
-
-  /** The prompt is kept, and sent again after a lost connection or a reload, until the stream has it. */
-  say(text: string, imageIds: readonly string[] = []): Promise<void> {
-    this.#unsent.add({ promptId: randomId(), text, imageIds, at: new Date().toISOString() })
-    return this.#send()
-  }
-
-  /** A prompt that was refused goes out again under its id. */
-  retry(promptId: string): Promise<void> {
-    this.#unsent.mark(promptId, undefined)
-    return this.#send()
-  }
-
-  discard(promptId: string): void {
-    this.#unsent.remove(promptId)
-    this.unsent = this.#unsent.all
   }
 
   stop(): Promise<boolean> {
@@ -126,7 +104,7 @@ export class Talk {
   /** More of the past comes in at the top; false when there is none. */
   async showEarlier(): Promise<boolean> {
     if (!hasEarlier(this.window)) return false
-    if (this.window.start === 0 && !(await this.#loadEarlier())) return false
+    if (this.window.start === 0 && !(await this.loadEarlier())) return false
     this.window = earlier(this.window)
     return true
   }
@@ -144,25 +122,21 @@ export class Talk {
   }
 
   /** Fetches a page of the past into what is known; what is shown stays. */
-  async #loadEarlier(): Promise<boolean> {
+  async loadEarlier(): Promise<boolean> {
     const { from } = this.window
     if (from <= 1 || this.loading) return false
     this.loading = true
     const after = Math.max(0, from - 1 - PAGE)
-    const found = await this.#try(() => this.calls.events({ after, before: from, limit: PAGE }))
+    const found = await this.#try(() => rest.events(this.#sessionId, { after, before: from, limit: PAGE }))
     this.loading = false
     if (!found || this.window.from !== from) return false
     this.window = prepend(this.window, found.events.filter((event) => this.#concerns(event)), after + 1)
     return true
   }
 
-  loadEarlier(): Promise<boolean> {
-    return this.#loadEarlier()
-  }
-
   /** The place of what was said at a seq, or last before it; -1 when nothing was. */
   async placeOf(seq: number): Promise<number> {
-    while (this.window.from > seq && ((await this.#loadEarlier()) || this.loading)) {
+    while (this.window.from > seq && ((await this.loadEarlier()) || this.loading)) {
       if (this.loading) await new Promise((resolve) => setTimeout(resolve, 20)) // somebody else brings it in
     }
     return this.window.entries.findLastIndex((entry) => entry.key <= seq && isVisible(entry))
@@ -170,7 +144,7 @@ export class Talk {
 
   /** The end of the log, which is there before a connection can be, and often before we ask. */
   async #loadLatest(): Promise<void> {
-    const found = await this.#try(() => rest.latestEvents(this.#sessionId))
+    const found = await this.#try(() => rest.events(this.#sessionId, LATEST))
     const [first, last] = [found?.events.at(0), found?.events.at(-1)]
     if (!found || !first || !last) return
     this.#origin = last.seq
@@ -183,7 +157,7 @@ export class Talk {
   async #opened(): Promise<void> {
     await this.#latest
     this.#connection.send({ type: 'subscribe', after: this.#seq })
-    void this.#send()
+    void this.prompts.send()
     void this.#lookUpQueue()
     if (this.#early) void this.#lookBack()
   }
@@ -201,7 +175,7 @@ export class Talk {
     this.#early = []
     this.window = emptyWindow(seq + 1)
     this.caughtUp = true
-    void this.#loadEarlier().then(() => this.showLatest())
+    void this.loadEarlier().then(() => this.showLatest())
     void this.#lookBack()
   }
 
@@ -210,8 +184,8 @@ export class Talk {
     const before = this.#origin + 1
     const found = await this.#try(() =>
       Promise.all([
-        this.calls.events({ before, limit: 100, types: SETTING_TYPES, newest: true }),
-        this.calls.events({ before, limit: 100, types: TURN_TYPES, newest: true }),
+        rest.events(this.#sessionId, { before, limit: 100, types: SETTING_TYPES, newest: true }),
+        rest.events(this.#sessionId, { before, limit: 100, types: TURN_TYPES, newest: true }),
       ]),
     )
     if (!found || !this.#early || before !== this.#origin + 1) return // the next connection tries again
@@ -235,8 +209,7 @@ export class Talk {
     const events = this.#arrived
     this.#arrived = []
     if (!events.length) return
-    for (const event of events) this.#seen(event)
-    this.unsent = this.#unsent.all
+    this.prompts.seen(events)
     this.window = append(this.window, events.filter((event) => this.#concerns(event)), this.following)
     if (!this.caughtUp && this.following) this.#showSome()
     const news = events.filter((event) => event.seq > this.#origin)
@@ -255,32 +228,6 @@ export class Talk {
 
   #concerns(event: SessionEvent): boolean {
     return event.workerId === this.#workerId || event.workerId === null
-  }
-
-  #seen({ type, data }: SessionEvent): void {
-    if (type === 'user_prompt') this.#unsent.remove(String(data.promptId))
-    else if (type === 'queue_added') this.#unsent.remove(String(data.id))
-  }
-
-  /** One after the other, so that they arrive in the order they were written. */
-  #send(): Promise<void> {
-    this.unsent = this.#unsent.all
-    this.#sending = (this.#sending ?? Promise.resolve()).then(() => this.#sendAll())
-    return this.#sending
-  }
-
-  async #sendAll(): Promise<void> {
-    for (const prompt of this.#unsent.all.filter(({ problem }) => problem === undefined)) {
-      try {
-        const { seq } = await this.calls.prompt(prompt)
-        if (seq <= this.#seq) this.#unsent.remove(prompt.promptId) // the stream has it, perhaps long ago
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error
-        if (error.status === 0) break // it goes out with the next connection
-        this.#unsent.mark(prompt.promptId, error.message)
-      }
-    }
-    this.unsent = this.#unsent.all
   }
 
   async #lookUpQueue(): Promise<void> {

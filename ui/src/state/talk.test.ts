@@ -131,22 +131,22 @@ test('who is too far behind begins at the end and loads what lies before', async
 test('a prompt is shown as not sent until the stream has it', async () => {
   const socket = await accepted()
   answer = async () => new Response('{"seq":7,"queued":false}')
-  await talk.say('hello', ['i1'])
+  await talk.prompts.say('hello', ['i1'])
   const [{ promptId }] = prompts() as [{ promptId: string }]
-  expect(talk.unsent).toMatchObject([{ promptId, text: 'hello', imageIds: ['i1'] }])
+  expect(talk.prompts.unsent).toMatchObject([{ promptId, text: 'hello', imageIds: ['i1'] }])
   socket.tell({ type: 'events', events: [event(1, 'user_prompt', { text: 'hello', promptId })] })
   await settle()
-  expect([talk.unsent, shown()]).toEqual([[], 'hello'])
+  expect([talk.prompts.unsent, shown()]).toEqual([[], 'hello'])
 })
 
 test('a prompt that waits in the queue counts as sent', async () => {
   const socket = await accepted()
   answer = async () => new Response('{"seq":7,"queued":true}')
-  await talk.say('hello')
+  await talk.prompts.say('hello')
   const [{ promptId }] = prompts() as [{ promptId: string }]
   socket.tell({ type: 'events', events: [event(1, 'queue_added', { id: promptId, message: 'hello' }, null)] })
   await settle()
-  expect(talk.unsent).toEqual([])
+  expect(talk.prompts.unsent).toEqual([])
 })
 
 test('prompts nobody confirmed are sent again, in order and under their ids, after a reload', async () => {
@@ -154,7 +154,7 @@ test('prompts nobody confirmed are sent again, in order and under their ids, aft
   answer = async () => {
     throw new TypeError('network')
   }
-  const saying = Promise.all([talk.say('one'), talk.say('two')])
+  const saying = Promise.all([talk.prompts.say('one'), talk.prompts.say('two')])
   await vi.advanceTimersByTimeAsync(9000)
   await saying
   talk.close()
@@ -162,7 +162,7 @@ test('prompts nobody confirmed are sent again, in order and under their ids, aft
   requests = []
   answer = async () => new Response('{"seq":7,"queued":false}')
   talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
-  expect(talk.unsent.map(({ text }) => text)).toEqual(['one', 'two'])
+  expect(talk.prompts.unsent.map(({ text }) => text)).toEqual(['one', 'two'])
   talk.open()
   await accepted()
   await settle()
@@ -174,20 +174,20 @@ test('a prompt the stream had before the reload is not waited for', async () => 
   const socket = await accepted()
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
   answer = async () => new Response('{"seq":2,"queued":false}')
-  await talk.say('long ago')
-  expect(talk.unsent).toEqual([])
+  await talk.prompts.say('long ago')
+  expect(talk.prompts.unsent).toEqual([])
 })
 
 test('a refused prompt stays with the reason, is tried again under its id, or taken back', async () => {
   await accepted()
   answer = async () => new Response('{"error":"queue_full","message":"the queue is full"}', { status: 409 })
-  await talk.say('hello')
-  expect(talk.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
-  const { promptId } = talk.unsent[0]!
-  await talk.retry(promptId)
+  await talk.prompts.say('hello')
+  expect(talk.prompts.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
+  const { promptId } = talk.prompts.unsent[0]!
+  await talk.prompts.retry(promptId)
   expect(prompts().map((each) => each.promptId)).toEqual([promptId, promptId])
-  talk.discard(promptId)
-  expect(talk.unsent).toEqual([])
+  talk.prompts.discard(promptId)
+  expect(talk.prompts.unsent).toEqual([])
 })
 
 test('a change of the queue is looked up', async () => {

@@ -1,0 +1,77 @@
+/**
+ * What a person says to an agent, on its way: kept until the stream shows it, sent in the order it was written, and again
+ * under its id after a lost connection or a reload.
+ */
+import { ApiError } from '../api/http.ts'
+import { randomId } from '../api/random.ts'
+import type { Talking } from '../api/talking.ts'
+import type { SessionEvent } from '../api/types.ts'
+import { UnsentPrompts, type Unsent } from './unsent.ts'
+
+export class Prompts {
+  /** Those the stream has not shown yet. */
+  unsent: readonly Unsent[] = $state.raw([])
+
+  readonly #calls: Pick<Talking, 'prompt'>
+  readonly #shown: () => number
+  readonly #kept: UnsentPrompts
+  #sending = Promise.resolve()
+
+  /** `shown` is the seq up to which the stream has been seen. */
+  constructor(workerId: string, calls: Pick<Talking, 'prompt'>, shown: () => number) {
+    this.#calls = calls
+    this.#shown = shown
+    this.#kept = new UnsentPrompts(workerId)
+    this.#tell()
+  }
+
+  say(text: string, imageIds: readonly string[] = []): Promise<void> {
+    this.#kept.add({ promptId: randomId(), text, imageIds, at: new Date().toISOString() })
+    return this.send()
+  }
+
+  /** One that was refused goes out again. */
+  retry(promptId: string): Promise<void> {
+    this.#kept.mark(promptId, undefined)
+    return this.send()
+  }
+
+  discard(promptId: string): void {
+    this.#kept.remove(promptId)
+    this.#tell()
+  }
+
+  /** The stream shows these events. */
+  seen(events: readonly SessionEvent[]): void {
+    for (const { type, data } of events) {
+      if (type === 'user_prompt') this.#kept.remove(String(data.promptId))
+      else if (type === 'queue_added') this.#kept.remove(String(data.id))
+    }
+    this.#tell()
+  }
+
+  /** All that wait, one after the other, so that they arrive in the order they were written. */
+  send(): Promise<void> {
+    this.#tell()
+    this.#sending = this.#sending.then(() => this.#sendAll())
+    return this.#sending
+  }
+
+  async #sendAll(): Promise<void> {
+    for (const prompt of this.#kept.all.filter(({ problem }) => problem === undefined)) {
+      try {
+        const { seq } = await this.#calls.prompt(prompt)
+        if (seq <= this.#shown()) this.#kept.remove(prompt.promptId) // the stream has it, perhaps long ago
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        if (error.status === 0) break // it goes out with the next connection
+        this.#kept.mark(prompt.promptId, error.message)
+      }
+    }
+    this.#tell()
+  }
+
+  #tell(): void {
+    this.unsent = this.#kept.all
+  }
+}
