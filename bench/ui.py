@@ -2,8 +2,9 @@
 
     .venv/bin/python bench/ui.py [--quick]
 
-A session of 20,000 events is opened, then its agent streams 200 pieces of markdown a second. A frame is
-the time from its beginning until it is drawn: the work of the page, not the pauses of the screen.
+A session of 20,000 events is opened, until its first entries are drawn; then its agent streams 200 pieces of
+markdown a second. A frame is the time from its beginning until it is drawn: the work of the page, not the
+pauses of the screen.
 """
 
 import argparse
@@ -48,11 +49,15 @@ EXPLAINING = [
 ]
 
 WATCH = """
-    new MutationObserver((_, observer) => {
-      if (!document.querySelector('[data-key]')) return
-      window.shownAt = performance.now()
-      observer.disconnect()
-    }).observe(document, { childList: true, subtree: true })
+    window.shownAt = new Promise((resolve) => {
+      const drawn = new MessageChannel()
+      drawn.port1.onmessage = () => resolve(performance.now())
+      new MutationObserver((_, observer) => {
+        if (!document.querySelector('[data-key]')) return
+        requestAnimationFrame(() => drawn.port2.postMessage(0))
+        observer.disconnect()
+      }).observe(document, { childList: true, subtree: true })
+    })
 """
 TIME_FRAMES = """() => {
     window.frames_ = []

@@ -10,7 +10,7 @@ import type { Queue, Session, SessionEvent, Worker } from '../api/types.ts'
 import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend, type ChatWindow } from './chat-window.ts'
 import { isVisible } from './chat.ts'
 import { foldConversation, NEW, SETTING_TYPES, TURN_TYPES, type Conversation } from './conversation.ts'
-import { EachFrame } from './frames.ts'
+import { EachFrame, onceDrawn } from './frames.ts'
 import { Prompts } from './prompts.svelte.ts'
 
 const FIRST_SHOWN = 40 // entries that are drawn at first: more than a screen, and soon there
@@ -147,7 +147,9 @@ export class Talk {
     const found = await this.#try(() => rest.events(this.#sessionId, LATEST))
     const [first, last] = [found?.events.at(0), found?.events.at(-1)]
     if (!found || !first || !last) return
-    this.#origin = last.seq
+    const whole = first.seq === 1
+    this.#origin = whole ? 0 : last.seq
+    if (whole) this.#early = undefined // nothing lies before it
     this.#seq = first.seq - 1
     this.window = emptyWindow(first.seq)
     this.#take(found.events)
@@ -223,7 +225,7 @@ export class Talk {
   /** The rest follows when the first of it has been drawn. */
   #showSome(): void {
     this.window = atEnd(this.window, FIRST_SHOWN)
-    setTimeout(() => this.following && this.showLatest(), 50)
+    onceDrawn(() => this.following && this.showLatest())
   }
 
   #concerns(event: SessionEvent): boolean {

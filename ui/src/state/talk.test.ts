@@ -92,6 +92,14 @@ test('the end of the log is there before a connection is, which goes on from it'
   expect(shown()).toBe('abc')
 })
 
+test('a log that came whole is not asked for what was set in it', async () => {
+  past = [event(1, 'agent_session', { acpSessionId: 'a', how: 'new', modes: { currentModeId: 'code' } }), event(2, 'turn_start', { promptId: 'p' })]
+  talk.open()
+  await accepted()
+  expect(talk.conversation).toMatchObject({ turn: { promptId: 'p' }, settings: { modes: { currentModeId: 'code' } } })
+  expect(requests.filter(({ path }) => path.includes('types='))).toEqual([])
+})
+
 test('a hole makes it ask again from where it stands', async () => {
   const socket = await accepted()
   socket.tell({ type: 'events', events: [said(1, 'a'), said(3, 'c')] })
