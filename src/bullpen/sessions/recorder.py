@@ -5,7 +5,7 @@ a crash or a full disk, is known by the number of its last whole line.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import structlog
 
@@ -20,6 +20,7 @@ log = structlog.get_logger()
 
 PACE = 0.1  # seconds between two rounds: a flood is written in few pieces
 PAGE_BYTES = 4 << 20
+PORTION = 100  # of many sessions at a time: who moves now does not wait for all that were left behind
 TRY_AGAIN = 5.0  # seconds after the disk has refused
 
 
@@ -44,12 +45,14 @@ class Recorder:
     async def run(self) -> None:
         """First what happened while nobody wrote, then whatever happens."""
         async with self._sessions.watching(self._note):
-            for session_id in await self._left_behind():
-                self._moved.setdefault(session_id, None)
-            self._news.set()
+            behind = await self._left_behind()
             while True:
-                await self._news.wait()
+                if not behind:
+                    await self._news.wait()
                 self._news.clear()
+                for session_id in behind[:PORTION]:
+                    self._moved.setdefault(session_id, None)
+                del behind[:PORTION]
                 await self._write_moved()
                 await asyncio.sleep(PACE)
 
@@ -71,17 +74,20 @@ class Recorder:
 
     async def _left_behind(self) -> list[str]:
         """The sessions whose files do not hold everything: only they are opened at a start."""
-        heads = await self._records.heads()
+        heads = list((await self._records.heads()).items())
+        behind: list[str] = []
+        for first in range(0, len(heads), PORTION):
+            async with self._sessions.courtesy.piece():
+                behind += await asyncio.to_thread(self._incomplete, heads[first : first + PORTION])
+        return behind
+
+    def _incomplete(self, heads: Iterable[tuple[str, int]]) -> list[str]:
         recordings = self._recordings
-
-        def look() -> list[str]:
-            return [
-                session_id
-                for session_id, head in heads.items()
-                if recordings.last_seq(session_id) != head or recordings.described(session_id) != head
-            ]
-
-        return await asyncio.to_thread(look)
+        return [
+            session_id
+            for session_id, head in heads
+            if recordings.last_seq(session_id) != head or recordings.described(session_id) != head
+        ]
 
     async def _write_moved(self) -> None:
         """Those that have moved by now; who goes on moving meanwhile is written in the next round."""
@@ -105,12 +111,15 @@ class Recorder:
             await asyncio.to_thread(self._recordings.empty, snapshot.id)
             done = 0
         while done < snapshot.last_seq:
-            wires = await self._store.wire(
-                snapshot.id, done, snapshot.last_seq + 1, PAGE, most_bytes=PAGE_BYTES
-            )
-            if not wires:
-                raise NotFound(f"the events of session {snapshot.id} after {done} are gone")
-            await asyncio.to_thread(self._recordings.append, snapshot.id, wires)
-            done += len(wires)
+            async with self._sessions.courtesy.piece():
+                done += await self._write_page(snapshot, done)
         if await asyncio.to_thread(self._recordings.described, snapshot.id) != snapshot.last_seq:
             await asyncio.to_thread(self._recordings.describe, snapshot)
+
+    async def _write_page(self, snapshot: Snapshot, done: int) -> int:
+        """Some of the events that follow; how many."""
+        wires = await self._store.wire(snapshot.id, done, snapshot.last_seq + 1, PAGE, most_bytes=PAGE_BYTES)
+        if not wires:
+            raise NotFound(f"the events of session {snapshot.id} after {done} are gone")
+        await asyncio.to_thread(self._recordings.append, snapshot.id, wires)
+        return len(wires)

@@ -14,6 +14,7 @@ from ..log.log import SessionLog
 from ..store.events import EventStore
 from ..workers.children import Child
 from ..workers.workshop import Workshop
+from .courtesy import Courtesy
 from .reaper import Reaper
 from .session import Session
 from .slots import Slots
@@ -38,6 +39,7 @@ class Sessions:
         self.workshop = workshop
         self.taken_up = asyncio.Event()
         self.importing = asyncio.Lock()
+        self.courtesy = Courtesy()
         self._tasks = tasks
         self._open: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._recent: deque[Session] = deque(maxlen=KEPT_OPEN)

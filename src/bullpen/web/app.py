@@ -107,4 +107,5 @@ def build(context: Context, names: Names, audit_log: AuditLog) -> ASGIApp:
     for router in ROUTERS:
         app.include_router(router)
     gate = Gate(app, names, context.credentials)
-    return Proxies(Trail(gate, audit_log, context.traffic), context.config.trusted_proxies)
+    trail = Trail(gate, audit_log, context.traffic, context.sessions.courtesy)
+    return Proxies(trail, context.config.trusted_proxies)

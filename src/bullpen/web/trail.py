@@ -1,10 +1,11 @@
-"""What every request leaves behind: a line in the audit log, and what it adds to the counts."""
+"""What every request leaves behind: a line in the audit log, what it adds to the counts, and some room."""
 
 from collections import Counter
 from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..sessions.courtesy import Courtesy
 from .audit import AuditLog
 from .websocket import PUSH
 
@@ -25,10 +26,11 @@ class Traffic:
 class Trail:
     """Wraps the gate, so that it sees refusals too. A socket leaves a line when it opens or we close it."""
 
-    def __init__(self, app: ASGIApp, audit_log: AuditLog, traffic: Traffic) -> None:
+    def __init__(self, app: ASGIApp, audit_log: AuditLog, traffic: Traffic, courtesy: Courtesy) -> None:
         self._app = app
         self._audit_log = audit_log
         self._traffic = traffic
+        self._courtesy = courtesy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
@@ -41,6 +43,7 @@ class Trail:
                     self._note(scope, message)
             await send(message)
 
+        self._courtesy.asked()
         if scope["type"] == "websocket":
             scope["extensions"][PUSH] = self._counted(scope["extensions"][PUSH])
         await self._app(scope, receive, sending)
