@@ -1,0 +1,35 @@
+/** What turns used in the last days, by day and by whatever one likes. */
+import { ApiError } from '../api/http.ts'
+import { rest } from '../api/rest.ts'
+import type { Usage } from '../api/types.ts'
+
+const DAY = 86_400_000 // ms
+
+/** Where the reader is, in minutes east of Greenwich: days begin there. */
+export const OFFSET = -new Date().getTimezoneOffset()
+
+export class Report {
+  byDay: Usage | undefined = $state.raw()
+  grouped: Usage | undefined = $state.raw()
+  problem: string | undefined = $state()
+  #looks = 0 // only the latest counts
+
+  async look(days: number, by: Usage['by']): Promise<void> {
+    const look = ++this.#looks
+    const query = { utcOffset: String(OFFSET), after: firstMoment(days), limit: '400' }
+    try {
+      const [byDay, grouped] = await Promise.all([rest.usage({ ...query, by: 'day' }), rest.usage({ ...query, by })])
+      if (look === this.#looks) [this.byDay, this.grouped, this.problem] = [byDay, grouped, undefined]
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      if (look === this.#looks) this.problem = error.message
+    }
+  }
+}
+
+/** The beginning of the first day that is shown. */
+function firstMoment(days: number): string {
+  const first = new Date(Date.now() - (days - 1) * DAY)
+  first.setHours(0, 0, 0, 0)
+  return first.toISOString()
+}
