@@ -65,8 +65,9 @@ class Indexing:
                 await self._store.database.write(
                     partial(search.add_documents, session_id=session_id, reading=reading)
                 )
+                took = clock.monotonic() - began
             if self._store.appended != appended:
-                await asyncio.sleep(REST * (clock.monotonic() - began))
+                await asyncio.sleep(REST * took)
 
     def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
         if snapshot is None:
