@@ -37,8 +37,9 @@ class Socket:
         await self._websocket.send({"type": "websocket.send", "text": encoded.decode()})
 
     async def send_frame(self, frame: bytes) -> None:
-        """Sends what `text_frame` made, for one or for many."""
-        await self._websocket.send({"type": "websocket.send", "frame": frame})
+        """Sends what `text_frame` made, for one or for many: at once if it can be."""
+        if not self.push(frame):
+            await self._websocket.send({"type": "websocket.send", "frame": frame})
 
     async def send_bytes(self, data: bytes) -> None:
         await self._websocket.send({"type": "websocket.send", "bytes": data})
