@@ -72,12 +72,20 @@ def told(notices: Notices) -> list[str]:
     return [end[0] for _, header, _ in Decoder().feed(notices.next()) for end in header["ends"]]
 
 
-def test_what_goes_on_on_a_pipe_is_told_once_a_spell(
-    notices: Notices, speaker: Callable[[str, bool], Speaker]
-) -> None:
+def one_who_goes_on(notices: Notices, speaker: Callable[[str, bool], Speaker]) -> Speaker:
+    """An agent the server was just told of, and that has said more since."""
     agent = speaker("agent", False)
     agent.say()
     assert told(notices) == ["agent"]
+    agent.say()
+    assert told(notices) == []
+    return agent
+
+
+def test_what_goes_on_on_a_pipe_is_told_once_a_spell(
+    notices: Notices, speaker: Callable[[str, bool], Speaker]
+) -> None:
+    agent = one_who_goes_on(notices, speaker)
     agent.say()
     assert told(notices) == []
 
@@ -104,11 +112,7 @@ def test_who_was_answered_is_heard_at_once(notices: Notices, speaker: Callable[[
 def test_what_was_said_before_the_input_is_no_answer(
     notices: Notices, speaker: Callable[[str, bool], Speaker]
 ) -> None:
-    agent = speaker("agent", False)
-    agent.say()
-    assert told(notices) == ["agent"]
-    agent.say()
-    assert told(notices) == []
+    agent = one_who_goes_on(notices, speaker)
     notices.expect([agent.stream])
     assert told(notices) == []
     agent.say()

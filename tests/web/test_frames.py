@@ -6,7 +6,7 @@ import pytest
 from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
-from bullpen.web.websocket import binary_frame
+from bullpen.web.websocket import binary_frame, text_frame
 
 
 def read_frame(wire: bytes) -> Frame:
@@ -25,3 +25,8 @@ def test_a_binary_frame_is_read_back_whole(length: int) -> None:
     data = bytes(length)
     frame = read_frame(binary_frame(b"offset..", data))
     assert (frame.opcode, frame.fin, frame.data) == (Opcode.BINARY, True, b"offset.." + data)
+
+
+def test_a_text_frame_is_read_back_as_text() -> None:
+    frame = read_frame(text_frame(b'{"type":"events"}'))
+    assert (frame.opcode, frame.fin, frame.data) == (Opcode.TEXT, True, b'{"type":"events"}')

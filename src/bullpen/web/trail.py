@@ -73,9 +73,8 @@ class Trail:
 
 
 def _size(message: Message) -> int:
-    data = message.get("frame") or message.get("bytes")
-    if data is not None:
-        return len(data)
+    if (frame := message.get("frame")) is not None:
+        return len(frame)
     text: str = message["text"]
     return len(text) if text.isascii() else len(text.encode())
 

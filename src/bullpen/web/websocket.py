@@ -6,28 +6,32 @@ from typing import Any
 
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame, Opcode
+from websockets.frames import Opcode
 from websockets.http11 import Request
 
 PUSH = "bullpen.push"
-BINARY = 0x80 | Opcode.BINARY  # all of the message
+WHOLE = 0x80  # not one of several pieces
 SWITCHING = 101
 
 
 def text_frame(encoded: bytes) -> bytes:
     """A text message as it goes over the wire. A server masks nothing: it is the same for everyone."""
-    return Frame(Opcode.TEXT, encoded).serialize(mask=False)
+    return _frame(Opcode.TEXT, encoded)
 
 
 def binary_frame(*parts: bytes) -> bytes:
     """A binary message as it goes over the wire, of parts that nobody has to join before."""
-    length = sum(map(len, parts))
+    return _frame(Opcode.BINARY, *parts)
+
+
+def _frame(opcode: Opcode, *parts: bytes) -> bytes:
+    first, length = WHOLE | opcode, sum(map(len, parts))
     if length < 126:
-        head = struct.pack("!BB", BINARY, length)
+        head = struct.pack("!BB", first, length)
     elif length < 1 << 16:
-        head = struct.pack("!BBH", BINARY, 126, length)
+        head = struct.pack("!BBH", first, 126, length)
     else:
-        head = struct.pack("!BBQ", BINARY, 127, length)
+        head = struct.pack("!BBQ", first, 127, length)
     return b"".join((head, *parts))
 
 
@@ -55,8 +59,6 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if frame is None:
             await super().send(message)  # type: ignore[arg-type]
             return
-        if not self.writable.is_set():
-            await self.writable.wait()
-        if self.close_sent or self.transport.is_closing():
+        await self.writable.wait()
+        if not self.push(frame):
             raise ClientDisconnected
-        self.transport.write(frame)

@@ -37,12 +37,9 @@ class Socket:
         await self._websocket.send({"type": "websocket.send", "text": encoded.decode()})
 
     async def send_frame(self, frame: bytes) -> None:
-        """Sends what `text_frame` made, for one or for many: at once if it can be."""
+        """Sends what is a frame already, for one or for many: at once if it can be."""
         if not self.push(frame):
             await self._websocket.send({"type": "websocket.send", "frame": frame})
-
-    async def send_bytes(self, data: bytes) -> None:
-        await self._websocket.send({"type": "websocket.send", "bytes": data})
 
     def push(self, frame: bytes) -> bool:
         """Sends a finished frame at once, without waking anybody; False when it has to wait its turn."""

@@ -17,10 +17,10 @@ class Form(Protocol):
 
 class BinaryForm:
     async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
-        await socket.send_bytes(offset.to_bytes(8, "big") + data)
+        await socket.send_frame(_numbered(offset, data))
 
     def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
-        return socket.push(binary_frame(offset.to_bytes(8, "big"), data))
+        return socket.push(_numbered(offset, data))
 
 
 class JsonForm:
@@ -34,3 +34,7 @@ class JsonForm:
 
     def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
         return False  # half a character may have to be kept, and nobody in a hurry reads JSON
+
+
+def _numbered(offset: int, data: bytes) -> bytes:
+    return binary_frame(offset.to_bytes(8, "big"), data)
