@@ -17,11 +17,9 @@ async def test_descendants_in_sessions_of_their_own_are_found(open_house: House,
     def marked(prefix: str) -> list[tuple[str, int]]:
         return sorted((worker, run) for _, worker, run in find_marked(prefix))
 
-    twice = [("w1", 1)] * 3
-    await until(
-        lambda: marked(f"{home}/w1/1") == twice, "three processes: shell, sleep and the one in a new session"
-    )
-    assert marked(home) == sorted([("w1", 1)] * 3 + [("w1", 10)] * 3 + [("w10", 1)] * 3)
+    everyone = sorted([("w1", 1)] * 3 + [("w1", 10)] * 3 + [("w10", 1)] * 3)
+    await until(lambda: marked(home) == everyone, "of each a shell, a sleep and the one in a new session")
+    assert marked(f"{home}/w1/1") == [("w1", 1)] * 3
     assert marked(f"{home}/w1/") == sorted([("w1", 1)] * 3 + [("w1", 10)] * 3)
     assert marked(f"{home}/w10") == [("w10", 1)] * 3
     assert marked(f"{home}/w") == []

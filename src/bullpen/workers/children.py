@@ -27,6 +27,7 @@ T = TypeVar("T")
 SCREEN_WRITER = "screen"  # the emulator's name as a writer
 ACP_WRITER = "acp"  # the ACP worker's
 TRY_AGAIN = 0.1  # seconds until an agent that does not listen is spoken to again
+_LOOKS = 3  # for what a child left behind, at most
 PATIENCE = 5.0  # seconds between asking a child to end and ending it
 
 
@@ -234,10 +235,14 @@ class Children:
 
 
 def end_marked(marked: str) -> None:
-    """Kills what a child left behind in process groups of its own."""
-    for pid, _, _ in find_marked(marked):
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    """Kills what a child left behind in process groups of its own, and what that forked meanwhile."""
+    for _ in range(_LOOKS):
+        left = find_marked(marked)
+        for pid, _, _ in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not left:
+            break
 
 
 def _let_go(request: asyncio.Future[T]) -> None:
