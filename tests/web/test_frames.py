@@ -6,12 +6,13 @@ import pytest
 from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
+from bullpen.web.websocket import Frame as OurFrame
 from bullpen.web.websocket import binary_frame, text_frame
 
 
-def read_frame(wire: bytes) -> Frame:
+def read_frame(wire: OurFrame) -> Frame:
     reader = StreamReader()
-    reader.feed_data(wire)
+    reader.feed_data(b"".join(wire))
     reader.feed_eof()
     reading: Generator[None, None, Frame] = Frame.parse(reader.read_exact, mask=False)
     with pytest.raises(StopIteration) as done:

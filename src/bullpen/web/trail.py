@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..sessions.courtesy import Courtesy
 from .audit import AuditLog
-from .websocket import PUSH
+from .websocket import PUSH, Frame
 
 READING = ("GET", "HEAD")
 REFUSED = (401, 403, 429)
@@ -48,10 +48,10 @@ class Trail:
             scope["extensions"][PUSH] = self._counted(scope["extensions"][PUSH])
         await self._app(scope, receive, sending)
 
-    def _counted(self, push: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
-        def pushing(frame: bytes) -> bool:
+    def _counted(self, push: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
+        def pushing(frame: Frame) -> bool:
             if pushed := push(frame):
-                self._traffic.bytes_out += len(frame)
+                self._traffic.bytes_out += sum(map(len, frame))
             return pushed
 
         return pushing
@@ -74,7 +74,7 @@ class Trail:
 
 def _size(message: Message) -> int:
     if (frame := message.get("frame")) is not None:
-        return len(frame)
+        return sum(map(len, frame))
     text: str = message["text"]
     return len(text) if text.isascii() else len(text.encode())
 

@@ -9,30 +9,30 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Opcode
 from websockets.http11 import Request
 
+Frame = tuple[bytes, ...]  # in parts that nobody has to join: what goes to the kernel is copied there anyway
+
 PUSH = "bullpen.push"
 WHOLE = 0x80  # not one of several pieces
 SWITCHING = 101
 
 
-def text_frame(encoded: bytes) -> bytes:
+def text_frame(encoded: bytes) -> Frame:
     """A text message as it goes over the wire. A server masks nothing: it is the same for everyone."""
-    return _frame(Opcode.TEXT, encoded)
+    return (_head(Opcode.TEXT, len(encoded)) + encoded,)
 
 
-def binary_frame(*parts: bytes) -> bytes:
-    """A binary message as it goes over the wire, of parts that nobody has to join before."""
-    return _frame(Opcode.BINARY, *parts)
+def binary_frame(prefix: bytes, data: bytes) -> Frame:
+    """A binary message as it goes over the wire: what stands before the data, and the data as they are."""
+    return (_head(Opcode.BINARY, len(prefix) + len(data)) + prefix, data)
 
 
-def _frame(opcode: Opcode, *parts: bytes) -> bytes:
-    first, length = WHOLE | opcode, sum(map(len, parts))
+def _head(opcode: Opcode, length: int) -> bytes:
+    first = WHOLE | opcode
     if length < 126:
-        head = struct.pack("!BB", first, length)
-    elif length < 1 << 16:
-        head = struct.pack("!BBH", first, 126, length)
-    else:
-        head = struct.pack("!BBQ", first, 127, length)
-    return b"".join((head, *parts))
+        return struct.pack("!BB", first, length)
+    if length < 1 << 16:
+        return struct.pack("!BBH", first, 126, length)
+    return struct.pack("!BBQ", first, 127, length)
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
@@ -47,11 +47,11 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             extensions: dict[str, Any] = self.scope["extensions"]
             extensions[PUSH] = self.push
 
-    def push(self, frame: bytes) -> bool:
+    def push(self, frame: Frame) -> bool:
         """Sends a frame at once; False when it has to wait, or nobody is there."""
         if not self.writable.is_set() or self.close_sent or self.transport.is_closing():
             return False
-        self.transport.write(frame)
+        self.transport.writelines(frame)
         return True
 
     async def send(self, message: MutableMapping[str, Any]) -> None:  # type: ignore[override]

@@ -13,7 +13,7 @@ from ...sessions.session import Session
 from ...wire.json import decode, encode
 from ..auth import Credentials
 from ..scopes import Principal, Scope
-from ..websocket import PUSH
+from ..websocket import PUSH, Frame
 
 SECRET_SECONDS = 5.0
 GOODBYE_SECONDS = 1.0
@@ -26,7 +26,7 @@ class Socket:
 
     def __init__(self, websocket: WebSocket, principal: Principal) -> None:
         self._websocket = websocket
-        self._push: Callable[[bytes], bool] = websocket.scope["extensions"][PUSH]
+        self._push: Callable[[Frame], bool] = websocket.scope["extensions"][PUSH]
         self.principal = principal
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -36,12 +36,12 @@ class Socket:
         """Sends what is JSON already."""
         await self._websocket.send({"type": "websocket.send", "text": encoded.decode()})
 
-    async def send_frame(self, frame: bytes) -> None:
+    async def send_frame(self, frame: Frame) -> None:
         """Sends what is a frame already, for one or for many: at once if it can be."""
         if not self.push(frame):
             await self._websocket.send({"type": "websocket.send", "frame": frame})
 
-    def push(self, frame: bytes) -> bool:
+    def push(self, frame: Frame) -> bool:
         """Sends a finished frame at once, without waking anybody; False when it has to wait its turn."""
         return self._push(frame)
 

@@ -3,7 +3,7 @@
 import codecs
 from typing import Protocol
 
-from ..websocket import binary_frame
+from ..websocket import Frame, binary_frame
 from .admission import Socket
 
 
@@ -36,5 +36,5 @@ class JsonForm:
         return False  # half a character may have to be kept, and nobody in a hurry reads JSON
 
 
-def _numbered(offset: int, data: bytes) -> bytes:
+def _numbered(offset: int, data: bytes) -> Frame:
     return binary_frame(offset.to_bytes(8, "big"), data)

@@ -14,7 +14,7 @@ from ...wire.queue_notices import queue_notice
 from ..context import context_of
 from ..delegates import allow_delegate
 from ..scopes import Scope
-from ..websocket import text_frame
+from ..websocket import Frame, text_frame
 from .admission import Socket, admitted, loops, seen
 from .orders import Orders
 
@@ -22,7 +22,7 @@ router = APIRouter()
 
 HEARTBEAT = 15.0
 
-_frames: WeakKeyDictionary[Batch, bytes] = WeakKeyDictionary()
+_frames: WeakKeyDictionary[Batch, Frame] = WeakKeyDictionary()
 
 
 @router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow_delegate(Scope.VIEW))])
@@ -87,7 +87,7 @@ class Stream:
             await self._socket.send({"type": "heartbeat", "head": self._log.head})
 
 
-def _frame(batch: Batch) -> bytes:
+def _frame(batch: Batch) -> Frame:
     """What is sent of a batch, made once for all who share it."""
     frame = _frames.get(batch)
     if frame is None:
