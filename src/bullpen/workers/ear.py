@@ -58,4 +58,4 @@ class Ear:
 
     def _remember(self, piece: bytes) -> None:
         self.seen += len(piece)
-        self._tail = (self._tail + piece)[-LOOK_BACK:]
+        self._tail = (self._tail + piece[-LOOK_BACK:])[-LOOK_BACK:]
