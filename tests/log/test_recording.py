@@ -38,3 +38,35 @@ def test_r8_output_of_any_length_takes_less_than_a_megabyte_and_the_oldest_goes_
         recording.read(0, 16)
     writer.close()
     recording.close()
+
+
+def test_what_lies_in_several_segments_is_read_as_one(tmp_path: Path) -> None:
+    writer = SpoolWriter(os.open(tmp_path, os.O_RDONLY), segment=4)
+    recording = Recording(tmp_path)
+    for word in (b"first ", b"second ", b"third"):
+        writer.append(word)
+    recording.grow(writer.end)
+    assert recording.read(0, 100) == b"first second third"
+    assert recording.read(2, 8) == b"rst seco"
+    writer.close()
+    recording.close()
+
+
+def test_all_who_are_told_of_it_get_the_same_bytes(tmp_path: Path) -> None:
+    writer = SpoolWriter(os.open(tmp_path, os.O_RDONLY), segment=8)
+    recording = Recording(tmp_path)
+    heard: list[tuple[str, bytes]] = []
+    recording.watch(lambda: heard.append(("first to come", recording.read(0, 1000))))
+    recording.watch(lambda: heard.append(("wants little", recording.read(6, 3))))
+    recording.watch(lambda: heard.append(("last to come", recording.read(6, 1000))))
+    recording.grow(writer.append(b"before"))
+    heard.clear()
+    writer.append(b"some ")
+    recording.grow(writer.append(b"more"))
+    assert heard == [
+        ("last to come", b"some more"),
+        ("wants little", b"som"),
+        ("first to come", b"beforesome more"),
+    ]
+    writer.close()
+    recording.close()

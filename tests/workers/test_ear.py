@@ -24,8 +24,9 @@ class Program:
         self.ear = Ear(self.recording, 0, self.news)
         self.recording.watch(self.ear.glance)
 
-    def say(self, data: bytes) -> None:
-        self.recording.grow(self._spool.append(data))
+    def say(self, *data: bytes) -> None:
+        """Each piece is written for itself; the server hears of all at once."""
+        self.recording.grow([self._spool.append(each) for each in data][-1])
 
     def close(self) -> None:
         self.recording.close()
@@ -58,6 +59,15 @@ def test_somebody_is_woken_for_what_takes_longer(program: Program, said: bytes) 
 def test_a_question_is_heard_wherever_it_is_cut(program: Program, cut: int) -> None:
     program.say(b"text" + QUESTION[:cut])
     program.say(QUESTION[cut:])
+    assert program.news.is_set()
+
+
+def test_a_question_is_heard_behind_the_end_of_a_segment(program: Program) -> None:
+    program.news.set()
+    program.say(b"x" * ((1 << 16) - 2))
+    program.ear.take(program.ear.next())
+    program.news.clear()
+    program.say(b"text", QUESTION)
     assert program.news.is_set()
 
 

@@ -11,6 +11,7 @@ several, and only those it *heeds* wake it.
 from __future__ import annotations
 
 import heapq
+import os
 import select
 from time import monotonic
 
@@ -130,6 +131,7 @@ class Loop:
     def _patience(self) -> float:
         if self._awake_until:
             if self._awake_until > monotonic():
+                os.sched_yield()  # to the kernel's worker, which may wait for this very core
                 return 0
             self.rest()
         return max(0.0, self._timers[0][0] - monotonic()) if self._timers else -1

@@ -6,12 +6,16 @@ own memory (R8). The offsets never move.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain, pairwise
 from pathlib import Path
 
 from ..keeper.spool import SpoolGone, SpoolReader
 
+SHORT = 4096  # bytes that all who are told of them get from one read
+
 IndexEntry = tuple[int, int, int, int]  # offset, time in ns, cols, rows
+_NONE = (0, b"")
 
 
 class Recording:
@@ -19,7 +23,8 @@ class Recording:
 
     def __init__(self, path: Path) -> None:
         self._spool = SpoolReader(path)
-        self._watchers: set[Callable[[], None]] = set()
+        self._watchers: dict[Callable[[], None], None] = {}
+        self._news = _NONE  # offset and bytes of what watchers are being told of
         self.end = self._bound("end")
 
     @property
@@ -36,17 +41,27 @@ class Recording:
 
     def grow(self, end: int) -> None:
         """The keeper has written up to here."""
-        if end > self.end:
-            self.end = end
-            for watcher in tuple(self._watchers):
+        if end <= self.end:
+            return
+        before, self.end = self.end, end
+        if end - before <= SHORT and len(self._watchers) > 1:
+            with suppress(SpoolGone, OSError):  # then each finds out for itself
+                self._news = before, self.read(before, end - before)
+        try:
+            for watcher in tuple(reversed(self._watchers)):
                 watcher()
+        finally:
+            self._news = _NONE
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Calls `watcher` whenever there is more; it must not block."""
-        self._watchers.add(watcher)
+        """Calls `watcher` whenever there is more; it must not block.
+
+        The last to come is called first: viewers wait for an echo, who has listened from the start does not.
+        """
+        self._watchers[watcher] = None
 
     def unwatch(self, watcher: Callable[[], None]) -> None:
-        self._watchers.discard(watcher)
+        self._watchers.pop(watcher, None)
 
     async def grown(self, offset: int, seconds: float) -> bool:
         """Waits until there is more than up to an offset, but only for so long; whether there is."""
@@ -65,7 +80,16 @@ class Recording:
 
     def read(self, offset: int, limit: int) -> bytes:
         """Up to `limit` bytes from an offset on; raises SpoolGone when they are no longer kept."""
-        return self._spool.read(offset, min(limit, self.end - offset)) if offset < self.end else b""
+        if offset >= self.end:
+            return b""
+        start, news = self._news
+        if news and offset == start:
+            return news[:limit]
+        wanted = min(limit, self.end - offset)
+        data = self._spool.read(offset, wanted)
+        while len(data) < wanted and (more := self._spool.read(offset + len(data), wanted - len(data))):
+            data += more  # of the next segment
+        return data
 
     def sizes(self, after: int = 0) -> Iterator[tuple[int, int, int]]:
         """Every window size as (offset, cols, rows), in order; it counts from that byte on."""

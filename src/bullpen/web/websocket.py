@@ -14,6 +14,7 @@ Frame = tuple[bytes, ...]  # in parts that nobody has to join: what goes to the 
 PUSH = "bullpen.push"
 WHOLE = 0x80  # not one of several pieces
 SWITCHING = 101
+SHORT = 4096  # bytes that cost less to copy than to send as a part of their own
 
 
 def text_frame(encoded: bytes) -> Frame:
@@ -23,7 +24,8 @@ def text_frame(encoded: bytes) -> Frame:
 
 def binary_frame(prefix: bytes, data: bytes) -> Frame:
     """A binary message as it goes over the wire: what stands before the data, and the data as they are."""
-    return (_head(Opcode.BINARY, len(prefix) + len(data)) + prefix, data)
+    head = _head(Opcode.BINARY, len(prefix) + len(data)) + prefix
+    return (head, data) if len(data) > SHORT else (head + data,)
 
 
 def _head(opcode: Opcode, length: int) -> bytes:
