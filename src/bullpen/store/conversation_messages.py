@@ -11,6 +11,9 @@ from ..domain.events import Error, Event, Fact, SessionEnd, WorkerFailed
 from ..domain.tool_calls import FINISHED, Tools, merged, with_tool_call
 from .append import Append
 
+_TOLD_OF_TOOLS = (ToolCall, ToolCallUpdate)
+_NO_TOOLS = Conversation().tools
+
 
 class Message(Struct, frozen=True):
     role: str
@@ -22,10 +25,10 @@ def messages_of(append: Append) -> Iterator[tuple[int, int, Message]]:
     tools = {id: state.tools for id, state in append.before.conversations.items()}
     for entry in append.entries:
         event = entry.event
-        if message := _message(event, tools.get(event.worker_id or "", {})):
+        known = tools.get(event.worker_id or "", _NO_TOOLS)
+        if message := _message(event, known):
             yield event.seq, event.timestamp, message
-        if isinstance(event.fact, ToolCall | ToolCallUpdate) and event.worker_id:
-            known = tools.get(event.worker_id, Conversation().tools)
+        if isinstance(event.fact, _TOLD_OF_TOOLS) and event.worker_id:
             tools[event.worker_id] = with_tool_call(known, event.fact.call)
 
 

@@ -97,11 +97,11 @@ class EventStore:
         self, session_id: str, since: int | None = None, limit: int = PAGE
     ) -> list[dict[str, Any]]:
         """The conversation in order: rows of id, seq, role, content (JSON text) and timestamp."""
-        query = (
-            select(messages).where(messages.c.session_id == session_id).order_by(messages.c.seq).limit(limit)
-        )
+        query = select(messages).where(messages.c.session_id == session_id)
         if since is not None:
             query = query.where(messages.c.timestamp > since)
+        # Times never go back: this is the order of the numbers, and there is an index for it.
+        query = query.order_by(messages.c.timestamp, messages.c.seq).limit(limit)
         return await self.database.read(lambda c: [dict(row) for row in c.execute(query).mappings()])
 
     async def outbox(self, worker_id: str, run: int) -> list[tuple[int, bytes]]:

@@ -6,6 +6,7 @@ Binding the columns of a row anew each time costs more than the insert itself.
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -13,6 +14,9 @@ from sqlalchemy import Connection, Dialect, Insert, Table, Update, bindparam
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import sqlite
+
+# Rows that SQLite takes as one statement: to begin and to end one costs it as much as a small row.
+TOGETHER = 10
 
 Rows = Sequence[Mapping[str, Any]]
 Values = tuple[Any, ...]
@@ -29,10 +33,17 @@ def add_values(connection: Connection, table: Table, rows: Sequence[Values]) -> 
         return
     names = tuple(table.c.keys())
     statement = _compile(connection.dialect, table, names, _insert)
-    bound: Any = rows
     if not statement.positions:
-        bound = [dict(zip(names, row, strict=True)) for row in rows]
-    connection.exec_driver_sql(statement.sql, bound)
+        named = [dict(zip(names, row, strict=True)) for row in rows]
+        connection.exec_driver_sql(statement.sql, named)
+        return
+    whole = len(rows) - len(rows) % TOGETHER
+    if whole:
+        starts = range(0, whole, TOGETHER)
+        bound = [tuple(chain.from_iterable(rows[start : start + TOGETHER])) for start in starts]
+        connection.exec_driver_sql(_with_several_rows(statement.sql), bound)
+    if rest := list(rows[whole:]):
+        connection.exec_driver_sql(statement.sql, rest)
 
 
 def put(connection: Connection, table: Table, rows: Rows) -> None:
@@ -71,6 +82,12 @@ def _compile(dialect: Dialect, table: Table, names: tuple[str, ...], build: _Bui
     compiled = statement.compile(dialect=dialect, column_keys=columns)
     positions = tuple(compiled.positiontup or ()) if compiled.positional else None
     return _Statement(compiled.string, positions)
+
+
+@lru_cache(maxsize=64)
+def _with_several_rows(insert: str) -> str:
+    head, row = insert.split(" VALUES ")
+    return f"{head} VALUES {', '.join([row] * TOGETHER)}"
 
 
 def _insert(_dialect: str, table: Table, _names: tuple[str, ...]) -> Insert:

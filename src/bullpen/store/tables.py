@@ -21,7 +21,6 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    UniqueConstraint,
     column,
     event,
 )
@@ -154,13 +153,12 @@ events = Table(
 messages = Table(
     "messages",
     metadata,
-    Column("id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),  # made of session and seq: no index is needed to keep these unique
     _session_id(),
     Column("seq", BigInteger, nullable=False),
     Column("role", Text, nullable=False),
     Column("content", Text, nullable=False),
     Column("timestamp", BigInteger, nullable=False),
-    UniqueConstraint("session_id", "seq"),
     Index(None, "session_id", "timestamp"),
 )
 

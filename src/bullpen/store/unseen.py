@@ -20,6 +20,9 @@ from .tables import purges, sessions, unseen, workers
 
 Row = dict[str, Any]
 
+# Facts that change what waits to be seen; most say something else.
+_TELLING = frozenset({SessionEnd, WorkerSpawning, WorkerTerminated, WorkerFailed, TurnStart, TurnEnd})
+
 SHOWN = 500  # the newest; a house that far behind has other worries
 
 
@@ -27,8 +30,8 @@ def write_unseen(connection: Connection, appends: Iterable[Append]) -> None:
     """In the transaction of the events."""
     changes: dict[str, Row | None] = {}
     for append in appends:
-        for entry in append.entries:
-            changes |= _changes(append, entry.event)
+        for event in [entry.event for entry in append.entries if type(entry.event.fact) in _TELLING]:
+            changes |= _changes(append, event)
     put(connection, unseen, [row for row in changes.values() if row])
     _remove(connection, [worker_id for worker_id, row in changes.items() if row is None])
 

@@ -19,6 +19,7 @@ Row = dict[str, Any]
 
 DAY = 86_400_000  # ms
 _TOKENS = Tokens.__struct_fields__
+_TELLING = frozenset({TurnStart, ConversationReset, Usage, TurnEnd})  # facts that change what was used
 
 
 class UsageFilters(Struct, frozen=True, kw_only=True):
@@ -69,8 +70,8 @@ def _rows(append: Append) -> Iterator[Row]:
     known = append.before.conversations
     turns = {id: state.turn.prompt_id for id, state in known.items() if state.turn}
     costs = {id: state.usage.cost for id, state in known.items()}
-    for entry in append.entries:
-        event, worker_id = entry.event, entry.event.worker_id or ""
+    for event in [entry.event for entry in append.entries if type(entry.event.fact) in _TELLING]:
+        worker_id = event.worker_id or ""
         match event.fact:
             case TurnStart() as fact:
                 turns[worker_id] = fact.prompt_id

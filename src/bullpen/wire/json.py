@@ -79,8 +79,10 @@ def _holds_nan(value: Any) -> bool:
         value = value.values()
     elif not isinstance(value, list | tuple):
         return False
-    # Every event comes by here: only what may hold one is looked into.
-    return any(map(_holds_nan, [each for each in value if each and type(each) not in _PLAIN]))
+    for each in value:  # noqa: SIM110 (every event comes by here: only what may hold one is looked into)
+        if type(each) not in _PLAIN and each and _holds_nan(each):
+            return True
+    return False
 
 
 def _depth_exceeds(value: Any, levels: int) -> bool:

@@ -1,0 +1,16 @@
+"""An index less for each message: its id says that there is one of a session and a number only."""
+
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    with op.batch_alter_table("messages") as table:
+        table.drop_constraint("uq_messages_session_id_seq", type_="unique")
+
+
+def downgrade() -> None:
+    with op.batch_alter_table("messages") as table:
+        table.create_unique_constraint("uq_messages_session_id_seq", ["session_id", "seq"])
