@@ -3,6 +3,9 @@
 PYTHON ?= python3
 ARGS ?=
 
+# Whatever the shell says: the tests start a thousand processes, and each would compile all of its modules again.
+export PYTHONDONTWRITEBYTECODE :=
+
 BIN := .venv/bin
 # npm finds node on the path; its cache stays in the tree so that an empty or read-only home is enough.
 NPM_IN := PATH="$(CURDIR)/$(BIN):$$PATH" npm_config_cache="$(CURDIR)/.venv/npm-cache" npm --no-update-notifier --prefix

@@ -4,8 +4,6 @@ import asyncio
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +13,8 @@ import httpx
 import psutil
 import websockets
 from websockets.asyncio.client import ClientConnection, connect
+
+from support.forks import Process, start_bullpen
 
 TOKEN = "test-token-0123456789"
 READY_SECONDS = 60.0
@@ -28,10 +28,14 @@ class Server:
         self.workspace = workspace
         self.port = _free_port()
         self.token = TOKEN
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self._env = env or {}
         self.http = httpx.AsyncClient(
-            base_url=self.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30, trust_env=False
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {TOKEN}"},
+            verify=False,  # plain HTTP: the certificates of the world are slow to read
+            timeout=30,
+            trust_env=False,
         )
 
     def set(self, **env: str) -> None:
@@ -59,11 +63,9 @@ class Server:
         }
 
     async def start(self, *, wait: bool = True, prefix: tuple[str, ...] = ()) -> None:
-        command = [*prefix, sys.executable, "-m", "bullpen", "serve", "--no-open"]
+        """A fork of a process that has loaded everything, where the start itself is not what is tested."""
         with open(self.home.with_suffix(".out"), "ab") as output:
-            self.process = subprocess.Popen(
-                command, env=self.environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
-            )
+            self.process = start_bullpen(["serve", "--no-open"], self.environment(), output, prefix)
         if wait:
             await self.ready()
 

@@ -1,0 +1,126 @@
+"""Servers that start at once: forks of a process that has imported everything.
+
+A test of the start itself runs the command; so does one that changes what an interpreter reads at its start.
+"""
+
+import atexit
+import json
+import math
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+# Variables that are read by a server that runs; any other may matter to the start of an interpreter.
+READ_LATER = re.compile(r"(BULLPEN|AGENT|PYTEST|XDG|DEMO_AGENT)_\w+|HOME|SHELL|PATH|TERM|COLUMNS|LINES|USER")
+
+
+class Fork:
+    """A forked process, as a `subprocess.Popen`."""
+
+    def __init__(self, loaded: "Loaded", pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._loaded = loaded
+        self._reaping = threading.Lock()
+        self._end = select.poll()
+        descriptor = os.pidfd_open(pid)
+        self._end.register(descriptor, select.POLLIN)
+        weakref.finalize(self, os.close, descriptor)
+
+    def poll(self) -> int | None:
+        with self._reaping:
+            if self.returncode is None and self._end.poll(0):
+                self.returncode = self._loaded.order({"reap": self.pid})
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise subprocess.TimeoutExpired("bullpen", timeout or 0)
+            self._wait_for_the_end(left)
+        return code
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _wait_for_the_end(self, seconds: float) -> None:
+        if self._end.poll(0):
+            time.sleep(0.01)  # strace has not let go of it yet
+        else:
+            self._end.poll(min(seconds, 1) * 1000)
+
+
+class Loaded:
+    """The process all servers of this run of tests are forked from."""
+
+    def __init__(self) -> None:
+        self._environment = dict(os.environ)
+        self._talking = threading.Lock()
+        self._link, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with its:
+            program = Path(__file__).with_name("loaded.py")
+            self._process = subprocess.Popen(
+                [sys.executable, program, str(its.fileno())],
+                pass_fds=[its.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+        atexit.register(self._close)
+
+    def can_run_with(self, environment: Mapping[str, str]) -> bool:
+        changed = {name for name, _ in self._environment.items() ^ environment.items()}
+        return all(READ_LATER.fullmatch(name) for name in changed)
+
+    def start(self, arguments: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]) -> Fork:
+        order = {"arguments": arguments, "environment": dict(environment), "directory": os.getcwd()}
+        return Fork(self, self.order(order, streams))
+
+    def order(self, order: dict[str, Any], streams: Sequence[int] = ()) -> Any:
+        with self._talking:
+            socket.send_fds(self._link, [json.dumps(order).encode()], streams)
+            return json.loads(self._link.recv(64))
+
+    def _close(self) -> None:
+        self._link.close()
+        self._process.wait()
+
+
+@cache
+def loaded() -> Loaded:
+    return Loaded()
+
+
+Process = subprocess.Popen[bytes] | Fork
+
+
+def start_bullpen(
+    arguments: Sequence[str], environment: Mapping[str, str], output: IO[bytes], prefix: Sequence[str] = ()
+) -> Process:
+    """`bullpen` with these arguments; forked, unless the environment or a command before it forbids."""
+    if not prefix and loaded().can_run_with(environment):
+        with open(os.devnull, "rb") as nothing:
+            return loaded().start(
+                arguments, environment, (nothing.fileno(), output.fileno(), output.fileno())
+            )
+    command = [*prefix, sys.executable, "-m", "bullpen", *arguments]
+    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
