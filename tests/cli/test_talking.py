@@ -42,6 +42,15 @@ async def test_run_prints_the_answer_and_exits_by_the_stop_reason(bullpen: Bullp
     assert (await server.call("GET", f"/api/sessions/{out.strip()}"))["id"] == out.strip()
 
 
+async def test_run_names_the_session_after_its_prompt(bullpen: Bullpen, server: Server) -> None:
+    await define_scripted(server)
+    where = ("--agent", "scripted", "-C", str(server.workspace))
+    for prompt, options in (("[[chunk x]] tidy up. Then rest.", ()), ("[[chunk y]]", ("--name", "second"))):
+        assert (await bullpen("run", prompt, *where, *options)).code == 0
+    titles = {each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]}
+    assert titles == {"[[chunk x]] tidy up.", "second"}
+
+
 async def test_run_says_how_to_have_an_agent_that_is_missing(bullpen: Bullpen, server: Server) -> None:
     body = {"name": "Ghost", "kind": "acp", "command": ["no-such-program"], "install": "summon ghost"}
     await server.call("PUT", "/api/agents/ghost", 200, json=body)

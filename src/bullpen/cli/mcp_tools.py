@@ -9,6 +9,7 @@ from typing import Any
 
 from ..client import Asker, Client, Message, Session
 from ..domain.errors import Invalid, Unauthorized
+from ..domain.titles import short_title
 from ..wire.json import encode
 from ..wire.mcp import Tool
 from .wait import look
@@ -158,6 +159,7 @@ class Tools:
         self, agent: str, directory: str, prompt: str, title: str | None = None
     ) -> dict[str, Any]:
         client = self._steering
+        title = title or short_title(prompt)
         session = await client.create_session(location_path=directory, agent_id=agent, title=title)
         await client.prompt(session.id, prompt)
         return _shown(session)

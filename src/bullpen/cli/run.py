@@ -7,6 +7,7 @@ import typer
 
 from ..client import Client, Prompted, Session
 from ..domain.errors import BullpenError, RemoteFault
+from ..domain.titles import short_title
 from .output import print_json
 from .report import report_turn
 from .text import short
@@ -21,7 +22,7 @@ def run(
     prompt: Annotated[str, typer.Argument(help="What the agent shall do.")],
     agent: Annotated[str | None, typer.Option(help="Which agent; see: bullpen agents ls")] = None,
     directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
+    name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title; else the prompt's first words.")] = None,
     worktree: InWorktree = False,
     branch: Branch = None,
     base: Base = None,
@@ -46,7 +47,7 @@ def run(
 
     async def work(client: Client) -> int:
         where = await place(client, directory, worktree, branch, base, prompt)
-        session = await client.create_session(**where, title=name, agent_id=agent)
+        session = await client.create_session(**where, title=name or short_title(prompt), agent_id=agent)
         prompted = await _prompt(client, session, prompt)
         if wait:
             return await report_turn(client, session.id, prompted, json, timeout)
