@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bullpen import __version__
+from bullpen.cli.approve import what
 from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
@@ -89,6 +90,37 @@ async def test_send_passes_on_what_another_agent_has_changed(bullpen: Bullpen, t
     heard = await bullpen("send", "work", "see", "--from", "scripted", "--what", "diff", "--wait")
     assert heard.out.startswith("you said: see\n\nWhat has changed in the workspace of scripted:\n\n1 file")
     assert "\n+fresh\n" in heard.out
+
+
+async def test_logs_print_what_happened_to_an_agent(bullpen: Bullpen, talk: Talk) -> None:
+    await talk.prompt("[[chunk hello]]")
+    await talk.seen("turn_end")
+    text = (await bullpen("logs", "work/scripted")).out
+    assert "session start" not in text
+    assert "hello" in text
+    lines = (await bullpen("logs", "work/scripted", "--json", "--tail", "2")).out.splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["turn_end", "worker_activity"]
+
+
+async def test_a_question_is_told_from_a_permission(bullpen: Bullpen, talk: Talk) -> None:
+    asks = await bullpen("send", "work", "[[question 'Which port?']]", "--wait")
+    assert asks.code == 3
+    assert asks.err.endswith("Which port?; answer it in the browser; a link to it: bullpen url\n")
+    wrong = await bullpen("approve", "work")
+    assert wrong.code == 1
+    assert "asks a question, not for leave: Which port?; answer it in the browser" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        ({"title": "ls -l", "rawInput": {"command": "ls -l"}}, "ls -l"),
+        ({"title": "List", "rawInput": {"command": "rm x"}}, 'List {"command":"rm x"}'),
+        ({"kind": "edit"}, "edit"),
+    ],
+)
+def test_a_tool_call_in_a_line_hides_nothing(call: dict[str, object], line: str) -> None:
+    assert what(call) == line
 
 
 async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> None:

@@ -5,13 +5,16 @@ from typing import Annotated, Any
 import typer
 
 from ..client import Client, Permission
-from ..domain.errors import Conflict, Invalid, NotFound
-from .find import find
+from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
+from ..wire.json import encode
+from .find import Found, find
 from .output import print_json
 from .text import printable
 from .verb import AsJson, Target, new_app, with_client
 
 app = new_app()
+
+IN_THE_BROWSER = "answer it in the browser; a link to it: bullpen url"
 
 
 @app.command()
@@ -43,7 +46,7 @@ def approve(
         if list_only:
             return waiting
         if not waiting:
-            raise NotFound(f"{found.name} asks nothing")
+            raise await _nothing_to_allow(client, found)
         if len(waiting) > 1 and not everything:
             raise Conflict(
                 f"{found.name} asks {len(waiting)} things; see them with --list, answer with --all"
@@ -57,9 +60,11 @@ def approve(
     if json:
         print_json({"permissions": answered})
         return
-    word = "asks" if list_only else "refused" if deny else "allowed"
     for permission in answered:
-        print(f"{word}: {describe(permission)}")
+        if list_only:
+            print(f"asks: {describe(permission)}")
+        else:
+            print(f"{'refused' if deny else 'allowed'}: {permission.role}: {what(permission.tool_call)}")
 
 
 def choose(options: list[Any], kind: str, wanted: str | None) -> str:
@@ -81,11 +86,26 @@ def choose(options: list[Any], kind: str, wanted: str | None) -> str:
 
 def describe(permission: Permission) -> str:
     """What is asked, exactly, and the answers there are."""
-    call = permission.tool_call
-    title = call.get("title") or call.get("kind") or call.get("toolCallId") or "something"
-    details = f" {call['rawInput']}" if call.get("rawInput") else ""
     names = [str(each.get("optionId")) for each in permission.options if isinstance(each, dict)]
-    return printable(f"{permission.role}: {title}{details} [{', '.join(names)}]")
+    return f"{permission.role}: {what(permission.tool_call)} [{printable(', '.join(names))}]"
+
+
+def what(call: dict[str, Any]) -> str:
+    """A tool call in a line: its title, and what it was given where the title does not say just that."""
+    title = str(call.get("title") or call.get("kind") or call.get("toolCallId") or "something")
+    given = call.get("rawInput")
+    said = not given or (isinstance(given, dict) and all(value == title for value in given.values()))
+    return printable(title if said else f"{title} {encode(given).decode()}")
+
+
+async def _nothing_to_allow(client: Client, found: Found) -> BullpenError:
+    questions = await client.questions(found.session.id)
+    if found.worker is not None:
+        questions = [each for each in questions if each.worker_id == found.worker.id]
+    if not questions:
+        return NotFound(f"{found.name} asks nothing")
+    asked = printable(questions[0].message)
+    return Conflict(f"{found.name} asks a question, not for leave: {asked}; {IN_THE_BROWSER}")
 
 
 def _kind(always: bool, deny: bool) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..client import Client, Event
 from ..domain.errors import BullpenError, Conflict
-from .approve import describe
+from .approve import IN_THE_BROWSER, describe
 from .find import Found, find
 from .report import plain, what_is_asked
 from .text import paint, printable
@@ -106,7 +106,7 @@ class Talk:
         open_ones = {each.id: each for each in await self._client.permissions(self._session_id)}
         permission = open_ones.get(str(asked.get("id")))
         if permission is None:
-            print(paint(f"\nit asks: {what_is_asked(asked)}; answer it in the browser", "amber"))
+            print(paint(f"\nit asks: {what_is_asked(asked)}; {IN_THE_BROWSER}", "amber"))
             return
         print(paint(f"\n{describe(permission)}", "amber"))
         options = [each for each in permission.options if isinstance(each, dict)]

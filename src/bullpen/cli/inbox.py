@@ -6,7 +6,7 @@ import typer
 
 from ..client import Client, InboxItem
 from ..domain.errors import Conflict, NotFound
-from .approve import choose
+from .approve import choose, what
 from .output import print_json
 from .table import Cell, Column, print_table
 from .text import ID_LENGTH, age
@@ -23,6 +23,12 @@ _COLUMNS = (
     Column("WHAT", least=12),
 )
 _COLOURS = {"failed": "red", "finished": "blue"}
+_ENDS = {
+    "end_turn": "the turn is over",
+    "max_tokens": "it has used all its tokens",
+    "max_turn_requests": "it has made all the requests a turn may make",
+    "refusal": "it refuses to go on",
+}
 
 
 @app.command()
@@ -91,7 +97,6 @@ async def _mark_seen(client: Client, item: InboxItem) -> None:
 
 
 def _row(item: InboxItem) -> list[Cell | str]:
-    details = f" {item.tool_call['rawInput']}" if item.tool_call and item.tool_call.get("rawInput") else ""
     kind = Cell(item.kind, _COLOURS.get(item.kind, "amber"))
     return [
         kind,
@@ -99,5 +104,10 @@ def _row(item: InboxItem) -> list[Cell | str]:
         item.session_title,
         item.role,
         age(item.created_at),
-        f"{item.text}{details}",
+        what(item.tool_call) if item.tool_call else _happened(item),
     ]
+
+
+def _happened(item: InboxItem) -> str:
+    """How a turn ended is a word of the protocol; everything else is a sentence already."""
+    return _ENDS.get(item.text, item.text) if item.kind == "finished" else item.text

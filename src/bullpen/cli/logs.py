@@ -1,6 +1,8 @@
-"""`bullpen logs`: what a worker printed, or what happened in a session."""
+"""`bullpen logs`: what a terminal printed, or what happened in a session or to an agent."""
 
 import sys
+from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Annotated
 
@@ -32,38 +34,56 @@ def logs(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Print what a worker printed, or a session's events.
+    """Print a terminal's output, or a session's or agent's events.
 
     \b
     Examples:
       bullpen logs my-session
+      bullpen logs my-session/claude --tail 20
       bullpen logs my-session/terminal --tail 20
       bullpen logs -f my-session/terminal | grep -i error
     """
 
     async def work(client: Client) -> None:
         found = await find(client, target)
-        if found.worker is None:
-            await _print_events(client, found, follow, tail, json)
-        else:
+        if found.worker is not None and found.worker.has_terminal:
             await _print_output(client, found, follow, tail, raw)
+        else:
+            await _print_events(client, found, follow, tail, json)
 
     with_client(work)
 
 
 async def _print_events(client: Client, found: Found, follow: bool, tail: int | None, json: bool) -> None:
-    session = found.session
-    seq = max(0, session.last_seq - tail) if tail is not None else 0
     show = print_json_line if json else _print_event
-    while seq < session.last_seq:
-        page = await client.events(session.id, after=seq, limit=_PAGE)
-        for event in page.events:
-            show(event)
-        seq = page.events[-1].seq
+    seq = found.session.last_seq
+    async for event in _past(client, found, tail):
+        show(event)
+        seq = max(seq, event.seq)
     if follow:
-        async with aclosing(client.follow(session.id, seq)) as events:
+        async with aclosing(client.follow(found.session.id, seq)) as events:
             async for event in events:
-                show(event)
+                if _is_of(event, found):
+                    show(event)
+
+
+async def _past(client: Client, found: Found, tail: int | None) -> AsyncIterator[Event]:
+    """What has happened, or the end of it; where only one worker is meant, what happened to that."""
+    last = found.session.last_seq
+    seq = max(0, last - tail) if tail is not None and found.worker is None else 0
+    kept: deque[Event] = deque(maxlen=tail)
+    while seq < last:
+        page = await client.events(found.session.id, after=seq, limit=_PAGE)
+        kept += [event for event in page.events if _is_of(event, found)]
+        seq = page.events[-1].seq
+        while tail is None and kept:
+            yield kept.popleft()
+    for event in kept:
+        yield event
+
+
+def _is_of(event: Event, found: Found) -> bool:
+    return found.worker is None or event.worker_id == found.worker.id
 
 
 def _print_event(event: Event) -> None:

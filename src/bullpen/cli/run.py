@@ -22,7 +22,9 @@ def run(
     prompt: Annotated[str, typer.Argument(help="What the agent shall do.")],
     agent: Annotated[str | None, typer.Option(help="Which agent; see: bullpen agents ls")] = None,
     directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title; else the prompt's first words.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", "-n", help="The session's title; else the prompt's first words.")
+    ] = None,
     worktree: InWorktree = False,
     branch: Branch = None,
     base: Base = None,
