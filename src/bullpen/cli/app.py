@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from .. import __version__
 from ..domain.errors import BullpenError, Invalid, Unauthorized
 from .light import LightGroup
-from .verbs import VERBS
+from .verbs import ELSEWHERE, VERBS
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -51,6 +51,13 @@ class Verbs(LightGroup):
         command = typer.main.get_command(module.app)
         command.name = cmd_name
         return command
+
+    def resolve_command(
+        self, ctx: "Context", args: list[str]
+    ) -> "tuple[str | None, Command | None, list[str]]":
+        if args and args[0] in ELSEWHERE:
+            ctx.fail(f"There is no {args[0]}; use: bullpen {ELSEWHERE[args[0]]}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         with formatter.section("Commands"):

@@ -16,7 +16,7 @@ VERBS = {
     "queue": "See and change the messages that wait for an agent.",
     "agents": "List agents, or see whether one works here.",
     "attach": "Use a worker's terminal from here.",
-    "logs": "Print what a worker printed, or a session's events.",
+    "logs": "Print a terminal's output, or a session's or agent's events.",
     "diff": "Show what has changed in a session's workspace.",
     "search": "Find what was said or printed, in any session.",
     "usage": "Show the tokens and cost that agents report.",
@@ -40,4 +40,25 @@ VERBS = {
     "doctor": "Check whether all is well here, and say what to do.",
     "db": "Look at or move the revision of the database.",
     "completion": "Print a completion script for your shell.",
+}
+
+# What other programs call it, and people try here.
+ELSEWHERE = {
+    "allow": "approve",
+    "archive": "stop",
+    "connect": "attach",
+    "continue": "restart",
+    "delete": "rm",
+    "deny": "approve --deny",
+    "help": "--help",
+    "info": "show",
+    "kill": "stop",
+    "list": "ls",
+    "open": "url",
+    "prompt": "send",
+    "ps": "ls",
+    "remove": "rm",
+    "resume": "restart",
+    "tail": "logs -f",
+    "version": "--version",
 }
