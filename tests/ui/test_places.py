@@ -76,6 +76,18 @@ async def test_a_question_is_answered_in_the_inbox_and_looking_at_a_session_empt
     await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
 
 
+async def test_what_was_seen_anywhere_is_seen_here(device: BrowserContext, server: Server) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server, title="paint the shed")
+    await talk.ask("[[chunk done]]")
+    page = await at(device, server, "inbox")
+    row = page.get_by_role("navigation", name="Sessions").get_by_role("link", name="paint the shed")
+    await expect(row.get_by_label("done, not seen yet")).to_be_visible()
+    await expect(page.get_by_role("article")).to_contain_text("The turn is over.")
+    await server.call("POST", f"{talk.path}/seen", 204)
+    await expect(row.get_by_label("idle")).to_be_visible()
+
+
 async def test_a_search_lands_on_the_message_and_marks_it(device: BrowserContext, server: Server) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server, title="a long talk")

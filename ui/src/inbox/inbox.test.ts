@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { keyOf, optionFor } from './inbox.ts'
+import { anItem } from '../testing/things.ts'
+import { keyOf, optionFor, textOf } from './inbox.ts'
 
 const once = { optionId: 'yes', name: 'Allow', kind: 'allow_once' }
 const always = { optionId: 'always', name: 'Always', kind: 'allow_always' }
@@ -16,4 +17,10 @@ test('a key nobody knows, or without its answer, is for none', () => {
   expect(optionFor('constructor', [once])).toBeUndefined()
   expect(optionFor('A', [once])).toBeUndefined()
   expect(keyOf({ optionId: 'o', name: 'Other', kind: 'other' }, [once])).toBeUndefined()
+})
+
+test('how a turn ended is said in words a person uses', () => {
+  expect(textOf(anItem({ text: 'end_turn' }))).toBe('The turn is over.')
+  expect(textOf(anItem({ text: 'the model is overloaded' }))).toBe('the model is overloaded')
+  expect(textOf(anItem({ kind: 'failed', text: 'refusal' }))).toBe('refusal')
 })

@@ -10,6 +10,18 @@ export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
   finished: { need: 'done', label: 'Finished' },
 }
 
+const ENDS = new Map([
+  ['end_turn', 'The turn is over.'],
+  ['max_tokens', 'It has used all its tokens.'],
+  ['max_turn_requests', 'It has made all the requests a turn may make.'],
+  ['refusal', 'It refuses to go on.'],
+])
+
+/** How a turn ended is a word of the protocol; everything else is a sentence already. */
+export function textOf({ kind, text }: InboxItem): string {
+  return (kind === 'finished' && ENDS.get(text)) || text
+}
+
 const KEYS: Record<string, readonly string[]> = { a: ['allow_once'], A: ['allow_always'], d: ['reject_once', 'reject_always'] }
 
 export function optionFor(key: string, options: readonly Option[]): Option | undefined {

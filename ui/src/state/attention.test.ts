@@ -1,27 +1,49 @@
 import { expect, test } from 'vitest'
-import { aSession, aWorker } from '../testing/things.ts'
+import type { InboxItem } from '../api/types.ts'
+import { anItem, aSession, aWorker } from '../testing/things.ts'
 import { attentionOf, groupSessions, type Need } from './attention.ts'
 
 const BEFORE = '2025-12-31T00:00:00.000Z'
 const AFTER = '2026-01-02T00:00:00.000Z'
 
-function needOf(worker: Parameters<typeof aWorker>[0], seen = BEFORE): Need {
-  return attentionOf(aSession({ workers: [aWorker(worker)] }), seen).need
+function needOf(worker: Parameters<typeof aWorker>[0], news: InboxItem[] = [], seen = BEFORE): Need {
+  return attentionOf(aSession({ workers: [aWorker(worker)] }), news, seen).need
 }
 
 test('a question and a failure need a person, seen or not', () => {
-  expect(needOf({ activity: 'asking' }, AFTER)).toBe('asking')
-  expect(needOf({ state: 'failed', error: 'it crashed' }, AFTER)).toBe('error')
+  expect(needOf({ activity: 'asking' }, [], AFTER)).toBe('asking')
+  expect(needOf({ state: 'failed', error: 'it crashed' }, [], AFTER)).toBe('error')
+})
+
+test('a question says what is asked, as far as that is known', () => {
+  const session = aSession({ workers: [aWorker({ activity: 'asking', activityWhy: 'a question is open' })] })
+  expect(attentionOf(session, [], AFTER).why).toBe('a question is open')
+  const news = ['Edit a.py', 'Run make'].map((text) => anItem({ kind: 'permission', text, seq: null }))
+  expect(attentionOf(session, news, AFTER).why).toBe('Edit a.py · Run make')
 })
 
 test('a failure says what went wrong', () => {
   const session = aSession({ workers: [aWorker({ state: 'failed', error: 'it crashed' })] })
-  expect(attentionOf(session, AFTER).why).toBe('it crashed')
+  expect(attentionOf(session, [], AFTER).why).toBe('it crashed')
 })
 
-test('what an agent finished is news until it was on the screen', () => {
-  expect(needOf({ activity: 'idle', activityWhy: 'the turn is over' })).toBe('done')
-  expect(needOf({ activity: 'idle', activityWhy: 'the turn is over' }, AFTER)).toBe('idle')
+test('what an agent finished is news for as long as it is in the inbox', () => {
+  const idle = { activity: 'idle', activityWhy: 'the turn is over' } as const
+  expect(needOf(idle, [anItem()])).toBe('done')
+  expect(needOf(idle, [anItem({ workerId: 'another' })])).toBe('idle')
+  expect(needOf(idle)).toBe('idle')
+})
+
+test('what was typed into the terminal of an agent is news until this browser showed it', () => {
+  const idle = { agentKind: 'pty', activity: 'idle', activityWhy: 'its screen shows so' } as const
+  expect(needOf(idle)).toBe('done')
+  expect(needOf(idle, [], AFTER)).toBe('idle')
+})
+
+test('a session that failed is an error until somebody has seen it', () => {
+  const session = aSession({ status: 'error', workers: [aWorker({ state: 'failed' })] })
+  expect(attentionOf(session, [anItem({ kind: 'failed', text: 'it crashed' })], AFTER)).toMatchObject({ need: 'error', why: 'it crashed' })
+  expect(attentionOf(session, [], BEFORE).need).toBe('idle')
 })
 
 test('an agent that was asked nothing, and a terminal at rest, are no news', () => {
@@ -31,7 +53,7 @@ test('an agent that was asked nothing, and a terminal at rest, are no news', () 
 
 test('while one agent works, what another finished can wait', () => {
   const workers = [aWorker({ id: 'a', activity: 'idle' }), aWorker({ id: 'b', activity: 'active' })]
-  expect(attentionOf(aSession({ workers }), BEFORE).need).toBe('working')
+  expect(attentionOf(aSession({ workers }), [anItem({ workerId: 'a' })], BEFORE).need).toBe('working')
   expect(needOf({ state: 'spawning', activity: 'unknown' })).toBe('working')
 })
 
@@ -40,7 +62,7 @@ test('a question of an agent that is gone is asked of nobody', () => {
 })
 
 test('a session that ended says how', () => {
-  const { need, why } = attentionOf(aSession({ status: 'completed', endReason: 'user_request' }), AFTER)
+  const { need, why } = attentionOf(aSession({ status: 'completed', endReason: 'user_request' }), [], AFTER)
   expect([need, why]).toEqual(['idle', 'user request'])
 })
 
@@ -48,9 +70,10 @@ test('groups are repositories or directories, and within them what needs a perso
   const needs: Record<string, Need> = { quiet: 'idle', question: 'asking', busy: 'working', loose: 'idle' }
   const sessions = ['quiet', 'busy', 'question'].map((id) => aSession({ id, repoId: 'r' }))
   const loose = aSession({ id: 'loose', locationPath: '/home/me/notes' })
-  const groups = groupSessions([loose, ...sessions], [{ id: 'r', name: 'Atlas', path: '/src/atlas' }], ({ id }) => needs[id] ?? 'idle')
+  const inside = aSession({ id: 'inside', locationPath: '/src/atlas', createdAt: BEFORE })
+  const groups = groupSessions([loose, inside, ...sessions], [{ id: 'r', name: 'Atlas', path: '/src/atlas' }], ({ id }) => needs[id] ?? 'idle')
   expect(groups.map(({ name, sessions }) => [name, sessions.map(({ id }) => id)])).toEqual([
-    ['Atlas', ['question', 'busy', 'quiet']],
+    ['Atlas', ['question', 'busy', 'quiet', 'inside']],
     ['notes', ['loose']],
   ])
 })

@@ -1,5 +1,5 @@
 /** Who needs a person, and in which order: one answer for the list, the title, the icon and the home page. */
-import type { Session, Worker } from '../api/types.ts'
+import type { InboxItem, Session, Worker } from '../api/types.ts'
 import type { Shape, Tone } from '../parts/Mark.svelte'
 
 /** From what cannot go on without a person to what can wait. */
@@ -25,17 +25,19 @@ export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
   idle: { shape: 'ring', tone: 'quiet', sign: '○' },
 }
 
-/** `seen` is when a person last had the session on the screen. */
-export function attentionOf(session: Session, seen: string): Attention {
+/**
+ * `news` is what of the inbox is about this session: what was seen anywhere is seen here. Only of turns that were typed
+ * into a terminal nobody tells the inbox; `seen`, when this browser last showed the session, decides about those.
+ */
+export function attentionOf(session: Session, news: readonly InboxItem[], seen: string): Attention {
   const alive = session.workers.filter((worker) => worker.state === 'spawning' || worker.state === 'active')
   const asking = alive.find((worker) => worker.activity === 'asking')
-  if (asking) return of('asking', 'needs input', asking)
+  if (asking) return { ...of('asking', 'needs input', asking), why: asked(news) || asking.activityWhy }
   const failed = session.workers.find((worker) => worker.state === 'failed')
-  if (failed && (session.status === 'active' || failed.activitySince > seen))
-    return { ...of('error', 'error', failed), why: failed.error ?? 'failed' }
-  if (session.status === 'error' && session.updatedAt > seen)
-    return { need: 'error', label: 'error', why: session.endReason ?? 'error', since: session.updatedAt }
-  const done = alive.find((worker) => finished(worker) && worker.activitySince > seen)
+  if (failed && session.status === 'active') return { ...of('error', 'error', failed), why: failed.error ?? 'failed' }
+  const failure = news.find(({ kind }) => kind === 'failed')
+  if (failure) return { need: 'error', label: 'error', why: failure.text, since: failure.createdAt }
+  const done = alive.find((worker) => finished(worker) && isNews(worker, news, seen))
   const working = alive.find((worker) => worker.type === 'agent' && (worker.activity === 'active' || worker.state === 'spawning'))
   if (done && !working) return of('done', 'done, not seen yet', done)
   if (working) return of('working', working.state === 'spawning' ? 'starting' : 'working', working)
@@ -45,6 +47,15 @@ export function attentionOf(session: Session, seen: string): Attention {
 /** An agent at rest: what it was asked is done, whoever asked it. One that was asked nothing has no news. */
 function finished(worker: Worker): boolean {
   return worker.type === 'agent' && worker.state === 'active' && worker.activity === 'idle' && worker.activityWhy !== NOT_ASKED
+}
+
+/** What the agents of a session want to know, the first of it first. */
+function asked(news: readonly InboxItem[]): string {
+  return news.filter(({ seq }) => seq === null).map(({ text }) => text).join(' · ')
+}
+
+function isNews(worker: Worker, news: readonly InboxItem[], seen: string): boolean {
+  return news.some(({ workerId }) => workerId === worker.id) || (worker.agentKind === 'pty' && worker.activitySince > seen)
 }
 
 function of(need: Need, label: string, worker: Worker): Attention {
@@ -65,7 +76,7 @@ export interface Group {
   sessions: Session[]
 }
 
-/** By repository, else by directory; what needs a person first, and then newest first, so that nothing jumps while it works. */
+/** By the repository it works in, else by directory; what needs a person first, and then newest first, so that nothing jumps while it works. */
 export function groupSessions(
   sessions: readonly Session[],
   repositories: readonly { id: string; name: string; path: string }[],
@@ -73,7 +84,7 @@ export function groupSessions(
 ): Group[] {
   const groups = new Map<string, Group>()
   for (const session of sorted(sessions, needOf)) {
-    const repository = repositories.find((each) => each.id === session.repoId)
+    const repository = repositories.find((each) => each.id === session.repoId) ?? repositories.find(({ path }) => path === session.locationPath)
     const path = repository?.path ?? session.locationPath
     const key = repository?.id ?? path
     const group = groups.get(key) ?? { key, name: repository?.name ?? baseName(path), path, sessions: [] }

@@ -51,7 +51,8 @@ export class Page {
   }
 
   attention(session: Session): Attention {
-    return attentionOf(session, seenAt(session.id))
+    const news = this.inbox.filter((item) => item.sessionId === session.id && !this.#lookedAt.has(item.id))
+    return attentionOf(session, news, seenAt(session.id))
   }
 
   /** The address changed under us: the back button, or a link of ours. */

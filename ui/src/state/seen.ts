@@ -1,4 +1,4 @@
-/** Which sessions a person has had on the screen, and when; what ended since then is news. */
+/** Which sessions this browser has shown, and when: for what is typed into terminals, which the inbox does not hear of. */
 import type { Session } from '../api/types.ts'
 import { remembered } from './remembered.ts'
 

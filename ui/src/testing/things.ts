@@ -1,5 +1,5 @@
 /** Sessions, workers and the like as the server tells them, for tests that care about one field of many. */
-import type { Session, Worker } from '../api/types.ts'
+import type { InboxItem, Session, Worker } from '../api/types.ts'
 
 const THEN = '2026-01-01T00:00:00.000Z'
 
@@ -49,6 +49,27 @@ export function aSession(change: Partial<Session> = {}): Session {
     updatedAt: THEN,
     lastSeq: 1,
     workers: [],
+    ...change,
+  }
+}
+
+export function anItem(change: Partial<InboxItem> = {}): InboxItem {
+  return {
+    id: 'w.1',
+    kind: 'finished',
+    sessionId: 's',
+    sessionTitle: 's',
+    workerId: 'w',
+    role: 'agent',
+    agentId: 'demo',
+    repoId: null,
+    createdAt: THEN,
+    text: 'end_turn',
+    seq: 1,
+    toolCall: null,
+    options: [],
+    form: null,
+    url: null,
     ...change,
   }
 }
