@@ -127,6 +127,20 @@ async def test_r12_leaving_the_page_tells_the_server(device: BrowserContext, ser
     await until(ended)
 
 
+async def test_what_the_server_refuses_is_said_in_the_window_that_asked(
+    device: BrowserContext, server: Server
+) -> None:
+    page = await opened(device, server)
+    await page.get_by_role("button", name="New session").click()
+    window = page.get_by_role("dialog", name="New session")
+    await window.get_by_label("Directory").fill("/nowhere")
+    await window.get_by_role("button", name="New terminal").click()
+    await expect(window.get_by_role("alert")).to_contain_text("outside the workspace root")
+    await window.get_by_role("button", name="Close").click()
+    await expect(window).not_to_be_visible()
+    await expect(page.get_by_role("alert")).to_have_count(0)
+
+
 async def test_the_palette_finds_and_does_everything(device: BrowserContext, server: Server) -> None:
     await server.new_session(title="Fix the flaky import")
     page = await opened(device, server)
