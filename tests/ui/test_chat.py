@@ -84,6 +84,15 @@ async def test_nothing_can_be_said_in_a_session_that_ended(chat: ChatPage) -> No
     await expect(chat.page.get_by_label("Message")).to_be_disabled()
 
 
+async def test_what_failed_at_once_is_tried_again_in_a_new_session(chat: ChatPage) -> None:
+    await chat.say("[[crash]]")
+    await chat.page.get_by_role("button", name="Try again in a new session").click()
+    window = chat.page.get_by_role("dialog", name="New session")
+    await expect(window.get_by_label("Prompt")).to_have_value("[[crash]]")
+    session = await chat.talk.server.call("GET", chat.talk.path)
+    await expect(window.get_by_label("Directory")).to_have_value(session["locationPath"])
+
+
 async def test_an_agent_that_crashed_is_started_again(chat: ChatPage) -> None:
     await chat.say("[[chunk before]] [[crash]]")
     await chat.page.get_by_role("button", name="Start again").click()

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { branchFor, FRESH, orderOf, titleOf } from './start.ts'
+import { aSession } from '../testing/things.ts'
+import { againOf, branchFor, FRESH, orderOf, titleOf } from './start.ts'
 
 test('a directory, or nothing at all, is a quick session', () => {
   expect(orderOf(FRESH, undefined)).toEqual({ type: 'quick' })
@@ -18,4 +19,10 @@ test('a long prompt gives a short title and a short branch', () => {
   expect(titleOf(prompt).length).toBeLessThanOrEqual(60)
   expect(branchFor(prompt)).toMatch(/^bullpen\/[a-z0-9-]+$/)
   expect(branchFor('!!!')).toBe('bullpen/work')
+})
+
+test('a session is started once more where it was', () => {
+  expect(againOf(aSession({ repoId: 'r' }), 'demo', 'go')).toEqual({ ...FRESH, repoId: 'r', agentId: 'demo', prompt: 'go' })
+  const inWorktree = aSession({ repoId: 'r', worktreeId: 'fix', locationPath: '/src/atlas.worktrees/fix' })
+  expect(againOf(inWorktree, null, '')).toEqual({ ...FRESH, directory: '/src/atlas.worktrees/fix' })
 })

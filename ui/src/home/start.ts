@@ -1,5 +1,6 @@
 /** What a person filled in to start a session, and the order it comes to. */
-import type { Agent, NewSession } from '../api/types.ts'
+import type { Agent, NewSession, Session } from '../api/types.ts'
+import { remembered } from '../state/remembered.ts'
 
 export interface Start {
   /** The id of a repository; empty for a directory. */
@@ -13,6 +14,16 @@ export interface Start {
 }
 
 export const FRESH: Start = { repoId: '', directory: '', branch: '', worktree: false, agentId: '', prompt: '' }
+
+/** What is filled in now, for whoever shows the form. */
+export const filledIn = () => remembered<Start>('start', FRESH)
+
+/** A session that has ended, once more: in the same place, with the same agent. */
+export function againOf(session: Session, agentId: string | null, prompt: string): Start {
+  const inRepository = session.repoId !== null && session.worktreeId === null
+  const where = inRepository ? { repoId: session.repoId ?? '' } : { directory: session.locationPath }
+  return { ...FRESH, ...where, agentId: agentId ?? '', prompt }
+}
 
 export function orderOf(start: Start, agentId: string | undefined): NewSession {
   return {

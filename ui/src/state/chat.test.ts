@@ -75,6 +75,13 @@ test('an agent that fails says why', () => {
   expect(after(event('worker_failed', { error: 'it fell over' }))).toMatchObject([{ kind: 'note', text: 'it fell over', bad: true }])
 })
 
+test('an agent that fails in a turn says why once, however the log is cut', () => {
+  const [end, failed] = [event('turn_end', { stopReason: 'error', error: 'it fell over' }), event('worker_failed', { error: 'it fell over' })]
+  expect(after(end, failed)).toHaveLength(1)
+  expect(join(after(end), after(failed))).toEqual(after(end, failed))
+  expect(after(end, event('worker_failed', { error: 'something else' }))).toHaveLength(2)
+})
+
 test('a turn that ended otherwise says why', () => {
   expect(after(event('turn_end', { stopReason: 'max_tokens' }))).toMatchObject([{ text: 'The turn ended: max tokens.' }])
   expect(after(event('turn_end', { stopReason: 'error', error: 'no credit' }))).toMatchObject([{ text: 'no credit', bad: true }])

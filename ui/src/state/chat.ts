@@ -88,6 +88,7 @@ export function join(older: Entries, newer: Entries): Entries {
   if (!older.length) return newer
   return newer.reduce((joined, entry) => {
     if (entry.kind === 'text') return continued(joined, entry)
+    if (entry.kind === 'note') return noted(joined, entry)
     return 'call' in entry || entry.kind === 'plan' || entry.kind === 'question' ? merge(joined, entry) : [...joined, entry]
   }, older)
 }
@@ -182,7 +183,14 @@ function withTurnEnd(entries: Entries, event: SessionEvent): Entries {
 }
 
 function note(entries: Entries, event: SessionEvent, words: string, bad = false): Entries {
-  return [...entries, { ...head(event), kind: 'note', text: words, bad }]
+  return noted(entries, { ...head(event), kind: 'note', text: words, bad })
+}
+
+/** An agent that fails in a turn ends both for one reason, which is said once. */
+function noted(entries: Entries, note: EntryOf<'note'>): Entries {
+  const last = entries.at(-1)
+  const again = last?.kind === 'note' && last.bad && note.bad && last.text === note.text
+  return again ? entries : [...entries, note]
 }
 
 function head(event: SessionEvent): { key: number; at: string } {
