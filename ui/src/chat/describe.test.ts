@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandOf, inputOf, partsOf, pathsOf, pathWithin, pictureOf, plainly, titleOf } from './describe.ts'
+import { aboutOf, commandOf, inputOf, partsOf, pathsOf, pathWithin, pictureOf, plainly, titleOf } from './describe.ts'
 
 const call = (more: object) => ({ toolCallId: 't', ...more })
 
@@ -7,6 +7,12 @@ test('a call is called what it says, else what it is', () => {
   expect(titleOf(call({ title: 'Edit it', kind: 'edit' }))).toBe('Edit it')
   expect(titleOf(call({ kind: 'edit' }))).toBe('edit')
   expect(titleOf(undefined)).toBe('A tool')
+})
+
+test('a title does not repeat the kind it stands after', () => {
+  expect(aboutOf(call({ title: 'Edit a.py', kind: 'edit' }))).toBe('a.py')
+  expect(aboutOf(call({ title: 'Editing a.py', kind: 'edit' }))).toBe('Editing a.py')
+  expect(aboutOf(call({ title: 'ls -l', kind: 'execute' }))).toBe('ls -l')
 })
 
 test('letters that hide something are written out', () => {

@@ -33,6 +33,12 @@ export function titleOf(call: ToolCall | undefined): string {
   return plainly(asText(call?.title)).replace(/\s+/g, ' ').trim() || asText(call?.kind) || 'A tool'
 }
 
+/** The title after the name of its kind, which many titles begin with. */
+export function aboutOf(call: ToolCall | undefined): string {
+  const [name, title] = [kindOf(call), titleOf(call)]
+  return title.toLowerCase().startsWith(`${name.toLowerCase()} `) ? title.slice(name.length + 1) : title
+}
+
 /** Letters nobody would see are written out. */
 export function plainly(text: string): string {
   return text.replace(HIDDEN, (letter) => `⟨U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`)
