@@ -3,6 +3,7 @@
 import pytest
 
 from bullpen.cli.find import Found, pick, terminal_of
+from bullpen.cli.status import way_back
 from bullpen.client import Session, Worker
 from bullpen.domain.errors import BullpenError, Conflict, NotFound
 
@@ -79,3 +80,13 @@ def test_several_terminals_must_be_told_apart() -> None:
 def test_without_a_terminal_it_says_how_to_get_one() -> None:
     with pytest.raises(Conflict, match="bullpen worker add"):
         terminal_of(Found(session("x", "t", worker("x", "1", "diff", type="diff"))))
+
+
+def test_an_agent_without_a_terminal_is_talked_to() -> None:
+    agent = worker("aaaa7777", "eeee0008", "claude", type="agent")
+    talk = session("aaaa7777", "talk", agent)
+    for found, id in ((Found(talk), "aaaa7777"), (Found(talk, agent), "eeee0008")):
+        with pytest.raises(Conflict, match=f"bullpen chat {id}"):
+            terminal_of(found)
+    assert way_back(talk) == "bullpen chat aaaa7777"
+    assert way_back(SESSIONS[0]) == "bullpen attach aaaa1111"

@@ -56,7 +56,7 @@ class Verbs(LightGroup):
         self, ctx: "Context", args: list[str]
     ) -> "tuple[str | None, Command | None, list[str]]":
         if args and args[0] in ELSEWHERE:
-            ctx.fail(f"There is no {args[0]}; use: bullpen {ELSEWHERE[args[0]]}")
+            raise Invalid(f"there is no {args[0]} here; use: bullpen {ELSEWHERE[args[0]]}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:

@@ -107,17 +107,25 @@ def terminal_of(found: Found) -> Worker:
     """The worker whose terminal is meant, when only a session was named."""
     if found.worker is not None:
         if not found.worker.has_terminal:
-            raise Conflict(f"{found.name} is a {found.worker.type} and has no terminal")
+            raise Conflict(f"{found.name} has no terminal; {_instead(found)}")
         return found.worker
     title = found.session.title
     terminals = [worker for worker in found.session.workers if worker.has_terminal]
     choice = [worker for worker in terminals if worker.alive] or terminals[-1:]
     if not choice:
-        raise Conflict(f"{title} has no terminal; add one with: bullpen worker add {short(found.session.id)}")
+        raise Conflict(f"{title} has no terminal; {_instead(found)}")
     if len(choice) > 1:
         names = ", ".join(f"{title}/{worker.role}" for worker in choice)
         raise Conflict(f"{title} has several terminals; name one: {names}")
     return choice[0]
+
+
+def _instead(found: Found) -> str:
+    """What one does where there is no terminal: an agent is talked to."""
+    workers = [found.worker] if found.worker else found.session.workers
+    if any(worker.type == "agent" and worker.alive for worker in workers):
+        return f"talk to its agent with: bullpen chat {short(_id(found))}"
+    return f"add one with: bullpen worker add {short(found.session.id)}"
 
 
 def _id(found: Found) -> str:

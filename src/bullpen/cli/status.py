@@ -5,13 +5,14 @@ from collections import Counter
 from .. import __version__
 from ..client import Client, Health, ServerNotRunning, Session
 from .output import print_json
-from .text import by_urgency, mark, mood, paint, short
+from .text import by_urgency, fit, mark, mood, paint, printable, short
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
 NEEDS_A_PERSON = 3
 _LISTED = 5
+_TITLE = 60  # columns
 
 
 @app.command()
@@ -40,11 +41,16 @@ def greet() -> None:
     _print(health, sessions, Counter(mood(session) for session in sessions))
     print()
     if sessions:
-        first = by_urgency(sessions)[0]
-        print(f"Come back to one:   bullpen attach {short(first.id)}")
+        print(f"Come back to one:   {way_back(by_urgency(sessions)[0])}")
     print(
         "Open a terminal:    bullpen new\nOpen the browser:   bullpen url\nEverything else:    bullpen --help"
     )
+
+
+def way_back(session: Session) -> str:
+    """A terminal is attached to, an agent without one is talked to."""
+    verb = "attach" if any(worker.has_terminal for worker in session.workers) else "chat"
+    return f"bullpen {verb} {short(session.id)}"
 
 
 async def _look(client: Client) -> tuple[Health, list[Session]]:
@@ -56,7 +62,8 @@ def _print(health: Health, sessions: list[Session], moods: Counter[str]) -> None
     for session in by_urgency(sessions)[:_LISTED]:
         word = mood(session)
         shape, colour = mark(word)
-        print(f"  {paint(shape, colour)} {session.title}  {paint(f'{word} · {short(session.id)}', 'grey')}")
+        title = fit(printable(session.title), _TITLE)
+        print(f"  {paint(shape, colour)} {title}  {paint(f'{word} · {short(session.id)}', 'grey')}")
     if len(sessions) > _LISTED:
         print(f"  … and {len(sessions) - _LISTED} more: bullpen ls")
 
