@@ -1,6 +1,9 @@
 """`bullpen serve`: the server, in the foreground."""
 
 import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -71,9 +74,25 @@ def serve(
     }
     settings = load(flags)
     gc.disable()  # until the server is ready: what is loaded is no garbage, and looking for some takes time
-    # By name: main stands above the command line, which only starts it as a program.
-    code: int = import_module("bullpen.main").serve(settings, open_browser=not no_open)
+    with _without("rich"):  # structlog would load it, for colours that the log of a server does not have
+        main = import_module(
+            "bullpen.main"
+        )  # by name: main stands above the command line
+    code: int = main.serve(settings, open_browser=not no_open)
     return code
+
+
+@contextmanager
+def _without(package: str) -> Iterator[None]:
+    """Who can do without a package is loaded without it, unless it is there already."""
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[package]
 
 
 def _read_token(path: Path | None) -> str | None:
