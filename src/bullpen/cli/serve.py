@@ -75,9 +75,7 @@ def serve(
     settings = load(flags)
     gc.disable()  # until the server is ready: what is loaded is no garbage, and looking for some takes time
     with _without("rich"):  # structlog would load it, for colours that the log of a server does not have
-        main = import_module(
-            "bullpen.main"
-        )  # by name: main stands above the command line
+        main = import_module("bullpen.main")  # by name: main stands above the command line
     code: int = main.serve(settings, open_browser=not no_open)
     return code
 
