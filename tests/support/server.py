@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+import select
 import signal
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -161,12 +162,20 @@ def end_processes_of(home: Path) -> None:
             continue
         if (ours or child) and process.pid != os.getpid():
             marked.append(process)
-    for process in marked:
-        try:
-            process.kill()
-        except psutil.NoSuchProcess:
-            continue
-    psutil.wait_procs(marked, timeout=5)
+    _end([process.pid for process in marked])
+
+
+def _end(pids: list[int]) -> None:
+    """Until they are dead, not until they are reaped: on some machines nobody does that for a second."""
+    with ExitStack() as stack:
+        ends = []
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                ends.append(os.pidfd_open(pid))
+                stack.callback(os.close, ends[-1])
+                signal.pidfd_send_signal(ends[-1], signal.SIGKILL)
+        for end in ends:
+            select.select([end], [], [], 5)
 
 
 def _is_child_of(process: psutil.Process, home: Path) -> bool:
