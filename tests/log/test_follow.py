@@ -217,3 +217,100 @@ async def test_a_paced_follower_gets_few_batches_and_every_event(
         assert seqs(batches) == list(range(2, 102))
         assert len(batches) < 30
     assert everyone[0] == everyone[1] == everyone[2]
+
+
+class Taker:
+    """Takes what it is offered, unless it is told not to; what it did not take it gets as a follower."""
+
+    def __init__(self, log: SessionLog, after: int) -> None:
+        self.willing = True
+        self.taken: list[Batch] = []
+        self.given: list[Batch] = []
+        self.follower = paced(log.follow(after), self._take)
+        self.following = asyncio.ensure_future(self._follow())
+
+    @property
+    def last(self) -> int:
+        return self.follower.after
+
+    def _take(self, batch: Batch) -> bool:
+        if self.willing:
+            self.taken.append(batch)
+        return self.willing
+
+    async def _follow(self) -> None:
+        async for batch in self.follower:
+            self.given.append(batch)
+
+
+async def until_at(seq: int, *takers: Taker) -> None:
+    async with asyncio.timeout(30):
+        while any(taker.last < seq for taker in takers):
+            await asyncio.sleep(0.001)
+
+
+async def test_what_is_taken_at_once_wakes_nobody(log: SessionLog) -> None:
+    takers = [Taker(log, 1) for _ in range(3)]
+    await asyncio.sleep(0)
+    for n in range(20):
+        await log.append([said(str(n))])
+    await until_at(21, *takers)
+    for taker in takers:
+        assert seqs(taker.taken) == list(range(2, 22))
+        assert taker.given == []
+    assert all(taker.taken == takers[0].taken for taker in takers)
+    log.close()
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(taker.following for taker in takers))
+
+
+async def test_what_cannot_be_taken_is_given_once_and_in_order(log: SessionLog) -> None:
+    steady, moody = Taker(log, 1), Taker(log, 1)
+    await asyncio.sleep(0)
+    for n in range(40):
+        moody.willing = n % 3 == 0
+        await log.append([said(str(n))])
+        await until_at(n + 2, steady, moody)
+    assert seqs(sorted([*moody.taken, *moody.given], key=lambda batch: batch.first)) == list(range(2, 42))
+    assert moody.taken
+    assert moody.given
+    assert seqs(steady.taken) == list(range(2, 42))
+    log.close()
+
+
+async def test_what_is_not_in_memory_any_more_is_given(
+    log: SessionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail_module, "MAX_EVENTS", 5)
+    taker = Taker(log, 1)
+    await asyncio.sleep(0)
+    await log.append([said(str(n)) for n in range(20)])
+    await until_at(21, taker)
+    assert (taker.taken, seqs(taker.given)) == ([], list(range(2, 22)))
+    log.close()
+
+
+async def test_one_that_is_cancelled_takes_nothing_more(log: SessionLog) -> None:
+    taker = Taker(log, 1)
+    await asyncio.sleep(0)
+    taker.following.cancel()
+    log.paced_news.ring(log.head + 1)  # before it has heard of its end
+    await asyncio.gather(taker.following, return_exceptions=True)
+    await log.append([said("too late")])
+    assert (taker.taken, taker.given) == ([], [])
+
+
+async def test_who_begins_ahead_of_the_bell_waits_for_what_follows(
+    log: SessionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow_module, "PACE", 0.2)
+    early = Taker(log, 1)
+    await asyncio.sleep(0)
+    await log.append([said("at once")])
+    await log.append([said("held back")])
+    late = Taker(log, 3)
+    await until_at(3, early)
+    await log.append([said("for both")])
+    await until_at(4, early, late)
+    assert (seqs(early.taken), seqs(late.taken)) == ([2, 3, 4], [4])
+    log.close()

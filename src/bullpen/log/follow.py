@@ -1,10 +1,11 @@
 """Following a log: a cursor that pulls, from memory when it is near the end, else from the database.
 
 A follower has no queue, so a slow one slows only itself. All who stand at the same number share one batch.
+Who has a way to pass a batch on at once is not woken for it.
 """
 
 import asyncio
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from typing import Protocol, Self
 
 from msgspec import Struct
@@ -22,6 +23,9 @@ class Batch(Struct, frozen=True, eq=False, weakref=True):
     head: int  # the newest there was
 
 
+Take = Callable[[Batch], bool]  # takes a batch at once, or says that it cannot
+
+
 class Bell:
     """Says how far there is something to read, and wakes everyone who waits for more.
 
@@ -31,14 +35,28 @@ class Bell:
     def __init__(self, head: int) -> None:
         self.head = head
         self._event = asyncio.Event()
+        self._listeners: dict[asyncio.Future[None], Callable[[], bool]] = {}
 
     async def wait(self) -> None:
         await self._event.wait()
+
+    async def wait_unless(self, content: Callable[[], bool]) -> None:
+        """Calls `content` at every ring; waits until it says no. It must not fail."""
+        woken = asyncio.get_running_loop().create_future()
+        self._listeners[woken] = content
+        try:
+            await woken
+        finally:
+            del self._listeners[woken]
 
     def ring(self, head: int) -> None:
         self.head = head
         event, self._event = self._event, asyncio.Event()
         event.set()
+        for woken, content in self._listeners.items():
+            # One that is done was cancelled, or woken before: it will look itself.
+            if not woken.done() and not content():
+                woken.set_result(None)
 
 
 class PacedBell(Bell):
@@ -75,6 +93,7 @@ class Source(Protocol):
     closed: bool
 
     async def read(self, after: int, until: int) -> Batch: ...
+    def recent(self, after: int, until: int) -> Batch | None: ...
 
 
 class Follower:
@@ -84,24 +103,40 @@ class Follower:
         self.source = source
         self.after = after
         self._bell = bell
+        self._take: Take | None = None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Batch:
         while self.after >= self._bell.head and not self.source.closed:
-            await self._bell.wait()
+            await (self._bell.wait_unless(self._pass_on) if self._take else self._bell.wait())
         if self.source.closed:
             raise StopAsyncIteration
         batch = await self.source.read(self.after, self._bell.head)
         self.after = batch.last
         return batch
 
-    def pace(self) -> None:
-        """From now on the first batch after a silence comes at once, the next ones only so often."""
+    def pace(self, take: Take | None = None) -> None:
+        """From now on the first batch after a silence comes at once, the next ones only so often.
+
+        While nothing is left to read, `take` is offered what comes; only what it does not want is given out.
+        """
         self._bell = self.source.paced_news
+        self._take = take
+
+    def _pass_on(self) -> bool:
+        """Whether nothing is left to read: it was taken, or the bell is behind who began later."""
+        if self.source.closed or self._take is None:
+            return False
+        if self.after < self._bell.head:
+            batch = self.source.recent(self.after, self._bell.head)
+            if batch is None or not self._take(batch):
+                return False
+            self.after = batch.last
+        return self.after >= self._bell.head
 
 
-def paced(follower: Follower) -> Follower:
-    follower.pace()
+def paced(follower: Follower, take: Take | None = None) -> Follower:
+    follower.pace(take)
     return follower

@@ -115,12 +115,18 @@ class SessionLog:
 
     async def read(self, after: int, until: int) -> Batch:
         """Some events from `after` on, not beyond `until`."""
+        if batch := self.recent(after, until):
+            return batch
+        encoded = await self._store.wire(self.id, after, min(until, after + PAGE) + 1, most_bytes=PAGE_BYTES)
+        if not encoded:
+            raise NotFound(f"the events of session {self.id} after {after} are gone")
+        return Batch(after + 1, after + len(encoded), encoded, self.head)
+
+    def recent(self, after: int, until: int) -> Batch | None:
+        """The same from memory; None when they are not there any more."""
         until = min(until, after + PAGE)
         if after < self._tail.start:
-            encoded = await self._store.wire(self.id, after, until + 1, most_bytes=PAGE_BYTES)
-            if not encoded:
-                raise NotFound(f"the events of session {self.id} after {after} are gone")
-            return Batch(after + 1, after + len(encoded), encoded, self.head)
+            return None
         if self._shared is None or self._shared[0] != (after, until):
             encoded = self._tail.between(after, until, PAGE_BYTES)
             self._shared = (after, until), Batch(after + 1, after + len(encoded), encoded, self.head)

@@ -74,7 +74,11 @@ class Stream:
             snapshot = self._log.snapshot
             after = snapshot.last_seq
             await self._socket.send({"type": "snapshot", "seq": after, "session": session_json(snapshot)})
-        async for batch in paced(self._log.follow(after)):
+
+        def take(batch: Batch) -> bool:
+            return not notices and self._socket.push(_frame(batch))
+
+        async for batch in paced(self._log.follow(after), take):
             # Before the events: who is cut off in between and comes back gets them again, never too few.
             for wire in batch.encoded if notices else ():
                 if notice := queue_notice(self._log.id, wire):
