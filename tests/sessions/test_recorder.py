@@ -129,3 +129,21 @@ async def test_a_session_that_goes_on_and_on_is_written_once_a_round(
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert len(written) == 1
+
+
+async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(house: QuietHouse) -> None:
+    session = await house.session()
+    recordings = house.sessions.workshop.recordings
+    await session.log.append([said("before anybody looked")])
+    follower = session.log.follow(session.log.head)
+    running = asyncio.ensure_future(Recorder(house.sessions, house.records).run())
+    async with asyncio.timeout(30):
+        for number in range(30):
+            await session.log.append([said(f"{number} ☃")])
+        while recordings.last_seq(session.id) < session.log.head:
+            await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert follower.after < session.log.head
+    stored = [json.loads(wire) for wire in await house.sessions.store.wire(session.id)]
+    assert lines_of(recordings.directory / session.id) == stored

@@ -124,13 +124,15 @@ class SessionLog:
 
     def recent(self, after: int, until: int) -> Batch | None:
         """The same from memory; None when they are not there any more."""
-        until = min(until, after + PAGE)
+        wanted = (after, until)
+        if self._shared is not None and self._shared[0] == wanted:
+            return self._shared[1]
         if after < self._tail.start:
             return None
-        if self._shared is None or self._shared[0] != (after, until):
-            encoded = self._tail.between(after, until, PAGE_BYTES)
-            self._shared = (after, until), Batch(after + 1, after + len(encoded), encoded, self.head)
-        return self._shared[1]
+        encoded = self._tail.between(after, min(until, after + PAGE), PAGE_BYTES)
+        batch = Batch(after + 1, after + len(encoded), encoded, self.head)
+        self._shared = wanted, batch
+        return batch
 
     def close(self) -> None:
         """Ends all followers; nothing can be changed any more."""

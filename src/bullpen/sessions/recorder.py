@@ -118,8 +118,16 @@ class Recorder:
 
     async def _write_page(self, snapshot: Snapshot, done: int) -> int:
         """Some of the events that follow; how many."""
-        wires = await self._store.wire(snapshot.id, done, snapshot.last_seq + 1, PAGE, most_bytes=PAGE_BYTES)
+        wires = self._at_hand(snapshot, done) or await self._store.wire(
+            snapshot.id, done, snapshot.last_seq + 1, PAGE, most_bytes=PAGE_BYTES
+        )
         if not wires:
             raise NotFound(f"the events of session {snapshot.id} after {done} are gone")
         await asyncio.to_thread(self._recordings.append, snapshot.id, wires)
         return len(wires)
+
+    def _at_hand(self, snapshot: Snapshot, done: int) -> Sequence[bytes]:
+        """Those that are in memory, for viewers: the database need not be asked for them."""
+        session = self._sessions.at_hand(snapshot.id)
+        batch = session.log.recent(done, snapshot.last_seq) if session else None
+        return batch.encoded if batch else ()

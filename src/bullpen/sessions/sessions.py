@@ -91,6 +91,10 @@ class Sessions:
         self._recent.append(session)
         return session
 
+    def at_hand(self, session_id: str) -> Session | None:
+        """The session if it is open."""
+        return self._open.get(session_id)
+
     def in_memory(self) -> list[Session]:
         """The open sessions: all in which something runs, and some more."""
         return list(self._open.values())
