@@ -154,6 +154,25 @@ async def test_the_palette_finds_and_does_everything(device: BrowserContext, ser
     await expect(page.get_by_role("heading", name="Keys")).to_be_visible()
 
 
+async def test_a_session_is_renamed_from_its_menu_and_from_the_palette(
+    device: BrowserContext, server: Server
+) -> None:
+    session = await server.new_session(title="Before")
+    page = await opened(device, server, f"#/session/{session['id']}")
+    title = page.get_by_role("dialog", name="Rename session").get_by_label("Title")
+    await page.get_by_role("button", name="Session menu").click()
+    await page.get_by_role("menuitem", name="Rename").click()
+    await title.fill("After")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="After")).to_be_visible()
+    await expect(title).not_to_be_visible()
+    await page.keyboard.press("Control+K")
+    await page.get_by_role("combobox", name="Command").fill("rename")
+    await page.keyboard.press("Enter")
+    await expect(title).to_be_focused()
+    await expect(title).to_have_value("After")
+
+
 async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserContext, server: Server) -> None:
     page = await opened(device, server, "#/settings/keys")
     await page.get_by_role("button", name="Keys of Sidebar").click()

@@ -63,6 +63,7 @@ function sessionCommands(app: App): Command[] {
   const goes = () => page.session?.status === 'active'
   return [
     { id: 'session.new', title: 'New session', group: 'Session', icon: 'plus', keys: 'Mod+N', also: 'Alt+N', run: () => (view.overlay = 'new') },
+    { id: 'session.rename', title: 'Rename session', group: 'Session', icon: 'edit', when: () => !!here(), run: () => (view.overlay = 'rename') },
     { id: 'session.replay', title: 'Replay this session', group: 'Session', icon: 'history', when: () => !!here(), run: () => withIt(here(), ({ id }) => page.show({ view: 'replay', sessionId: id })) },
     { id: 'session.close', title: 'Close this panel', group: 'Session', icon: 'close', keys: 'Mod+Shift+X', when: () => !!here(), run: () => withIt(here(), (session) => closeSession(app, session)) },
     { id: 'session.complete', title: 'Complete session', group: 'Session', icon: 'check', when: goes, run: () => withIt(here(), (session) => void page.complete(session)) },

@@ -15,7 +15,7 @@ export interface Ask {
 }
 
 export class View {
-  overlay: 'palette' | 'help' | 'new' | undefined = $state()
+  overlay: 'palette' | 'help' | 'new' | 'rename' | undefined = $state()
   /** What the palette begins with; `>` narrows it to commands. */
   query = $state('')
   asked: Ask | undefined = $state.raw()
