@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, Page, WebSocket, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, WebSocket, expect
 
 from support.pages import TerminalPage, login_url, new_profile
 from support.repositories import Repo
@@ -238,6 +238,31 @@ async def test_a_repository_added_elsewhere_is_there_when_one_comes_back(
     await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
     await page.evaluate("dispatchEvent(new Event('focus'))")
     await expect(page.get_by_role("radio", name="atlas")).to_be_visible()
+
+
+async def test_sessions_are_listed_once_it_is_known_which_belong_together(
+    device: BrowserContext, server: Server
+) -> None:
+    repo = Repo(server.workspace / "atlas")
+    added = await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
+    body = {"type": "worktree", "repoId": added["id"], "branch": "fix", "title": "Within"}
+    await server.call("POST", "/api/sessions", 201, json=body)
+    known = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await known.wait()
+        await route.continue_()
+
+    page = await device.new_page()
+    await page.route("**/api/repositories", hold)
+    await page.goto(server.url)
+    await expect(light(page)).to_contain_text("Connected")
+    listed = page.get_by_role("navigation", name="Sessions")
+    await expect(listed.get_by_role("link", name="Within")).to_have_count(0)
+    known.set()
+    await expect(
+        listed.get_by_role("region", name="atlas").get_by_role("link", name="Within")
+    ).to_be_visible()
 
 
 async def test_the_title_and_the_icon_say_who_waits(device: BrowserContext, server: Server) -> None:

@@ -17,6 +17,8 @@ export class Page {
   sessions: readonly Session[] = $state.raw([])
   agents: readonly Agent[] = $state.raw([])
   repositories: readonly Repository[] = $state.raw([])
+  /** Before that nobody can say which sessions belong together. */
+  repositoriesKnown = $state(false)
   /** What waits for a person, the most urgent first. */
   inbox: readonly InboxItem[] = $state.raw([])
   inboxKnown = $state(false)
@@ -109,8 +111,10 @@ export class Page {
     return this.attempt(async () => void (this.agents = (await rest.agents()).agents))
   }
 
-  loadRepositories(): Promise<boolean> {
-    return this.attempt(async () => void (this.repositories = (await rest.repositories()).repositories))
+  async loadRepositories(): Promise<boolean> {
+    const loaded = await this.attempt(async () => void (this.repositories = (await rest.repositories()).repositories))
+    this.repositoriesKnown = true
+    return loaded
   }
 
   /** A new session, shown at once; its first prompt goes with it when there is one. */
