@@ -48,6 +48,7 @@ class Views:
     async def home(self, page: Page) -> None:
         await self._show(page, "")
         await page.get_by_role("link", name="Fix the flaky import test").first.wait_for()
+        await page.get_by_text("Waiting for you").wait_for(state="attached")  # a phone has it on another page
 
     async def start(self, page: Page) -> None:
         await self._show(page, "new")
@@ -135,6 +136,8 @@ class Views:
         await page.get_by_role("heading", name=section).first.wait_for()
 
     async def _show(self, page: Page, place: str) -> None:
+        # Escape is for a window over the page, not for a shell that has the focus.
+        await page.evaluate("document.activeElement?.blur()")
         await page.keyboard.press("Escape")
         await page.goto(f"{self._house.server.url}/#/{place}")
 
