@@ -52,6 +52,15 @@ async def test_run_names_the_session_after_its_prompt(bullpen: Bullpen, server: 
     assert titles == {"[[chunk x]] tidy up.", "second"}
 
 
+async def test_a_session_that_failed_is_not_forgotten(bullpen: Bullpen, server: Server) -> None:
+    await define_scripted(server)
+    where = ("--agent", "scripted", "-C", str(server.workspace))
+    assert (await bullpen("run", "[[crash]]", *where, "--wait")).code == 1
+    assert (await bullpen("ls")).out == "1 failed in the last day; see: bullpen ls -a\n"
+    assert (await bullpen("ls", "-q")).out == ""
+    assert "[[crash]]" in (await bullpen("ls", "-a")).out
+
+
 async def test_run_says_how_to_have_an_agent_that_is_missing(bullpen: Bullpen, server: Server) -> None:
     body = {"name": "Ghost", "kind": "acp", "command": ["no-such-program"], "install": "summon ghost"}
     await server.call("PUT", "/api/agents/ghost", 200, json=body)

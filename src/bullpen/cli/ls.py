@@ -1,5 +1,6 @@
 """`bullpen ls`: the sessions, what needs a person first."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -8,7 +9,7 @@ from ..client import Client, Session
 from .find import find_repository
 from .output import print_json
 from .table import Cell, Column, print_table
-from .text import age, by_urgency, home_relative, mark, mood, short
+from .text import age, by_urgency, home_relative, mark, mood, paint, short
 from .verb import AsJson, Quiet, new_app, with_client
 
 app = new_app()
@@ -22,6 +23,7 @@ _COLUMNS = (
     Column("DIRECTORY", least=8),
     Column("AGE"),
 )
+_RECENT = timedelta(days=1)
 
 
 @app.command()
@@ -39,21 +41,29 @@ def ls(
       bullpen ls --all --json | jq '.sessions[].title'
       bullpen stop $(bullpen ls -q)
     """
-    sessions = with_client(lambda client: _fetch(client, everything, repo))
+    sessions, failed = with_client(lambda client: _fetch(client, everything, repo))
     if json:
         print_json({"sessions": sessions})
     elif quiet:
         for session in sessions:
             print(session.id)
-    elif sessions:
-        print_table(_COLUMNS, [_row(session) for session in by_urgency(sessions)])
     else:
-        print("no sessions; start one with: bullpen new")
+        if sessions:
+            print_table(_COLUMNS, [_row(session) for session in by_urgency(sessions)])
+        if failed:
+            print(paint(f"{failed} failed in the last day; see: bullpen ls -a", "red"))
+        elif not sessions:
+            print("no sessions; start one with: bullpen new")
 
 
-async def _fetch(client: Client, everything: bool, repo: str | None) -> list[Session]:
+async def _fetch(client: Client, everything: bool, repo: str | None) -> tuple[list[Session], int]:
+    """What is listed, and how many are not although they failed a short while ago."""
     repo_id = (await find_repository(client, repo)).id if repo else None
-    return await client.sessions(status=() if everything else ("active",), repo_id=repo_id)
+    if everything:
+        return await client.sessions(repo_id=repo_id), 0
+    found = await client.sessions(status=("active", "error"), repo_id=repo_id)
+    failed = [each for each in found if not each.active and datetime.now(UTC) - each.updated_at < _RECENT]
+    return [each for each in found if each.active], len(failed)
 
 
 def _row(session: Session) -> list[Cell | str]:
