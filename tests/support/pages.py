@@ -27,6 +27,17 @@ async def login_url(server: Server) -> str:
     return url
 
 
+async def log_in(profile: BrowserContext, server: Server) -> None:
+    """Leaves in a profile what the page's own login leaves (tests/ui/test_login.py), without its page."""
+    code = (await login_url(server)).partition("#code=")[2]
+    answer = await profile.request.post(f"{server.url}/api/login", data={"code": code})
+    assert answer.ok, await answer.text()
+    secret = (await answer.json())["secret"]
+    state = await profile.storage_state()
+    state["origins"] = [{"origin": server.url, "localStorage": [{"name": "bullpen.secret", "value": secret}]}]
+    await profile.set_storage_state(state)
+
+
 class TerminalPage:
     """A page that shows a terminal, and what it has said to the server."""
 

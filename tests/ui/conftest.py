@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 
 from support.chat_page import ChatPage
-from support.pages import login_url, new_profile
+from support.pages import log_in, new_profile
 from support.server import Server
 from support.talk import Talk, define_scripted
 
@@ -59,10 +59,7 @@ async def visitor(browser: Browser) -> BrowserContext:
 @pytest_asyncio.fixture(loop_scope="session")
 async def device(visitor: BrowserContext, server: Server) -> BrowserContext:
     """A browser profile that has used a login code."""
-    page = await visitor.new_page()
-    await page.goto(await login_url(server))
-    await page.get_by_role("button", name="New session").wait_for()
-    await page.close()
+    await log_in(visitor, server)
     return visitor
 
 
