@@ -23,6 +23,7 @@ class Deadlines:
         self._patience = patience
         self._tasks = tasks
         self._timers: dict[Deadline, asyncio.TimerHandle] = {}
+        self._following = False
 
     def follow(self) -> None:
         wanted = set(deadlines(self._log.snapshot, self._patience))
@@ -31,10 +32,13 @@ class Deadlines:
         for deadline in wanted - self._timers.keys():
             loop = asyncio.get_running_loop()
             self._timers[deadline] = loop.call_later(self._seconds(deadline), self._meet, deadline)
+        self._following = True
 
     def _seconds(self, deadline: Deadline) -> float:
-        """From now: a clock that is set later changes nothing any more, nor does one that was set back."""
+        """From now: only of what was asked before we followed the clock says how much has passed."""
         match deadline:
+            case PermissionDeadline() if self._following:
+                return self._patience.permission
             case PermissionDeadline():
                 left = (deadline.due - clock.now_ms()) / 1000
                 return min(max(0.0, left), self._patience.permission)
