@@ -74,16 +74,15 @@ class Stream:
             snapshot = self._log.snapshot
             after = snapshot.last_seq
             await self._socket.send({"type": "snapshot", "seq": after, "session": session_json(snapshot)})
-
-        def take(batch: Batch) -> bool:
-            return not notices and self._socket.push(_frame(batch))
-
-        async for batch in paced(self._log.follow(after), take):
+        async for batch in paced(self._log.follow(after), None if notices else self._push):
             # Before the events: who is cut off in between and comes back gets them again, never too few.
             for wire in batch.encoded if notices else ():
                 if notice := queue_notice(self._log.id, wire):
                     await self._socket.send(notice)
             await self._socket.send_frame(_frame(batch))
+
+    def _push(self, batch: Batch) -> bool:
+        return self._socket.push(_frame(batch))
 
     async def _beat(self) -> None:
         while True:
