@@ -61,6 +61,19 @@ async def test_a_session_that_failed_is_not_forgotten(bullpen: Bullpen, server: 
     assert "[[crash]]" in (await bullpen("ls", "-a")).out
 
 
+async def test_a_turn_that_failed_is_listed_as_such_until_one_goes_well(bullpen: Bullpen, talk: Talk) -> None:
+    why = "the turn failed: the model is overloaded"
+    await talk.ask("[[error text='the model is overloaded']]")
+    assert f"  error: {why}  " in (await bullpen("ls")).out
+    assert why in (await bullpen("show", "work")).out
+    waiting = (await bullpen("inbox")).out
+    assert (waiting.splitlines()[1].split()[0], why in waiting) == ("failed", True)
+    assert await bullpen("wait", "work") == (1, f"scripted: {why}\n", "")
+    await talk.ask("[[chunk better]]")
+    assert "  idle  " in (await bullpen("ls")).out
+    assert (await bullpen("wait", "work")).code == 0
+
+
 async def test_run_says_how_to_have_an_agent_that_is_missing(bullpen: Bullpen, server: Server) -> None:
     body = {"name": "Ghost", "kind": "acp", "command": ["no-such-program"], "install": "summon ghost"}
     await server.call("PUT", "/api/agents/ghost", 200, json=body)

@@ -69,6 +69,20 @@ async def test_what_waits_in_any_session_is_there_the_most_urgent_first(server: 
 
 
 @pytest.mark.usefixtures("journal")
+async def test_a_turn_that_ended_in_an_error_has_failed_and_says_why(server: Server) -> None:
+    talk = await Talk.begin(server)
+    await talk.ask("[[error text='the model is overloaded']]")
+    (failed,) = await items(server)
+    why = "the turn failed: the model is overloaded"
+    assert (failed["kind"], failed["text"]) == ("failed", why)
+    worker = await talk.worker()
+    assert (worker["state"], worker["activity"], worker["activityWhy"]) == ("active", "idle", why)
+    await talk.ask("[[chunk better]]")
+    assert await kinds(server) == ["finished"]
+    assert (await talk.worker())["activityWhy"] == "the turn is over"
+
+
+@pytest.mark.usefixtures("journal")
 async def test_what_was_seen_is_gone_and_stays_gone_over_a_kill(server: Server) -> None:
     talks = [await Talk.begin(server) for _ in range(2)]
     ends = [await talk.ask("[[chunk hello]]") for talk in talks]

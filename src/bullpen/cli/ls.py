@@ -9,7 +9,7 @@ from ..client import Client, Session
 from .find import find_repository
 from .output import print_json
 from .table import Cell, Column, print_table
-from .text import age, by_urgency, home_relative, mark, mood, paint, short
+from .text import age, by_urgency, fit, home_relative, mark, mood, paint, short, trouble
 from .verb import AsJson, Quiet, new_app, with_client
 
 app = new_app()
@@ -24,6 +24,7 @@ _COLUMNS = (
     Column("AGE"),
 )
 _RECENT = timedelta(days=1)
+_WHY = 60  # columns
 
 
 @app.command()
@@ -69,12 +70,14 @@ async def _fetch(client: Client, everything: bool, repo: str | None) -> tuple[li
 def _row(session: Session) -> list[Cell | str]:
     word = mood(session)
     shape, colour = mark(word)
+    why = trouble(session) if word == "error" else None
+    state = f"{word}: {fit(why, _WHY)}" if why else session.status if word == "ended" else word
     roles = ", ".join(worker.role for worker in session.workers if worker.alive)
     return [
         Cell(shape, colour),
         session.title,
         short(session.id),
-        Cell(session.status if word == "ended" else word, colour),
+        Cell(state, colour),
         roles or "none",
         home_relative(session.location_path),
         age(session.created_at),

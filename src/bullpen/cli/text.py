@@ -32,9 +32,16 @@ def mood(session: Session) -> str:
         return "ended"
     if any(worker.activity == "asking" for worker in alive):
         return "needs input"
-    if any(worker.state == "failed" for worker in session.workers):
+    if trouble(session):
         return "error"
     return "working" if any(worker.activity == "active" for worker in alive) else "idle"
+
+
+def trouble(session: Session) -> str | None:
+    """What went wrong in a session and is not mended, in a line."""
+    failed = [worker.error or "failed" for worker in session.workers if worker.state == "failed"]
+    turns = [why for worker in session.workers if (why := worker.turn_failure)]
+    return next((" ".join(why.split()) for why in failed + turns), None)
 
 
 def mark(word: str) -> tuple[str, str]:
@@ -52,7 +59,7 @@ def life(worker: Worker) -> str:
     """How a worker is, or how it ended."""
     match worker.state:
         case "active":
-            return worker.activity if worker.activity != "unknown" else "running"
+            return worker.turn_failure or (worker.activity if worker.activity != "unknown" else "running")
         case "exited" if worker.signal:
             return f"ended by {worker.signal}"
         case "exited":

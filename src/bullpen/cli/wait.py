@@ -71,7 +71,9 @@ async def look(client: Client, session_id: str, meant: Worker | None) -> tuple[S
     session = await client.session(session_id)
     outcome = judge(session, meant)
     if outcome == DONE and session.active and any(each.is_due for each in queue.messages):
-        outcome = NEEDS_A_PERSON if queue.paused else None
+        return session, NEEDS_A_PERSON if queue.paused else None
+    if outcome == DONE and any(worker.turn_failure for worker in _meant(session, meant)):
+        return session, FAILED
     return session, outcome
 
 

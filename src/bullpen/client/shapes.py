@@ -5,6 +5,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from ..domain.conversation import TURN_FAILED
+
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -40,6 +42,12 @@ class Worker(Shape, frozen=True, kw_only=True):
     @property
     def alive(self) -> bool:
         return self.state in ("spawning", "active")
+
+    @property
+    def turn_failure(self) -> str | None:
+        """Why the last turn of an agent at rest failed; None when it did not."""
+        why = self.activity_why or ""
+        return why if self.alive and self.activity == "idle" and why.startswith(TURN_FAILED) else None
 
     @property
     def has_terminal(self) -> bool:

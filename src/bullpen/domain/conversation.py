@@ -11,6 +11,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from .events import Fact
 
+TURN_FAILED = "the turn failed"  # how what a person reads of such a turn begins
+
 
 def request_id(worker_id: str, run: int, offset: int) -> str:
     """The name of an agent's request: where its line begins, the same however often it is read."""
@@ -138,6 +140,13 @@ class TurnEnd(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
     stop_reason: str
     error: str | None = None
+
+    @property
+    def failure(self) -> str | None:
+        """What a person reads of a turn that failed; None for any other."""
+        if self.stop_reason not in ("error", "unknown"):
+            return None
+        return f"{TURN_FAILED}: {self.error or 'the agent gave no reason'}"
 
 
 class AgentInitialized(Fact, frozen=True, kw_only=True):

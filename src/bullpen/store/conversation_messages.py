@@ -59,8 +59,8 @@ def _notice(fact: Fact) -> str | None:
             return fact.detail or f"{fact.status}: {fact.reason}"
         case TurnEnd() if fact.stop_reason == "cancelled":
             return "the turn was cancelled"
-        case TurnEnd() if fact.stop_reason in ("error", "unknown"):
-            return f"the turn failed: {fact.error or 'the agent gave no reason'}"
+        case TurnEnd():
+            return fact.failure
         case WorkerFailed():
             return f"the worker failed: {fact.error}"
         case Error():

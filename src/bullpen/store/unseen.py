@@ -1,4 +1,4 @@
-"""What happened while nobody looked: a projection of the log, a row for a worker that failed or finished.
+"""What happened while nobody looked: a projection of the log, a row for a worker that failed or ended a turn.
 
 A row goes when the worker begins anew or is ended by somebody, and when a person has seen the session so
 far.
@@ -90,8 +90,10 @@ def _found(fact: Fact) -> tuple[str, str] | None:
     match fact:
         case WorkerFailed():
             return "failed", fact.error
+        case TurnEnd() if fact.failure:
+            return "failed", fact.failure
         case TurnEnd() if fact.stop_reason != "cancelled":
-            return "finished", fact.error or fact.stop_reason
+            return "finished", fact.stop_reason
         case _:
             return None
 

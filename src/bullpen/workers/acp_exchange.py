@@ -7,7 +7,7 @@ activity is follows from its conversation; a change that alters it says so.
 from collections.abc import Callable, Sequence
 
 from ..domain import commands, queue
-from ..domain.conversation import TurnEnd, TurnStart, UserPrompt
+from ..domain.conversation import TURN_FAILED, TurnEnd, TurnStart, UserPrompt
 from ..domain.conversation_rules import loose_ends
 from ..domain.conversation_state import Conversation, fold_conversation
 from ..domain.errors import Conflict
@@ -28,6 +28,7 @@ from ..log.log import Answer, Change, Consumed, OutboxLine
 from ..wire.acp_calls import Saying
 
 NOT_ASKED = "waits for a prompt"  # the page knows by it that nothing was done that a person could have missed
+LONGEST_WHY = 200  # letters; all of it is in the event that tells of the end
 
 
 class Exchange:
@@ -40,6 +41,7 @@ class Exchange:
         self.drafts: list[Draft] = []
         self._outbox: list[OutboxLine] = []
         self._active = self.worker.state is State.ACTIVE
+        self._ended: TurnEnd | None = None
         self.over = False  # the run has ended: neither lines nor an activity follow
 
     @property
@@ -133,25 +135,28 @@ class Exchange:
         )
 
     def _after_turn(self, end: TurnEnd) -> None:
-        if end.stop_reason in ("error", "cancelled", "unknown"):
-            why = "the turn was cancelled" if end.stop_reason == "cancelled" else "the turn failed"
+        self._ended = end
+        if end.failure or end.stop_reason == "cancelled":
+            why = TURN_FAILED if end.failure else "the turn was cancelled"
             self.drafts += [Draft(fact) for fact in queue.after_bad_turn(self.snapshot.queue, why)]
 
     def _activity(self) -> list[Draft]:
         if not self._active or self.over or self.worker.is_typed_to:  # what a screen shows is told apart
             return []
-        now, why = activity_of(self.conversation, self.worker.activity)
+        now, why = activity_of(self.conversation, self.worker.activity, self._ended)
         if now is self.worker.activity:
             return []
         return [Draft(WorkerActivity(activity=now.value, why=why), self.worker.id, self.worker.role)]
 
 
-def activity_of(conversation: Conversation, before: Activity) -> tuple[Activity, str]:
+def activity_of(conversation: Conversation, before: Activity, ended: TurnEnd | None) -> tuple[Activity, str]:
     """What an agent that lives is doing, and why we think so (R72)."""
     if conversation.asking:
         return Activity.ASKING, "a question is open"
     if conversation.turn is not None:
         return Activity.ACTIVE, "in a turn"
+    if ended is not None and ended.failure:
+        return Activity.IDLE, " ".join(ended.failure[:LONGEST_WHY].split())
     return Activity.IDLE, NOT_ASKED if before is Activity.UNKNOWN else "the turn is over"
 
 

@@ -46,6 +46,13 @@ test('a session that failed is an error until somebody has seen it', () => {
   expect(attentionOf(session, [], BEFORE).need).toBe('idle')
 })
 
+test('a turn that failed is an error although its agent lives, until somebody has seen it', () => {
+  const session = aSession({ workers: [aWorker({ activity: 'idle', activityWhy: 'the turn failed: overloaded' })] })
+  const news = [anItem({ kind: 'failed', text: 'the turn failed: overloaded' })]
+  expect(attentionOf(session, news, AFTER)).toMatchObject({ need: 'error', why: 'the turn failed: overloaded' })
+  expect(attentionOf(session, [], AFTER).need).toBe('idle')
+})
+
 test('an agent that was asked nothing, and a terminal at rest, are no news', () => {
   expect(needOf({ activity: 'idle', activityWhy: 'waits for a prompt' })).toBe('idle')
   expect(needOf({ type: 'terminal', activity: 'idle' })).toBe('idle')
