@@ -240,6 +240,20 @@ async def test_a_repository_added_elsewhere_is_there_when_one_comes_back(
     await expect(page.get_by_role("radio", name="atlas")).to_be_visible()
 
 
+async def test_a_session_starts_in_the_repository_used_last_unless_one_says_otherwise(
+    device: BrowserContext, server: Server
+) -> None:
+    for name in ("atlas", "borneo"):
+        repo = Repo(server.workspace / name)
+        added = await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
+    await server.call("POST", "/api/sessions", 201, json={"type": "worktree", "repoId": added["id"]})
+    page = await opened(device, server, "#/new")
+    await expect(page.get_by_role("radio", name="borneo")).to_be_checked()
+    await page.get_by_role("radio", name="A directory").click()
+    await page.reload()
+    await expect(page.get_by_role("radio", name="A directory")).to_be_checked()
+
+
 async def test_sessions_are_listed_once_it_is_known_which_belong_together(
     device: BrowserContext, server: Server
 ) -> None:

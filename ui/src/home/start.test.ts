@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { aSession } from '../testing/things.ts'
-import { againOf, branchFor, FRESH, orderOf, titleOf } from './start.ts'
+import { aRepository, aSession } from '../testing/things.ts'
+import { againOf, branchFor, FRESH, orderOf, repositoryFor, titleOf } from './start.ts'
 
 test('a directory, or nothing at all, is a quick session', () => {
   expect(orderOf(FRESH, undefined)).toEqual({ type: 'quick' })
@@ -24,5 +24,26 @@ test('a long prompt gives a short title and a short branch', () => {
 test('a session is started once more where it was', () => {
   expect(againOf(aSession({ repoId: 'r' }), 'demo', 'go')).toEqual({ ...FRESH, repoId: 'r', agentId: 'demo', prompt: 'go' })
   const inWorktree = aSession({ repoId: 'r', worktreeId: 'fix', locationPath: '/src/atlas.worktrees/fix' })
-  expect(againOf(inWorktree, null, '')).toEqual({ ...FRESH, directory: '/src/atlas.worktrees/fix' })
+  expect(againOf(inWorktree, null, '')).toEqual({ ...FRESH, repoId: '', directory: '/src/atlas.worktrees/fix' })
+})
+
+test('who chose nothing means the repository used last, else any there is', () => {
+  const repositories = ['a', 'b'].map((id) => aRepository({ id }))
+  const sessions = [
+    aSession({ id: '1', repoId: 'b', createdAt: '2026-01-02T00:00:00.000Z' }),
+    aSession({ id: '2', repoId: 'a', createdAt: '2026-01-01T00:00:00.000Z' }),
+    aSession({ id: '3', createdAt: '2026-01-03T00:00:00.000Z' }),
+    aSession({ id: '4', repoId: 'forgotten', createdAt: '2026-01-04T00:00:00.000Z' }),
+  ]
+  expect(repositoryFor(undefined, repositories, sessions)?.id).toBe('b')
+  expect(repositoryFor(undefined, repositories, [])?.id).toBe('a')
+  expect(repositoryFor(undefined, [], sessions)).toBeUndefined()
+})
+
+test('what was chosen is meant, a directory too, as long as it is there', () => {
+  const repositories = ['a', 'b'].map((id) => aRepository({ id }))
+  const sessions = [aSession({ repoId: 'b' })]
+  expect(repositoryFor('a', repositories, sessions)?.id).toBe('a')
+  expect(repositoryFor('', repositories, sessions)).toBeUndefined()
+  expect(repositoryFor('forgotten', repositories, sessions)?.id).toBe('b')
 })

@@ -1,10 +1,10 @@
 /** What a person filled in to start a session, and the order it comes to. */
-import type { Agent, NewSession, Session } from '../api/types.ts'
+import type { Agent, NewSession, Repository, Session } from '../api/types.ts'
 import { remembered } from '../state/remembered.ts'
 
 export interface Start {
-  /** The id of a repository; empty for a directory. */
-  repoId: string
+  /** The id of a repository; empty for a directory, undefined while nobody chose. */
+  repoId: string | undefined
   directory: string
   /** A branch of its own in a worktree of its own; empty for the repository as it is. */
   branch: string
@@ -13,7 +13,7 @@ export interface Start {
   prompt: string
 }
 
-export const FRESH: Start = { repoId: '', directory: '', branch: '', worktree: false, agentId: '', prompt: '' }
+export const FRESH: Start = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', prompt: '' }
 
 /** What is filled in now, for whoever shows the form. */
 export const filledIn = () => remembered<Start>('start', FRESH)
@@ -21,7 +21,7 @@ export const filledIn = () => remembered<Start>('start', FRESH)
 /** A session that has ended, once more: in the same place, with the same agent. */
 export function againOf(session: Session, agentId: string | null, prompt: string): Start {
   const inRepository = session.repoId !== null && session.worktreeId === null
-  const where = inRepository ? { repoId: session.repoId ?? '' } : { directory: session.locationPath }
+  const where = inRepository ? { repoId: session.repoId ?? '' } : { repoId: '', directory: session.locationPath }
   return { ...FRESH, ...where, agentId: agentId ?? '', prompt }
 }
 
@@ -49,6 +49,18 @@ export function titleOf(prompt: string): string {
 export function branchFor(prompt: string): string {
   const words = titleOf(prompt).toLowerCase().normalize('NFKD').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
   return `bullpen/${words.split('-').slice(0, 5).join('-') || 'work'}`
+}
+
+/** The repository that is meant when nobody chose: the one used last. A directory is meant where there is none. */
+export function repositoryFor(
+  chosen: string | undefined,
+  repositories: readonly Repository[],
+  sessions: readonly Session[],
+): Repository | undefined {
+  if (chosen === '') return undefined
+  const used = sessions.toSorted((a, b) => b.createdAt.localeCompare(a.createdAt)).map(({ repoId }) => repoId)
+  const found = [chosen, ...used].map((wanted) => repositories.find(({ id }) => id === wanted))
+  return found.find((each) => each !== undefined) ?? repositories[0]
 }
 
 /** The agent that is meant when nobody chose: the default, if it is here. */

@@ -1,5 +1,5 @@
 /** Sessions, workers and the like as the server tells them, for tests that care about one field of many. */
-import type { InboxItem, Session, Worker } from '../api/types.ts'
+import type { InboxItem, Repository, Session, Worker } from '../api/types.ts'
 
 const THEN = '2026-01-01T00:00:00.000Z'
 
@@ -70,6 +70,23 @@ export function anItem(change: Partial<InboxItem> = {}): InboxItem {
     options: [],
     form: null,
     url: null,
+    ...change,
+  }
+}
+
+export function aRepository(change: Partial<Repository> = {}): Repository {
+  const id = change.id ?? 'r'
+  return {
+    id,
+    path: `/src/${id}`,
+    name: id,
+    agentId: null,
+    env: [],
+    setup: '',
+    cleanup: '',
+    createdAt: THEN,
+    updatedAt: THEN,
+    queue: {},
     ...change,
   }
 }
