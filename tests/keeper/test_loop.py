@@ -127,6 +127,14 @@ def test_in_a_crowd_it_naps_and_wakes_for_whom_it_heeds(monkeypatch: pytest.Monk
     assert crowd.heard < TURNS
 
 
+def test_a_nap_ends_when_a_timer_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = Crowd(monkeypatch)
+    crowd.loop.later(0.05, crowd.loop.stop)
+    crowd.loop.run()
+    crowd.close()
+    assert crowd.heard < TURNS
+
+
 def test_it_does_not_nap_while_somebody_waits_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_ANSWER", 3600.0)
     crowd = Crowd(monkeypatch)

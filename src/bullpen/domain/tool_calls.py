@@ -25,14 +25,13 @@ def with_tool_call(tools: Tools, news: dict[str, Any]) -> Tools:
     if not isinstance(id, str):
         return tools
     call = merged(tools.get(id), news)
-    rest = {name: each for name, each in tools.items() if name != id}
     if call["status"] in FINISHED:
-        return rest
-    if id in tools:
-        return {**tools, id: _shortened(call, news)}
-    while len(rest) >= MAX_OPEN:
-        del rest[next(iter(rest))]
-    return {**rest, id: _shortened(call, news)}
+        return {name: each for name, each in tools.items() if name != id}
+    _shorten(call, news)
+    after = {**tools, id: call}
+    if len(after) > MAX_OPEN:
+        del after[next(iter(after))]
+    return after
 
 
 def merged(call: dict[str, Any] | None, news: dict[str, Any]) -> dict[str, Any]:
@@ -61,11 +60,11 @@ def terminal_news(update: dict[str, Any]) -> TerminalNews | None:
     return TerminalNews(id=str(id), output=said.get("data", ""), exit=exit)
 
 
-def _shortened(call: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
-    """Without what is new and too long; the rest was looked at when it was new."""
-    return {
-        key: value for key, value in call.items() if key not in news or _length(value, LONGEST) <= LONGEST
-    }
+def _shorten(call: dict[str, Any], news: dict[str, Any]) -> None:
+    """Leaves out what is new and too long; the rest was looked at when it was new."""
+    for key in news:
+        if key in call and _length(call[key], LONGEST) > LONGEST:
+            del call[key]
 
 
 def _length(value: Any, enough: int) -> int:
@@ -74,8 +73,8 @@ def _length(value: Any, enough: int) -> int:
         return len(value)
     if not isinstance(value, (dict, list)):
         return 8
-    total = sum(map(len, value)) if isinstance(value, dict) else 0
-    for each in value.values() if isinstance(value, dict) else value:
+    total, parts = (sum(map(len, value)), value.values()) if isinstance(value, dict) else (0, value)
+    for each in parts:
         total += 8 + _length(each, enough - total)
         if total > enough:
             break

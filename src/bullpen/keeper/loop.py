@@ -4,8 +4,8 @@ A descriptor in a flood is *hot*: read once a turn without asking epoll first. P
 kernel's worker every time, which costs a fifth of the throughput. While somebody waits for an answer, floods
 wait for whatever else there is to do, and are read in small pieces.
 
-In a crowd of many that say little, one turn soon follows the other: then the loop naps, so that a turn serves
-several, and only those it *heeds* wake it.
+Where little is said often, by one or by a crowd, one turn soon follows the other: then the loop naps, so that
+a turn serves several words, and only those it *heeds* wake it, or a timer.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ANSWER = 0.02  # seconds in which an answer is awaited
 _ECHO = 0.0003  # seconds in which most come: to look again costs less than to fall asleep and be woken
 _PAUSE = 0.001  # seconds that floods then leave to others
 _STARVED = 0.002  # seconds until they are read whatever else there is to do
-_NAP = 0.002  # seconds
-_CROWDED = 0.001  # seconds or less from one to the next
+_NAP = 0.004  # seconds; nobody would be told sooner (notices.py)
+_CROWDED = 0.005  # seconds or less from one event to the next
 
 
 class Loop:
@@ -83,7 +83,7 @@ class Loop:
         while self._running:
             eager = tuple(hot.items()) if hot else ()  # before the events, so that nobody is read twice
             if self._crowded and not eager and not self.awaited:
-                self._heeded.poll(_NAP)
+                self._heeded.poll(min(_NAP, self._until_timer(_NAP)))
             events = poll(self._pause() if eager else self._patience(), _EVENTS_A_TURN)
             self._count(len(events))
             for fd, mask in events:
@@ -134,7 +134,10 @@ class Loop:
                 os.sched_yield()  # to the kernel's worker, which may wait for this very core
                 return 0
             self.rest()
-        return max(0.0, self._timers[0][0] - monotonic()) if self._timers else -1
+        return self._until_timer(-1)
+
+    def _until_timer(self, without: float) -> float:
+        return max(0.0, self._timers[0][0] - monotonic()) if self._timers else without
 
     def _run_due(self) -> None:
         now = monotonic()

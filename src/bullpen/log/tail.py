@@ -36,8 +36,9 @@ class Tail:
 
     def between(self, after: int, until: int, most_bytes: int = MAX_BYTES) -> list[bytes]:
         """The events with after < seq <= until, up to `most_bytes`; `after` must not lie before `start`."""
+        newest = islice(reversed(self._wire), self.head - until, self.head - after)  # near the end, mostly
         found, size = [], 0
-        for wire in islice(self._wire, after - self.start, until - self.start):
+        for wire in reversed([*newest]):
             found.append(wire)
             size += len(wire)
             if size > most_bytes:
