@@ -47,6 +47,19 @@ async def test_r5_r6_yellow_while_the_server_is_away_and_green_again(
     await expect(light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
 
 
+async def test_that_the_server_does_not_answer_is_said_until_it_does(
+    device: BrowserContext, server: Server
+) -> None:
+    page = await opened(device, server)
+    await server.kill()
+    await page.get_by_role("button", name="New terminal").click()
+    alert = page.get_by_role("alert")
+    await expect(alert).to_contain_text("The server does not answer.")
+    await server.start()
+    await expect(light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
+    await expect(alert).to_have_count(0)
+
+
 async def test_r6_red_without_a_network(device: BrowserContext, server: Server) -> None:
     page = await opened(device, server)
     await server.kill()

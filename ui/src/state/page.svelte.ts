@@ -33,6 +33,7 @@ export class Page {
     return route.view === 'session' ? this.sessions.find((session) => session.id === route.sessionId) : undefined
   })
 
+  #unanswered = false // the problem is that nobody answers
   readonly #lookedAt = new Set<string>() // items of the inbox
 
   readonly #dashboard = new Connection({
@@ -180,7 +181,7 @@ export class Page {
       await action()
       return true
     } catch (error) {
-      this.#refused(error)
+      this.refused(error)
       return false
     } finally {
       this.busy = false
@@ -240,15 +241,26 @@ export class Page {
 
   #became(status: Status, closeCode?: number): void {
     this.status = status
-    if (status === 'open') this.lostAt = undefined
+    if (status === 'open') this.#back()
     else if (status !== 'connecting') this.lostAt ??= Date.now()
     if (status === 'closed' && closeCode !== undefined) this.entrance = 'outside'
     // A refused upgrade looks to us like a dead server; only REST can tell which it was.
     if (status === 'waiting') void this.#knock().then((inside) => inside || this.#dashboard.close())
   }
 
-  #refused(error: unknown): void {
+  /** The server answers: what only said that it does not is settled, and what could not be loaded is. */
+  #back(): void {
+    this.lostAt = undefined
+    if (!this.#unanswered) return
+    this.#unanswered = false
+    this.problem = undefined
+    if (this.ready) void this.loadAgents().then(() => this.loadRepositories())
+  }
+
+  /** Says what went wrong, in the server's sentence. */
+  refused(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
+    this.#unanswered = error.status === 0
     if (error.status === 401 && this.entrance === 'inside') this.entrance = 'outside'
     this.problem = error.message
   }

@@ -46,6 +46,7 @@ export class Talk {
   #early: SessionEvent[] | undefined = [] // of the conversation, until its past is known
   #latest: Promise<void> | undefined
   #looks = 0 // at the queue; only the latest counts
+  #unanswered = false // the problem is that nobody answers
 
   constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'workspace'>>) {
     this.calls = new Talking(session.id, worker.id)
@@ -61,7 +62,7 @@ export class Talk {
       address: () => socketAddress(`/session/${encodeURIComponent(session.id)}`),
       opened: () => void this.#opened(),
       message: (data) => this.#told(JSON.parse(data as string) as Message),
-      status: (status) => (this.status = status),
+      status: (status) => this.#became(status),
     })
   }
 
@@ -238,6 +239,13 @@ export class Talk {
     if (found && look === this.#looks) this.queue = found
   }
 
+  #became(status: Status): void {
+    this.status = status
+    if (status !== 'open' || !this.#unanswered) return
+    this.problem = undefined // nobody answered, and now somebody does
+    this.#unanswered = false
+  }
+
   /** Without a word when it fails: the connection's light says all there is to say. */
   async #try<T>(action: () => Promise<T>): Promise<T | undefined> {
     try {
@@ -256,6 +264,7 @@ export class Talk {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       this.problem = error.message
+      this.#unanswered = error.status === 0
       return false
     }
   }

@@ -206,3 +206,22 @@ test('a change of the queue is looked up', async () => {
   await settle()
   expect(talk.queue).toMatchObject({ count: 2, paused: true })
 })
+
+test('that nobody answers is said until somebody does; what the server refused stays', async () => {
+  await accepted()
+  answer = async () => Promise.reject(new TypeError('no route'))
+  const stopped = talk.stop()
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect([await stopped, talk.problem]).toEqual([false, 'The server does not answer.'])
+  sockets.at(-1)?.die()
+  await vi.advanceTimersByTimeAsync(10_000)
+  await accepted()
+  expect(talk.problem).toBeUndefined()
+
+  answer = async () => new Response('{"error":"conflict","message":"nothing to stop"}', { status: 409 })
+  await talk.stop()
+  sockets.at(-1)?.die()
+  await vi.advanceTimersByTimeAsync(10_000)
+  await accepted()
+  expect(talk.problem).toBe('nothing to stop')
+})
