@@ -127,10 +127,15 @@ async def test_logs_print_what_happened_to_an_agent(bullpen: Bullpen, talk: Talk
 async def test_a_question_is_told_from_a_permission(bullpen: Bullpen, talk: Talk) -> None:
     asks = await bullpen("send", "work", "[[question 'Which port?']]", "--wait")
     assert asks.code == 3
-    assert asks.err.endswith("Which port?; answer it in the browser; a link to it: bullpen url\n")
+    how = f"bullpen answer {talk.id[:8]}"
+    assert asks.err.endswith(f"it asks: Which port?; answer with: {how}\n")
     wrong = await bullpen("approve", "work")
     assert wrong.code == 1
-    assert "asks a question, not for leave: Which port?; answer it in the browser" in wrong.err
+    assert f"asks a question, not for leave: Which port?; answer it with: {how}" in wrong.err
+    (item,) = json.loads((await bullpen("inbox", "--json")).out)["items"]
+    assert (
+        f"is not a permission; answer it with: {how}" in (await bullpen("inbox", "--allow", item["id"])).err
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ import typer
 from ..client import Client, Permission
 from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
 from ..wire.json import encode
+from .answer import open_questions
 from .find import Found, find
 from .output import print_json
-from .text import printable
+from .text import printable, short
 from .verb import AsJson, Target, new_app, with_client
 
 app = new_app()
-
-IN_THE_BROWSER = "answer it in the browser; a link to it: bullpen url"
 
 
 @app.command()
@@ -99,13 +98,12 @@ def what(call: dict[str, Any]) -> str:
 
 
 async def _nothing_to_allow(client: Client, found: Found) -> BullpenError:
-    questions = await client.questions(found.session.id)
-    if found.worker is not None:
-        questions = [each for each in questions if each.worker_id == found.worker.id]
+    questions = await open_questions(client, found)
     if not questions:
         return NotFound(f"{found.name} asks nothing")
     asked = printable(questions[0].message)
-    return Conflict(f"{found.name} asks a question, not for leave: {asked}; {IN_THE_BROWSER}")
+    how = f"answer it with: bullpen answer {short(found.session.id)}"
+    return Conflict(f"{found.name} asks a question, not for leave: {asked}; {how}")
 
 
 def _kind(always: bool, deny: bool) -> str:

@@ -1,20 +1,19 @@
 """`bullpen chat`: a conversation with an agent in this terminal."""
 
 import asyncio
-import os
 import signal
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
-from ..client import Client, Event
+from ..client import Client, Event, Permission, Question
 from ..domain.errors import BullpenError, Conflict
-from .approve import IN_THE_BROWSER, describe
+from .approve import describe
+from .filling import fill_in
 from .find import Found, find
-from .report import plain, what_is_asked
-from .text import paint, printable
+from .lines import Lines
+from .report import plain, what_to_do
+from .text import paint, printable, short
 from .turn import Turn, fold
 from .verb import Target, new_app, with_client
 
@@ -41,31 +40,9 @@ async def _chat(client: Client, target: str) -> None:
         raise Conflict(f"{found.name} has ended; it takes no more prompts")
     lines = Lines()
     print(paint(f"talking to {found.name}; an empty line leaves", "grey"))
-    while text := await lines.ask("> "):
-        await Talk(client, found, lines).say(text)
-
-
-class Lines:
-    """What a person types, line by line. A thread reads, so that a signal is heard meanwhile."""
-
-    def __init__(self) -> None:
-        self._lines: asyncio.Queue[str] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        threading.Thread(target=self._read, args=(loop,), daemon=True).start()
-
-    async def ask(self, prompt: str) -> str:
-        """The next line; empty at the end of the input."""
-        print(prompt, end="", flush=True)
-        return (await self._lines.get()).strip()
-
-    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        rest = b""
-        while data := os.read(sys.stdin.fileno(), 65536):
-            *whole, rest = (rest + data).split(b"\n")
-            for line in whole:
-                loop.call_soon_threadsafe(self._lines.put_nowait, line.decode(errors="replace"))
-        for last in (rest.decode(errors="replace"), ""):
-            loop.call_soon_threadsafe(self._lines.put_nowait, last)
+    with suppress(EOFError):
+        while text := await lines.ask("> "):
+            await Talk(client, found, lines).say(text)
 
 
 class Talk:
@@ -103,23 +80,35 @@ class Talk:
 
     async def _answer(self, asked: dict[str, Any]) -> None:
         """Asks the person here; somebody elsewhere may be faster."""
-        open_ones = {each.id: each for each in await self._client.permissions(self._session_id)}
-        permission = open_ones.get(str(asked.get("id")))
-        if permission is None:
-            print(paint(f"\nit asks: {what_is_asked(asked)}; {IN_THE_BROWSER}", "amber"))
-            return
-        print(paint(f"\n{describe(permission)}", "amber"))
+        id = str(asked.get("id"))
+        permissions = {each.id: each for each in await self._client.permissions(self._session_id)}
+        questions = {each.id: each for each in await self._client.questions(self._session_id)}
+        print()
+        try:
+            if id in permissions:
+                await self._choose(permissions[id])
+            elif id in questions:
+                await self._fill_in(questions[id])
+            elif "id" not in asked:
+                print(paint(what_to_do(asked, short(self._session_id)), "amber"))
+        except BullpenError as error:
+            print(paint(str(error), "red"))
+
+    async def _choose(self, permission: Permission) -> None:
+        print(paint(describe(permission), "amber"))
         options = [each for each in permission.options if isinstance(each, dict)]
         for number, option in enumerate(options, 1):
             print(f"  {number}. {printable(str(option.get('name')))}")
         choice = await self._lines.ask("? ")
         while not (choice.isdecimal() and 1 <= int(choice) <= len(options)):
             choice = await self._lines.ask(f"a number from 1 to {len(options)}? ")
-        try:
-            option_id = str(options[int(choice) - 1].get("optionId"))
-            await self._client.answer_permission(self._session_id, permission.id, option_id)
-        except BullpenError as error:
-            print(paint(str(error), "red"))
+        option_id = str(options[int(choice) - 1].get("optionId"))
+        await self._client.answer_permission(self._session_id, permission.id, option_id)
+
+    async def _fill_in(self, question: Question) -> None:
+        content = await fill_in(question, {}, self._lines.ask)
+        action = "decline" if content is None else "accept"
+        await self._client.answer_question(self._session_id, question.id, action, content)
 
     @contextmanager
     def _cancel_on_interrupt(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from ..domain.errors import Conflict, NotFound
 from .approve import choose, what
 from .output import print_json
 from .table import Cell, Column, print_table
-from .text import ID_LENGTH, age
+from .text import ID_LENGTH, age, short
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
@@ -84,10 +84,20 @@ def short_id(item: InboxItem) -> str:
 
 async def _answer(client: Client, item: InboxItem, kind: str) -> None:
     if item.kind != "permission":
-        raise Conflict(
-            f"{short_id(item)} is not a permission; answer it in its session, {item.session_title}"
-        )
+        raise Conflict(f"{short_id(item)} is not a permission; {_how(item)}")
     await client.answer_permission(item.session_id, item.id, choose(item.options, kind, None))
+
+
+def _how(item: InboxItem) -> str:
+    """What a person does about something that is no permission."""
+    session = short(item.session_id)
+    match item.kind:
+        case "question":
+            return f"answer it with: bullpen answer {session}"
+        case "asking":
+            return f"answer it in its terminal: bullpen attach {session}"
+        case _:
+            return "it only has to be seen, with: --seen"
 
 
 async def _mark_seen(client: Client, item: InboxItem) -> None:

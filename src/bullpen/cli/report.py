@@ -5,7 +5,6 @@ import sys
 
 from ..client import Client, Prompted
 from ..domain.errors import BullpenError
-from .approve import IN_THE_BROWSER
 from .output import print_json
 from .text import printable, short
 from .turn import Turn, follow_turn, outcome
@@ -37,22 +36,22 @@ def _print_turn(turn: Turn, session_id: str) -> None:
     if turn.error:
         _say(turn.error)
     elif turn.asks is not None:
-        _say(_sentence(turn.asks, short(session_id)))
+        _say(what_to_do(turn.asks, short(session_id)))
     elif turn.code:
         _say(f"the turn ended: {turn.stop_reason}")
 
 
-def _sentence(asks: dict[str, object], session: str) -> str:
+def what_to_do(asks: dict[str, object], session: str) -> str:
     """What it waits for, and what a person does about it."""
-    asked = what_is_asked(asks)
+    asked = _what_is_asked(asks)
     if asks.get("terminal"):
         return f"it asks: {asked}; answer with: bullpen attach {session}"
     if "toolCall" in asks:
         return f"it asks: {asked}; answer with: bullpen approve {session}"
-    return f"it asks: {asked}; {IN_THE_BROWSER}" if "id" in asks else asked
+    return f"it asks: {asked}; answer with: bullpen answer {session}" if "id" in asks else asked
 
 
-def what_is_asked(asks: dict[str, object]) -> str:
+def _what_is_asked(asks: dict[str, object]) -> str:
     """A permission or a question in a line."""
     call = asks.get("toolCall")
     title = call.get("title") if isinstance(call, dict) else None

@@ -25,6 +25,13 @@ test('what is sent has the types of the schema and no empty fields', () => {
   expect(contentOf(fieldsOf(SCHEMA), { name: 'Ada', age: '36', colour: '' })).toEqual({ name: 'Ada', age: 36, sure: false })
 })
 
+test('what the agent proposes is sent unless a person says otherwise', () => {
+  const fields = fieldsOf({ properties: { port: { type: 'integer', default: 80 }, host: { default: 'here' }, sure: { type: 'boolean', default: true }, odd: { default: [] } } })
+  expect(fields.map(({ initial }) => initial)).toEqual(['80', 'here', true, ''])
+  expect(contentOf(fields, {})).toEqual({ port: 80, host: 'here', sure: true })
+  expect(contentOf(fields, { port: '', host: 'there', sure: false })).toEqual({ host: 'there', sure: false })
+})
+
 test('a schema that is none has no fields', () => {
   for (const schema of [undefined, null, 'x', {}, { properties: null }, { properties: { x: null } }]) fieldsOf(schema)
   expect(fieldsOf({ properties: 7 })).toEqual([])

@@ -5,6 +5,8 @@ export interface Field {
   kind: 'text' | 'number' | 'choice' | 'yes'
   choices: string[]
   required: boolean
+  /** What it holds before anybody fills it in. */
+  initial: string | boolean
 }
 
 export type Values = Record<string, string | boolean>
@@ -19,17 +21,23 @@ export function fieldsOf(schema: unknown): Field[] {
     kind: kindOf(property),
     choices: Array.isArray(property?.enum) ? property.enum.map(String) : [],
     required: Array.isArray(required) && required.includes(name),
+    initial: initialOf(property),
   }))
+}
+
+function initialOf(property: Record<string, unknown> | null): string | boolean {
+  const value = property?.default
+  if (kindOf(property) === 'yes') return value === true
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 /** What is sent: numbers as numbers, and nothing for a field that was left empty. */
 export function contentOf(fields: Field[], values: Values): Record<string, unknown> {
-  const filled = fields.filter((field) => field.kind === 'yes' || (values[field.name] ?? '') !== '')
-  return Object.fromEntries(filled.map((field) => [field.name, valueOf(field, values[field.name])]))
+  const all = fields.map((field) => ({ field, value: values[field.name] ?? field.initial }))
+  return Object.fromEntries(all.filter(({ value }) => value !== '').map(({ field, value }) => [field.name, valueOf(field, value)]))
 }
 
-function valueOf(field: Field, value: string | boolean | undefined): unknown {
-  if (field.kind === 'yes') return value === true
+function valueOf(field: Field, value: string | boolean): unknown {
   return field.kind === 'number' ? Number(value) : value
 }
 

@@ -1,0 +1,34 @@
+"""What a person types, line by line. A thread reads, so that a signal is heard meanwhile."""
+
+import asyncio
+import os
+import sys
+import threading
+
+
+class Lines:
+    """The lines of this terminal, from now on."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=self._read, args=(loop,), daemon=True).start()
+
+    async def ask(self, prompt: str) -> str:
+        """The next line; EOFError when there is none."""
+        print(prompt, end="", flush=True)
+        line = await self._lines.get()
+        if line is None:
+            self._lines.put_nowait(None)  # whoever asks again learns the same
+            raise EOFError
+        return line.strip()
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        rest = b""
+        while data := os.read(sys.stdin.fileno(), 65536):
+            *whole, rest = (rest + data).split(b"\n")
+            for line in whole:
+                loop.call_soon_threadsafe(self._lines.put_nowait, line.decode(errors="replace"))
+        if rest:
+            loop.call_soon_threadsafe(self._lines.put_nowait, rest.decode(errors="replace"))
+        loop.call_soon_threadsafe(self._lines.put_nowait, None)
