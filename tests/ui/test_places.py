@@ -144,6 +144,20 @@ async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, ser
     await expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
 
 
+async def test_what_turns_used_fits_a_phone(device: BrowserContext, server: Server) -> None:
+    cost = {"amount": 1234.5, "currency": "USD"}
+    update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
+    await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
+    talk = await Talk.begin(server, title="a costly session with a long title")
+    await talk.ask("go")
+    page = await at(device, server, "usage")
+    await page.set_viewport_size({"width": 390, "height": 780})
+    await expect(page.get_by_role("cell", name="$1234.50")).to_be_visible()
+    table = page.get_by_role("table")
+    assert await table.evaluate("(table) => table.offsetWidth <= table.parentElement.clientWidth")
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 async def test_turns_of_agents_that_do_not_say_what_they_use_are_counted_without_a_plot(
     device: BrowserContext, server: Server
 ) -> None:

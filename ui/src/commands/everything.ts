@@ -1,5 +1,6 @@
 /** The commands of the page: everything it can do, wherever it is done from. */
 import { panels } from '../panels/panels.ts'
+import { isNarrow } from '../parts/narrow.ts'
 import { askToEnd, askToPurge, closeSession, closeTab } from '../sessions/actions.ts'
 import { newWorkerMenu } from '../sessions/menus.ts'
 import type { App } from '../state/app.ts'
@@ -77,16 +78,17 @@ function workerCommands(app: App): Command[] {
   const here = () => page.session
   const change = (how: (before: layout.Layout) => layout.Layout) => withIt(here(), (session) => layouts.change(session, how))
   const active = () => (page.session ? layouts.active(page.session) : undefined)
+  const hasPanes = () => !!here() && !isNarrow()
   return [
     { id: 'worker.new', title: 'New agent or terminal in this session', group: 'Worker', icon: 'plus', keys: 'Mod+T', also: 'Alt+T', when: () => page.session?.status === 'active', run: () => view.openPalette('New ') },
     { id: 'worker.close', title: 'Close tab', group: 'Worker', icon: 'close', keys: 'Mod+Shift+W', also: 'Alt+W', when: () => !!active(), run: () => withIt(here(), (session) => withIt(active(), (worker) => closeTab(app, session, worker))) },
     { id: 'worker.restart', title: 'Start again', group: 'Worker', icon: 'restart', when: () => active()?.state === 'exited' || active()?.state === 'failed', run: () => withIt(active(), (worker) => void page.restart(worker)) },
     { id: 'worker.next', title: 'Next tab', group: 'Worker', icon: 'right', keys: 'Mod+]', when: () => !!active(), run: () => change((before) => stepTab(before, 1)) },
     { id: 'worker.previous', title: 'Previous tab', group: 'Worker', icon: 'left', keys: 'Mod+[', when: () => !!active(), run: () => change((before) => stepTab(before, -1)) },
-    { id: 'pane.right', title: 'Split right', group: 'Worker', icon: 'splitRight', keys: 'Mod+D', when: () => !!here(), run: () => change((before) => splitHere(before, 'row')) },
-    { id: 'pane.down', title: 'Split down', group: 'Worker', icon: 'splitDown', keys: 'Mod+Shift+D', when: () => !!here(), run: () => change((before) => splitHere(before, 'column')) },
-    { id: 'pane.next', title: 'Next pane', group: 'Worker', icon: 'splitRight', keys: 'Mod+E', when: () => !!here(), run: () => change(nextPane) },
-    { id: 'pane.close', title: 'Close pane', group: 'Worker', icon: 'close', when: () => !!here(), run: () => change((before) => layout.closePane(before, before.focused)) },
+    { id: 'pane.right', title: 'Split right', group: 'Worker', icon: 'splitRight', keys: 'Mod+D', when: hasPanes, run: () => change((before) => splitHere(before, 'row')) },
+    { id: 'pane.down', title: 'Split down', group: 'Worker', icon: 'splitDown', keys: 'Mod+Shift+D', when: hasPanes, run: () => change((before) => splitHere(before, 'column')) },
+    { id: 'pane.next', title: 'Next pane', group: 'Worker', icon: 'splitRight', keys: 'Mod+E', when: hasPanes, run: () => change(nextPane) },
+    { id: 'pane.close', title: 'Close pane', group: 'Worker', icon: 'close', when: hasPanes, run: () => change((before) => layout.closePane(before, before.focused)) },
   ]
 }
 
