@@ -175,3 +175,21 @@ async def test_a_prompt_written_without_a_server_survives_the_reload_and_arrives
     events = await chat.talk.events()
     prompts = [each["data"]["text"] for each in events if each["type"] == "user_prompt"]
     assert prompts == ["[[chunk hello]]", "[[chunk later]]"]
+
+
+async def test_who_reads_the_end_stays_there_when_the_room_gets_less(long_chat: ChatPage) -> None:
+    chat = long_chat
+    latest = chat.page.get_by_role("button", name="Latest")
+    await expect(latest).to_have_count(0)
+    # The queue above the message field takes room while a scroll to the end is still to be told of.
+    await chat.log.evaluate(
+        """log => {
+          log.style.maxHeight = `${log.clientHeight - 120}px`
+          log.dispatchEvent(new Event('scroll'))
+        }"""
+    )
+    await expect(latest).to_have_count(0)
+    left = "log => Math.round(log.scrollHeight - log.scrollTop - log.clientHeight)"
+    await chat.page.wait_for_function(f"({left})(document.querySelector('[role=log]')) === 0")
+    await chat.log.evaluate("log => log.scrollTo(0, log.scrollHeight - log.clientHeight - 300)")
+    await expect(latest).to_be_visible()
