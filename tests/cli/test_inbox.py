@@ -5,6 +5,7 @@ import json
 from support.commands import Bullpen
 from support.server import Server
 from support.talk import Talk, define_scripted
+from support.tmux import Tmux
 
 
 async def test_two_sessions_are_answered_from_the_inbox(server: Server, bullpen: Bullpen) -> None:
@@ -25,6 +26,19 @@ async def test_two_sessions_are_answered_from_the_inbox(server: Server, bullpen:
     left = (await bullpen("inbox", "--seen", f"{talks[0].id}.{end['seq']}")).out
     assert "talk 1" in left
     assert "talk 0" not in left
+
+
+async def test_a_person_is_told_what_to_do_about_what_is_listed(server: Server, tmux: Tmux) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server)
+    await talk.ask("[[chunk done]]")
+    await tmux.enter("bullpen inbox")
+    seen = await tmux.until("take off the list: bullpen inbox --seen ID")
+    assert "--allow" not in seen
+    await talk.prompt("[[permission]]")
+    await talk.permission()
+    await tmux.enter("bullpen inbox")
+    await tmux.until("allow or refuse:   bullpen inbox --allow ID, or --deny ID")
 
 
 async def test_rules_are_added_listed_and_removed(server: Server, bullpen: Bullpen) -> None:

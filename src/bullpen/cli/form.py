@@ -104,7 +104,8 @@ def _filled(field: Field, text: str | None) -> Any:
     if field.default is not None:
         return field.default
     if field.required:
-        raise Invalid(f"{printable(field.name)} must be filled in: {field.takes}")
+        takes = "" if field.takes == "text" else f": {field.takes}"
+        raise Invalid(f"{printable(field.name)} must be filled in{takes}")
     return False if field.kind == "yes" else None
 
 

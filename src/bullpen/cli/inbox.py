@@ -1,5 +1,6 @@
 """`bullpen inbox`: what waits for a person, over all sessions, and the answers to it."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from ..domain.errors import Conflict, NotFound
 from .approve import choose, what
 from .output import print_json
 from .table import Cell, Column, print_table
-from .text import ID_LENGTH, age, short
+from .text import ID_LENGTH, age, paint, short
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
@@ -23,6 +24,12 @@ _COLUMNS = (
     Column("WHAT", least=12),
 )
 _COLOURS = {"failed": "red", "finished": "blue"}
+_HINTS = (
+    ({"permission"}, "allow or refuse:", "bullpen inbox --allow ID, or --deny ID"),
+    ({"question"}, "answer:", "bullpen answer SESSION"),
+    ({"asking"}, "answer there:", "bullpen attach SESSION"),
+    ({"failed", "finished"}, "take off the list:", "bullpen inbox --seen ID"),
+)
 _ENDS = {
     "end_turn": "the turn is over",
     "max_tokens": "it has used all its tokens",
@@ -61,6 +68,8 @@ def inbox(
         print_json({"items": items})
     elif items:
         print_table(_COLUMNS, [_row(item) for item in items])
+        if sys.stdout.isatty():
+            print("", *(paint(hint, "grey") for hint in _hints(items)), sep="\n")
     else:
         print("nothing waits for you")
 
@@ -116,6 +125,12 @@ def _row(item: InboxItem) -> list[Cell | str]:
         age(item.created_at),
         what(item.tool_call) if item.tool_call else _happened(item),
     ]
+
+
+def _hints(items: list[InboxItem]) -> list[str]:
+    """What a person does about what is listed."""
+    kinds = {item.kind for item in items}
+    return [f"{what:<18} {how}" for of, what, how in _HINTS if kinds & of]
 
 
 def _happened(item: InboxItem) -> str:
