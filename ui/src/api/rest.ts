@@ -43,7 +43,7 @@ export const paths = {
 }
 
 export const rest = {
-  login: (code: string) => call<{ secret: string }>('POST', '/login', { code }),
+  login: (code: string, device: string) => call<{ secret: string }>('POST', '/login', { code, device }),
   loginCode: (scope: 'view' | 'operate' | 'admin') => call<LoginCode>('POST', '/login-codes', { scope }),
 
   search: (query: Record<string, string>) => call<Search>('GET', `/search?${new URLSearchParams(query)}`),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { contentOf, fieldsOf } from './form.ts'
+import { answersOf, contentOf, fieldsOf } from './form.ts'
 
 const SCHEMA = {
   type: 'object',
@@ -30,6 +30,16 @@ test('what the agent proposes is sent unless a person says otherwise', () => {
   expect(fields.map(({ initial }) => initial)).toEqual(['80', 'here', true, ''])
   expect(contentOf(fields, {})).toEqual({ port: 80, host: 'here', sure: true })
   expect(contentOf(fields, { port: '', host: 'there', sure: false })).toEqual({ host: 'there', sure: false })
+})
+
+test('what was answered is said in the words of the form', () => {
+  const fields = fieldsOf(SCHEMA)
+  expect(answersOf(fields, { name: 'Ada', age: 36, sure: true, secret: 'x' })).toEqual([
+    { label: 'Your name', text: 'Ada' },
+    { label: 'age', text: '36' },
+    { label: 'sure', text: 'yes' },
+  ])
+  for (const none of [undefined, null, 'x', {}]) expect(answersOf(fields, none)).toEqual([])
 })
 
 test('a schema that is none has no fields', () => {

@@ -25,6 +25,17 @@ export function fieldsOf(schema: unknown): Field[] {
   }))
 }
 
+/** What was answered, in the words of the form. */
+export function answersOf(fields: readonly Field[], answer: unknown): { label: string; text: string }[] {
+  const given = (typeof answer === 'object' && answer !== null ? answer : {}) as Record<string, unknown>
+  return fields.filter(({ name }) => Object.hasOwn(given, name)).map(({ name, label }) => ({ label, text: inWords(given[name]) }))
+}
+
+function inWords(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
 function initialOf(property: Record<string, unknown> | null): string | boolean {
   const value = property?.default
   if (kindOf(property) === 'yes') return value === true

@@ -4,6 +4,7 @@ import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import { keepSecret } from '../api/secret.ts'
 import type { Agent, InboxItem, NewSession, NewWorker, Repository, Session, Worker } from '../api/types.ts'
+import { deviceName } from '../parts/device.ts'
 import { attentionOf, type Attention } from './attention.ts'
 import { fold, type DashboardMessage } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
@@ -224,7 +225,7 @@ export class Page {
   async #login(code: string): Promise<void> {
     history.replaceState(null, '', location.pathname) // a used code has no place in the history
     this.route = parseRoute('')
-    await this.attempt(async () => keepSecret((await rest.login(code)).secret))
+    await this.attempt(async () => keepSecret((await rest.login(code, deviceName(navigator.userAgent))).secret))
   }
 
   /** Ask for something only those inside get; a server that is away for a moment keeps nobody out. */
