@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -98,7 +101,7 @@ async def test_a_git_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> 
     script = 'sleep 600 & echo $! > "$0"; echo $$ >> "$0"; wait'
     noted = tmp_path / "pids"
     with pytest.raises(TimeoutError):
-        await run_process(["sh", "-c", script, str(noted)], env=_env(), cwd="/", timeout=2, limit=10)
+        await run_process(["sh", "-c", script, str(noted)], env=_env(), cwd="/", timeout=6, limit=10)
     pids = [int(line) for line in noted.read_text().split()]
     assert len(pids) == 2
     await _gone(pids)
@@ -117,6 +120,45 @@ async def test_cancelling_a_call_ends_git_with_all_it_started(tmp_path: Path) ->
     with pytest.raises(asyncio.CancelledError):
         await call
     await _gone([int(line) for line in noted.read_text().split()])
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_a_call_cancelled_at_any_turn_of_its_start_leaves_nothing_behind(
+    run: Callable[[Coroutine[Any, Any, None]], None], tmp_path: Path
+) -> None:
+    for turns in range(10):
+        run(_cancelled_after(turns, tmp_path / str(turns)))
+
+
+async def _cancelled_after(turns: int, noted: Path) -> None:
+    """Cancels a call when the loop has gone round so often, and its program has started another."""
+    argv, marker = ["sh", "-c", 'sleep 600 & touch "$0"; wait', str(noted)], {"CALLED": str(noted)}
+    call = asyncio.ensure_future(run_process(argv, env=_env() | marker, cwd="/", timeout=600, limit=10))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    deadline = time.monotonic() + 30
+    while _called(noted) and not noted.exists():  # without a turn of the loop
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    call.cancel()
+    async with asyncio.timeout(30):
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        while _called(noted):
+            await asyncio.sleep(0.01)
+
+
+def _called(noted: Path) -> list[int]:
+    """The processes of a call that run, known by their environment."""
+    return [pid for pid in psutil.pids() if _runs(pid) and _environment(pid).get("CALLED") == str(noted)]
+
+
+def _environment(pid: int) -> dict[str, str]:
+    try:
+        environment: dict[str, str] = psutil.Process(pid).environ()
+        return environment
+    except psutil.Error:
+        return {}
 
 
 async def test_input_goes_in_and_progress_comes_out(tmp_path: Path) -> None:

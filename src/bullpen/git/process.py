@@ -3,8 +3,9 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from msgspec import Struct
 
@@ -48,18 +49,20 @@ async def run_process(
     Raises TimeoutError and OSError. Whatever the way out, cancellation included, the whole group is gone
     afterwards.
     """
-    process = await asyncio.create_subprocess_exec(
-        "/bin/sh",
-        "-c",
-        _UMASK,
-        umask,
-        *argv,
-        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=dict(env),
-        cwd=cwd,
-        start_new_session=True,
+    process = await _whole(
+        asyncio.create_subprocess_exec(
+            "/bin/sh",
+            "-c",
+            _UMASK,
+            umask,
+            *argv,
+            stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,
+        )
     )
     output, errors = _Bounded(limit), _Lines(on_line)
     cut = False
@@ -78,6 +81,23 @@ async def run_process(
         _end_group(process)
         await asyncio.shield(process.wait())
     return Ended(code=process.returncode or 0, output=output.bytes(), errors=errors.text(), cut=cut)
+
+
+async def _whole(start: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """A start that is cancelled in its middle would end the process alone, not what it has started."""
+    starting = asyncio.ensure_future(start)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_end_started)  # also when we are not let wait for it
+        with suppress(OSError):
+            await (await asyncio.shield(starting)).wait()
+        raise
+
+
+def _end_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        _end_group(starting.result())
 
 
 def marked(marker: str | None) -> dict[str, str]:
