@@ -42,7 +42,9 @@ def ls(
       bullpen ls --all --json | jq '.sessions[].title'
       bullpen stop $(bullpen ls -q)
     """
-    sessions, failed = with_client(lambda client: _fetch(client, everything, repo))
+    statuses = () if everything else ("active",) if json or quiet else ("active", "error")
+    found = with_client(lambda client: _fetch(client, statuses, repo))
+    sessions = found if everything else [each for each in found if each.active]
     if json:
         print_json({"sessions": sessions})
     elif quiet:
@@ -51,20 +53,22 @@ def ls(
     else:
         if sessions:
             print_table(_COLUMNS, [_row(session) for session in by_urgency(sessions)])
+        failed = 0 if everything else _failed_lately(found)
         if failed:
             print(paint(f"{failed} failed in the last day; see: bullpen ls -a", "red"))
         elif not sessions:
             print("no sessions; start one with: bullpen new")
 
 
-async def _fetch(client: Client, everything: bool, repo: str | None) -> tuple[list[Session], int]:
-    """What is listed, and how many are not although they failed a short while ago."""
+async def _fetch(client: Client, statuses: tuple[str, ...], repo: str | None) -> list[Session]:
     repo_id = (await find_repository(client, repo)).id if repo else None
-    if everything:
-        return await client.sessions(repo_id=repo_id), 0
-    found = await client.sessions(status=("active", "error"), repo_id=repo_id)
-    failed = [each for each in found if not each.active and datetime.now(UTC) - each.updated_at < _RECENT]
-    return [each for each in found if each.active], len(failed)
+    return await client.sessions(status=statuses, repo_id=repo_id)
+
+
+def _failed_lately(sessions: list[Session]) -> int:
+    """How many are not listed although they failed a short while ago."""
+    now = datetime.now(UTC)
+    return sum(not each.active and now - each.updated_at < _RECENT for each in sessions)
 
 
 def _row(session: Session) -> list[Cell | str]:
