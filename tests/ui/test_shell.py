@@ -240,10 +240,15 @@ async def test_a_phone_has_the_list_and_then_one_worker(browser: Browser, server
     await page.get_by_role("button", name="Session menu").click()
     await expect(page.get_by_role("menuitem", name="Rename")).to_be_visible()
     await expect(page.get_by_role("menuitem", name="Split")).to_have_count(0)
-    await page.keyboard.press("Escape")
+    await page.get_by_role("menuitem", name="Files").click()
+    await expect(page.get_by_role("tabpanel", name="Files")).to_be_visible()
+    await page.get_by_role("button", name="Close panel").click()
     await page.get_by_role("link", name="All sessions").click()
     await expect(page.get_by_role("link", name="On the go")).to_be_visible()
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await page.goto(f"{server.url}/#/settings/tokens")
+    chosen = page.get_by_role("navigation", name="Settings").get_by_role("link", name="Tokens")
+    await expect(chosen).to_be_in_viewport(ratio=1)
 
 
 async def test_a_repository_added_elsewhere_is_there_when_one_comes_back(
