@@ -131,7 +131,7 @@ async def test_who_leaves_a_form_has_answered_nothing(tmux: Tmux, talk: Talk) ->
     await tmux.enter("bullpen answer work")
     await tmux.until("Your name:")
     await tmux.type("C-d")
-    await tmux.until("nothing was done")
+    await tmux.until("\nbullpen: nothing was done")
     await tmux.enter("clear")
     await tmux.until(lambda screen: "Your name:" not in screen)
     await tmux.enter("bullpen answer work")

@@ -99,10 +99,10 @@ class Talk:
         options = [each for each in permission.options if isinstance(each, dict)]
         for number, option in enumerate(options, 1):
             print(f"  {number}. {printable(str(option.get('name')))}")
-        choice = await self._lines.ask("? ")
-        while not (choice.isdecimal() and 1 <= int(choice) <= len(options)):
-            choice = await self._lines.ask(f"a number from 1 to {len(options)}? ")
-        option_id = str(options[int(choice) - 1].get("optionId"))
+        chosen = _meant(options, await self._lines.ask("? "))
+        while chosen is None:
+            chosen = _meant(options, await self._lines.ask(f"a number from 1 to {len(options)}? "))
+        option_id = str(chosen.get("optionId"))
         await self._client.answer_permission(self._session_id, permission.id, option_id)
 
     async def _fill_in(self, question: Question) -> None:
@@ -122,6 +122,15 @@ class Talk:
     def _cancel(self) -> None:
         order = self._client.cancel_turn(self._session_id, self._worker_id)
         self._cancelling = asyncio.get_running_loop().create_task(order)
+
+
+def _meant(options: list[dict[str, Any]], typed: str) -> dict[str, Any] | None:
+    """The option of a number, or that is called so."""
+    if typed.isdecimal() and 1 <= int(typed) <= len(options):
+        return options[int(typed) - 1]
+    said = typed.casefold()
+    named = ([str(each.get(key)).casefold() for key in ("optionId", "name")] for each in options)
+    return next((each for each, names in zip(options, named, strict=True) if said in names), None)
 
 
 def _show(event: Event) -> None:

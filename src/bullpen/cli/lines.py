@@ -19,6 +19,7 @@ class Lines:
         print(prompt, end="", flush=True)
         line = await self._lines.get()
         if line is None:
+            print()
             self._lines.put_nowait(None)  # whoever asks again learns the same
             raise EOFError
         return line.strip()
