@@ -27,7 +27,7 @@ class Slots:
         if self._most and session_id not in used and len(used) >= self._most:
             raise TooMany(
                 f"{self._most} sessions have a living agent, which is the limit; "
-                "end one of them, or let more live with AGENT_MAX_SESSIONS"
+                "end one of them and try again, or let more live with AGENT_MAX_SESSIONS"
             )
         self._held[session_id] += 1
         try:
