@@ -5,12 +5,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support.server import Server
 from support.tls import Certificate, TlsServer
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FULL_SECONDS = 4 * 3600
+
+# On a busy machine any example may take long, and that says nothing.
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not FULL
+)
+settings.load_profile("unhurried")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -310,7 +310,7 @@ async def test_it_ignores_the_end_of_its_input_and_being_asked_to_end(stage: Sta
         client.process.terminate()
         assert await client.prompt("still there?") == {"stopReason": "end_turn"}
         client.close_input()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not any(record.get("line") == "end of input" for record in read_journal(stage.journal)):
                 await asyncio.sleep(0.01)
         assert client.process.returncode is None

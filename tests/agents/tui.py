@@ -170,9 +170,9 @@ def main() -> None:
     parser.add_argument("rest", nargs="*")
     options = parser.parse_args()
     journal = Journal(options.journal)
-    journal.add("started", sys.argv[1:])
     before = termios.tcgetattr(0)
     tty.setraw(0)
+    journal.add("started", sys.argv[1:])  # what was typed before is lost
     try:
         Tui(journal, options.plain, options.slow).run()
     finally:

@@ -13,6 +13,7 @@ import pytest
 from bullpen.keeper.frames import VERSION
 from keeper.house import run_keeper
 from support.commands import Bullpen
+from support.ports import free_port
 from support.server import Server, end_processes_of
 
 
@@ -37,9 +38,7 @@ def house(lonely_bullpen: Bullpen) -> Path:
     """A private data directory that no server runs on, at a port nobody has."""
     home = Path(lonely_bullpen.env["BULLPEN_HOME"])
     home.mkdir(mode=0o700)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        lonely_bullpen.env["BULLPEN_PORT"] = str(probe.getsockname()[1])
+    lonely_bullpen.env["BULLPEN_PORT"] = str(free_port())
     return home
 
 
@@ -149,7 +148,7 @@ async def test_a_server_without_a_keeper_is_told(bullpen: Bullpen, server: Serve
     assert (await examine(bullpen)).checks["keeper"]["verdict"] == "ok"
     (keeper,) = _processes_of(server.home)
     keeper.kill()
-    psutil.wait_procs([keeper], timeout=10)
+    psutil.wait_procs([keeper], timeout=60)
     found = await examine(bullpen)
     assert found.verdicts("fail") == ["keeper"]
     assert "restart the server" in found.checks["keeper"]["advice"]

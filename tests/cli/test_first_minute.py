@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from support.ports import free_port
 from support.server import end_processes_of
 from support.tmux import PROMPT, Tmux
 
@@ -20,7 +20,7 @@ INSIDE = "inside>"
 VARIABLE = (
     (re.compile(r"\b[0-9a-f]{8}\b"), "<id>"),
     (re.compile(r"\b\d\d:\d\d:\d\d\b"), "<time>"),
-    (re.compile(r"\b\d+s$", re.MULTILINE), "<age>"),
+    (re.compile(r"\b\d+[sm]$", re.MULTILINE), "<age>"),
     (re.compile(r"pid=\d+"), "pid=<pid>"),
     (re.compile(r"Bullpen \d\S+"), "Bullpen <version>"),
     (re.compile(r"127\.0\.0\.1:\d+"), "<address>"),
@@ -81,16 +81,13 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
     place = tmp_path / "person"
     place.mkdir()
     (place / ".bashrc").write_text(f"PS1='{INSIDE} '\n")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     env = {
         "HOME": str(place),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
         "SHELL": "/bin/bash",
-        "BULLPEN_PORT": str(port),
+        "BULLPEN_PORT": str(free_port()),
         "PROJECT": str(PROJECT),
         "SSH_CONNECTION": "so that no browser is opened",
     }

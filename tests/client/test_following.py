@@ -49,7 +49,7 @@ async def collect(client: Client, session_id: str, upto: int, after: int = 0) ->
 
 async def test_what_happened_before_comes_first_then_what_happens(client: Client, server: Server) -> None:
     session = await client.create_session(location_path=str(server.workspace))
-    async with asyncio.timeout(20), aclosing(client.follow(session.id)) as events:
+    async with asyncio.timeout(60), aclosing(client.follow(session.id)) as events:
         assert (await anext(events)).type == "session_start"
         await client.change_session(session.id, title="new")
         changed = await anext(events)
@@ -60,7 +60,7 @@ async def test_one_can_begin_anywhere(client: Client, server: Server) -> None:
     session = await client.create_session(location_path=str(server.workspace))
     for number in range(5):
         await client.change_session(session.id, title=f"{number}")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert [event.seq for event in await collect(client, session.id, 6, after=3)] == [4, 5, 6]
 
 
@@ -104,6 +104,6 @@ async def test_a_killed_server_loses_and_doubles_nothing(client: Client, server:
 
 
 async def test_following_what_is_not_there_ends(client: Client) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         with pytest.raises(NotFound):
             await anext(client.follow("nothing"))

@@ -44,7 +44,7 @@ async def following(play: Play, after: int = 0) -> AsyncIterator[AsyncIterator[E
 
             await play(json.loads(message)["after"], say)
 
-    async with asyncio.timeout(20), serve(talk, "127.0.0.1", 0) as server:
+    async with asyncio.timeout(60), serve(talk, "127.0.0.1", 0) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         link = Link(Discovery.at(f"http://127.0.0.1:{port}", "token"), lambda: "/")
         async with aclosing(Following(link, stored_page, after).events()) as events:

@@ -16,7 +16,7 @@ async def test_the_task_ends_with_the_body() -> None:
         finally:
             ended.set()
 
-    async with asyncio.timeout(5), beside(work()):
+    async with asyncio.timeout(30), beside(work()):
         await asyncio.sleep(0)
     assert ended.is_set()
 
@@ -32,7 +32,7 @@ async def test_an_error_of_the_task_ends_the_body_and_comes_out_as_it_is() -> No
         raise KeyError("its")
 
     with pytest.raises(KeyError, match="its"):
-        async with asyncio.timeout(5), beside(work()):
+        async with asyncio.timeout(30), beside(work()):
             await asyncio.Event().wait()
 
 

@@ -50,7 +50,7 @@ async def read_to_the_end(terminal: Terminal) -> list[Frame]:
 
 async def test_history_comes_first_then_what_the_program_says(client: Client, server: Server) -> None:
     where = await new_terminal(server)
-    async with asyncio.timeout(30), client.terminal(*where) as terminal:
+    async with asyncio.timeout(60), client.terminal(*where) as terminal:
         async for frame in terminal:
             if isinstance(frame, History | Output):
                 assert isinstance(frame, History)
@@ -61,7 +61,7 @@ async def test_history_comes_first_then_what_the_program_says(client: Client, se
 
 async def test_the_exit_comes_last_and_input_after_it_is_refused(client: Client, server: Server) -> None:
     where = await new_terminal(server)
-    async with asyncio.timeout(30), client.terminal(*where) as terminal:
+    async with asyncio.timeout(60), client.terminal(*where) as terminal:
         await terminal.write(b"exit 7\n")
         frames = await read_to_the_end(terminal)
         assert frames[-1] == Exit(7, None)
@@ -72,7 +72,7 @@ async def test_the_exit_comes_last_and_input_after_it_is_refused(client: Client,
 
 async def test_the_size_is_ours_to_say(client: Client, server: Server) -> None:
     where = await new_terminal(server)
-    async with asyncio.timeout(30), client.terminal(*where) as terminal:
+    async with asyncio.timeout(60), client.terminal(*where) as terminal:
         terminal.resize(111, 37)
         await terminal.write(b"stty size\n")
         assert b"37 111" in await read_until(terminal, b"37 111")
@@ -80,7 +80,7 @@ async def test_the_size_is_ours_to_say(client: Client, server: Server) -> None:
 
 async def test_a_worker_that_is_not_there_is_an_error(client: Client, server: Server) -> None:
     session = await server.new_session()
-    async with asyncio.timeout(30), client.terminal(session["id"], "nobody") as terminal:
+    async with asyncio.timeout(60), client.terminal(session["id"], "nobody") as terminal:
         with pytest.raises(NotFound):
             await read_to_the_end(terminal)
 
@@ -158,7 +158,7 @@ async def test_each_batch_is_read_once_over_kills_of_the_server(
 
 async def server_has_written(journal: Path, expected: bytes) -> None:
     """The program reads what the keeper took a moment later; then the journal must be exactly this."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(journal.read_bytes()) < len(expected):
             await asyncio.sleep(0.01)
     assert journal.read_bytes() == expected

@@ -60,7 +60,7 @@ class Window:
     async def until(self, pattern: str) -> str:
         """What was shown up to the pattern; it is not shown again."""
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not (found := re.search(pattern, self._unread)):
                     self._more.clear()
                     await self._more.wait()
@@ -169,7 +169,7 @@ class Stranger:
         assert self._server.process is not None
         self._pid = await self._shell_pid()
         await self._window.run(command)
-        assert await asyncio.to_thread(self._server.process.wait, 10) == -signal.SIGKILL
+        assert await asyncio.to_thread(self._server.process.wait, 60) == -signal.SIGKILL
 
 
 async def test_every_command_of_the_readme_does_what_it_says(tmp_path: Path) -> None:

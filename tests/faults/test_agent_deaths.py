@@ -21,7 +21,10 @@ def keeper_of(pid: int) -> int:
 
 def has_ended(pid: int) -> bool:
     """Without its keeper nobody may be there to bury it."""
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 async def in_a_turn(server: Server) -> tuple[AgentClient, int]:
@@ -72,7 +75,9 @@ async def test_a_keeper_that_dies_takes_its_agents_but_no_session(server: Server
     talker, pid = await in_a_turn(server)
     os.kill(keeper_of(pid), signal.SIGKILL)
     await check_failure(talker, "keeper lost")
-    assert has_ended(pid)
+    async with asyncio.timeout(30):
+        while not has_ended(pid):
+            await asyncio.sleep(0.02)
     assert prompts_in(journal).count("[[chunk begun]] [[sleep 1000]]") == 1
 
 
@@ -97,7 +102,7 @@ async def test_a_server_that_is_asked_to_end_does_and_its_agents_go_on(
         await talker.until(lambda _: talker.text())
         began = time.monotonic()
         assert await server.stop() == 0
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
         await asyncio.sleep(0.5)
         await server.start()
         await talker.until_turns(1)

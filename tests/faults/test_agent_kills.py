@@ -123,14 +123,17 @@ async def test_queued_messages_are_sent_once_and_in_order_while_the_server_is_ki
     other = AgentClient(server, talker.id)
     async with talker.following():
         await talker.until(lambda _: talker.of_type("worker_ready"))
-        await talker.prompt("[[sleep 1.5]]")
+        await talker.prompt(first := "[[permission title=wait]]")  # until the queue is in order
+        await talker.until(lambda _: talker.asked())
         names = [f"{number} [[sleep 0.4]]" for number in range(8)]
         for number, client in zip(range(8), [talker, other] * 4, strict=True):
             await client.prompt(names[number], f"item-{number}")
         await server.restart()
         await insist(lambda: server.call("DELETE", f"{talker.path}/queue/item-6", 204))
         await insist(lambda: server.call("POST", f"{other.path}/queue/item-7/move", json={"direction": "up"}))
-        expected = ["[[sleep 1.5]]", *names[:5], names[7], names[5]]
+        expected = [first, *names[:5], names[7], names[5]]
+        (permission,) = talker.asked()
+        await talker.answer(permission, "yes")
         for _ in range(faults // 5):
             await asyncio.sleep(random.uniform(0, 0.5))
             await server.restart()

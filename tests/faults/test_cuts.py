@@ -51,7 +51,7 @@ class Follower:
                 json.dumps({"type": "subscribe", "after": self.events[-1]["seq"] if self.events else 0})
             )
             while not self.events or self.events[-1]["seq"] < head:
-                self._take(json.loads(await asyncio.wait_for(ws.recv(), 5)))
+                self._take(json.loads(await asyncio.wait_for(ws.recv(), 60)))
 
     def _take(self, message: dict[str, Any]) -> None:
         assert message["type"] in ("events", "heartbeat"), message
@@ -120,7 +120,7 @@ async def test_input_that_is_cut_after_it_was_sent_is_taken_once(server: Server,
                 ws.transport.abort()
         except LOST:
             continue
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(journal.read_bytes()) < 6 * len(batches):
             await asyncio.sleep(0.01)
     assert journal.read_text() == "".join(batches)

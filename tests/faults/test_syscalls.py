@@ -40,7 +40,7 @@ while data := os.read(0, 65536):
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T:
     """Repeats an order until a living server has answered it."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while True:
             try:
                 return await call()
@@ -82,7 +82,7 @@ async def _one_round(server: Server, session_id: str, program: Path, journal: Pa
     running = await insist(lambda: server.worker_in(session_id, worker["id"], "active"))
     typist = Typist(server, session_id, worker["id"], "typist")
     viewer = Viewer(server, session_id, worker["id"])
-    async with viewer.watching(), asyncio.timeout(60):
+    async with viewer.watching(), asyncio.timeout(120):
         await typist.type(f"stty -echo; PS1=; exec {sys.executable} {program} {journal}\n")
         await viewer.until_seen(b"ready")
         for batch in ("one ", "two ", "three "):

@@ -19,7 +19,7 @@ from support.wheels import Environment, build, build_newer
 NEWER = "9.9.9"
 LINES = 120
 COUNT = f"run i=0; while [ $i -lt {LINES} ]; do i=$((i+1)); echo line $i; sleep 0.1; done"
-DEADLINE = 60.0
+DEADLINE = 120.0
 
 pytestmark = pytest.mark.xdist_group("wheel")
 

@@ -14,7 +14,7 @@ from bullpen.keeper.client import Exit, Keeper, Keepers, Key, Spawned
 from bullpen.keeper.frames import VERSION
 from bullpen.keeper.spool import SpoolReader
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 ROOT = str(Path(sys.modules["bullpen"].__path__[0]).parent)
 
 
@@ -32,7 +32,7 @@ def run_keeper(
         env=os.environ | {"PYTHONPATH": ROOT} | env,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
 

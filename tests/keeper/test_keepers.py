@@ -14,6 +14,9 @@ from bullpen.keeper.client import KeeperLost
 from bullpen.keeper.frames import VERSION
 from keeper.house import House, run_keeper, until
 
+# Seconds a keeper waits for a server: enough for one that comes at once, however busy the machine is.
+PATIENCE = "2"
+
 
 def keeper_files(house: House) -> list[str]:
     return sorted(path.name for path in (house.home / "keeper").iterdir())
@@ -116,13 +119,13 @@ async def test_a_keeper_with_nothing_to_keep_ends(house: House) -> None:
 
 async def test_a_keeper_with_a_child_waits_for_its_server(house: House) -> None:
     """Also for one that has ended: its exit is not known yet."""
-    assert run_keeper(house.home, "patient", BULLPEN_KEEPER_PATIENCE="0.05").returncode == 0
+    assert run_keeper(house.home, "patient", BULLPEN_KEEPER_PATIENCE=PATIENCE).returncode == 0
     async with house.server() as keepers:
         assert house.keeper.id == "patient"
         spawned = await house.spawn("exit 3")
         keeper = house.keeper.pid
     await until(lambda: not Path(f"/proc/{spawned.pid}").exists(), "the end of the child")
-    assert run_keeper(house.home, "idle", BULLPEN_KEEPER_PATIENCE="0.05").returncode == 0
+    assert run_keeper(house.home, "idle", BULLPEN_KEEPER_PATIENCE=PATIENCE).returncode == 0
     await until(lambda: "idle.lock" not in keeper_files(house), "the end of one that began to wait later")
     assert Path(f"/proc/{keeper}").exists()
     async with house.server() as keepers:
@@ -134,7 +137,7 @@ async def test_after_an_upgrade_an_old_keeper_keeps_its_children_and_a_new_one_t
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bullpen.keeper.client.VERSION", VERSION - 1)
-    assert run_keeper(house.home, "old", VERSION - 1, BULLPEN_KEEPER_PATIENCE="0.05").returncode == 0
+    assert run_keeper(house.home, "old", VERSION - 1, BULLPEN_KEEPER_PATIENCE=PATIENCE).returncode == 0
     async with house.server():
         assert (house.keeper.id, house.keeper.version) == ("old", VERSION - 1)
         await house.spawn(["cat"], "before")

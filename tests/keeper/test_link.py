@@ -15,7 +15,7 @@ import pytest
 from bullpen.keeper.frames import VERSION, Decoder, Tag, encode
 from bullpen.keeper.link import Listener
 from bullpen.keeper.loop import Loop
-from keeper.house import House, until
+from keeper.house import PATIENCE, House, until
 
 
 class RawServer:
@@ -25,7 +25,7 @@ class RawServer:
         [path] = (house.home / "keeper").glob("*.sock")
         directory = os.open(path.parent, os.O_PATH)
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(20)
+        self.socket.settimeout(PATIENCE)
         self.socket.connect(f"/proc/self/fd/{directory}/{path.name}")
         os.close(directory)
         self._decoder = Decoder()
@@ -58,7 +58,7 @@ class RawServer:
         except BlockingIOError:
             return True
         finally:
-            self.socket.settimeout(20)
+            self.socket.settimeout(PATIENCE)
         return not self._frames
 
 

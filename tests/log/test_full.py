@@ -101,7 +101,7 @@ async def test_commands_do_not_queue_behind_what_waits(
     patient = asyncio.ensure_future(log.append([said("z" * (2 * BALLAST))], patient=True))
     command = asyncio.ensure_future(log.append([said("command")]))
     with pytest.raises(StorageFull):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await command
     tried = store.database.writer.transactions.refused
     await until(lambda: store.database.writer.transactions.refused > tried)

@@ -1,6 +1,7 @@
 """Workers that show files: the diff of a work tree and a document, kept current, told once."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,22 @@ async def show(house: QuietHouse, session: Session, type: str, path: str | None 
 
 async def told(house: QuietHouse, session: Session, type: str, **wanted: Any) -> Any:
     """The newest fact of a type, once it says what is wanted."""
-    async with asyncio.timeout(30):
+
+    def says_it(fact: Any) -> bool:
+        return all(getattr(fact, name) == value for name, value in wanted.items())
+
+    return await newest(house, session, type, says_it)
+
+
+async def newest(house: QuietHouse, session: Session, type: str, good: Callable[[Any], bool]) -> Any:
+    async with asyncio.timeout(60):
         while True:
+            head = session.log.head
             facts = await house.facts(session, type)
-            if facts and all(getattr(facts[-1], name) == value for name, value in wanted.items()):
+            if facts and good(facts[-1]):
                 return facts[-1]
-            await session.log.news.wait()
+            while session.log.head == head:  # nothing came while we read
+                await session.log.news.wait()
 
 
 async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse, repo: Repo) -> None:
@@ -51,10 +62,7 @@ async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse,
     assert "+world\n" in fact.patch
     assert "+two\n" in fact.patch
     repo.git("add", "new.txt")
-    async with asyncio.timeout(30):
-        while not fact.files[0]["staged"]:
-            await session.log.news.wait()
-            fact = (await house.facts(session, "diff_changed"))[-1]
+    await newest(house, session, "diff_changed", lambda fact: fact.files[0]["staged"])
     repo.commit("all of it")
     await told(house, session, "diff_changed", files=[])
     await session.end_worker(worker, "enough")

@@ -22,7 +22,7 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
     order = AddWorker(worker_id=agent_id, type="agent", agent_id=agent_id, workspace=str(house.workspace))
     await session.add_worker(order)
     await until(session, lambda s: s.worker(agent_id).state is not State.SPAWNING)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while session.busy:
             await asyncio.sleep(0.01)
     assert house.sessions.workshop.children.get(agent_id, 1) is None
@@ -172,6 +172,6 @@ async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None
     assert [pid for pid, _, _ in find_marked(marker) if pid != worker.pid]
     await say(session, "[[crash]]")
     await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while list(find_marked(marker)):
             await asyncio.sleep(0.01)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from bullpen.wire import jsonrpc
 from bullpen.wire.jsonrpc import ErrorResponse, Line, Noise, Notification, Peer, Request, Response
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 OFFERS_ALL = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,

@@ -30,7 +30,7 @@ class Bullpen:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             out, err = await process.communicate()
         assert process.returncode is not None
         return Done(process.returncode, out.decode(), err.decode())

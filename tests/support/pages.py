@@ -1,6 +1,7 @@
 """What a person does with the page, and what they see there."""
 
 import json
+import re
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
@@ -80,6 +81,10 @@ class TerminalPage:
 
     async def sees(self, text: str) -> None:
         await expect(self.rows).to_contain_text(text)
+
+    async def rests(self) -> None:
+        """Waits until the shell shows its prompt again, as the last thing on the screen."""
+        await expect(self.rows).to_contain_text(re.compile(r">\s*$"))
 
     async def lines(self) -> list[str]:
         """The screen's rows as text."""

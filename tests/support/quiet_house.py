@@ -29,7 +29,7 @@ from bullpen.workers.screens import Screens
 from bullpen.workers.workshop import Workshop
 
 SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 class QuietHouse:

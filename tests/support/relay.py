@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection
 
 from .server import Server
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 Notice = dict[str, Any]
 

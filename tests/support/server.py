@@ -4,7 +4,6 @@ import asyncio
 import os
 import select
 import signal
-import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -16,9 +15,10 @@ import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
 from support.forks import Process, start_bullpen
+from support.ports import free_port
 
 TOKEN = "test-token-0123456789"
-READY_SECONDS = 60.0
+SECONDS = 60.0  # until something is as it should be: a deadline, however busy the machine is
 
 
 class Server:
@@ -27,7 +27,7 @@ class Server:
     def __init__(self, home: Path, workspace: Path, env: dict[str, str] | None = None) -> None:
         self.home = home
         self.workspace = workspace
-        self.port = _free_port()
+        self.port = free_port()
         self.token = TOKEN
         self.process: Process | None = None
         self._env = env or {}
@@ -72,7 +72,7 @@ class Server:
 
     async def ready(self) -> None:
         """Waits until every worker has been adopted."""
-        async with asyncio.timeout(READY_SECONDS):
+        async with asyncio.timeout(SECONDS):
             while True:
                 assert self.process is not None
                 if self.process.poll() is not None:
@@ -97,7 +97,7 @@ class Server:
         """SIGTERM, as a service manager would."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return await asyncio.to_thread(self.process.wait, 15)
+        return await asyncio.to_thread(self.process.wait, SECONDS)
 
     async def restart(self) -> None:
         await self.kill()
@@ -131,7 +131,7 @@ class Server:
 
     async def worker_in(self, session_id: str, worker_id: str, *states: str) -> dict[str, Any]:
         """Waits until the worker is in one of the states."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(SECONDS):
             while True:
                 worker: dict[str, Any] = await self.call(
                     "GET", f"/api/sessions/{session_id}/workers/{worker_id}"
@@ -180,13 +180,6 @@ def _end(pids: list[int]) -> None:
 
 def _is_child_of(process: psutil.Process, home: Path) -> bool:
     return any(str(home) in parent.cmdline() for parent in process.parents())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 ConnectionClosed = websockets.ConnectionClosed

@@ -71,9 +71,13 @@ def _is_dead(pid: int) -> bool:
 
 
 async def _attached(pid: int, strace: asyncio.subprocess.Process) -> None:
-    status = Path(f"/proc/{pid}/status")
-    async with asyncio.timeout(10):
-        while status.exists() and strace.returncode is None:
-            if "TracerPid:\t0\n" not in status.read_text():
-                return
+    async with asyncio.timeout(60):
+        while strace.returncode is None and not _is_traced_or_gone(pid):
             await asyncio.sleep(0.01)
+
+
+def _is_traced_or_gone(pid: int) -> bool:
+    try:
+        return "TracerPid:\t0\n" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True

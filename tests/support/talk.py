@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from .server import Server
 
 SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
-SECONDS = 30.0
+SECONDS = 60.0
 
 T = TypeVar("T")
 

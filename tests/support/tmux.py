@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 PROMPT = "outer>"
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 class Tmux:

@@ -53,7 +53,17 @@ class TuiTalk(Talk):
         """A session whose agent waits for a prompt."""
         talk = cls(server, await server.new_session(agentId=agent_id, **body))
         await talk.does("idle")
+        await talk.listens(server.home.parent / f"{agent_id}.journal")
         return talk
+
+    async def listens(self, journal: Path) -> None:
+        """One that shows nothing is thought idle before it is there, on a busy machine."""
+        pid = (await self.worker())["pid"]
+
+        async def look() -> bool | None:
+            return pid in journal_of(journal, "pid") or None
+
+        await self._until(look, "agent that listens")
 
     async def does(self, activity: str, after: int = 0) -> dict[str, Any]:
         return await self.seen("worker_activity", after, activity=activity)

@@ -108,7 +108,7 @@ class Typist:
         for n, batch in sorted(waiting.items()):
             await ws.send(json.dumps({"type": "input", "n": n, "data": batch}))
         while waiting:
-            message = json.loads(await asyncio.wait_for(ws.recv(), 10))
+            message = json.loads(await asyncio.wait_for(ws.recv(), 30))
             if message["type"] == "ack":
                 for n in [n for n in waiting if n <= message["n"]]:
                     del waiting[n]

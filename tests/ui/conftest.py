@@ -13,7 +13,7 @@ from support.pages import log_in, new_profile
 from support.server import Server
 from support.talk import Talk, define_scripted
 
-expect.set_options(timeout=20_000)  # a deadline, not a measurement: the machine may be busy
+expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine may be busy
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,5 +1,7 @@
 """What `bullpen share` prints, opened by somebody else: one session to look at, and nothing besides."""
 
+import json
+
 from playwright.async_api import BrowserContext, Page, Request, WebSocket, expect
 
 from support.server import Server
@@ -19,8 +21,9 @@ async def worked(server: Server) -> Talk:
     terminal = await server.new_terminal(talk.id)
     async with server.socket(f"/ws/session/{talk.id}/worker/{terminal['id']}?format=json") as ws:
         await ws.send('{"type": "input", "data": "echo to-$((40 + 2))\\r"}')
-        while "to-42" not in str(await ws.recv()):
-            pass
+        said = ""
+        while "to-42" not in said:
+            said += json.loads(await ws.recv()).get("data", "")
     return talk
 
 

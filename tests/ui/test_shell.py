@@ -10,7 +10,14 @@ from support.pages import TerminalPage, login_url, new_profile
 from support.repositories import Repo
 from support.server import Server
 
-DEADLINE = 30.0
+DEADLINE = 60.0
+# Letter by letter, and faster than any machine is slow.
+TYPE_AT_ONCE = """(field, text) => {
+  for (const [place] of [...text].entries()) {
+    field.value = text.slice(0, place + 1)
+    field.dispatchEvent(new InputEvent('input', { bubbles: true }))
+  }
+}"""
 
 
 async def opened(device: BrowserContext, server: Server, hash: str = "#/") -> Page:
@@ -82,7 +89,7 @@ async def test_r10_what_was_typed_is_there_after_a_reload(device: BrowserContext
           }
         }"""
     )
-    await page.get_by_label("Prompt").press_sequentially("a long and careful prompt")
+    await page.get_by_label("Prompt").evaluate(TYPE_AT_ONCE, "a long and careful prompt")
     await expect(page.get_by_label("Prompt")).to_have_value("a long and careful prompt")
     await until(lambda: page.evaluate("window.writes > 0"))
     assert await page.evaluate("window.writes") < len("a long and careful prompt") / 2

@@ -41,18 +41,22 @@ async def test_the_terminal_draws_in_every_colour_without_breaking_the_policy(te
 async def test_a_reload_shows_the_same_screen(terminal: TerminalPage) -> None:
     await terminal.run("seq -f 'line-%g' 200")
     await terminal.sees("line-200")
+    await terminal.rests()
     before = await terminal.lines()
     await terminal.page.reload()
     await terminal.sees("line-200")
+    await terminal.rests()
     assert await terminal.lines() == before
 
 
 async def test_a_killed_server_costs_the_page_no_byte_and_no_key(
     terminal: TerminalPage, server: Server
 ) -> None:
-    await terminal.run("for i in $(seq 40); do echo n-$i; sleep 0.05; done; read -r word; echo got-$word-")
+    wait = "test $i = 5 && until test -e go; do sleep 0.05; done"
+    await terminal.run(f"for i in $(seq 40); do echo n-$i; {wait}; done; read -r word; echo got-$word-")
     await terminal.sees("n-5")
     await server.kill()
+    (server.workspace / "go").touch()
     await expect(terminal.page.locator("footer")).to_contain_text("reconnecting")
     await terminal.run("typed-meanwhile")
     await server.start()

@@ -1,7 +1,10 @@
 """Terminals as people live with them: several at once, on two devices, over reloads."""
 
+import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
@@ -10,6 +13,8 @@ from support.pages import TerminalPage, login_url, new_profile
 from support.server import Server
 
 PHONE = {"width": 390, "height": 760}
+
+T = TypeVar("T")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -50,12 +55,15 @@ async def test_a_reload_shows_three_terminals_and_a_tui_as_they_were(
         await expect(page).not_to_have_url(urls[-1])
         urls.append(page.url)
     before: list[list[str]] = []
-    for url, text, command in zip(
-        urls, texts, ["seq 30", "printf '\\e[7mturned\\e[0m'", "vim -u NONE poem.txt"], strict=True
-    ):
+    commands = {  # and what each leaves as the last thing on the screen
+        "seq 30": re.compile(r"30\s*>\s*$"),
+        "printf '\\e[7mturned\\e[0m'": re.compile(r"second-43\s*turned.*[#$]\s*$"),
+        "vim -u NONE poem.txt": re.compile(r"60 lines, 530 bytes"),
+    }
+    for url, text, (command, last) in zip(urls, texts, commands.items(), strict=True):
         await page.goto(url)
         await terminal.run(f"echo {text}; {command}")
-        await terminal.sees("verse 5" if "vim" in command else {"seq 30": "30"}.get(command, "turned"))
+        await expect(terminal.rows).to_contain_text(last)
         await settled(terminal)
         before.append(await terminal.lines())
 
@@ -63,10 +71,17 @@ async def test_a_reload_shows_three_terminals_and_a_tui_as_they_were(
     await page.reload()
     for url, lines in zip(urls, before, strict=True):
         await page.goto(url)
-        await expect(terminal.rows).to_contain_text(next(line for line in reversed(lines) if line))
+        await until(terminal.lines, lines.__eq__)
         await settled(terminal)
         assert await terminal.lines() == lines
     assert terminal.typed == ""
+
+
+async def until(look: Callable[[], Awaitable[T]], good: Callable[[T], bool]) -> None:
+    """Waits until what one sees is as it should be."""
+    async with asyncio.timeout(60):
+        while not good(await look()):
+            await asyncio.sleep(0.05)
 
 
 async def settled(terminal: TerminalPage) -> None:
@@ -83,13 +98,14 @@ async def test_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
     await terminal.run("echo laptop-$((40 + 2))")
     phone = await phone_at(browser, server, terminal.page.url)
     await phone.sees("laptop-42")
-    assert 7 <= await cell(phone.page) < 13 <= await cell(terminal.page)
+    await until(lambda: cell(phone.page), lambda size: 7 <= size < 13)
+    assert await cell(terminal.page) >= 13
     await expect(phone.page.get_by_text("another viewer’s")).to_be_visible()
     wide = len(await terminal.lines())
 
     await phone.page.get_by_role("button", name="Take over").click()
     await expect(phone.page.get_by_role("button", name="Take over")).to_be_hidden()
-    assert await cell(phone.page) == 13
+    await until(lambda: cell(phone.page), lambda size: size == 13)
     await expect(terminal.page.get_by_text("another viewer’s")).to_be_visible()
     await terminal.sees("laptop-42")
     assert phone.typed == ""
@@ -97,8 +113,8 @@ async def test_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
     await terminal.run("echo back-$((40 + 2))")  # whoever types has the size
     await phone.sees("back-42")
     await expect(terminal.page.get_by_role("button", name="Take over")).to_be_hidden()
-    assert len(await terminal.lines()) == wide
-    assert await cell(phone.page) < 13
+    await until(terminal.lines, lambda lines: len(lines) == wide)
+    await until(lambda: cell(phone.page), lambda size: size < 13)
 
 
 async def test_the_key_bar_of_a_phone_types_what_its_keyboard_has_not(
@@ -108,7 +124,8 @@ async def test_the_key_bar_of_a_phone_types_what_its_keyboard_has_not(
     keys = phone.page.get_by_role("toolbar", name="Keys")
     await expect(keys).to_be_visible()
     await expect(terminal.page.get_by_role("toolbar", name="Keys")).to_be_hidden()
-    await phone.run("cat -v")
+    await phone.run("echo go-$((40 + 2)); cat -v")
+    await phone.sees("go-42")  # the shell has left the terminal to the program
     for name in ("Escape", "Shift and Tab", "Up", "Left"):
         await keys.get_by_role("button", name=name, exact=True).click()
     await phone.page.keyboard.press("Enter")
@@ -184,11 +201,9 @@ async def test_lines_that_would_run_are_asked_about_before_they_are_pasted(termi
 
 async def test_a_long_paste_arrives_whole(terminal: TerminalPage, workspace: Path) -> None:
     text = "".join(f"{n:06d} ünïcode 🎉\n" for n in range(8000))
-    await terminal.run(
-        "stty -icanon -echo; head -c $(printf %d "
-        + str(len(text.encode()))
-        + ") > pasted; echo got-$((40 + 2))"
-    )
+    reading = f"head -c {len(text.encode())} > pasted"
+    await terminal.run(f"stty -icanon -echo; echo go-$((40 + 2)); {reading}; echo got-$((40 + 2))")
+    await terminal.sees("go-42")  # the shell has left the terminal to the program
     await terminal.page.evaluate(PASTE, text)
     await terminal.page.get_by_role("button", name="Paste", exact=True).click()
     await terminal.sees("got-42")

@@ -25,7 +25,7 @@ async def printed_url(server: Server) -> str:
 
 async def printed_line(server: Server) -> str:
     """It comes a moment after the server is healthy."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             for line in server.output().splitlines():
                 if "/#code=" in line:

@@ -90,7 +90,7 @@ def _said(answer: httpx.Response) -> tuple[int, bytes, str]:
 
 
 async def _until_healthy(client: httpx.AsyncClient) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             try:
                 if (await client.get("/api/health")).status_code == 200:

@@ -10,7 +10,7 @@ from support.server import Server
 
 
 async def next_news(ws: ClientConnection, kind: str) -> dict[str, Any]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (message := json.loads(await ws.recv()))["type"] != kind:
             continue
     return dict(message)

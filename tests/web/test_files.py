@@ -105,7 +105,7 @@ async def test_s10_a_sibling_with_the_same_beginning_is_outside(house: Server, f
 
 def raw_get(port: int, target: str) -> tuple[int, bytes]:
     """A request whose path nobody tidies up on the way."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         head = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
         connection.sendall(head.encode() + b"Connection: close\r\n\r\n")
         answer = b""

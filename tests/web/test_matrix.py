@@ -154,7 +154,7 @@ class Credential(NamedTuple):
 
 async def expired(server: Server) -> Headers:
     headers = await bearer(server, "admin", expiresIn=1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await server.http.get("/api/sessions", headers=headers)).status_code != 401:
             await asyncio.sleep(0.05)
     return headers
@@ -333,7 +333,7 @@ async def test_no_other_spelling_of_a_path_gets_round_the_gate(house: Server, pa
 
 def _raw_get(server: Server, path: str) -> str:
     """As it stands: a client would tidy the path up."""
-    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
         request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n"
         connection.sendall(request.encode())
         return connection.makefile("rb").read().decode(errors="replace")

@@ -20,7 +20,7 @@ async def talk(server: Server) -> Talk:
 async def order(ws: ClientConnection, message: dict[str, Any]) -> dict[str, Any]:
     """Sends an order and returns what answers it."""
     await ws.send(json.dumps(message))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             answer: dict[str, Any] = json.loads(await ws.recv())
             if answer["type"] in ("ack", "error"):

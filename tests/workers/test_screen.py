@@ -337,13 +337,13 @@ HOSTILE = {
 def test_hostile_output_is_emulated_in_no_time_and_leaves_no_harm(tmp_path: Path, name: str) -> None:
     tape = Tape(HOSTILE[name] + b"\x18\x1b\\\x1bc\x1b[?1049l\x1b[2J\x1b[Hstill here")
     screen = screen_of(tape, tmp_path)
-    begin = time.monotonic()
+    begin = time.process_time()
     for to in range(0, tape.end, 65_536):
         screen.advance(to)
     half = screen.history()
     screen.advance(tape.end)
     saved = screen.save()
-    assert time.monotonic() - begin < 10  # the emulators that fail here need minutes
+    assert time.process_time() - begin < 10  # the emulators that fail here need minutes
     assert saved
     assert Terminal(COLS, ROWS).feed(half.data) == []
     assert screen.text() == screen_of(tape, tmp_path).text() == "still here"

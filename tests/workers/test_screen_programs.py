@@ -18,7 +18,7 @@ from bullpen.workers.ghostty import Terminal
 from bullpen.workers.screen import Screen
 
 COLS, ROWS = 80, 24
-PATIENCE = 30  # seconds
+PATIENCE = 60  # seconds
 KEY_MODES = (1, 6, 7, 25, 66, 1000, 1002, 1003, 1005, 1006, 1015, 1049, 2004)
 
 
@@ -188,7 +188,7 @@ def test_htop(tmp_path: Path) -> None:
 def test_a_shell_in_the_middle_of_a_sequence(tmp_path: Path) -> None:
     with Program(["bash", "--norc", "--noprofile"], tmp_path) as shell:
         halves = rb"printf '\033[3'; read -s; printf '1mred\033[0m \303'; read -s; printf '\251\n'"
-        shell.type(b"PS1='> '; seq 100; " + halves + b"\r")
+        shell.type(b"PS1='> '; stty -echo; seq 100; " + halves + b"\r")
         shell.until(lambda _screen: shell.data.endswith(b"\x1b[3"))
         in_a_colour = Viewer(shell)
         shell.type(b"\r")

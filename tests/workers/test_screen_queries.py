@@ -106,6 +106,6 @@ def test_a_question_is_noticed_once() -> None:
     ],
 )
 def test_nothing_takes_long_to_look_at(hostile: bytes) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     may_ask(b"", hostile)
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
