@@ -43,8 +43,9 @@ class Watch:
         self._submitted: tuple[str, int] | None = None  # the last prompt, and where the recording ended then
 
     def typed(self) -> None:
-        """Somebody typed: what called for a person has been heard."""
+        """Somebody typed: what called for a person has been heard, though the program may write nothing."""
         self._hearing.typed()
+        self._news.set()
 
     def submitted(self, offset: int) -> None:
         """The prompt of the turn was submitted when the recording ended here."""
