@@ -19,7 +19,7 @@ async def begin(server: Server, plain: bool = False, **more: Any) -> tuple[TuiTa
 
 async def test_r72_the_activity_of_an_agent_in_a_terminal_comes_from_its_screen(server: Server) -> None:
     talk, _ = await begin(server)
-    await talk.prompt("[[work 0.8]] [[ask]] [[work 0.8]]")
+    await talk.prompt("[[work 0.8]] [[ask]] [[work 4]]")  # long enough to be seen
     asks = await talk.does("asking")
     assert "Allow this? (y/n)" in asks["data"]["why"]
     worker = await talk.worker()
@@ -54,7 +54,7 @@ async def test_r72_a_bell_and_a_notice_call_for_a_person_until_one_types(server:
 
 async def test_r72_an_agent_that_can_says_itself_what_it_does(server: Server) -> None:
     talk, journal = await begin(server)
-    await talk.prompt("[[claim asking may I?]] [[work 1]]")
+    await talk.prompt("[[claim asking may I?]] [[work 4]]")
     told = await talk.does("asking")
     assert told["data"]["why"] == "it says so: may I?"
     assert journal_of(journal, "claimed") == [204]
