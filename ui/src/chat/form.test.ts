@@ -35,9 +35,9 @@ test('what the agent proposes is sent unless a person says otherwise', () => {
 test('what was answered is said in the words of the form', () => {
   const fields = fieldsOf(SCHEMA)
   expect(answersOf(fields, { name: 'Ada', age: 36, sure: true, secret: 'x' })).toEqual([
-    { label: 'Your name', text: 'Ada' },
-    { label: 'age', text: '36' },
-    { label: 'sure', text: 'yes' },
+    { name: 'name', label: 'Your name', text: 'Ada' },
+    { name: 'age', label: 'age', text: '36' },
+    { name: 'sure', label: 'sure', text: 'yes' },
   ])
   for (const none of [undefined, null, 'x', {}]) expect(answersOf(fields, none)).toEqual([])
 })

@@ -26,9 +26,9 @@ export function fieldsOf(schema: unknown): Field[] {
 }
 
 /** What was answered, in the words of the form. */
-export function answersOf(fields: readonly Field[], answer: unknown): { label: string; text: string }[] {
+export function answersOf(fields: readonly Field[], answer: unknown): { name: string; label: string; text: string }[] {
   const given = (typeof answer === 'object' && answer !== null ? answer : {}) as Record<string, unknown>
-  return fields.filter(({ name }) => Object.hasOwn(given, name)).map(({ name, label }) => ({ label, text: inWords(given[name]) }))
+  return fields.filter(({ name }) => Object.hasOwn(given, name)).map(({ name, label }) => ({ name, label, text: inWords(given[name]) }))
 }
 
 function inWords(value: unknown): string {
