@@ -127,12 +127,17 @@ async def test_a_search_leads_into_a_terminal_and_finds_the_words_there(
     await expect(page.get_by_text("1 of 1")).to_be_visible()
 
 
-async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, server: Server) -> None:
-    cost = {"amount": 0.5, "currency": "USD"}
+async def spend(server: Server, title: str, dollars: float) -> None:
+    """A session with one turn that cost so much."""
+    cost = {"amount": dollars, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
     await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
-    talk = await Talk.begin(server, title="costly")
+    talk = await Talk.begin(server, title=title)
     await talk.ask("go")
+
+
+async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, server: Server) -> None:
+    await spend(server, "costly", 0.5)
     page = await at(device, server, "usage")
     row = page.get_by_role("row", name="costly")
     await expect(row).to_contain_text("$0.50")
@@ -145,11 +150,7 @@ async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, ser
 
 
 async def test_what_turns_used_fits_a_phone(device: BrowserContext, server: Server) -> None:
-    cost = {"amount": 1234.5, "currency": "USD"}
-    update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
-    await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
-    talk = await Talk.begin(server, title="a costly session with a long title")
-    await talk.ask("go")
+    await spend(server, "a costly session with a long title", 1234.5)
     page = await at(device, server, "usage")
     await page.set_viewport_size({"width": 390, "height": 780})
     await expect(page.get_by_role("cell", name="$1234.50")).to_be_visible()

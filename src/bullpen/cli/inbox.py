@@ -24,12 +24,13 @@ _COLUMNS = (
     Column("WHAT", least=12),
 )
 _COLOURS = {"failed": "red", "finished": "blue"}
-_HINTS = (
-    ({"permission"}, "allow or refuse:", "bullpen inbox --allow ID, or --deny ID"),
-    ({"question"}, "answer:", "bullpen answer SESSION"),
-    ({"asking"}, "answer there:", "bullpen attach SESSION"),
-    ({"failed", "finished"}, "take off the list:", "bullpen inbox --seen ID"),
-)
+_HOW = {  # what a person does about it
+    "permission": ("allow or refuse:", "bullpen inbox --allow ID, or --deny ID"),
+    "question": ("answer it with:", "bullpen answer SESSION"),
+    "asking": ("answer it there:", "bullpen attach SESSION"),
+    "failed": ("take off the list:", "bullpen inbox --seen ID"),
+    "finished": ("take off the list:", "bullpen inbox --seen ID"),
+}
 _ENDS = {
     "end_turn": "the turn is over",
     "max_tokens": "it has used all its tokens",
@@ -93,20 +94,10 @@ def short_id(item: InboxItem) -> str:
 
 async def _answer(client: Client, item: InboxItem, kind: str) -> None:
     if item.kind != "permission":
-        raise Conflict(f"{short_id(item)} is not a permission; {_how(item)}")
+        what, how = _HOW.get(item.kind, _HOW["finished"])
+        how = how.replace("SESSION", short(item.session_id)).replace("ID", short_id(item))
+        raise Conflict(f"{short_id(item)} is not a permission; {what} {how}")
     await client.answer_permission(item.session_id, item.id, choose(item.options, kind, None))
-
-
-def _how(item: InboxItem) -> str:
-    """What a person does about something that is no permission."""
-    session = short(item.session_id)
-    match item.kind:
-        case "question":
-            return f"answer it with: bullpen answer {session}"
-        case "asking":
-            return f"answer it in its terminal: bullpen attach {session}"
-        case _:
-            return "it only has to be seen, with: --seen"
 
 
 async def _mark_seen(client: Client, item: InboxItem) -> None:
@@ -130,7 +121,8 @@ def _row(item: InboxItem) -> list[Cell | str]:
 def _hints(items: list[InboxItem]) -> list[str]:
     """What a person does about what is listed."""
     kinds = {item.kind for item in items}
-    return [f"{what:<18} {how}" for of, what, how in _HINTS if kinds & of]
+    told = dict.fromkeys(_HOW[kind] for kind in _HOW if kind in kinds)
+    return [f"{what:<18} {how}" for what, how in told]
 
 
 def _happened(item: InboxItem) -> str:

@@ -16,6 +16,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 const TRIES = 3
 
+/** What is said when nobody answers; whoever shows it takes it back when somebody does. */
+export const UNANSWERED = 'The server does not answer.'
+
 const ahead = new Map<string, Promise<unknown>>()
 
 /** Asks before anybody needs it: the first `call` for the same gets this answer. */
@@ -60,7 +63,7 @@ async function reach(path: string, request: RequestInit): Promise<Response> {
     try {
       return await fetch(path, request)
     } catch {
-      if (tried === TRIES) throw new ApiError(0, 'unreachable', 'The server does not answer.')
+      if (tried === TRIES) throw new ApiError(0, 'unreachable', UNANSWERED)
       await new Promise((resolve) => setTimeout(resolve, 400 * tried))
     }
   }

@@ -34,7 +34,7 @@ export class Page {
     return route.view === 'session' ? this.sessions.find((session) => session.id === route.sessionId) : undefined
   })
 
-  #unanswered = false // the problem is that nobody answers
+  #unanswered = false // the last problem was that nobody answers; true also when a person has dismissed it
   readonly #lookedAt = new Set<string>() // items of the inbox
 
   readonly #dashboard = new Connection({

@@ -3,7 +3,7 @@
  * connections, orders out.
  */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
-import { ApiError } from '../api/http.ts'
+import { ApiError, UNANSWERED } from '../api/http.ts'
 import { LATEST, rest } from '../api/rest.ts'
 import { Talking, type Choice } from '../api/talking.ts'
 import type { Queue, Session, SessionEvent, Worker } from '../api/types.ts'
@@ -46,7 +46,6 @@ export class Talk {
   #early: SessionEvent[] | undefined = [] // of the conversation, until its past is known
   #latest: Promise<void> | undefined
   #looks = 0 // at the queue; only the latest counts
-  #unanswered = false // the problem is that nobody answers
 
   constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'workspace'>>) {
     this.calls = new Talking(session.id, worker.id)
@@ -241,9 +240,7 @@ export class Talk {
 
   #became(status: Status): void {
     this.status = status
-    if (status !== 'open' || !this.#unanswered) return
-    this.problem = undefined // nobody answered, and now somebody does
-    this.#unanswered = false
+    if (status === 'open' && this.problem === UNANSWERED) this.problem = undefined
   }
 
   /** Without a word when it fails: the connection's light says all there is to say. */
@@ -264,7 +261,6 @@ export class Talk {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       this.problem = error.message
-      this.#unanswered = error.status === 0
       return false
     }
   }
