@@ -61,6 +61,7 @@ class House:
         self.ends: dict[tuple[str, int, str], int] = {}
         self.exits: dict[Key, Exit] = {}
         self.lost: list[Key] = []
+        self.told = b""  # by notices themselves
         self.pids: set[int] = set()
         self.keepers: Keepers
         self._keeper_pids: set[int] = set()
@@ -124,9 +125,13 @@ class House:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    def _output(self, worker: str, run: int, stream: str, end: int) -> None:
+    def _output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
         assert end > self.ends.get((worker, run, stream), -1), "a notice always brings something new"
         self.ends[worker, run, stream] = end
+        if last:
+            self.told += last
+            reader = self.reader(worker, run, stream)
+            assert reader.read(end - len(last), len(last)) == last, "what a notice says stands in the spool"
 
     def _exit(self, exit_: Exit) -> None:
         self.exits[exit_.worker, exit_.run] = exit_

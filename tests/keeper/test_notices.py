@@ -12,7 +12,7 @@ from bullpen.keeper.frames import Decoder
 from bullpen.keeper.loop import Loop
 from bullpen.keeper.notices import Notices
 from bullpen.keeper.spool import SpoolWriter
-from bullpen.keeper.stream import Stream
+from bullpen.keeper.stream import SHORT, Stream
 
 
 class Speaker:
@@ -33,8 +33,8 @@ class Speaker:
             on_terminal=on_terminal,
         )
 
-    def say(self) -> None:
-        os.write(self._end, b"x")
+    def say(self, words: bytes = b"x") -> None:
+        os.write(self._end, words)
         assert self.stream.read()
 
     def close(self) -> None:
@@ -117,3 +117,49 @@ def test_what_was_said_before_the_input_is_no_answer(
     assert told(notices) == []
     agent.say()
     assert told(notices) == ["agent"]
+
+
+def given(notices: Notices) -> tuple[list[int] | None, bytes]:
+    """How many bytes of each the next notice brings, and the bytes."""
+    notices.seen()
+    [(_, header, body)] = Decoder().feed(notices.next())
+    return header.get("sizes"), body
+
+
+def test_what_a_terminal_says_comes_with_the_notice_as_long_as_it_is_short(
+    notices: Notices, speaker: Callable[[str, bool], Speaker]
+) -> None:
+    terminal = speaker("terminal", True)
+    terminal.say(b"one ")
+    terminal.say(b"two")
+    assert given(notices) == ([7], b"one two")
+    terminal.say(b"three")
+    assert given(notices) == ([5], b"three")
+    terminal.say(bytes(SHORT))
+    terminal.say()
+    assert given(notices) == (None, b"")
+    terminal.say(b"four")
+    assert given(notices) == ([4], b"four")
+
+
+def test_what_is_said_on_a_pipe_is_read_from_its_spool(
+    notices: Notices, speaker: Callable[[str, bool], Speaker]
+) -> None:
+    agent = speaker("agent", False)
+    agent.say()
+    assert given(notices) == (None, b"")
+
+
+def test_an_echo_comes_before_what_nobody_waits_for(
+    notices: Notices, speaker: Callable[[str, bool], Speaker]
+) -> None:
+    others = [speaker(f"other{n}", True) for n in range(8)]
+    shell = speaker("shell", True)
+    notices.expect([shell.stream])
+    for each in (*others, shell):
+        each.say(each.stream.key[0].encode())
+    notices.seen()
+    [(_, header, body)] = Decoder().feed(notices.next())
+    assert header["ends"][0] == ["shell", 1, "out", 5]
+    assert header["sizes"] == [5, *(6 for _ in others)]
+    assert body.startswith(b"shellother")

@@ -128,11 +128,11 @@ class Keepers:
         if keeper.children:
             self._call_back(partial(self._on_lost, sorted(keeper.children)))
 
-    def _heard_output(self, worker: str, run: int, stream: str, end: int) -> None:
+    def _heard_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
         if self._held is None:
-            self._on_output(worker, run, stream, end)
+            self._on_output(worker, run, stream, end, last)
         else:
-            self._held.append(partial(self._on_output, worker, run, stream, end))
+            self._held.append(partial(self._on_output, worker, run, stream, end, last))
 
     def _heard_exit(self, exit_: Exit) -> None:
         self._call_back(partial(self._on_exit, exit_))

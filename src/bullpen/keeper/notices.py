@@ -9,6 +9,7 @@ from .frames import Tag, encode
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from .loop import Loop
     from .stream import Stream
@@ -30,7 +31,7 @@ class Notices:
         self._loop = loop
         self._unseen = 0  # notices the server has not answered
         self._expected: dict[Stream, int] = {}  # have had input, and said nothing since: where they stood
-        self._last = 0.0  # when the server was told
+        self._last = float("-inf")  # when the server was told
         self._held_back = 0  # how many of `grown` can wait for the end of the spell
 
     def seen(self) -> None:
@@ -61,12 +62,17 @@ class Notices:
             return b""
         for stream in answers:
             del self._expected[stream]
+            self.grown.discard(stream)
         self._last = now
         self._held_back = 0
         self._unseen += 1
-        ends = [[*stream.key, stream.spool.end] for stream in self.grown]
+        told = [*answers, *self.grown]  # those first for which somebody waits
         self.grown.clear()
-        return encode(Tag.NOTICE, {"ends": ends})
+        said = [stream.take_untold() for stream in told]
+        header: dict[str, Any] = {"ends": [[*stream.key, stream.spool.end] for stream in told]}
+        if any(said):
+            header["sizes"] = [*map(len, said)]
+        return encode(Tag.NOTICE, header, b"".join(said))
 
     def _spell(self) -> float:
         if not any(stream.on_terminal for stream in self.grown):

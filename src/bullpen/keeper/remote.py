@@ -6,13 +6,14 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, TypeVar, cast
 
 from .frames import VERSION, BadFrame, Decoder, Tag, encode
 
 Result = TypeVar("Result")
 Key = tuple[str, int]  # worker, run
-OnOutput = Callable[[str, int, str, int], None]  # worker, run, stream, its new end
+OnOutput = Callable[[str, int, str, int, bytes], None]  # worker, run, stream, its new end, its last bytes
 OnExit = Callable[["Exit"], None]
 _SEEN = encode(Tag.SEEN, {})
 _SEEN_AFTER = 0.001  # seconds
@@ -186,8 +187,8 @@ class Keeper(asyncio.Protocol):
         except BadFrame:
             self._transport.abort()
             return
-        for tag, header, _ in frames:
-            self._hear(tag, header)
+        for tag, header, body in frames:
+            self._hear(tag, header, body)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
@@ -215,12 +216,11 @@ class Keeper(asyncio.Protocol):
         self._seen_timer = None
         return _SEEN + frame
 
-    def _hear(self, tag: int, header: dict[str, Any]) -> None:
+    def _hear(self, tag: int, header: dict[str, Any], body: bytes) -> None:
         match tag:
             case Tag.NOTICE:
-                self._owe_seen()
-                for worker, run, stream, end in header["ends"]:
-                    self._on_output(worker, run, stream, end)
+                self._hear_notice(header["ends"], header.get("sizes", ()), body)
+                self._owe_seen()  # after somebody's echo has gone out
             case Tag.EXIT:
                 self._on_exit(Exit(**{name: header[name] for name in Exit.__slots__}))
             case Tag.REPLY:
@@ -233,6 +233,13 @@ class Keeper(asyncio.Protocol):
                     future.set_exception(KeeperFault(header["errno"], header["message"], header.get("last")))
             case Tag.HELLO if not self._hello.done():
                 self._hello.set_result(header)
+
+    def _hear_notice(self, ends: list[Any], sizes: Iterable[int], body: bytes) -> None:
+        """How far each stream has come, and its last bytes where the keeper gave them."""
+        position = 0
+        for (worker, run, stream, end), size in zip(ends, chain(sizes, repeat(0)), strict=False):
+            self._on_output(worker, run, stream, end, body[position : position + size])
+            position += size
 
     def _call(
         self, tag: Tag, header: dict[str, Any], convert: Callable[[dict[str, Any]], Result], body: bytes = b""

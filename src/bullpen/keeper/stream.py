@@ -17,6 +17,7 @@ CHUNK = 64 << 10
 FLOOD = 2 << 10  # a read this long says that more is coming
 FLOOD_CHUNK = 32 << 10
 POLITE_CHUNK = 8 << 10  # while somebody waits for an answer
+SHORT = 2 << 10  # bytes the server is given along with the notice of them
 WINDOW = 128 << 20  # of stdout, unconsumed, until the child has to wait
 RETRY = 1.0  # seconds until a refused write to the spool is tried again
 _LAST_READS = 64  # of a chunk each: more than a pipe can hold
@@ -44,6 +45,8 @@ class Stream:
         self._grown = grown  # those the server is to be told about
         self._on_end = on_end
         self._window = self._limit = _NO_LIMIT if window is None else window
+        self._told_with_notice = SHORT if on_terminal else 0
+        self._untold: bytes | None = b""  # what the server does not know of; None: more than it is given
         os.set_blocking(fd, False)
         loop.watch(fd, READABLE, self.read)
 
@@ -77,9 +80,9 @@ class Stream:
             self._loop.unwatch(self._fd)
             self._loop.later(RETRY, self._flush)
             if self.spool.end > before:
-                self._grown.add(self)
+                self._grow(None)
             return True
-        self._grown.add(self)
+        self._grow(data)
         if end >= self._limit:
             self._loop.unwatch(self._fd)
         elif len(data) >= FLOOD and self._fd not in self._loop.hot:
@@ -97,6 +100,11 @@ class Stream:
         except OSError:  # nothing more for now, or for ever: the next read says which
             pass
         return b"".join(parts)
+
+    def take_untold(self) -> bytes:
+        """The last bytes of the spool, all that the server does not know of, if they are short."""
+        untold, self._untold = self._untold, b""
+        return untold or b""
 
     def consumed(self, offset: int) -> None:
         self.spool.drop_before(offset)
@@ -126,8 +134,16 @@ class Stream:
         except OSError:
             self._loop.later(RETRY, self._flush)
         if self.spool.end > end:
-            self._grown.add(self)
+            self._grow(None)
         self._resume()
+
+    def _grow(self, data: bytes | None) -> None:
+        """The server is to be told; None: of what, the spool knows."""
+        self._grown.add(self)
+        if data is None or self._untold is None or len(self._untold) + len(data) > self._told_with_notice:
+            self._untold = None
+        else:
+            self._untold += data
 
     def _resume(self) -> None:
         if not (self.ended or self.blocked or self._loop.watches(self._fd)):

@@ -6,13 +6,12 @@ own memory (R8). The offsets never move.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import chain, pairwise
 from pathlib import Path
 
 from ..keeper.spool import SpoolGone, SpoolReader
 
-SHORT = 4096  # bytes that all who are told of them get from one read
+SHARED = 512 << 10  # bytes at once that all who are told of them get from one read
 
 IndexEntry = tuple[int, int, int, int]  # offset, time in ns, cols, rows
 _NONE = (0, b"")
@@ -39,19 +38,26 @@ class Recording:
             return 0
         return bound
 
-    def grow(self, end: int) -> None:
-        """The keeper has written up to here."""
+    def grow(self, end: int, last: bytes = b"") -> None:
+        """The keeper has written up to here; these are the last bytes of it, where it says them."""
         if end <= self.end:
             return
         before, self.end = self.end, end
-        if end - before <= SHORT and len(self._watchers) > 1:
-            with suppress(SpoolGone, OSError):  # then each finds out for itself
-                self._news = before, self.read(before, end - before)
+        if len(last) == end - before:
+            self._news = before, last
+        elif end - before <= SHARED and len(self._watchers) > 1:
+            self._news = self._read_news(before, end)
         try:
             for watcher in tuple(reversed(self._watchers)):
                 watcher()
         finally:
             self._news = _NONE
+
+    def _read_news(self, start: int, end: int) -> tuple[int, bytes]:
+        try:
+            return start, self.read(start, end - start)
+        except (SpoolGone, OSError):
+            return _NONE  # each finds out for itself
 
     def watch(self, watcher: Callable[[], None]) -> None:
         """Calls `watcher` whenever there is more; it must not block.

@@ -68,8 +68,7 @@ class Child:
 
         By the number the keeper knows what it has had before.
         """
-        with _as_ours():
-            return self._keeper.write(self.worker_id, self.run, writer, n, data)
+        return self._keeper.write(self.worker_id, self.run, writer, n, data)
 
     def answer(self, n: int, data: bytes) -> None:
         """Types the screen's reply to what the program asked; one that just ended needs none."""
@@ -210,10 +209,10 @@ class Children:
         self._children[key] = child
         return child
 
-    def _on_output(self, worker: str, run: int, stream: str, end: int) -> None:
+    def _on_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
         child = self._children.get((worker, run))
         if child is not None and stream == "out":
-            child.recording.grow(end)
+            child.recording.grow(end, last)
 
     def _on_exit(self, exited: Exit) -> None:
         key = (exited.worker, exited.run)
