@@ -9,7 +9,7 @@ import pytest
 
 from bullpen.keeper.spool import SpoolWriter
 from bullpen.log.recording import Recording
-from bullpen.workers.ear import FLOOD, Ear
+from bullpen.workers.ear import FLOOD, PIECE, Ear
 
 QUESTION = b"\x1b[6n"
 
@@ -47,7 +47,17 @@ def test_what_asks_nothing_is_passed_by(program: Program) -> None:
     assert not program.news.is_set()
 
 
-@pytest.mark.parametrize("said", [QUESTION, b"x" * (FLOOD + 1)], ids=["a question", "a flood"])
+def test_a_flood_of_plain_text_wakes_nobody(program: Program) -> None:
+    program.say(b"x" * (PIECE - 1))
+    assert program.ear.seen == program.recording.end
+    assert not program.news.is_set()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [QUESTION, b"\x1b[1m" * FLOOD, b"x" * PIECE],
+    ids=["a question", "a coloured flood", "more than one piece"],
+)
 def test_somebody_is_woken_for_what_takes_longer(program: Program, said: bytes) -> None:
     program.say(b"quiet ")
     program.say(said)

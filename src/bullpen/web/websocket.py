@@ -1,7 +1,7 @@
-"""uvicorn's WebSocket protocol with two shorter ways: a frame that is made already, and one sent at once."""
+"""uvicorn's WebSocket protocol with shorter ways for what is made already and for what is in a hurry."""
 
 import struct
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from uvicorn.protocols.utils import ClientDisconnected
@@ -9,9 +9,14 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Opcode
 from websockets.http11 import Request
 
+from ..wire.short_frames import Bounds, short_text
+
 Frame = tuple[bytes, ...]  # in parts that nobody has to join: what goes to the kernel is copied there anyway
 
+Listener = Callable[[str], bool]  # whether it took the text; else it comes the usual way
+
 PUSH = "bullpen.push"
+HEAR = "bullpen.hear"
 WHOLE = 0x80  # not one of several pieces
 SWITCHING = 101
 SHORT = 4096  # bytes that cost less to copy than to send as a part of their own
@@ -40,14 +45,19 @@ def _head(opcode: Opcode, length: int) -> bytes:
 class WebSocketProtocol(WebSocketsSansIOProtocol):
     """Beside `text` and `bytes` a message may have a `frame`. Nothing is compressed, so it goes as it is.
 
-    The extension `PUSH` of the scope is a way past the application's layers, for what is small and often.
+    The extensions `PUSH` and `HEAR` of the scope are ways past the application's layers, out and in, for
+    what is small and often: somebody's keys and their echo.
     """
+
+    _listener: Listener | None = None
+    _bounds: Bounds | None = None
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
         if self.response.status_code == SWITCHING:
             extensions: dict[str, Any] = self.scope["extensions"]
             extensions[PUSH] = self.push
+            extensions[HEAR] = self.hear
 
     def push(self, frame: Frame) -> bool:
         """Sends a frame at once; False when it has to wait, or nobody is there."""
@@ -55,6 +65,26 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             return False
         self.transport.writelines(frame)
         return True
+
+    def hear(self, listener: Listener | None) -> None:
+        """From now on short texts are offered to a listener first, unless others wait before them."""
+        self._listener = listener
+
+    def data_received(self, data: bytes) -> None:
+        if self._bounds is None:  # the request; frames come after it
+            self._bounds = Bounds()
+        elif self._listener and self._bounds.between_frames and self._is_heard(data):
+            return
+        else:
+            self._bounds.walk(data)
+        super().data_received(data)
+
+    def _is_heard(self, data: bytes) -> bool:
+        """Whether the listener took it: a short text before which nothing waits."""
+        if self.close_sent or self.frames or self.queue.qsize():
+            return False
+        text = short_text(data)
+        return text is not None and self._listener is not None and self._listener(text)
 
     async def send(self, message: MutableMapping[str, Any]) -> None:  # type: ignore[override]
         frame = message.get("frame")

@@ -6,8 +6,8 @@ from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
 from .screen import LOOK_BACK, may_ask
 
-PIECE = 256 << 10
-FLOOD = 4096  # bytes at once that are more than somebody's echo
+PIECE = 512 << 10
+FLOOD = 4096  # bytes at once that are more than somebody's echo: with sequences in them they take a while
 
 
 class Ear:
@@ -42,10 +42,10 @@ class Ear:
 
     def _passes_by(self) -> bool:
         try:
-            piece = self.next(FLOOD + 1)
+            piece = self.next()
         except OSError:  # no descriptor is free, say: whoever is woken will hear of it
             return False
-        if len(piece) > FLOOD or may_ask(self._tail, piece):
+        if len(piece) == PIECE or (len(piece) > FLOOD and b"\x1b" in piece) or may_ask(self._tail, piece):
             return False
         self._remember(piece)
         return True

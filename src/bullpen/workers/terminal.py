@@ -80,9 +80,14 @@ class Terminal:
         """None: nobody knows what goes on in a shell."""
         return None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is, or was, a program to type to."""
+        return self.ended is not None or self._begun.is_set()
+
     async def begun(self) -> None:
         """Waits until there is a program to type to: whoever made the terminal may type at once."""
-        if self.ended is None:
+        if not self.has_begun:
             await self._begun.wait()
 
     def write(self, viewer: str, writer: str, n: int, data: bytes) -> asyncio.Future[int]:

@@ -1,8 +1,8 @@
 """Letting a socket in: accepted, its second secret heard, closed again when its token dies."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -13,7 +13,7 @@ from ...sessions.session import Session
 from ...wire.json import decode, encode
 from ..auth import Credentials
 from ..scopes import Principal, Scope
-from ..websocket import PUSH, Frame
+from ..websocket import HEAR, PUSH, Frame, Listener
 
 SECRET_SECONDS = 5.0
 GOODBYE_SECONDS = 1.0
@@ -27,6 +27,7 @@ class Socket:
     def __init__(self, websocket: WebSocket, principal: Principal) -> None:
         self._websocket = websocket
         self._push: Callable[[Frame], bool] = websocket.scope["extensions"][PUSH]
+        self._hear: Callable[[Listener | None], None] = websocket.scope["extensions"][HEAR]
         self.principal = principal
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -49,11 +50,27 @@ class Socket:
         """Every message of the client until it leaves; nonsense is answered, not fatal."""
         while True:
             try:
-                yield _read(await self._websocket.receive())
+                yield _received(await self._websocket.receive())
             except Invalid as error:
                 await self.send_error(error)
             except WebSocketDisconnect:
                 return
+
+    @contextmanager
+    def hearing(self, take: Callable[[dict[str, Any]], bool]) -> Iterator[None]:
+        """Offers each message to `take` as it comes; what it does not take or refuses is in `messages`."""
+
+        def listener(text: str) -> bool:
+            try:
+                return take(_read(text))
+            except BullpenError:
+                return False  # whoever reads the messages says what is wrong with it
+
+        self._hear(listener)
+        try:
+            yield
+        finally:
+            self._hear(None)
 
     async def send_error(self, error: BullpenError, message: dict[str, Any] | None = None) -> None:
         about = {"id": message["id"]} if message and "id" in message else {}
@@ -128,19 +145,23 @@ async def _hear_secret(websocket: WebSocket) -> None:
         return
     try:
         async with asyncio.timeout(SECRET_SECONDS):
-            message = _read(await websocket.receive())
+            message = _received(await websocket.receive())
     except (TimeoutError, Invalid):
         raise Unauthorized("the first message must be the secret") from None
     if message.get("type") != "auth" or not device.has_secret(str(message.get("secret", ""))):
         raise Unauthorized("the first message must be the secret")
 
 
-def _read(received: Any) -> dict[str, Any]:
-    if received["type"] == "websocket.disconnect":
-        raise WebSocketDisconnect(received.get("code", 1005))
-    text = received.get("text")
+def _received(event: Any) -> dict[str, Any]:
+    if event["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(event.get("code", 1005))
+    text = event.get("text")
     if text is None:
         raise Invalid("messages to the server are JSON text")
+    return _read(text)
+
+
+def _read(text: str) -> dict[str, Any]:
     message = decode(text)
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         raise Invalid("a message is a JSON object with a type")

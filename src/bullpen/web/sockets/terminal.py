@@ -57,6 +57,7 @@ class View:
         self._json = form == "json"
         self._writer = client or new_id()
         self._unnumbered = Unnumbered()
+        self._busy = False  # with a message: those that come meanwhile wait their turn
         self._viewer = self._new_viewer()
 
     @property
@@ -67,11 +68,14 @@ class View:
     async def run(self, after: int | None) -> None:
         async with loops() as tasks:
             showing = tasks.create_task(self._show(after))
-            async for message in self._socket.messages():
-                try:
-                    await self._take(message)
-                except BullpenError as error:
-                    await self._socket.send_error(error, message)
+            with self._socket.hearing(self._take_at_once):
+                async for message in self._socket.messages():
+                    self._busy = True
+                    try:
+                        await self._take(message)
+                    except BullpenError as error:
+                        await self._socket.send_error(error, message)
+                    self._busy = False
             showing.cancel()
 
     async def _show(self, after: int | None) -> None:
@@ -84,10 +88,24 @@ class View:
         terminal = self._session.terminal(self._worker_id)
         return Viewer(new_id(), self._socket, terminal, JsonForm() if self._json else BinaryForm())
 
+    def _take_at_once(self, message: dict[str, Any]) -> bool:
+        """Keys and acknowledgements, which wake nobody; False for what may have to wait for something."""
+        if self._busy:
+            return False
+        match message["type"]:
+            case "input" if self._viewer.can_write:
+                self._type(message)
+            case "ack":
+                self._viewer.drew(_whole(message, "offset"))
+            case _:
+                return False
+        return True
+
     async def _take(self, message: dict[str, Any]) -> None:
         match message["type"]:
             case "input":
-                await self._type(message)
+                await self._viewer.begun()
+                self._type(message)
             case "image":
                 await self._paste_image(message)
             case "resize":
@@ -98,21 +116,23 @@ class View:
             case unknown:
                 raise Invalid(f"a terminal takes input, image, resize and ack, not {unknown}")
 
-    async def _type(self, message: dict[str, Any]) -> None:
+    def _type(self, message: dict[str, Any]) -> None:
         """Input under the client's own numbers is taken once however often it comes."""
         self._require_operate()
-        await self._write(message, _bytes(message))
+        self._write(message, _bytes(message))
 
     async def _paste_image(self, message: dict[str, Any]) -> None:
         """Keeps the image in a file and pastes its path (R76); what to do with it is for a person to type."""
         self._require_operate()
-        await self._write(message, await self._session.image_as_input(self._worker_id, _image(message)))
+        data = await self._session.image_as_input(self._worker_id, _image(message))
+        await self._viewer.begun()
+        self._write(message, data)
 
-    async def _write(self, message: dict[str, Any], data: bytes) -> None:
+    def _write(self, message: dict[str, Any], data: bytes) -> None:
         if "n" in message:
-            await self._viewer.write(self._writer, _whole(message, "n"), data, acknowledge=True)
+            self._viewer.write(self._writer, _whole(message, "n"), data, acknowledge=True)
         else:
-            await self._viewer.write(*self._unnumbered.next(), data, acknowledge=False)
+            self._viewer.write(*self._unnumbered.next(), data, acknowledge=False)
 
     def _require_operate(self) -> None:
         if self._socket.principal.scope < Scope.OPERATE:
@@ -132,13 +152,11 @@ class Unnumbered:
 
 
 def _bytes(message: dict[str, Any]) -> bytes:
-    match message:
-        case {"data": str(text)}:
-            return text.encode("utf-8", "replace")
-        case {"base64": str(text)}:
-            return _decoded(text, "base64")
-        case _:
-            raise Invalid("input needs data (text) or base64")
+    if isinstance(text := message.get("data"), str):
+        return text.encode("utf-8", "replace")
+    if isinstance(text := message.get("base64"), str):
+        return _decoded(text, "base64")
+    raise Invalid("input needs data (text) or base64")
 
 
 def _image(message: dict[str, Any]) -> bytes:

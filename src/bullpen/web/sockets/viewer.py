@@ -19,7 +19,7 @@ from ...workers.window import Size
 from .admission import Socket
 from .forms import Form
 
-FRAME = 256 << 10  # bytes in one frame at most
+FRAME = 512 << 10  # bytes in one frame at most; many clients take no more than a MiB
 WINDOW = 2 << 20  # bytes sent and not yet drawn
 BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
 PACE = 0.002  # seconds between two frames of a flood
@@ -81,9 +81,16 @@ class Viewer:
         self._drawn = max(self._drawn or 0, min(offset, self._sent))
         self._wake.set()
 
-    async def write(self, writer: str, n: int, data: bytes, *, acknowledge: bool) -> None:
-        """Types; does not wait until the keeper has it, so that the next key is not held up."""
+    @property
+    def can_write(self) -> bool:
+        """There is a program to type to."""
+        return self._terminal.has_begun
+
+    async def begun(self) -> None:
         await self._terminal.begun()
+
+    def write(self, writer: str, n: int, data: bytes, *, acknowledge: bool) -> None:
+        """Types; does not wait until the keeper has it, so that the next key is not held up."""
         taken = self._terminal.write(self.name, writer, n, data)
         taken.add_done_callback(partial(self._taken, n if acknowledge else None))
 

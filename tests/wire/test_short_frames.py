@@ -1,0 +1,67 @@
+"""Short texts of a WebSocket beside its parser: what is taken, and that the parser never loses its place."""
+
+import os
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.frames import Frame, Opcode
+
+from bullpen.wire.short_frames import LONGEST, Bounds, short_text
+
+
+def frame(data: bytes, opcode: Opcode = Opcode.TEXT, *, fin: bool = True, mask: bool = True) -> bytes:
+    return Frame(opcode, data, fin=fin).serialize(mask=mask)
+
+
+@pytest.mark.parametrize("text", ["", "a", '{"type":"input","data":"ü","n":1}', "x" * LONGEST])
+def test_one_short_text_is_read(text: str) -> None:
+    assert short_text(frame(text.encode())) == text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x81",
+        frame(b"x" * (LONGEST + 1)),
+        frame(b"binary", Opcode.BINARY),
+        frame(b"ping", Opcode.PING),
+        frame(b"first of several", fin=False),
+        frame(b"not masked", mask=False),
+        frame(b"two") + frame(b"frames"),
+        frame(b"cut")[:-1],
+        frame(b"\xff is no text"),
+    ],
+)
+def test_everything_else_is_left_to_the_parser(data: bytes) -> None:
+    assert short_text(data) is None
+
+
+@given(st.lists(st.integers(0, 70_000), max_size=4), st.lists(st.integers(1, 80_000), max_size=6))
+def test_the_bounds_of_frames_are_known_however_the_stream_is_cut(sizes: list[int], cuts: list[int]) -> None:
+    stream, ends = b"", {0}
+    for size in sizes:
+        stream += frame(os.urandom(size), Opcode.BINARY)
+        ends.add(len(stream))
+    places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    bounds = Bounds()
+    for start, end in pairwise(places):
+        bounds.walk(stream[start:end])
+        if bounds.between_frames:
+            assert end in ends
+
+
+def test_between_whole_frames_the_next_may_be_read() -> None:
+    bounds = Bounds()
+    assert bounds.between_frames
+    long = frame(bytes(70_000))
+    bounds.walk(frame(b"a") + long[:100])
+    assert not bounds.between_frames
+    bounds.walk(long[100:])
+    assert bounds.between_frames
+    bounds.walk(frame(b"a") + b"\x81")
+    assert not bounds.between_frames  # and never again: the head of a frame is cut
+    bounds.walk(frame(b"")[1:])
+    assert not bounds.between_frames
