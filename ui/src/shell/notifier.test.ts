@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { InboxItem } from '../api/types.ts'
 import { Notifier } from './notifier.ts'
 
-const item = (id: string, sessionId = 's') => ({ id, sessionId }) as InboxItem
+const item = (id: string, sessionId = 's', kind = 'question') => ({ id, sessionId, kind }) as InboxItem
+const permission = (id: string) => item(id, 's', 'permission')
 let told: string[] = []
 let shown: string | undefined
 let notifier: Notifier
@@ -39,10 +40,32 @@ test('a session is told of once a minute, and another one all the same', () => {
   notifier.note([item('a'), item('b'), item('c', 'other')])
   vi.advanceTimersByTime(6_000)
   expect(told).toEqual(['a', 'c'])
+})
+
+test('what came within the minute is told when it is over, one a minute', () => {
+  notifier.note([item('a'), item('b'), item('c')])
+  vi.advanceTimersByTime(64_900)
+  expect(told).toEqual(['a'])
+  vi.advanceTimersByTime(200)
+  expect(told).toEqual(['a', 'b'])
   vi.advanceTimersByTime(60_000)
-  notifier.note([item('d')])
+  expect(told).toEqual(['a', 'b', 'c'])
+})
+
+test('what was answered within the minute, or is on the screen after it, is not told', () => {
+  notifier.note([item('a'), item('b'), item('c')])
   vi.advanceTimersByTime(6_000)
-  expect(told).toEqual(['a', 'c', 'd'])
+  notifier.note([item('a'), item('c')])
+  shown = 's'
+  vi.advanceTimersByTime(120_000)
+  expect(told).toEqual(['a'])
+})
+
+test('permissions are always told, within the minute and on the screen', () => {
+  shown = 's'
+  notifier.note([permission('a'), permission('b'), item('c')])
+  vi.advanceTimersByTime(6_000)
+  expect(told).toEqual(['a', 'b'])
 })
 
 test('nothing is told of the session on the screen', () => {

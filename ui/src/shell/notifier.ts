@@ -1,6 +1,7 @@
 /**
  * Of what a person who looks elsewhere is told, and when: after it has waited for a while, once a minute for a session at
- * most, and not while the session is on the screen. The server's webhook and command keep to the same.
+ * most, and not while the session is on the screen. Permissions are always told: an agent stands still until they are given.
+ * The server's webhook and command keep to the same.
  */
 import type { InboxItem } from '../api/types.ts'
 
@@ -23,8 +24,7 @@ export class Notifier {
   note(items: readonly InboxItem[]): void {
     const ids = new Set(items.map(({ id }) => id))
     for (const [id, timer] of this.#timers) if (!ids.has(id)) this.#drop(id, timer)
-    for (const item of items)
-      if (this.#known && !this.#known.has(item.id)) this.#timers.set(item.id, setTimeout(() => this.#due(item), AFTER))
+    for (const item of items) if (this.#known && !this.#known.has(item.id)) this.#dueIn(item, AFTER)
     this.#known = ids
   }
 
@@ -38,11 +38,24 @@ export class Notifier {
     this.#timers.delete(id)
   }
 
+  #dueIn(item: InboxItem, milliseconds: number): void {
+    this.#timers.set(item.id, setTimeout(() => this.#due(item), milliseconds))
+  }
+
+  /** What falls into the pause waits for its end: by then it may have been answered. */
   #due(item: InboxItem): void {
     this.#timers.delete(item.id)
-    const last = this.#told.get(item.sessionId) ?? -Infinity
-    if (this.#isOnScreen(item.sessionId) || Date.now() - last < PAUSE) return
+    if (item.kind !== 'permission') {
+      if (this.#isOnScreen(item.sessionId)) return
+      const rest = this.#pauseLeft(item.sessionId)
+      if (rest > 0) return this.#dueIn(item, rest)
+    }
     this.#told.set(item.sessionId, Date.now())
     this.#tell(item)
+  }
+
+  #pauseLeft(sessionId: string): number {
+    const last = this.#told.get(sessionId)
+    return last === undefined ? 0 : last + PAUSE - Date.now()
   }
 }
