@@ -9,7 +9,7 @@ import pytest
 from bullpen import clock
 from bullpen.domain.snapshot import Snapshot
 from bullpen.domain.states import Status
-from bullpen.sessions.presence import Presence
+from bullpen.sessions.presence import Onlookers, Presence
 from bullpen.sessions.session import Session
 from support.quiet_house import QuietHouse, until
 
@@ -91,3 +91,30 @@ async def test_a_session_that_is_kept_is_kept(viewers: Presence, house: QuietHou
     viewers.leave(kept)
     await asyncio.sleep(3 * SHORT)
     assert not is_over(kept.snapshot)
+
+
+async def test_a_viewer_who_does_not_look_is_a_viewer_all_the_same(
+    viewers: Presence, session: Session, timers: Timers
+) -> None:
+    with viewers.viewing(session), viewers.onlookers.one(session.id) as look:
+        look(True)
+        look(False)  # the tab is hidden
+        assert timers.delays == []
+    assert len(timers.delays) == 1
+    await until(session, is_over)
+
+
+def test_a_session_is_looked_at_as_long_as_one_says_so() -> None:
+    onlookers = Onlookers()
+    with onlookers.one("s") as look:
+        assert not onlookers.are_at("s")  # connected, no more
+        look(True)
+        look(True)
+        with onlookers.one("s") as other:
+            other(True)
+            look(False)
+            look(False)
+            assert onlookers.are_at("s") and not onlookers.are_at("another")
+        assert not onlookers.are_at("s")
+        look(True)
+    assert not onlookers.are_at("s")

@@ -1,9 +1,10 @@
 """The browser tells a person who looks elsewhere that something waits."""
 
 import asyncio
+import json
 from typing import Any
 
-from playwright.async_api import BrowserContext, expect
+from playwright.async_api import BrowserContext, WebSocket, expect
 
 from support.server import Server
 from support.talk import Talk, define_scripted
@@ -18,6 +19,12 @@ NOTED = """
       }
     }
 """
+
+# A browser without a window never hides a tab.
+VISIBILITY = """state => {
+    Object.defineProperty(document, 'visibilityState', { get: () => state, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+}"""
 
 
 async def test_what_waits_in_another_session_is_told_and_leads_there(
@@ -52,6 +59,44 @@ async def test_what_waits_in_another_session_is_told_and_leads_there(
     await wish.uncheck()
     await page.reload()
     await expect(wish).not_to_be_checked()
+
+
+async def test_the_server_is_told_whether_a_session_is_looked_at(
+    device: BrowserContext, server: Server
+) -> None:
+    session = await server.new_session(title="watched")
+    await server.new_terminal(session["id"])
+    page = await device.new_page()
+    said: list[bool] = []
+    closed: list[WebSocket] = []
+
+    def note(sent: str | bytes) -> None:
+        message = json.loads(sent)
+        if message["type"] == "looking":
+            said.append(message["visible"])
+
+    def connected(socket: WebSocket) -> None:
+        if socket.url.endswith(f"/ws/session/{session['id']}"):
+            socket.on("framesent", note)
+            socket.on("close", closed.append)
+
+    async def until(wanted: list[bool]) -> None:
+        async with asyncio.timeout(30):
+            while said != wanted:
+                await asyncio.sleep(0.05)
+
+    page.on("websocket", connected)
+    await page.goto(f"{server.url}/#/session/{session['id']}")
+    await expect(page.get_by_role("heading", name="watched")).to_be_visible()
+    await until([True])
+    await page.evaluate(VISIBILITY, "hidden")
+    await until([True, False])
+    await page.evaluate(VISIBILITY, "visible")
+    await until([True, False, True])
+    await page.goto(f"{server.url}/#/inbox")
+    async with asyncio.timeout(30):
+        while not closed:
+            await asyncio.sleep(0.05)
 
 
 async def test_a_browser_that_refuses_says_what_to_do(device: BrowserContext, server: Server) -> None:

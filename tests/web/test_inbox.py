@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from support.server import Server
 from support.talk import Talk, define_scripted
@@ -259,6 +260,15 @@ async def test_a_person_is_told_by_webhook_and_command(server: Server, tmp_path:
         assert (title, text) == ("Bullpen: scripted asks for permission", "“--urgent: something”")
 
 
+async def look(ws: ClientConnection, visible: bool) -> None:
+    """Says so, and waits until it is known: a socket takes one message after the other."""
+    await ws.send(json.dumps({"type": "looking", "visible": visible}))
+    await ws.send(json.dumps({"type": "subscribe"}))
+    async with asyncio.timeout(30):
+        while json.loads(await ws.recv())["type"] != "snapshot":
+            pass
+
+
 async def test_one_notification_a_minute_and_none_on_screen_but_approvals_always(
     server: Server, tmp_path: Path
 ) -> None:
@@ -267,7 +277,8 @@ async def test_one_notification_a_minute_and_none_on_screen_but_approvals_always
         await server.restart()
         await define_scripted(server)
         watched, other = await Talk.begin(server), await Talk.begin(server)
-        async with server.socket(f"/ws/session/{watched.id}"):
+        async with server.socket(f"/ws/session/{watched.id}") as ws:
+            await look(ws, True)
             await watched.ask("[[chunk seen]]")  # on a screen: not told
             await watched.prompt("[[permission]]")  # but this is
             await eventually(lambda: _count(hook), (1, 1))
@@ -277,6 +288,55 @@ async def test_one_notification_a_minute_and_none_on_screen_but_approvals_always
         await other.prompt("[[permission]]")
         await eventually(lambda: _count(hook), (3, 3))
         assert [told["kind"] for told in hook.told] == ["permission", "finished", "permission"]
+
+
+async def test_who_is_connected_and_does_not_look_is_told(server: Server, tmp_path: Path) -> None:
+    async with Hook(tmp_path).open() as hook:
+        server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="0"))
+        await server.restart()
+        await define_scripted(server)
+        talk, other = await Talk.begin(server), await Talk.begin(server)
+        async with server.socket(f"/ws/session/{talk.id}") as ws:
+            await talk.ask("[[chunk one]]")  # a program, or a page of old, that never said it looks
+            await eventually(lambda: _count(hook), (1, 1))
+            await look(ws, True)
+            await talk.ask("[[chunk two]]")
+            await other.ask("[[chunk elsewhere]]")
+            await eventually(lambda: _count(hook), (2, 2))
+            assert hook.told[1]["sessionId"] == other.id
+            await look(ws, False)  # a tab that is hidden now
+            await talk.ask("[[chunk three]]")
+            await eventually(lambda: _count(hook), (3, 3))
+            await look(ws, True)
+        await talk.ask("[[chunk four]]")  # who has left looks no more
+        await eventually(lambda: _count(hook), (4, 4))
+
+
+async def test_a_guest_who_looks_keeps_nothing_from_the_others(server: Server, tmp_path: Path) -> None:
+    async with Hook(tmp_path).open() as hook:
+        server.set(**hook.settings())
+        await server.restart()
+        await define_scripted(server)
+        talk = await Talk.begin(server)
+        share = await server.call("POST", f"{talk.path}/share", 201, json={})
+        as_guest = {"Authorization": f"Bearer {share['token']}"}
+        async with server.socket(f"/ws/session/{talk.id}", headers=as_guest) as ws:
+            await look(ws, True)
+            await talk.ask("[[chunk done]]")
+            await eventually(lambda: _count(hook), (1, 1))
+
+
+async def test_what_falls_into_the_pause_is_told_after_it(server: Server, tmp_path: Path) -> None:
+    async with Hook(tmp_path).open() as hook:
+        server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="2"))
+        await server.restart()
+        await define_scripted(server)
+        talk = await Talk.begin(server)
+        await talk.ask("[[chunk one]]")
+        await eventually(lambda: _count(hook), (1, 1))
+        await talk.ask("[[chunk two]]")
+        await eventually(lambda: _count(hook), (2, 2))
+        assert [told["kind"] for told in hook.told] == ["finished", "finished"]
 
 
 async def test_what_is_answered_in_time_is_not_told(server: Server, tmp_path: Path) -> None:

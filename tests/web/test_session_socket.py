@@ -93,6 +93,7 @@ async def test_the_queue_takes_its_orders_too(talk: Talk) -> None:
         {"type": "permission", "optionId": "yes"},
         {"type": "permission", "permissionId": 5, "optionId": "yes"},
         {"type": "question", "questionId": "x", "action": "shrug"},
+        {"type": "looking", "visible": "yes"},
         {"type": "dance"},
     ],
 )

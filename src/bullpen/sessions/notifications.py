@@ -1,7 +1,8 @@
 """Tells a person who looks elsewhere that something waits: who is told of what, and when.
 
-After a while unanswered, at most once a minute for a session, and not while the session is on a screen.
-Approvals are always told: an agent stands still until they are given.
+After a while unanswered, at most once a minute for a session, and not while somebody looks at the session.
+What falls into the pause is told after it. Approvals are always told: an agent stands still until they
+are given.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ class Notifications:
     def __init__(self, config: Config, inbox: Inbox, presence: Presence, tasks: Tasks) -> None:
         self._config = config
         self._inbox = inbox
-        self._presence = presence
+        self._onlookers = presence.onlookers
         self._tasks = tasks
         self._messengers: list[Messenger] = messengers(config)
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -50,25 +51,30 @@ class Notifications:
             item = waiting[id]
             # What waited before we started was told by the server before us, or was about to be.
             if item.since >= self._started - self._config.notify_after * 1000:
-                loop = asyncio.get_running_loop()
-                self._timers[id] = loop.call_later(self._config.notify_after, self._due, item)
+                self._due_in(self._config.notify_after, item)
         self._known = set(waiting)
+
+    def _due_in(self, seconds: float, item: InboxItem) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers[item.id] = loop.call_later(seconds, self._due, item)
 
     def _due(self, item: InboxItem) -> None:
         self._timers.pop(item.id, None)
-        if self._tasks.over or not self._wanted(item):
+        if self._tasks.over:
             return
+        if item.kind != "permission":
+            if self._onlookers.are_at(item.session_id):
+                return
+            if (rest := self._pause_left(item.session_id)) > 0:
+                self._due_in(rest, item)  # by then it may have been answered
+                return
         self._told[item.session_id] = clock.monotonic()
         for messenger in self._messengers:
             self._tasks.create_task(self._tell(messenger, item), name=f"notify {item.id}")
 
-    def _wanted(self, item: InboxItem) -> bool:
-        if item.kind == "permission":
-            return True
-        if self._presence.count(item.session_id):
-            return False
-        last = self._told.get(item.session_id)
-        return last is None or clock.monotonic() - last >= self._config.notify_pause
+    def _pause_left(self, session_id: str) -> float:
+        last = self._told.get(session_id)
+        return 0 if last is None else last + self._config.notify_pause - clock.monotonic()
 
     async def _tell(self, messenger: Messenger, item: InboxItem) -> None:
         try:

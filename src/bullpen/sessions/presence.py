@@ -1,8 +1,12 @@
-"""Who is looking at which session, and what is due when the last one leaves (`onLastDisconnect`)."""
+"""Who is at which session, what is due when the last one leaves (`onLastDisconnect`), and who of them looks.
+
+Two things, and they differ: a viewer is at a session as long as its socket is open, be it a hidden tab or a
+program. An onlooker has it before their eyes, and is one only by their own word.
+"""
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import structlog
@@ -19,18 +23,46 @@ GRACE_AFTER_START = 60.0  # nor a restart of the server
 GRACE_AFTER_LEAVE = 5.0  # but a page that said goodbye means it
 
 
+class Onlookers:
+    """Counts whose eyes are on a session, as they say themselves: an open socket says nothing of eyes."""
+
+    def __init__(self) -> None:
+        self._count: Counter[str] = Counter()
+
+    @contextmanager
+    def one(self, session_id: str) -> Iterator[Callable[[bool], None]]:
+        """The word of one viewer: what it said last counts until the block is left."""
+        looks = False
+
+        def look(visible: bool) -> None:
+            nonlocal looks
+            self._count[session_id] += visible - looks
+            looks = visible
+            if not self._count[session_id]:
+                del self._count[session_id]
+
+        try:
+            yield look
+        finally:
+            look(False)
+
+    def are_at(self, session_id: str) -> bool:
+        return session_id in self._count
+
+
 class Presence:
     """Counts viewers. A `terminate` session ends a grace after its last one left."""
 
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
         self._tasks = tasks
+        self.onlookers = Onlookers()
         self._viewers: Counter[str] = Counter()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._started = clock.monotonic()
 
     @contextmanager
     def viewing(self, session: Session) -> Iterator[None]:
-        """Somebody looks at the session while the block runs."""
+        """Somebody is at the session while the block runs."""
         self._viewers[session.id] += 1
         self._cancel(session.id)
         try:
@@ -41,11 +73,8 @@ class Presence:
                 del self._viewers[session.id]
                 self.check(session)
 
-    def count(self, session_id: str) -> int:
-        return self._viewers[session_id]
-
     def check(self, session: Session) -> None:
-        """Starts the grace of a `terminate` session nobody looks at."""
+        """Starts the grace of a `terminate` session nobody is at."""
         if session.snapshot.on_last_disconnect != "terminate" or self._viewers[session.id]:
             return
         if session.id not in self._timers:

@@ -121,9 +121,21 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
 
 
 def seen(presence: Presence, session: Session, principal: Principal) -> AbstractContextManager[None]:
-    """A person looks at a session; guests and delegates do not count: one who leaves ends nothing."""
-    is_person = principal.session_id is None and principal.scope >= Scope.VIEW
-    return presence.viewing(session) if is_person else nullcontext()
+    """A person is at a session; guests and delegates do not count: one who leaves ends nothing."""
+    return presence.viewing(session) if _is_person(principal) else nullcontext()
+
+
+def onlooker(
+    presence: Presence, session: Session, principal: Principal
+) -> AbstractContextManager[Callable[[bool], None]]:
+    """Takes the word of a person that they look; a guest who does keeps no notification from the others."""
+    if _is_person(principal):
+        return presence.onlookers.one(session.id)
+    return nullcontext(lambda visible: None)
+
+
+def _is_person(principal: Principal) -> bool:
+    return principal.session_id is None and principal.scope >= Scope.VIEW
 
 
 @asynccontextmanager

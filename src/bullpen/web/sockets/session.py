@@ -1,6 +1,7 @@
 """WS /ws/session/{sid}: the event stream of a session, from any seq on, and orders to it."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,7 @@ from ..context import context_of
 from ..delegates import allow_delegate
 from ..scopes import Scope
 from ..websocket import Frame, text_frame
-from .admission import Socket, admitted, loops, seen
+from .admission import Socket, admitted, loops, onlooker, seen
 from .orders import Orders
 
 router = APIRouter()
@@ -30,17 +31,21 @@ async def session_socket(websocket: WebSocket, session_id: str) -> None:
     context = context_of(websocket)
     async with admitted(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
-        with seen(context.presence, session, socket.principal):
-            await Stream(session.log, socket, Orders(session, socket.principal)).run()
+        with (
+            seen(context.presence, session, socket.principal),
+            onlooker(context.presence, session, socket.principal) as look,
+        ):
+            await Stream(session.log, socket, Orders(session, socket.principal), look).run()
 
 
 class Stream:
     """One follower of a log: subscribes, and subscribes again, as often as it likes; its orders go by."""
 
-    def __init__(self, log: SessionLog, socket: Socket, orders: Orders) -> None:
+    def __init__(self, log: SessionLog, socket: Socket, orders: Orders, look: Callable[[bool], None]) -> None:
         self._log = log
         self._socket = socket
         self._orders = orders
+        self._look = look
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -60,6 +65,8 @@ class Stream:
                 after = _after(message, self._log.head)
                 self._unsubscribe()
                 self._following = tasks.create_task(self._follow(after, message.get("notices") is True))
+            case "looking":
+                self._look(_visible(message))
             case _:
                 done = await self._orders.take(message)
                 await self._socket.send({"type": "ack", "id": message.get("id"), **done})
@@ -109,3 +116,11 @@ def _after(message: dict[str, Any], head: int) -> int | None:
             return after if after <= head else None
         case _:
             raise Invalid("after must be a seq: a whole number from 0 on")
+
+
+def _visible(message: dict[str, Any]) -> bool:
+    match message.get("visible"):
+        case bool(visible):
+            return visible
+        case _:
+            raise Invalid("visible must be true or false")

@@ -1,0 +1,54 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { interceptSockets, type TestSocket } from '../testing/sockets.ts'
+import { Look } from './look.ts'
+
+let sockets: TestSocket[]
+let look: Look
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  sockets = interceptSockets()
+  seen('visible')
+  look = new Look('s1')
+  look.open()
+})
+
+afterEach(() => {
+  look.close()
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+function seen(visibilityState: DocumentVisibilityState): void {
+  vi.stubGlobal('document', { visibilityState })
+}
+
+function said(socket: TestSocket | undefined): unknown[] {
+  return (socket?.heard('looking') ?? []).map(({ visible }) => visible)
+}
+
+test('it is said on connecting and whenever the page is hidden or seen again', () => {
+  sockets[0]?.accept()
+  expect(sockets[0]?.address).toBe('ws://bullpen.test/ws/session/s1')
+  seen('hidden')
+  look.changed()
+  seen('visible')
+  look.changed()
+  expect(said(sockets[0])).toEqual([true, false, true])
+})
+
+test('a page that opens in the background says so, and a new connection says it anew', () => {
+  seen('hidden')
+  sockets[0]?.accept().die()
+  expect(said(sockets[0])).toEqual([false])
+  seen('visible')
+  look.changed()
+  sockets[1]?.accept()
+  expect(said(sockets[1])).toEqual([true])
+})
+
+test('a session that is not shown any more takes its word with it', () => {
+  sockets[0]?.accept()
+  look.close()
+  expect(sockets[0]?.closed).toBe(true)
+})
