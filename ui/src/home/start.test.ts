@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { aRepository, aSession } from '../testing/things.ts'
-import { againOf, branchFor, FRESH, orderOf, repositoryFor, titleOf } from './start.ts'
+import { anAgent, aRepository, aSession } from '../testing/things.ts'
+import { againOf, agentFor, branchFor, FRESH, orderOf, repositoryFor, startedFrom, titleOf } from './start.ts'
 
 test('a directory, or nothing at all, is a quick session', () => {
   expect(orderOf(FRESH, undefined)).toEqual({ type: 'quick' })
@@ -46,4 +46,26 @@ test('what was chosen is meant, a directory too, as long as it is there', () => 
   expect(repositoryFor('a', repositories, sessions)?.id).toBe('a')
   expect(repositoryFor('', repositories, sessions)).toBeUndefined()
   expect(repositoryFor('forgotten', repositories, sessions)?.id).toBe('b')
+})
+
+test('the agent is the chosen one, else the repository’s, else the one chosen before, else the default', () => {
+  const agents = [anAgent({ id: 'a' }), anAgent({ id: 'b' }), anAgent({ id: 'c' }), anAgent({ id: 'd', default: true })]
+  const [of, without] = [aRepository({ agentId: 'b' }), aRepository()]
+  expect(agentFor({ agentId: 'a', lastAgentId: 'c' }, of, agents)?.id).toBe('a')
+  expect(agentFor({ agentId: '', lastAgentId: 'c' }, of, agents)?.id).toBe('b')
+  expect(agentFor({ agentId: '', lastAgentId: 'c' }, without, agents)?.id).toBe('c')
+  expect(agentFor(FRESH, without, agents)?.id).toBe('d')
+  expect(agentFor(FRESH, undefined, agents.slice(0, 2))?.id).toBe('a')
+})
+
+test('an agent that is not here is never meant', () => {
+  const agents = [anAgent({ id: 'a', installed: false }), anAgent({ id: 'b', default: true })]
+  expect(agentFor({ agentId: 'a', lastAgentId: 'gone' }, aRepository({ agentId: 'a' }), agents)?.id).toBe('b')
+  expect(agentFor(FRESH, undefined, agents.slice(0, 1))).toBeUndefined()
+})
+
+test('a choice holds for one session; the next repository has its own agent again', () => {
+  const after = startedFrom({ ...FRESH, repoId: 'r', agentId: 'a', prompt: 'go', branch: 'mine', worktree: true }, aRepository())
+  expect(after).toEqual({ ...FRESH, worktree: true, lastAgentId: 'a' })
+  expect(startedFrom({ ...FRESH, repoId: '', directory: '/srv/x', lastAgentId: 'a' }, undefined)).toEqual({ ...FRESH, repoId: '', directory: '/srv/x', lastAgentId: 'a' })
 })

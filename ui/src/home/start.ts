@@ -9,11 +9,14 @@ export interface Start {
   /** A branch of its own in a worktree of its own; empty for the repository as it is. */
   branch: string
   worktree: boolean
+  /** The agent chosen for this session; empty while nobody chose. */
   agentId: string
+  /** The agent chosen for one before: a repository that has its own knows better. */
+  lastAgentId: string
   prompt: string
 }
 
-export const FRESH: Start = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', prompt: '' }
+export const FRESH: Start = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', lastAgentId: '', prompt: '' }
 
 /** What is filled in now, for whoever shows the form. */
 export const filledIn = () => remembered<Start>('start', FRESH)
@@ -63,8 +66,19 @@ export function repositoryFor(
   return found.find((each) => each !== undefined) ?? repositories[0]
 }
 
-/** The agent that is meant when nobody chose: the default, if it is here. */
-export function agentFor(chosen: string, agents: readonly Agent[]): Agent | undefined {
+/** The agent that is meant: the chosen one, the repository's, the one chosen before, the default; of those that are here. */
+export function agentFor(
+  { agentId, lastAgentId }: Pick<Start, 'agentId' | 'lastAgentId'>,
+  repository: Pick<Repository, 'agentId'> | undefined,
+  agents: readonly Agent[],
+): Agent | undefined {
   const installed = agents.filter((agent) => agent.installed)
-  return installed.find((agent) => agent.id === chosen) ?? installed.find((agent) => agent.default) ?? installed[0]
+  const found = [agentId, repository?.agentId, lastAgentId].map((wanted) => installed.find(({ id }) => id === wanted))
+  return found.find((each) => each !== undefined) ?? installed.find((agent) => agent.default) ?? installed[0]
+}
+
+/** What is left in the form when a session was started from it: where and with whom is remembered, not chosen. */
+export function startedFrom(start: Start, repository: Repository | undefined): Start {
+  const { agentId, lastAgentId } = start
+  return { ...start, prompt: '', branch: '', repoId: repository ? undefined : start.repoId, agentId: '', lastAgentId: agentId || lastAgentId }
 }

@@ -1,5 +1,5 @@
 /** Sessions, workers and the like as the server tells them, for tests that care about one field of many. */
-import type { InboxItem, Repository, Session, Worker } from '../api/types.ts'
+import type { Agent, InboxItem, Repository, Session, Worker } from '../api/types.ts'
 
 const THEN = '2026-01-01T00:00:00.000Z'
 
@@ -87,6 +87,26 @@ export function aRepository(change: Partial<Repository> = {}): Repository {
     createdAt: THEN,
     updatedAt: THEN,
     queue: {},
+    ...change,
+  }
+}
+
+export function anAgent(change: Partial<Agent> = {}): Agent {
+  const id = change.id ?? 'demo'
+  return {
+    id,
+    name: id,
+    description: '',
+    kind: 'acp',
+    command: [id],
+    env: {},
+    passEnv: [],
+    offer: { fs: true, terminal: true },
+    added: false,
+    installed: true,
+    missing: null,
+    installHint: '',
+    default: false,
     ...change,
   }
 }
