@@ -198,12 +198,22 @@ async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserCon
     await page.get_by_role("button", name="Keys of Sidebar").click()
     await page.keyboard.press("Control+Alt+S")
     await expect(page.get_by_role("button", name="Keys of Sidebar")).to_contain_text("Ctrl+Alt+S")
+    await page.get_by_role("button", name="Keys of Session 2 of the list").click()
+    await page.keyboard.press("Control+Alt+2")
+    allow = page.get_by_role("button", name="Keys of Allow:")
+    await allow.click()
+    await page.keyboard.press("j")  # the inbox needs it
+    await expect(page.get_by_role("status").filter(has_text="belong to the inbox")).to_be_visible()
+    await page.keyboard.press("y")
+    await expect(allow).to_have_text("y")
     await page.reload()
     await expect(page.get_by_role("navigation", name="Sessions")).to_be_visible()
     await page.keyboard.press("Control+Alt+S")
     await expect(page.get_by_role("navigation", name="Sessions")).to_have_count(0)
     await page.keyboard.press("Control+/")
-    await expect(page.get_by_role("dialog")).to_contain_text("Ctrl+Alt+S")
+    for words in ("Ctrl+Alt+S", "Session 2 of the list", "Ctrl+Alt+2", "When a permission has the focus"):
+        await expect(page.get_by_role("dialog")).to_contain_text(words)
+    await expect(page.get_by_role("dialog").get_by_text("y", exact=True)).to_be_visible()
 
 
 async def test_a_terminal_keeps_ctrl_to_itself(device: BrowserContext, server: Server) -> None:

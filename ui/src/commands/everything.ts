@@ -41,7 +41,6 @@ function going({ page }: App): Command[] {
       title: `Session ${n + 1} of the list`,
       group: 'Go to',
       keys: `Mod+${n + 1}`,
-      listed: n === 0,
       when: () => inOrder(page)[n] !== undefined,
       run: () => page.show({ view: 'session', sessionId: inOrder(page)[n]?.id ?? '' }),
     })),

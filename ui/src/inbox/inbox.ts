@@ -1,5 +1,5 @@
-/** What can be done about the things in the inbox, and by which keys. */
-import type { InboxItem, Option } from '../api/types.ts'
+/** What the things in the inbox are called, and what they say. */
+import type { InboxItem } from '../api/types.ts'
 import type { Need } from '../state/attention.ts'
 
 export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
@@ -20,15 +20,4 @@ const ENDS = new Map([
 /** How a turn ended is a word of the protocol; everything else is a sentence already. */
 export function textOf({ kind, text }: InboxItem): string {
   return (kind === 'finished' && ENDS.get(text)) || text
-}
-
-const KEYS: Record<string, readonly string[]> = { a: ['allow_once'], A: ['allow_always'], d: ['reject_once', 'reject_always'] }
-
-export function optionFor(key: string, options: readonly Option[]): Option | undefined {
-  const kinds = Object.hasOwn(KEYS, key) ? KEYS[key] : undefined
-  return kinds?.flatMap((kind) => options.filter((option) => option.kind === kind))[0]
-}
-
-export function keyOf(option: Option, options: readonly Option[]): string | undefined {
-  return Object.keys(KEYS).find((key) => optionFor(key, options) === option)
 }

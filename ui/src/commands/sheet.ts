@@ -1,0 +1,25 @@
+/** What the help sheet says of keys: a line for each command that has some, and one for all sessions while theirs count from 1 to 9. */
+import type { Command } from './commands.svelte.ts'
+import { formatKeys } from './keys.ts'
+import { keysOf } from './shortcuts.ts'
+
+export interface Line {
+  id: string
+  title: string
+  keys: string
+}
+
+export function linesOf(commands: readonly Pick<Command, 'id' | 'title' | 'keys'>[]): Line[] {
+  const lines = commands.flatMap((command) => {
+    const keys = keysOf(command)
+    return keys ? [{ id: command.id, title: command.title, keys: formatKeys(keys) }] : []
+  })
+  const [first, ...others] = lines.filter(({ id }) => id.startsWith('go.session.'))
+  if (!first || !countFrom(first, others)) return lines
+  const together = { ...first, title: 'Sessions 1 to 9 of the list', keys: `${first.keys}–9` }
+  return lines.flatMap((line) => (line === first ? [together] : others.includes(line) ? [] : [line]))
+}
+
+function countFrom(first: Line, others: readonly Line[]): boolean {
+  return first.keys.endsWith('1') && others.length === 8 && others.every(({ keys }, n) => keys === `${first.keys.slice(0, -1)}${n + 2}`)
+}
