@@ -42,7 +42,7 @@ def test_the_demo_is_there_even_when_the_path_is_empty(tmp_path: Path) -> None:
     assert command in [(beside,), (sys.executable, "-m", "bullpen.agents.demo")]
 
 
-def test_the_default_is_the_first_that_is_installed_and_else_the_demo(tmp_path: Path) -> None:
+def test_b10_the_default_is_the_first_that_is_installed_and_else_the_demo(tmp_path: Path) -> None:
     env = {"PATH": str(tmp_path)}
     assert default_agent(builtin(), env) == "demo"
     install(tmp_path, "qwen")

@@ -45,7 +45,7 @@ def _script(number: int, chunks: int) -> str:
 
 
 @pytest.mark.parametrize("life", range(LIVES))
-async def test_an_agent_works_on_while_the_server_is_killed(
+async def test_b1_an_agent_works_on_while_the_server_is_killed(
     server: Server, workspace: Path, faults: int, life: int
 ) -> None:
     faults //= LIVES

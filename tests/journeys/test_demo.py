@@ -10,7 +10,7 @@ async def demo(server: Server) -> AgentClient:
     return await AgentClient.begin(server, "demo")
 
 
-async def test_the_demo_agent_plans_edits_asks_and_runs(server: Server, workspace: Path) -> None:
+async def test_b10_the_demo_agent_plans_edits_asks_and_runs(server: Server, workspace: Path) -> None:
     talker = await demo(server)
     async with talker.following():
         await talker.prompt("plan, edit notes.md and run echo hello")

@@ -8,7 +8,7 @@ from typing import Any
 
 from support.pictures import png
 from support.server import Server
-from support.talk import SECONDS
+from support.talk import SECONDS, define_scripted
 from support.tui import SIGNS, TuiTalk, define_tui, journal_of
 
 
@@ -30,6 +30,32 @@ async def test_r72_the_activity_of_an_agent_in_a_terminal_comes_from_its_screen(
     told = [e["data"] for e in await talk.events() if e["type"] == "worker_activity"]
     assert [each["activity"] for each in told][-4:] == ["active", "asking", "active", "idle"]
     assert told[-4]["why"] == "a prompt was sent"
+
+
+async def test_b3_agents_over_acp_agents_in_terminals_and_shells_are_equals_in_one_session(
+    server: Server,
+) -> None:
+    talk, _ = await begin(server)
+    await define_scripted(server)
+    body = {"type": "agent", "agentId": "scripted", "role": "acp"}
+    await server.call("POST", f"{talk.path}/workers", 201, json=body)
+    await talk.seen("agent_session", how="new")
+    shell = await server.new_terminal(talk.id, role="shell")
+    for role, text in (("tui", "[[work 0.2]]"), ("acp", "[[chunk hello]]")):
+        assert (await talk.ask(text, role=role))["role"] == role
+    async with server.socket(f"/ws/session/{talk.id}/worker/{shell['id']}") as ws:
+        await ws.send(json.dumps({"type": "input", "data": "exit 3\r"}))
+        assert (await talk.seen("worker_exited", exitCode=3))["role"] == "shell"
+    workers = (await server.call("GET", f"{talk.path}/workers"))["workers"]
+    assert [(each["role"], each["state"]) for each in workers] == [
+        ("tui", "active"),
+        ("acp", "active"),
+        ("shell", "exited"),
+    ]
+    assert len({tuple(each) for each in workers}) == 1  # all are told of with the same words
+    for worker in workers:
+        ended = await server.call("DELETE", f"{talk.path}/workers/{worker['id']}", 200)
+        assert ended["state"] == "terminated"
 
 
 async def test_r72_output_and_silence_tell_of_an_agent_without_signs(server: Server) -> None:

@@ -26,7 +26,7 @@ def cards(page: Page) -> Locator:
     return page.get_by_role("main").get_by_role("article")
 
 
-async def test_two_sessions_are_answered_from_the_inbox_by_button_and_by_key(
+async def test_b4_two_sessions_are_answered_from_the_inbox_by_button_and_by_key(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)

@@ -111,7 +111,7 @@ async def test_a_moment_is_found_by_its_mark_and_by_its_link(device: BrowserCont
     assert await page.evaluate("window.violations") == []
 
 
-async def test_a_session_is_played_from_its_beginning_to_its_end(
+async def test_b2_a_session_is_played_from_its_beginning_to_its_end(
     device: BrowserContext, server: Server
 ) -> None:
     past = await Past.make(server)

@@ -92,7 +92,7 @@ async def settled(terminal: TerminalPage) -> None:
         await terminal.page.evaluate("new Promise((done) => setTimeout(done, 300))")
 
 
-async def test_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
+async def test_b5_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
     terminal: TerminalPage, browser: Browser, server: Server
 ) -> None:
     await terminal.run("echo laptop-$((40 + 2))")

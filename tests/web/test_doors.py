@@ -71,7 +71,7 @@ async def test_a_socket_with_a_cookie_and_a_wrong_secret_is_closed(house: Server
 
 
 @shared
-async def test_a_foreign_origin_is_refused_whatever_the_credential(house: Server) -> None:
+async def test_b8_a_foreign_origin_is_refused_whatever_the_credential(house: Server) -> None:
     for origin in filter(None, foreign_origins(house.port)):
         answer = await house.http.get("/api/sessions", headers={"Origin": origin})
         assert answer.status_code == 403, origin
@@ -103,7 +103,7 @@ FOREIGN = [
 
 
 @shared
-async def test_a_foreign_or_doubled_host_is_refused_even_for_public_paths(house: Server) -> None:
+async def test_b8_a_foreign_or_doubled_host_is_refused_even_for_public_paths(house: Server) -> None:
     for head, path in itertools.product(FOREIGN, ("/api/health", "/", "/api/sessions")):
         request = head.format(path=path, port=house.port)
         request += f"Authorization: Bearer {house.token}\nConnection: close\n\n"
@@ -116,7 +116,7 @@ async def test_a_foreign_or_doubled_host_is_refused_even_for_public_paths(house:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.test"])
-def test_it_does_not_listen_beyond_loopback_without_tls_or_the_flag(tmp_path: Path, host: str) -> None:
+def test_b8_it_does_not_listen_beyond_loopback_without_tls_or_the_flag(tmp_path: Path, host: str) -> None:
     command = [sys.executable, "-m", "bullpen", "serve", "--no-open", "--port", "0", "--host", host]
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "BULLPEN_HOME": str(tmp_path / "home")}
     refused = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)

@@ -231,7 +231,7 @@ async def test_asciinema_plays_an_exported_cast(server: Server, tmp_path: Path) 
     assert "wörk 42" in played.stdout.decode()
 
 
-async def test_export_import_replay_and_recordings_on_the_command_line(
+async def test_b2_a_session_is_exported_played_and_shared_on_the_command_line(
     server: Server, elsewhere: Server, tmp_path: Path
 ) -> None:
     session_id, _ = await worked_session(server)

@@ -46,7 +46,7 @@ async def journal(server: Server) -> Path:
 
 
 @pytest.mark.usefixtures("journal")
-async def test_what_waits_in_any_session_is_there_the_most_urgent_first(server: Server) -> None:
+async def test_b4_what_waits_in_any_session_is_there_the_most_urgent_first(server: Server) -> None:
     done, asking, wondering, failing = [await Talk.begin(server, title=f"talk {n}") for n in range(4)]
     await done.ask("[[chunk hello]]")
     await asking.prompt("[[permission]]")

@@ -207,7 +207,7 @@ async def test_every_route_is_in_the_table_and_nothing_else() -> None:
     assert routes() == set(WHO_MAY)
 
 
-async def test_every_route_and_method_opens_exactly_for_those_who_may(house: Server) -> None:
+async def test_b8_every_route_and_method_opens_exactly_for_those_who_may(house: Server) -> None:
     paths = sorted({route.split()[1] for route in WHO_MAY if not route.startswith("WS")})
     people = await credentials(house)
     tokens = [who for who in people if who.name in USUAL]
