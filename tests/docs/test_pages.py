@@ -14,7 +14,10 @@ from typer.main import get_command
 
 from bullpen.cli.app import app
 from bullpen.cli.verbs import VERBS
+from bullpen.client import Client
 from bullpen.config import OPTIONS
+from bullpen.web import bodies
+from bullpen.workers.images import LARGEST
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -65,6 +68,20 @@ def test_every_test_the_security_page_names_is_there() -> None:
     written = set(re.findall(r"^(?:async )?def (test_\w+)", source, re.MULTILINE))
     assert named
     assert named - written == set()
+
+
+def test_every_method_of_the_client_is_on_its_page_and_no_other() -> None:
+    page = (ROOT / "docs" / "client.md").read_text()
+    table = page.split("## What it speaks", 1)[1].split("\n\n")[1]
+    assert sorted(re.findall(r"`(\w+)`", table)) == [name for name in dir(Client) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(("name", "where"), [("protocol.md", r"^\*\*Length"), ("security.md", r"^11\.")])
+def test_pages_say_how_long_a_body_may_be(name: str, where: str) -> None:
+    said = re.findall(where + r".*\n.*", (ROOT / "docs" / name).read_text(), re.MULTILINE)[0]
+    assert f"{bodies.MOST >> 20} MiB" in said
+    assert f"{LARGEST >> 20} MiB" in said
+    assert f"{bodies.MOST_OF_RECORDINGS >> 30} GiB" in said
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
