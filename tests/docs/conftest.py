@@ -1,0 +1,5 @@
+"""A private PostgreSQL for the page that speaks of one."""
+
+from support.databases import cluster
+
+__all__ = ["cluster"]
