@@ -1,14 +1,28 @@
-"""What `docs/agents.md` says of real agents is the result of a run with the versions that are pinned."""
+"""What `docs/agents.md` says of real agents: those there are, and a run with the versions that are pinned."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from bullpen.agents.definitions import builtin
+from bullpen.agents.discovery import DEMO, PREFERRED
 from real_agents import results
 from real_agents.installed import AGENTS, HERE, PACKAGES
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
+
+
+def test_every_built_in_agent_is_in_the_table() -> None:
+    table = PAGE.read_text().split("| id | agent | to install |\n", 1)[1].split("\n\n", 1)[0]
+    ids = [id for row in table.splitlines()[1:] for id in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    assert sorted(ids) == sorted(builtin())
+
+
+def test_the_agents_a_session_gets_when_it_names_none_are_told_in_their_order() -> None:
+    (told,) = re.findall(r"the first that is installed of (.*?)\.", PAGE.read_text(), re.DOTALL)
+    assert re.findall(r"`([^`]+)`", told) == [*PREFERRED, DEMO]
 
 
 def test_the_last_run_was_with_the_pinned_versions() -> None:
