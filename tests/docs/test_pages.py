@@ -102,6 +102,15 @@ def test_every_command_a_page_writes_out_is_understood(page: Path) -> None:
             parse(mentioned)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_target_a_page_names_is_in_the_makefile(page: Path) -> None:
+    text = page.read_text()
+    named = re.findall(r"`(?:\w+=\S+ )*make ([a-z-]+)", text)
+    named += re.findall(r"^make ([a-z-]+)", "".join(FENCED.findall(text)), re.MULTILINE)
+    written = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(named) - set(written) == set()
+
+
 def parse(line: str) -> None:
     """Nothing when it is no command of ours; pipes and comments end one."""
     if not line.strip().startswith("bullpen "):

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bullpen.cli import app, turn, wait
 from support.server import Server
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +105,8 @@ class Stranger:
             "bullpen stop first": self._expect(r"stopped first"),
             "bullpen --help": self._expect(r"attach"),
             'bullpen run "help" --agent demo': self._expect(r"plan"),
+            "bullpen inbox": self._expect(r"the turn is over"),
+            "bullpen doctor": self._expect(r"\bserver +\S+, answers"),
         }
 
     async def follow(self, command: str) -> None:
@@ -187,3 +190,20 @@ async def test_every_command_of_the_readme_does_what_it_says(tmp_path: Path) -> 
                 await stranger.follow(command)
     finally:
         await server.close()
+
+
+def test_the_readme_names_the_programs_the_tests_need() -> None:
+    (said,) = re.findall(
+        r"^The tests drive real programs: (.*?)\.", (ROOT / "README.md").read_text(), re.MULTILINE
+    )
+    (needed,) = re.findall(
+        r"^for tool in (.*); do$", (ROOT / "scripts" / "test-tools").read_text(), re.MULTILINE
+    )
+    assert said.replace(" and ", ", ").split(", ") == needed.split()
+
+
+def test_the_readme_has_the_exit_codes_of_the_command_line() -> None:
+    told = re.findall(r"\b(\d) (fine|failed|wrong use|a person is needed)", (ROOT / "README.md").read_text())
+    codes = (turn.DONE, turn.FAILED, app.WRONG_USE, turn.NEEDS_A_PERSON)
+    assert [int(number) for number, _ in told] == list(codes)
+    assert (app.FAILED, wait.NEEDS_A_PERSON) == (turn.FAILED, turn.NEEDS_A_PERSON)
