@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from docs.protocol_page import CODE, HOME, PAGE, REPOSITORY, REST, SESSION, SOCKETS, WORKER, Section, examples
 from docs.stage import Stage, same_shape
 from support.server import Server
+from support.talk import Talk
 
 
 @pytest.fixture
@@ -150,9 +151,21 @@ class Seen:
     async def until(self, *types: str) -> dict[str, Any]:
         async with asyncio.timeout(60):
             while not set(types) <= set(self._first):
-                frame = json.loads(await self._ws.recv())
-                self._first.setdefault(frame["type"], frame)
+                await self._next()
         return self._first
+
+    async def next(self, type: str, **values: Any) -> dict[str, Any]:
+        """The next frame of a type with these values in it."""
+        async with asyncio.timeout(60):
+            while True:
+                frame = await self._next()
+                if frame["type"] == type and values.items() <= frame.items():
+                    return frame
+
+    async def _next(self) -> dict[str, Any]:
+        frame: dict[str, Any] = json.loads(await self._ws.recv())
+        self._first.setdefault(frame["type"], frame)
+        return frame
 
 
 @asynccontextmanager
@@ -175,6 +188,9 @@ async def send_all(ws: ClientConnection, section: Section) -> None:
         await ws.send(json.dumps(frame))
 
 
+OF_EVERY_SESSION = ("events", "snapshot", "ack", "error", "heartbeat")
+
+
 async def test_the_frames_of_a_session_are_as_the_page_shows_them(stage: Stage) -> None:
     async with opened(stage, "/ws/session/{id}") as (ws, seen, section):
         for frame in section.examples("sent"):
@@ -183,10 +199,34 @@ async def test_the_frames_of_a_session_are_as_the_page_shows_them(stage: Stage) 
         await seen.until("events", "ack")
         await ws.send(json.dumps({"type": "subscribe"}))
         await ws.send(json.dumps({"type": "dance", "id": "x1"}))
-        types = ("events", "snapshot", "ack", "error", "heartbeat")
-        compare(section, await seen.until(*types), *types)
+        compare(section, await seen.until(*OF_EVERY_SESSION), *OF_EVERY_SESSION)
         (error,) = [frame for frame in section.examples("received") if frame["type"] == "error"]
         assert (await seen.until("error"))["error"] == error
+
+
+async def test_the_orders_of_a_session_are_taken_and_told_of_as_the_page_shows_them(stage: Stage) -> None:
+    talk = Talk(stage.server, {"id": stage.real(SESSION)})
+    async with opened(stage, "/ws/session/{id}") as (ws, seen, section):
+        shown = {(frame["type"], frame.get("action")): frame for frame in section.examples("sent")}
+
+        async def order(type: str, action: str | None = None, **real: str) -> dict[str, Any]:
+            frame = shown.pop((type, action)) | real
+            await ws.send(json.dumps(frame))
+            return await seen.next("ack", id=frame["id"])
+
+        await ws.send(json.dumps(shown.pop(("subscribe", None)) | {"notices": True}))
+        await order("prompt", text="ask, question")
+        asked = await talk.permission()  # what is said now waits until it is answered
+        await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": "first"})
+        added = await order("queue", "add")
+        await order("queue", "move", messageId=added["messageId"])
+        await order("permission", permissionId=asked["id"], optionId=asked["options"][0]["optionId"])
+        question = await talk.seen("question", status="pending")
+        await order("question", "decline", questionId=question["data"]["id"])
+        notices = {frame["type"] for frame in section.examples("received")} - set(OF_EVERY_SESSION)
+        compare(section, await seen.until(*notices), *notices)
+        await order("cancel")
+        assert shown == {}
 
 
 async def test_the_frames_of_a_terminal_are_as_the_page_shows_them(stage: Stage) -> None:
@@ -219,11 +259,28 @@ async def test_binary_output_begins_with_its_offset(stage: Stage) -> None:
                     said += frame[8:]
 
 
+async def test_the_activity_of_an_agent_in_a_terminal_is_told_as_the_page_shows_it(stage: Stage) -> None:
+    definition = {"name": "Mine", "kind": "pty", "command": ["cat"]}
+    await stage.server.call("PUT", "/api/agents/mine", 200, json=definition)
+    workers = stage.path("/api/sessions/{id}/workers")
+    worker = await stage.server.call("POST", workers, 201, json={"type": "agent", "agentId": "mine"})
+    async with stage.server.socket(stage.path(f"/ws/session/{{id}}/worker/{worker['id']}?format=json")) as ws:
+        compare(SOCKETS["/ws/session/{id}/worker/{wid}"], await Seen(ws).until("activity"), "activity")
+
+
 async def test_the_frames_of_the_dashboard_are_as_the_page_shows_them(stage: Stage) -> None:
+    session = stage.path("/api/sessions/{id}")
     async with opened(stage, "/ws/dashboard") as (_, seen, section):
-        await seen.until("sessions")
-        await stage.server.call("PATCH", stage.path("/api/sessions/{id}"), json={"title": "another"})
-        compare(section, await seen.until("session"), "sessions", "session")
+        await seen.next("inbox", items=[])
+        await stage.server.call("PATCH", session, json={"title": "another"})
+        await seen.until("session")
+        await stage.server.call("POST", f"{session}/prompt", json={"text": "ask"})
+        full = await seen.next("inbox")
+        await stage.server.call("POST", f"{session}/complete")
+        await stage.server.call("DELETE", f"{session}?purge=true")
+        shown = {frame["type"] for frame in section.examples("received")}
+        compare(section, await seen.until(*shown) | {"inbox": full}, *shown)
+        assert full["items"]
 
 
 async def test_the_frames_of_the_relay_are_as_the_page_shows_them(stage: Stage) -> None:
