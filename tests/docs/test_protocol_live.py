@@ -215,6 +215,7 @@ async def test_the_orders_of_a_session_are_taken_and_told_of_as_the_page_shows_t
             return await seen.next("ack", id=frame["id"])
 
         await ws.send(json.dumps(shown.pop(("subscribe", None)) | {"notices": True}))
+        await ws.send(json.dumps(shown.pop(("looking", None))))  # which is not answered
         await order("prompt", text="ask, question")
         asked = await talk.permission()  # what is said now waits until it is answered
         await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": "first"})

@@ -75,10 +75,13 @@ async def test_the_server_is_told_whether_a_session_is_looked_at(
         if message["type"] == "looking":
             said.append(message["visible"])
 
+    def note_end(socket: WebSocket) -> None:  # Playwright marks the function it is given
+        closed.append(socket)
+
     def connected(socket: WebSocket) -> None:
         if socket.url.endswith(f"/ws/session/{session['id']}"):
             socket.on("framesent", note)
-            socket.on("close", closed.append)
+            socket.on("close", note_end)
 
     async def until(wanted: list[bool]) -> None:
         async with asyncio.timeout(30):
