@@ -13,6 +13,7 @@ from mcp.client.stdio import stdio_client
 from mcp.types import TextContent
 
 from support.commands import Bullpen
+from support.repositories import Repo
 from support.server import Server
 from support.talk import Talk, define_scripted
 from web.people import environment_of, new_token
@@ -88,6 +89,18 @@ async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Ser
         assert "only the sessions it started" in await helper.call(
             "prompt_session", session=other.id, prompt="hello"
         )
+
+
+async def test_a_delegate_that_knows_no_repository_works_in_the_one_of_its_directory(server: Server) -> None:
+    await define_scripted(server)
+    site = Repo(server.workspace / "site").path
+    repository = await server.call("POST", "/api/repositories", 201, json={"path": str(site)})
+    async with agent(await delegate(server)) as helper:
+        started = await helper.call(
+            "start_session", agent="scripted", directory=str(site), prompt="[[chunk x]]"
+        )
+    session = await server.call("GET", f"/api/sessions/{started['id']}")
+    assert (session["repoId"], session["locationPath"]) == (repository["id"], str(site))
 
 
 async def test_a_session_that_needs_a_person_is_told_so_and_not_answered(server: Server) -> None:

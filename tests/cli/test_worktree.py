@@ -8,6 +8,8 @@ import pytest
 
 from support.commands import Bullpen, Done
 from support.repositories import Repo
+from support.server import Server
+from support.talk import define_scripted
 
 
 def runner(bullpen: Bullpen) -> Callable[..., Awaitable[Done]]:
@@ -57,3 +59,48 @@ async def test_a_session_or_an_agent_in_a_worktree_of_its_own(bullpen: Bullpen, 
     assert json.loads(told.out)["sessionId"]
     listed = json.loads((await run("worktree", "ls", "-r", "site", "--json")).out)
     assert [each["name"] for each in listed["worktrees"]] == ["main", "a-review", "say-hello", "topic"]
+
+
+async def test_a_session_in_a_directory_of_a_repository_is_one_of_the_repository(
+    bullpen: Bullpen, repo: Repo, workspace: Path
+) -> None:
+    run = runner(bullpen)
+    (repo.path / "src").mkdir()
+    inner, elsewhere = Repo(repo.path / "vendor" / "inner"), workspace / "elsewhere"
+    repo.git("worktree", "add", "-q", str(elsewhere))
+    (elsewhere / "src").mkdir()
+    await run("repo", "add", str(repo.path))
+    repo_id = json.loads((await run("repo", "ls", "--json")).out)["repositories"][0]["id"]
+
+    async def place_of(directory: Path) -> tuple[str | None, str | None]:
+        session = json.loads((await run("new", str(directory), "-d", "--json")).out)
+        assert session["locationPath"] == str(directory)
+        return session["repoId"], session["worktreeId"]
+
+    assert await place_of(repo.path) == (repo_id, None)
+    assert await place_of(repo.path / "src") == (repo_id, None)
+    assert await place_of(elsewhere) == (repo_id, "elsewhere")
+    assert await place_of(elsewhere / "src") == (repo_id, "elsewhere")
+    assert await place_of(inner.path) == (None, None)
+    assert await place_of(workspace) == (None, None)
+    assert len((await run("ls", "--repo", "site", "-q")).out.split()) == 4
+
+
+async def test_a_linked_worktree_stands_for_its_repository_wherever_it_lies(
+    bullpen: Bullpen, repo: Repo, workspace: Path
+) -> None:
+    run = runner(bullpen)
+    repo.git("worktree", "add", "-q", str(workspace / "elsewhere"))
+    await run("repo", "add", str(repo.path))
+    told = await run("new", str(workspace / "elsewhere"), "-w", "--branch", "topic", "--json")
+    assert json.loads(told.out)["worktreeId"] == "topic"
+
+
+async def test_run_in_a_repository_takes_the_agent_of_the_repository(
+    bullpen: Bullpen, repo: Repo, server: Server
+) -> None:
+    run = runner(bullpen)
+    await define_scripted(server)
+    await run("repo", "add", str(repo.path))
+    await run("repo", "set", "site", "--agent", "scripted")
+    assert (await run("run", "[[chunk mine]]", "-C", str(repo.path), "--wait")).out == "mine\n"

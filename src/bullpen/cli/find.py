@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from ..client import Client, Repository, Session, Token, Worker
 from ..domain.errors import Conflict, NotFound
+from ..git.discovery import find_place
 from .text import short
 
 Thing = TypeVar("Thing")
@@ -65,8 +66,12 @@ async def find_repository_at(client: Client, directory: Path) -> Repository:
 
 
 def _holds(repository: Repository, directory: Path) -> bool:
+    real = Path(os.path.realpath(directory))
     places = (Path(repository.path), Path(f"{repository.path}.worktrees"))
-    return any(Path(os.path.realpath(directory)).is_relative_to(place) for place in places)
+    if any(real.is_relative_to(place) for place in places):
+        return True
+    linked = find_place(real)  # git lets a worktree lie anywhere
+    return linked is not None and linked.common_dir.parent == places[0]
 
 
 async def find_token(client: Client, text: str) -> Token:

@@ -160,7 +160,9 @@ class Tools:
     ) -> dict[str, Any]:
         client = self._steering
         title = title or short_title(prompt)
-        session = await client.create_session(location_path=directory, agent_id=agent, title=title)
+        session = await client.create_session(
+            location_path=directory, find_repository=True, agent_id=agent, title=title
+        )
         await client.prompt(session.id, prompt)
         return _shown(session)
 

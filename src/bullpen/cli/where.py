@@ -1,4 +1,4 @@
-"""Where a new session lives: a directory, or a worktree of the repository it belongs to."""
+"""Where a new session lives: a directory, of a registered repository or not, or a worktree of its own."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ async def place(
     if not (in_worktree or branch):
         if base:
             raise Invalid("--base is for a new worktree; add --worktree")
-        return {"location_path": str(path)}
+        return {"location_path": str(path), "find_repository": True}
     repository = await find_repository_at(client, path)
     mode = "either" if branch and not base else "new"
     worktree = {"mode": mode, "branch": branch, "base": base, "prompt": prompt}

@@ -102,8 +102,10 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
         role: str | None = None,
         title: str | None = None,
         on_last_disconnect: str | None = None,
+        find_repository: bool = False,
         key: str | None = None,
     ) -> Session:
+        """`find_repository`: in the registered repository that the directory is of, if there is one."""
         body = _given(
             locationPath=location_path,
             repoId=repo_id,
@@ -115,7 +117,8 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
             title=title,
             onLastDisconnect=on_last_disconnect,
         )
-        return await self._rest.call(Session, Request("POST", "/api/sessions", body, key=key))
+        query = {"findRepository": "true"} if find_repository else {}
+        return await self._rest.call(Session, Request("POST", "/api/sessions", body, query=query, key=key))
 
     async def change_session(
         self, session_id: str, *, title: str | None = None, on_last_disconnect: str | None = None

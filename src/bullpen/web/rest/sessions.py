@@ -9,6 +9,7 @@ from ...domain.errors import BullpenError, Invalid
 from ...domain.snapshot import Snapshot
 from ...domain.states import Status
 from ...git.refs import MAIN
+from ...sessions.belonging import with_repository
 from ...sessions.create import NewSession
 from ...sessions.create_in_worktree import Wanted, create_in_worktree
 from ...wire.browser import session_json, worker_json
@@ -37,7 +38,15 @@ OPERATE = [Depends(allow(Scope.OPERATE))]
 @router.post(
     "", status_code=201, response_model=SessionShape, dependencies=[Depends(allow_delegate(Scope.OPERATE))]
 )
-async def create(body: NewSessionShape, request: Request, context: ContextDep, once: OnceDep) -> Response:
+async def create(
+    body: NewSessionShape,
+    request: Request,
+    context: ContextDep,
+    once: OnceDep,
+    find_repository: Annotated[
+        bool, Query(alias="findRepository", description="in the repository the directory is of, if any")
+    ] = False,
+) -> Response:
     order = NewSession(
         type=body.type,
         repo_id=body.repo_id,
@@ -50,6 +59,9 @@ async def create(body: NewSessionShape, request: Request, context: ContextDep, o
         role=body.role,
         started_by=starter_of(request),
     )
+    if find_repository:
+        root = context.config.workspace_root
+        order = await with_repository(root, context.records, context.worktrees, order)
     session = await create_in_worktree(
         context.sessions,
         context.records,

@@ -1,0 +1,41 @@
+"""Which registered repository a directory belongs to: by git's own files, not by where it lies."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ..domain.records import Repository
+from ..git.discovery import find_place
+from ..sandbox.paths import directory_inside
+from ..store.records import Records
+from .create import NewSession
+from .worktrees import Worktrees
+
+
+async def with_repository(
+    root: Path, records: Records, worktrees: Worktrees, order: NewSession
+) -> NewSession:
+    """The order with the repository its directory is of, and with the worktree; as it is when there is none.
+
+    The directory stays the one that was named. A repository inside of another is its own, registered or not.
+    """
+    if order.repo_id or not order.location_path:
+        return order
+    directory = directory_inside(root, order.location_path)
+    repositories = await records.repositories()
+    if found := _of_work_tree(repositories, directory):
+        return replace(order, repo_id=found.id)
+    place = find_place(directory)
+    for each in repositories:
+        if place is not None and worktrees.settings(each.id).git_dir == str(place.common_dir):
+            return replace(order, repo_id=each.id, worktree_id=place.git_dir.name)
+    return order
+
+
+def _of_work_tree(repositories: Iterable[Repository], directory: Path) -> Repository | None:
+    """The repository whose own directory holds this one, wherever its git directory is."""
+    around = (each for each in (directory, *directory.parents) if os.path.lexists(each / ".git"))
+    nearest = str(next(around, ""))
+    return next((each for each in repositories if each.path == nearest), None)
