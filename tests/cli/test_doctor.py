@@ -137,6 +137,28 @@ async def test_without_git_it_says_so(lonely_bullpen: Bullpen, house: Path, tmp_
     assert found.verdicts("fail") == ["git"]
 
 
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("2.37.7", "fail"),
+        ("1.99.0", "fail"),
+        ("2.38.0.windows.1", "ok"),
+        ("2.39.5 (Apple Git-154)", "ok"),
+        ("3.0", "ok"),
+    ],
+)
+async def test_a_git_that_is_too_old_is_told(
+    lonely_bullpen: Bullpen, house: Path, tmp_path: Path, said: str, verdict: str
+) -> None:
+    git = tmp_path / "git"
+    git.write_text(f"#!/bin/sh\necho 'git version {said}'\n")
+    git.chmod(0o755)
+    lonely_bullpen.env["PATH"] = str(tmp_path)
+    check = (await examine(lonely_bullpen)).checks["git"]
+    advice = "install git 2.38 or newer" if verdict == "fail" else ""
+    assert (check["verdict"], check["found"], check["advice"]) == (verdict, said, advice)
+
+
 async def test_a_token_the_server_does_not_know_is_told(bullpen: Bullpen) -> None:
     bullpen.env["BULLPEN_TOKEN"] = "wrong"
     found = await examine(bullpen)

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from .finding import Finding, fail, ok, warn
 _MIB = 1 << 20
 _LITTLE, _TOO_LITTLE = 1024 * _MIB, 64 * _MIB
 _PATIENCE = 10.0  # seconds
+_OLDEST_GIT = (2, 38)  # it knows safe.bareRepository; worktree list -z and GIT_CONFIG_COUNT are older
+_VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
 def check_python() -> Finding:
@@ -32,7 +35,13 @@ def check_git(env: Mapping[str, str]) -> Finding:
         )
     except (OSError, subprocess.SubprocessError):
         return fail("git", f"{program} does not say its version", advice)
-    return ok("git", done.stdout.strip().removeprefix("git version "))
+    said = done.stdout.strip().removeprefix("git version ")
+    version = _VERSION.match(said)
+    if version is None:
+        return fail("git", f"{program} does not say its version", advice)
+    if tuple(map(int, version.groups())) < _OLDEST_GIT:
+        return fail("git", said, "install git {}.{} or newer".format(*_OLDEST_GIT))
+    return ok("git", said)
 
 
 def check_disk(home: Path) -> Finding:
