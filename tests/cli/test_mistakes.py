@@ -102,6 +102,12 @@ MISTAKES = {
     "a word we do not know for a busy agent": Mistake(
         "send first hello --busy never", "--busy must be one of queue, reject, interrupt, not never", {}, 2
     ),
+    "a model for a terminal": Mistake(
+        "new -d {workspace} --model large", "--model is for an agent; say which with --agent", {}, 2
+    ),
+    "to wait and not to": Mistake(
+        "run hello -d --wait", "--detach and --wait cannot both be; leave one out", {}, 2
+    ),
     "a value that is none": Mistake(
         "ls", "BULLPEN_PORT must be a whole number from 0 to 65535", {"BULLPEN_PORT": "many"}, 2
     ),

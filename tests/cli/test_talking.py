@@ -84,6 +84,59 @@ async def test_run_says_how_to_have_an_agent_that_is_missing(bullpen: Bullpen, s
     assert unknown.code == 2
 
 
+async def requests_of(server: Server, session_id: str) -> list[tuple[str, object]]:
+    """What the agent was asked once it had started, in order."""
+    page = await server.call("GET", f"/api/sessions/{session_id}/events?types=request_sent")
+    sent = [(each["data"]["method"], each["data"].get("params")) for each in page["events"]]
+    return [each for each in sent if each[0].startswith(("session/set", "session/prompt"))]
+
+
+async def test_a_model_and_a_mode_are_set_before_the_prompt(bullpen: Bullpen, server: Server) -> None:
+    await define_scripted(server)
+    options = ("--agent", "scripted", "-C", str(server.workspace), "--model", "large", "--mode", "plan")
+    ran = await bullpen("run", "[[chunk x]]", "-d", "-q", *options)
+    assert (ran.code, ran.err) == (0, "")
+    asked = await requests_of(server, ran.out.strip())
+    assert asked[:2] == [
+        ("session/set_model", {"modelId": "large"}),
+        ("session/set_mode", {"modeId": "plan"}),
+    ]
+    assert [method for method, _ in asked[2:]] == ["session/prompt"]
+    sent = await bullpen("send", ran.out.strip(), "[[chunk y]]", "--model", "small", "--wait")
+    assert sent == (0, "y\n", "")
+    after = (await requests_of(server, ran.out.strip()))[3:]
+    assert (after[0], after[1][0]) == (("session/set_model", {"modelId": "small"}), "session/prompt")
+    made = await bullpen("new", str(server.workspace), "-q", "--agent", "scripted", "--model", "tiny")
+    assert await requests_of(server, made.out.strip()) == [("session/set_model", {"modelId": "tiny"})]
+
+
+async def test_a_model_the_agent_refuses_is_told_and_nothing_is_prompted(
+    bullpen: Bullpen, server: Server
+) -> None:
+    models = {"currentModelId": "big", "availableModels": [{"modelId": "big"}, {"modelId": "small"}]}
+    refusing = {
+        "on": {"session/set_model": ["error 'no such model'"]},
+        "agent": {"session": {"models": models}},
+    }
+    await define_scripted(server, script=refusing)
+    where = ("--agent", "scripted", "--model", "huge")
+    why = "bullpen: the agent refuses the model huge: no such model; it has big, small\n"
+    assert await bullpen("run", "[[chunk x]]", "-C", str(server.workspace), *where) == (1, "", why)
+    assert await bullpen("new", str(server.workspace), *where) == (1, "", why)
+    sessions = (await server.call("GET", "/api/sessions"))["sessions"]
+    assert [each["status"] for each in sessions] == ["cancelled", "cancelled"]
+    talk = await Talk.begin(server, title="work")
+    assert await bullpen("send", "work", "[[chunk x]]", "--model", "huge") == (1, "", why)
+    assert [method for method, _ in await requests_of(server, talk.id)] == ["session/set_model"]
+
+
+async def test_an_agent_that_dies_of_a_model_keeps_nobody_waiting(bullpen: Bullpen, server: Server) -> None:
+    await define_scripted(server, script={"on": {"session/set_model": ["exit code=7"]}})
+    options = ("--agent", "scripted", "-C", str(server.workspace), "--model", "large")
+    ran = await bullpen("run", "[[chunk x]]", *options)
+    assert ran == (1, "", "bullpen: it ended with exit code 7\n")
+
+
 async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
     assert await bullpen("send", "work", "[[chunk hello]]", "--wait") == (0, "hello\n", "")
     assert (await bullpen("send", "work", "[[wait_cancel]]")).out == "sent to work\n"

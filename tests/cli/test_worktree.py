@@ -103,4 +103,5 @@ async def test_run_in_a_repository_takes_the_agent_of_the_repository(
     await define_scripted(server)
     await run("repo", "add", str(repo.path))
     await run("repo", "set", "site", "--agent", "scripted")
-    assert (await run("run", "[[chunk mine]]", "-C", str(repo.path), "--wait")).out == "mine\n"
+    for model in ((), ("--model", "large")):
+        assert (await run("run", "[[chunk mine]]", "-C", str(repo.path), "--wait", *model)).out == "mine\n"

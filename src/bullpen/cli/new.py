@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from ..client import Client, Session
-from ..domain.errors import BullpenError
+from ..domain.errors import BullpenError, Invalid
 from .attach import attach_to
+from .choice import Choice, Mode, Model
 from .find import Found
 from .output import print_json
 from .terminal.tty import Tty
@@ -29,6 +30,8 @@ def new(
     branch: Branch = None,
     base: Base = None,
     agent: Annotated[str | None, typer.Option(help="An agent in place of a terminal.")] = None,
+    model: Model = None,
+    mode: Mode = None,
     role: Annotated[str | None, typer.Option(help="The role of the agent or terminal.")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Start it and come back at once.")] = False,
     json: AsJson = False,
@@ -44,10 +47,15 @@ def new(
       bullpen new -w --agent claude --role reviewer
       id=$(bullpen new -d -q) && bullpen attach $id
     """
+    if (model or mode) and not agent:
+        raise Invalid(f"{'--model' if model else '--mode'} is for an agent; say which with --agent")
 
     async def start(client: Client) -> Found:
         where = await place(client, directory, worktree, branch, base, name)
-        return await _start(client, where, name, agent, role)
+        if agent is None:
+            return await _start_terminal(client, where, name, role)
+        session = await client.create_session(**where, title=name, agent_id=agent, role=role)
+        return await _choose(client, session, Choice(model, mode))
 
     if not (detach or json or quiet or agent):
         tty = Tty("to start it without one use: bullpen new --detach")
@@ -69,11 +77,16 @@ async def _start_session(client: Client, start: Callable[[Client], Awaitable[Fou
     return await client.session((await start(client)).session.id)
 
 
-async def _start(
-    client: Client, where: dict[str, Any], name: str | None, agent: str | None, role: str | None
-) -> Found:
-    if agent is not None:
-        return Found(await client.create_session(**where, title=name, agent_id=agent, role=role))
+async def _choose(client: Client, session: Session, choice: Choice) -> Found:
+    try:
+        await choice.make(client, session.id)
+    except BullpenError:
+        await client.delete_session(session.id)  # nobody asked for one with another model
+        raise
+    return Found(session)
+
+
+async def _start_terminal(client: Client, where: dict[str, Any], name: str | None, role: str | None) -> Found:
     session = await client.create_session(**where, title=name)
     cols, rows = shutil.get_terminal_size() if sys.stdout.isatty() else (None, None)
     try:

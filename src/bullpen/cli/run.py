@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from ..client import Client, Prompted, Session
-from ..domain.errors import BullpenError, RemoteFault
+from ..domain.errors import BullpenError, Invalid, RemoteFault
 from ..domain.titles import short_title
+from .choice import Choice, Mode, Model
 from .output import print_json
 from .report import report_turn
 from .text import short
@@ -21,6 +22,8 @@ app = new_app()
 def run(
     prompt: Annotated[str, typer.Argument(help="What the agent shall do.")],
     agent: Annotated[str | None, typer.Option(help="Which agent; see: bullpen agents ls")] = None,
+    model: Model = None,
+    mode: Mode = None,
     directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
     name: Annotated[
         str | None, typer.Option("--name", "-n", help="The session's title; else the prompt's first words.")
@@ -28,6 +31,9 @@ def run(
     worktree: InWorktree = False,
     branch: Branch = None,
     base: Base = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Come back at once, as it does unless told to wait.")
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Print the answer when it is done.")] = False,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after that.")
@@ -43,14 +49,17 @@ def run(
     Examples:
       bullpen run "fix the failing test"
       bullpen run "explain main.py" --agent demo --wait
+      bullpen run "plan the move" --agent claude --model opus --mode plan
       bullpen run -w "add a dark mode"
       id=$(bullpen run -q "update the docs") && bullpen chat $id
     """
+    if wait and detach:
+        raise Invalid("--detach and --wait cannot both be; leave one out")
 
     async def work(client: Client) -> int:
         where = await place(client, directory, worktree, branch, base, prompt)
         session = await client.create_session(**where, title=name or short_title(prompt), agent_id=agent)
-        prompted = await _prompt(client, session, prompt)
+        prompted = await _prompt(client, session, prompt, Choice(model, mode))
         if wait:
             return await report_turn(client, session.id, prompted, json, timeout)
         if json:
@@ -63,8 +72,9 @@ def run(
     return with_client(work)
 
 
-async def _prompt(client: Client, session: Session, text: str) -> Prompted:
+async def _prompt(client: Client, session: Session, text: str, choice: Choice) -> Prompted:
     try:
+        await choice.make(client, session.id)
         return await client.prompt(session.id, text)
     except BullpenError:
         now = await client.session(session.id)

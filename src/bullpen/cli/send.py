@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ..client import Client
+from .choice import Choice, Mode, Model
 from .find import find
 from .output import print_json
 from .report import report_turn
@@ -36,6 +37,8 @@ def send(
     what: Annotated[
         What | None, typer.Option(help="Of that agent: its last answer (default), or what has changed.")
     ] = None,
+    model: Model = None,
+    mode: Mode = None,
     busy: Annotated[Busy, typer.Option(help="What to do while it works.")] = Busy.QUEUE,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
     timeout: Annotated[
@@ -59,6 +62,7 @@ def send(
         found = await find(client, target)
         worker_id = found.worker.id if found.worker else None
         from_role = {"role": source, "what": what or What.ANSWER} if source else None
+        await Choice(model, mode).make(client, found.session.id, worker_id)
         prompted = await client.prompt(
             found.session.id, text, worker_id=worker_id, busy=busy, source=from_role
         )

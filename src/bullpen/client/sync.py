@@ -96,6 +96,8 @@ class SyncClient:
     prompt = _waiting(Client.prompt)
     messages = _waiting(Client.messages)
     cancel_turn = _waiting(Client.cancel_turn)
+    set_model = _waiting(Client.set_model)
+    set_mode = _waiting(Client.set_mode)
     permissions = _waiting(Client.permissions)
     answer_permission = _waiting(Client.answer_permission)
     questions = _waiting(Client.questions)

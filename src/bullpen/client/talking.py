@@ -66,6 +66,16 @@ class Talking:
         body = {} if worker_id is None else {"workerId": worker_id}
         await self._rest.order(Request("POST", _of(session_id, "cancel"), body, key=key))
 
+    async def set_model(self, session_id: str, worker_id: str, model_id: str) -> None:
+        """Asks an agent for a model; an event says when it has it, or what it said instead."""
+        path = _of(session_id, "workers", worker_id, "model")
+        await self._rest.order(Request("PUT", path, {"modelId": model_id}))
+
+    async def set_mode(self, session_id: str, worker_id: str, mode_id: str) -> None:
+        """The same for a mode."""
+        path = _of(session_id, "workers", worker_id, "mode")
+        await self._rest.order(Request("PUT", path, {"modeId": mode_id}))
+
     async def permissions(self, session_id: str) -> list[Permission]:
         """What is open, oldest first."""
         answer = await self._rest.call(Permissions, Request("GET", _of(session_id, "permissions")))
