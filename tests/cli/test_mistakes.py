@@ -108,6 +108,9 @@ MISTAKES = {
     "to wait and not to": Mistake(
         "run hello -d --wait", "--detach and --wait cannot both be; leave one out", {}, 2
     ),
+    "a letter that means a worktree elsewhere": Mistake(
+        "send first hello -w", "No such option: -w (see: bullpen send --help)", {}, 2
+    ),
     "a value that is none": Mistake(
         "ls", "BULLPEN_PORT must be a whole number from 0 to 65535", {"BULLPEN_PORT": "many"}, 2
     ),

@@ -40,7 +40,7 @@ def send(
     model: Model = None,
     mode: Mode = None,
     busy: Annotated[Busy, typer.Option(help="What to do while it works.")] = Busy.QUEUE,
-    wait: Annotated[bool, typer.Option("--wait", "-w", help="Print the answer when it is done.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Print the answer when it is done.")] = False,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after that.")
     ] = None,
