@@ -111,6 +111,12 @@ MISTAKES = {
     "a letter that means a worktree elsewhere": Mistake(
         "send first hello -w", "No such option: -w (see: bullpen send --help)", {}, 2
     ),
+    "a limit for no wait": Mistake(
+        "run hello --timeout 5", "--timeout says how long to wait; add --wait", {}, 2
+    ),
+    "a limit for no wait for an answer": Mistake(
+        "send first hello --timeout 5", "--timeout says how long to wait; add --wait", {}, 2
+    ),
     "a value that is none": Mistake(
         "ls", "BULLPEN_PORT must be a whole number from 0 to 65535", {"BULLPEN_PORT": "many"}, 2
     ),

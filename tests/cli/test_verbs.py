@@ -78,6 +78,14 @@ async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Serv
     assert followed.out == plain
 
 
+async def test_logs_refuse_a_form_they_do_not_have(bullpen: Bullpen, server: Server) -> None:
+    await terminal_of(server, "talk")
+    text = await bullpen("logs", "talk/terminal", "--json")
+    assert (text.code, text.out, "prints text, not JSON" in text.err) == (2, "", True)
+    events = await bullpen("logs", "talk", "--raw")
+    assert (events.code, events.out, "only a terminal has raw bytes" in events.err) == (2, "", True)
+
+
 async def test_logs_print_the_events_of_a_session(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "story")
     text = (await bullpen("logs", "story")).out
@@ -98,6 +106,9 @@ async def test_wait_tells_how_it_ended(bullpen: Bullpen, server: Server) -> None
     await type_into(server, bad, "exit 4")
     done = await bullpen("wait", "bad/terminal", "--timeout", "30")
     assert (done.code, done.out) == (1, "terminal: ended with code 4\n")
+    told = json.loads((await bullpen("wait", "bad", "--json")).out)
+    assert (told["sessionId"], told["status"], told["outcome"]) == (bad["sessionId"], "active", "failed")
+    assert [(each["role"], each["exitCode"]) for each in told["workers"]] == [("terminal", 4)]
 
 
 async def test_stopping_one_worker_leaves_the_session(bullpen: Bullpen, server: Server) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..client import Client, Event, History, Output
+from ..domain.errors import Invalid
 from .event_line import describe
 from .find import Found, find
 from .output import print_json_line
@@ -47,8 +48,12 @@ def logs(
     async def work(client: Client) -> None:
         found = await find(client, target)
         if found.worker is not None and found.worker.has_terminal:
+            if json:
+                raise Invalid("a terminal prints text, not JSON; the session has events: leave out the role")
             await _print_output(client, found, follow, tail, raw)
         else:
+            if raw:
+                raise Invalid("only a terminal has raw bytes; name one as session/role")
             await _print_events(client, found, follow, tail, json)
 
     with_client(work)

@@ -12,13 +12,12 @@ from ..domain.errors import Invalid, Unauthorized
 from ..domain.titles import short_title
 from ..wire.json import encode
 from ..wire.mcp import Tool
-from .wait import look
+from .wait import OUTCOMES, look
 
 LONGEST_WAIT = 50  # seconds: many clients give a call up after a minute
 LONGEST_TEXT = 40_000  # letters of a conversation at once
 SHOWN = 20  # messages
 
-_OUTCOMES = {0: "done", 1: "failed", 3: "needs a person", None: "working"}
 _SESSION = {"type": "string", "description": "The id of a session."}
 _SECONDS = {
     "type": "number",
@@ -182,7 +181,7 @@ class Tools:
                     await anext(events)
                     found, outcome = await look(client, session, None)
         last = (await client.messages(session))[-1:]
-        return _shown(found) | {"outcome": _OUTCOMES[outcome], "last": [_said(m) for m in last]}
+        return _shown(found) | {"outcome": _outcome(outcome), "last": [_said(m) for m in last]}
 
     async def _read_session(self, session: str, messages: int = SHOWN) -> dict[str, Any]:
         said = await self._steering.messages(session)
@@ -204,6 +203,10 @@ class Tools:
         if state.status == "pending":
             return {"status": "no answer yet", "ticket": asked}
         return {"status": state.status, "answer": state.answer}
+
+
+def _outcome(code: int | None) -> str:
+    return "working" if code is None else OUTCOMES[code]
 
 
 def _shown(session: Session) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from ..client import Client, Prompted
-from ..domain.errors import BullpenError
+from ..domain.errors import BullpenError, Invalid
 from .output import print_json
 from .text import printable, short
 from .turn import Turn, follow_turn, outcome
@@ -12,6 +12,12 @@ from .turn import Turn, follow_turn, outcome
 
 class TookTooLong(BullpenError):
     code = "timeout"
+
+
+def check_waiting(wait: bool, timeout: float | None) -> None:
+    """Refuses a limit for a wait nobody asked for."""
+    if timeout is not None and not wait:
+        raise Invalid("--timeout says how long to wait; add --wait")
 
 
 async def report_turn(

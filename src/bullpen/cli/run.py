@@ -10,7 +10,7 @@ from ..domain.errors import BullpenError, Invalid, RemoteFault
 from ..domain.titles import short_title
 from .choice import Choice, Mode, Model
 from .output import print_json
-from .report import report_turn
+from .report import check_waiting, report_turn
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
 from .where import Base, Branch, InWorktree, place
@@ -55,6 +55,7 @@ def run(
     """
     if wait and detach:
         raise Invalid("--detach and --wait cannot both be; leave one out")
+    check_waiting(wait, timeout)
 
     async def work(client: Client) -> int:
         where = await place(client, directory, worktree, branch, base, prompt)

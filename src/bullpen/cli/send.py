@@ -9,7 +9,7 @@ from ..client import Client
 from .choice import Choice, Mode, Model
 from .find import find
 from .output import print_json
-from .report import report_turn
+from .report import check_waiting, report_turn
 from .verb import AsJson, Target, new_app, with_client
 
 app = new_app()
@@ -57,6 +57,7 @@ def send(
     """
     if what and not source:
         raise typer.BadParameter("say whose with --from ROLE", param_hint="--what")
+    check_waiting(wait, timeout)
 
     async def work(client: Client) -> int:
         found = await find(client, target)

@@ -9,12 +9,14 @@ import typer
 from ..client import Client, Session, Worker
 from ..domain.errors import BullpenError
 from .find import Found, find
+from .output import print_json
 from .text import life
-from .verb import Target, new_app, with_client
+from .verb import AsJson, Target, new_app, with_client
 
 app = new_app()
 
 DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
+OUTCOMES = {DONE: "done", FAILED: "failed", NEEDS_A_PERSON: "needs a person"}
 
 
 class TookTooLong(BullpenError):
@@ -27,6 +29,7 @@ def wait(
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Give up after that.")
     ] = None,
+    json: AsJson = False,
 ) -> int:
     """Wait until a session or worker is done: terminals until they end, agents until they are idle.
 
@@ -35,31 +38,35 @@ def wait(
     \b
     Examples:
       bullpen wait my-session --timeout 600 && bullpen logs my-session
+      bullpen wait my-session --json | jq -r .outcome
     """
-    return with_client(lambda client: _wait(client, target, timeout))
+    session, workers, code = with_client(lambda client: _wait(client, target, timeout))
+    if json:
+        how = {"sessionId": session.id, "status": session.status, "outcome": OUTCOMES[code]}
+        print_json(how | {"workers": workers})
+    else:
+        lines = [f"{worker.role}: {life(worker)}" for worker in workers]
+        print("\n".join(lines) or f"{session.title}: {session.status}")
+    return code
 
 
-async def _wait(client: Client, target: str, timeout: float | None) -> int:
+async def _wait(client: Client, target: str, timeout: float | None) -> tuple[Session, list[Worker], int]:
     found = await find(client, target)
     try:
         async with asyncio.timeout(timeout):
-            return await _until_done(client, found)
+            session, code = await _until_done(client, found)
     except TimeoutError:
         raise TookTooLong(f"{found.name} was not done after {timeout:g} seconds") from None
+    return session, _meant(session, found.worker), code
 
 
-async def _until_done(client: Client, found: Found) -> int:
+async def _until_done(client: Client, found: Found) -> tuple[Session, int]:
     session, outcome = await look(client, found.session.id, found.worker)
     async with aclosing(client.follow(session.id, session.last_seq)) as events:
         while outcome is None:
             await anext(events)
             session, outcome = await look(client, session.id, found.worker)
-    workers = _meant(session, found.worker)
-    print(
-        "\n".join(f"{worker.role}: {life(worker)}" for worker in workers)
-        or f"{session.title}: {session.status}"
-    )
-    return outcome
+    return session, outcome
 
 
 async def look(client: Client, session_id: str, meant: Worker | None) -> tuple[Session, int | None]:
