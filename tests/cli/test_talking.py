@@ -13,6 +13,7 @@ from support.server import Server
 from support.talk import Talk, define_scripted
 from support.tmux import PROMPT, Tmux
 from support.tui import TuiTalk, define_tui, journal_of
+from web.people import new_token
 
 
 @pytest.fixture
@@ -70,8 +71,61 @@ async def test_a_turn_that_failed_is_listed_as_such_until_one_goes_well(bullpen:
     assert (waiting.splitlines()[1].split()[0], why in waiting) == ("failed", True)
     assert await bullpen("wait", "work") == (1, f"scripted: {why}\n", "")
     await talk.ask("[[chunk better]]")
-    assert "  idle  " in (await bullpen("ls")).out
+    assert "  done, not seen yet  " in (await bullpen("ls")).out
     assert (await bullpen("wait", "work")).code == 0
+
+
+async def test_what_is_done_and_nobody_has_seen_comes_before_what_works(
+    bullpen: Bullpen, server: Server
+) -> None:
+    await define_scripted(server)
+    talks = {
+        title: await Talk.begin(server, title=title) for title in ("resting", "done", "asking", "working")
+    }
+    await talks["working"].prompt("[[wait_cancel]]")
+    await talks["asking"].prompt("[[permission]]")
+    await talks["asking"].permission()
+    for title in ("done", "resting"):
+        await talks[title].ask("[[chunk x]]")
+    await server.call("POST", f"{talks['resting'].path}/seen", 204, json={})
+
+    listed = [line.split()[:2] for line in (await bullpen("ls")).out.splitlines()[1:]]
+    assert listed == [["●", "asking"], ["◆", "done"], ["◐", "working"], ["○", "resting"]]
+    told = await bullpen("status")
+    assert (told.code, "  ◆ done  done, not seen yet · " in told.out) == (3, True), told.out
+    assert "◆ done, not seen yet" in (await bullpen("show", "done")).out
+    moods = json.loads((await bullpen("status", "--json")).out)["sessions"]
+    assert moods == {"needs input": 1, "done": 1, "working": 1, "idle": 1}
+
+
+async def test_a_delegate_that_may_not_see_the_inbox_lists_its_sessions(
+    bullpen: Bullpen, server: Server
+) -> None:
+    await define_scripted(server)
+    bullpen.env["BULLPEN_TOKEN"] = (await new_token(server, "delegate"))["token"]
+    where = ("--agent", "scripted", "-C", str(server.workspace), "--name", "mine", "--wait")
+    assert (await bullpen("run", "[[chunk x]]", *where)).code == 0
+    assert "mine" in (await bullpen("ls")).out
+
+
+async def test_who_reads_an_answer_in_a_terminal_has_seen_it(
+    bullpen: Bullpen, talk: Talk, tmux: Tmux
+) -> None:
+    async def waiting() -> list[dict[str, str]]:
+        items: list[dict[str, str]] = json.loads((await bullpen("inbox", "--json")).out)["items"]
+        return items
+
+    assert (await bullpen("send", "work", "[[chunk hello]]", "--wait")).out == "hello\n"
+    assert [each["kind"] for each in await waiting()] == ["finished"]  # only a script has read that
+    await tmux.enter("bullpen send work '[[chunk hello]] [[chunk again]]' --wait; echo over")
+    await tmux.until("helloagain\nover")
+    assert await waiting() == []
+    await tmux.enter("bullpen chat work")
+    await tmux.until("an empty line leaves")
+    await tmux.enter("[[chunk third]] [[chunk time]]")
+    await tmux.until("thirdtime")
+    await tmux.until(lambda screen: screen.rstrip().endswith("\n>"))
+    assert await waiting() == []
 
 
 async def test_run_says_how_to_have_an_agent_that_is_missing(bullpen: Bullpen, server: Server) -> None:

@@ -12,6 +12,7 @@ from .approve import describe
 from .filling import fill_in
 from .find import Found, find
 from .lines import Lines
+from .news import note_seen
 from .report import plain, what_to_do
 from .text import paint, printable, short
 from .turn import Turn, fold
@@ -63,6 +64,7 @@ class Talk:
                 async for event in events:
                     turn = await self._take(turn, event)
                     if turn.is_over:
+                        await note_seen(self._client, self._session_id, event.seq)
                         break
         print()
         if turn.error:

@@ -1,5 +1,6 @@
 """`bullpen ls`: the sessions, what needs a person first."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -7,9 +8,10 @@ import typer
 
 from ..client import Client, Session
 from .find import find_repository
+from .news import find_unseen
 from .output import print_json
 from .table import Cell, Column, print_table
-from .text import age, by_urgency, fit, home_relative, mark, mood, paint, short, trouble
+from .text import age, by_urgency, fit, home_relative, label, mark, mood, paint, short, trouble
 from .verb import AsJson, Quiet, new_app, with_client
 
 app = new_app()
@@ -43,7 +45,7 @@ def ls(
       bullpen stop $(bullpen ls -q)
     """
     statuses = () if everything else ("active",) if json or quiet else ("active", "error")
-    found = with_client(lambda client: _fetch(client, statuses, repo))
+    found, unseen = with_client(lambda client: _fetch(client, statuses, repo, news=not (json or quiet)))
     sessions = found if everything else [each for each in found if each.active]
     if json:
         print_json({"sessions": sessions})
@@ -52,7 +54,7 @@ def ls(
             print(session.id)
     else:
         if sessions:
-            print_table(_COLUMNS, [_row(session) for session in by_urgency(sessions)])
+            print_table(_COLUMNS, [_row(each, unseen) for each in by_urgency(sessions, unseen)])
         failed = 0 if everything else _failed_lately(found)
         if failed:
             print(paint(f"{failed} failed in the last day; see: bullpen ls -a", "red"))
@@ -60,9 +62,13 @@ def ls(
             print("no sessions; start one with: bullpen new")
 
 
-async def _fetch(client: Client, statuses: tuple[str, ...], repo: str | None) -> list[Session]:
+async def _fetch(
+    client: Client, statuses: tuple[str, ...], repo: str | None, news: bool
+) -> tuple[list[Session], Collection[str]]:
+    """The sessions, and the workers with news when that matters."""
     repo_id = (await find_repository(client, repo)).id if repo else None
-    return await client.sessions(status=statuses, repo_id=repo_id)
+    sessions = await client.sessions(status=statuses, repo_id=repo_id)
+    return sessions, await find_unseen(client) if news and sessions else ()
 
 
 def _failed_lately(sessions: list[Session]) -> int:
@@ -71,11 +77,11 @@ def _failed_lately(sessions: list[Session]) -> int:
     return sum(not each.active and now - each.updated_at < _RECENT for each in sessions)
 
 
-def _row(session: Session) -> list[Cell | str]:
-    word = mood(session)
+def _row(session: Session, unseen: Collection[str]) -> list[Cell | str]:
+    word = mood(session, unseen)
     shape, colour = mark(word)
     why = trouble(session) if word == "error" else None
-    state = f"{word}: {fit(why, _WHY)}" if why else session.status if word == "ended" else word
+    state = f"{word}: {fit(why, _WHY)}" if why else session.status if word == "ended" else label(word)
     roles = ", ".join(worker.role for worker in session.workers if worker.alive)
     return [
         Cell(shape, colour),

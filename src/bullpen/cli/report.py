@@ -3,8 +3,9 @@
 import asyncio
 import sys
 
-from ..client import Client, Prompted
+from ..client import Client, Event, Prompted
 from ..domain.errors import BullpenError, Invalid
+from .news import note_seen
 from .output import print_json
 from .text import printable, short
 from .turn import Turn, follow_turn, outcome
@@ -24,15 +25,23 @@ async def report_turn(
     client: Client, session_id: str, prompted: Prompted, json: bool, timeout: float | None
 ) -> int:
     """Waits for the end of a turn, prints what was answered, returns the exit code."""
+    last = prompted.seq
+
+    def note(event: Event) -> None:
+        nonlocal last
+        last = event.seq
+
     try:
         async with asyncio.timeout(timeout):
-            turn = await follow_turn(client, session_id, prompted)
+            turn = await follow_turn(client, session_id, prompted, note)
     except TimeoutError:
         raise TookTooLong(f"the turn was not over after {timeout:g} seconds; it goes on") from None
     if json:
         print_json(outcome(turn, session_id))
     else:
         _print_turn(turn, session_id)
+    if turn.is_over and sys.stdout.isatty():
+        await note_seen(client, session_id, last)
     return turn.code
 
 

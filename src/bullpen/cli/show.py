@@ -1,10 +1,13 @@
 """`bullpen show`: everything about one session."""
 
-from ..client import Session, Worker
+from collections.abc import Collection
+
+from ..client import Client, Session, Worker
 from .find import find_session
+from .news import find_unseen
 from .output import print_json
 from .table import Cell, Column, print_table
-from .text import age, home_relative, life, mark, mood, short
+from .text import age, home_relative, label, life, mark, mood, short
 from .verb import AsJson, SessionName, new_app, with_client
 
 app = new_app()
@@ -29,21 +32,26 @@ def show(session: SessionName, json: AsJson = False) -> None:
       bullpen show my-session
       bullpen show my-session --json | jq .workers
     """
-    found = with_client(lambda client: find_session(client, session))
+    found, unseen = with_client(lambda client: _look(client, session))
     if json:
         print_json(found)
         return
-    print_table(_FACTS, _facts(found))
+    print_table(_FACTS, _facts(found, unseen))
     if found.workers:
         print()
         print_table(_WORKERS, [worker_row(worker) for worker in found.workers])
 
 
-def _facts(session: Session) -> list[list[Cell | str]]:
-    word = mood(session)
+async def _look(client: Client, name: str) -> tuple[Session, Collection[str]]:
+    session = await find_session(client, name)
+    return session, await find_unseen(client) if session.active else ()
+
+
+def _facts(session: Session, unseen: Collection[str]) -> list[list[Cell | str]]:
+    word = mood(session, unseen)
     shape, colour = mark(word)
     reason = f" ({session.end_reason})" if session.end_reason else ""
-    state = Cell(f"{shape} {session.status if word == 'ended' else word}{reason}", colour)
+    state = Cell(f"{shape} {session.status if word == 'ended' else label(word)}{reason}", colour)
     return [
         ["title", session.title],
         ["id", session.id],

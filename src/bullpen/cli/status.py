@@ -1,11 +1,13 @@
 """`bullpen status`: whether the server runs, and what needs a person. Also what `bullpen` alone says."""
 
 from collections import Counter
+from collections.abc import Collection
 
 from .. import __version__
 from ..client import Client, Health, ServerNotRunning, Session
+from .news import find_unseen
 from .output import print_json
-from .text import by_urgency, fit, mark, mood, paint, printable, short
+from .text import by_urgency, fit, label, mark, mood, paint, printable, short
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
@@ -21,27 +23,28 @@ def status(json: AsJson = False) -> int:
 
     Exits with 3 when something waits for a person, with 1 when the server does not run.
     """
-    health, sessions = with_client(_look)
-    moods = Counter(mood(session) for session in sessions)
+    health, sessions, unseen = with_client(_look)
+    moods = Counter(mood(session, unseen) for session in sessions)
     if json:
         print_json({"status": health.status, "version": health.version, "sessions": moods})
     else:
-        _print(health, sessions, moods)
+        _print(health, by_urgency(sessions, unseen), unseen)
     return NEEDS_A_PERSON if moods["needs input"] else 0
 
 
 def greet() -> None:
     """Where things stand, and the next steps."""
     try:
-        health, sessions = with_client(_look)
+        health, sessions, unseen = with_client(_look)
     except ServerNotRunning as error:
         print(f"Bullpen {__version__} runs coding agents and never loses a session.\n\n{error}")
         print("Then open a terminal:  bullpen new\nEverything else:       bullpen --help")
         return
-    _print(health, sessions, Counter(mood(session) for session in sessions))
+    sessions = by_urgency(sessions, unseen)
+    _print(health, sessions, unseen)
     print()
     if sessions:
-        print(f"Come back to one:   {way_back(by_urgency(sessions)[0])}")
+        print(f"Come back to one:   {way_back(sessions[0])}")
     print(
         "Open a terminal:    bullpen new\nOpen the browser:   bullpen url\nEverything else:    bullpen --help"
     )
@@ -53,17 +56,20 @@ def way_back(session: Session) -> str:
     return f"bullpen {verb} {short(session.id)}"
 
 
-async def _look(client: Client) -> tuple[Health, list[Session]]:
-    return await client.health(), await client.sessions(status=("active",))
+async def _look(client: Client) -> tuple[Health, list[Session], Collection[str]]:
+    health, sessions = await client.health(), await client.sessions(status=("active",))
+    ready = health.status != "starting"  # until then nobody knows what waits
+    return health, sessions, await find_unseen(client) if sessions and ready else ()
 
 
-def _print(health: Health, sessions: list[Session], moods: Counter[str]) -> None:
+def _print(health: Health, sessions: list[Session], unseen: Collection[str]) -> None:
+    moods = Counter(mood(session, unseen) for session in sessions)
     print(f"Bullpen {health.version or __version__} is running; {_count(moods) or 'no sessions'}.")
-    for session in by_urgency(sessions)[:_LISTED]:
-        word = mood(session)
+    for session in sessions[:_LISTED]:
+        word = mood(session, unseen)
         shape, colour = mark(word)
         title = fit(printable(session.title), _TITLE)
-        print(f"  {paint(shape, colour)} {title}  {paint(f'{word} · {short(session.id)}', 'grey')}")
+        print(f"  {paint(shape, colour)} {title}  {paint(f'{label(word)} · {short(session.id)}', 'grey')}")
     if len(sessions) > _LISTED:
         print(f"  … and {len(sessions) - _LISTED} more: bullpen ls")
 

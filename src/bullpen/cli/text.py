@@ -3,6 +3,7 @@
 import os
 import sys
 import unicodedata
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from ..client import Session, Worker
@@ -13,6 +14,7 @@ ID_LENGTH = 8
 _MARKS = {
     "needs input": ("●", "amber"),
     "error": ("✕", "red"),
+    "done": ("◆", "blue"),
     "working": ("◐", "green"),
     "idle": ("○", "grey"),
     "ended": ("·", "grey"),
@@ -23,8 +25,8 @@ def short(identifier: str) -> str:
     return identifier[:ID_LENGTH]
 
 
-def mood(session: Session) -> str:
-    """What a person wants to know first about a session."""
+def mood(session: Session, unseen: Collection[str] = ()) -> str:
+    """What a person wants to know first about a session; `unseen` are the workers with news for them."""
     alive = [worker for worker in session.workers if worker.alive]
     if session.status == "error":
         return "error"
@@ -34,7 +36,9 @@ def mood(session: Session) -> str:
         return "needs input"
     if trouble(session):
         return "error"
-    return "working" if any(worker.activity == "active" for worker in alive) else "idle"
+    if any(worker.activity == "active" for worker in alive):
+        return "working"
+    return "done" if any(worker.activity == "idle" and worker.id in unseen for worker in alive) else "idle"
 
 
 def trouble(session: Session) -> str | None:
@@ -49,10 +53,15 @@ def mark(word: str) -> tuple[str, str]:
     return _MARKS[word]
 
 
-def by_urgency(sessions: list[Session]) -> list[Session]:
+def label(word: str) -> str:
+    """A mood where there is room for a few words."""
+    return "done, not seen yet" if word == "done" else word
+
+
+def by_urgency(sessions: list[Session], unseen: Collection[str] = ()) -> list[Session]:
     """What needs a person first; otherwise as they come."""
     order = list(_MARKS)
-    return sorted(sessions, key=lambda session: order.index(mood(session)))
+    return sorted(sessions, key=lambda session: order.index(mood(session, unseen)))
 
 
 def life(worker: Worker) -> str:
