@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.cli.app import explain
-from bullpen.cli.verbs import VERBS
+from bullpen.cli.verbs import ELSEWHERE, VERBS
 from support.commands import Bullpen
 
 
@@ -81,6 +81,30 @@ async def test_a_mistake_is_one_sentence_that_helps(
     assert done.err.startswith("bullpen: ")
     assert done.err.count("\n") == 1
     assert sentence in done.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant", "out"),
+    [
+        ("version", "--version", "bullpen "),
+        ("help", "--help", "Usage: bullpen [OPTIONS]"),
+        ("help show", "--help", "Usage: bullpen show"),
+        ("resume --help", "restart --if-ended", "Usage: bullpen restart"),
+    ],
+)
+async def test_a_verb_of_another_program_is_done_and_named(
+    lonely_bullpen: Bullpen, typed: str, meant: str, out: str
+) -> None:
+    theirs, *rest = typed.split()
+    done = await lonely_bullpen(theirs, *rest)
+    assert (done.code, done.err) == (0, f"bullpen: {theirs} is `bullpen {meant}` here\n")
+    assert done.out.strip().startswith(out.strip())
+
+
+@pytest.mark.parametrize(("theirs", "ours"), ELSEWHERE.items())
+def test_every_verb_of_another_program_stands_for_one_of_ours(theirs: str, ours: str) -> None:
+    assert theirs not in VERBS
+    assert ours.startswith("--") or ours.partition(" ")[0] in VERBS
 
 
 async def test_alone_in_a_script_it_prints_help(lonely_bullpen: Bullpen) -> None:

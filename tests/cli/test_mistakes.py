@@ -68,7 +68,6 @@ MISTAKES = {
     "a verb that is nearly right": Mistake(
         "atach first", "No such command 'atach'. Did you mean 'attach'? (see: bullpen --help)", {}, 2
     ),
-    "a verb of another program": Mistake("kill first", "there is no kill here; use: bullpen stop", {}, 2),
     "a verb of a verb": Mistake(
         "worker ad", "No such command 'ad'. Did you mean 'add'? (see: bullpen worker --help)", {}, 2
     ),

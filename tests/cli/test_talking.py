@@ -274,6 +274,21 @@ async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> 
     await talk.seen("permission", status="selected", id=second["data"]["id"], optionId="no")
 
 
+async def test_resume_starts_an_agent_that_ended_and_leaves_one_that_lives_alone(
+    bullpen: Bullpen, talk: Talk
+) -> None:
+    await talk.prompt("[[wait_cancel]]")
+    await talk.seen("turn_start")
+    left = await bullpen("resume", "work")
+    assert (left.code, left.out) == (0, f"work lives; go on with: bullpen chat {talk.id[:8]}\n")
+    assert left.err == "bullpen: resume is `bullpen restart --if-ended` here\n"
+    assert (await bullpen("cancel", "work")).code == 0
+    await talk.ask("[[exit code=7]]")
+    ended = await talk.seen("worker_failed")
+    assert (await bullpen("resume", "work")).out == "restarted work\n"
+    await talk.seen("worker_ready", after=ended["seq"])
+
+
 async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: Talk) -> None:
     await talk.prompt("[[wait_cancel]]")
     await talk.seen("turn_start")

@@ -111,6 +111,16 @@ async def test_wait_tells_how_it_ended(bullpen: Bullpen, server: Server) -> None
     assert [(each["role"], each["exitCode"]) for each in told["workers"]] == [("terminal", 4)]
 
 
+async def test_kill_and_archive_end_a_session_and_say_what_that_is_called_here(
+    bullpen: Bullpen, server: Server
+) -> None:
+    for verb in ("kill", "archive"):
+        session = await server.new_session(title=verb)
+        done = await bullpen(verb, verb)
+        assert done == (0, f"stopped {verb}\n", f"bullpen: {verb} is `bullpen stop` here\n")
+        assert (await server.call("GET", f"/api/sessions/{session['id']}"))["status"] == "completed"
+
+
 async def test_stopping_one_worker_leaves_the_session(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "half")
     assert (await bullpen("stop", "half/terminal")).out == "stopped half/terminal\n"

@@ -52,13 +52,6 @@ class Verbs(LightGroup):
         command.name = cmd_name
         return command
 
-    def resolve_command(
-        self, ctx: "Context", args: list[str]
-    ) -> "tuple[str | None, Command | None, list[str]]":
-        if args and args[0] in ELSEWHERE:
-            raise Invalid(f"there is no {args[0]} here; use: bullpen {ELSEWHERE[args[0]]}")
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
@@ -109,7 +102,7 @@ def run(arguments: Sequence[str]) -> int:
         completion_init()
     command = typer.main.get_command(app)
     try:
-        code = command.main(list(arguments), prog_name="bullpen", standalone_mode=False)
+        code = command.main(_in_our_words(arguments), prog_name="bullpen", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_output()
@@ -119,6 +112,16 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  (the last place that can say it in a sentence)
         return explain(error)
     return code if isinstance(code, int) else 0
+
+
+def _in_our_words(arguments: Sequence[str]) -> list[str]:
+    """What was typed, with the verb of another program replaced by the one that does it here."""
+    if not arguments or arguments[0] not in ELSEWHERE:
+        return list(arguments)
+    theirs, *rest = arguments
+    ours = ELSEWHERE[theirs]
+    _say(f"{theirs} is `bullpen {ours}` here")
+    return [*rest, ours] if ours.startswith("-") else [*ours.split(), *rest]
 
 
 def explain(error: Exception) -> int:

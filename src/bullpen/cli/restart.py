@@ -6,6 +6,7 @@ import typer
 
 from ..client import Client
 from .find import Found, find
+from .status import way_back
 from .verb import Target, new_app, with_client
 
 app = new_app()
@@ -15,6 +16,7 @@ app = new_app()
 def restart(
     target: Target,
     anew: Annotated[bool, typer.Option("--new", help="Begin a new conversation.")] = False,
+    if_ended: Annotated[bool, typer.Option("--if-ended", help="Leave one that lives alone.")] = False,
 ) -> None:
     """Start the first agent of a session again, or the one you name; it goes on where it was.
 
@@ -24,12 +26,21 @@ def restart(
       bullpen restart my-session/reviewer --new
     """
 
-    async def work(client: Client) -> Found:
+    async def work(client: Client) -> str:
         found = await find(client, target)
+        if if_ended and _lives(found):
+            return f"{found.name} lives; go on with: {way_back(found.session)}"
         if found.worker is None:
             await client.restart_session(found.session.id, continue_conversation=not anew)
         else:
             await client.restart_worker(found.session.id, found.worker.id, continue_conversation=not anew)
-        return found
+        return f"restarted {found.name}{', in a new conversation' if anew else ''}"
 
-    print(f"restarted {with_client(work).name}{', in a new conversation' if anew else ''}")
+    print(with_client(work))
+
+
+def _lives(found: Found) -> bool:
+    """Whether the agent that would be restarted is alive: the one that was named, or the first."""
+    agents = (each for each in found.session.workers if each.type == "agent" and each.state != "terminated")
+    meant = found.worker or next(agents, None)
+    return meant is not None and meant.alive

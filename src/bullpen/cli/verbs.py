@@ -43,12 +43,12 @@ VERBS = {
     "completion": "Print a completion script for your shell.",
 }
 
-# What other programs call it, and people try here.
+# What other programs call it, and people try here: it is done, and they are told our word for it.
 ELSEWHERE = {
     "allow": "approve",
     "archive": "stop",
     "connect": "attach",
-    "continue": "restart",
+    "continue": "restart --if-ended",
     "delete": "rm",
     "deny": "approve --deny",
     "help": "--help",
@@ -60,7 +60,7 @@ ELSEWHERE = {
     "ps": "ls",
     "remove": "rm",
     "reply": "answer",
-    "resume": "restart",
+    "resume": "restart --if-ended",
     "tail": "logs -f",
     "version": "--version",
 }
