@@ -83,7 +83,9 @@ async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Ser
         assert (await helper.call("wait_for_session", session=started["id"]))["outcome"] == "done"
         read = await helper.call("read_session", session=started["id"])
         assert [m["text"] for m in read["messages"] if m["role"] == "agent"] == ["forty-two", "and more"]
-        assert (await helper.call("read_session", session=started["id"], messages=1))["leftOut"] == 3
+        assert read["earlier"] is False
+        last = await helper.call("read_session", session=started["id"], messages=1)
+        assert ([m["text"] for m in last["messages"]], last["earlier"]) == (["and more"], True)
         assert [each["title"] for each in await helper.call("list_sessions")] == ["sub-task"]
         assert "only the sessions it started" in await helper.call("read_session", session=other.id)
         assert "only the sessions it started" in await helper.call(

@@ -189,6 +189,16 @@ async def test_the_end_of_a_session_is_a_system_message(store: EventStore) -> No
     assert len(await store.messages("s", limit=1)) == 1
 
 
+async def test_the_newest_messages_come_in_order_too(store: EventStore) -> None:
+    append = new_session()
+    await store.commit(append)
+    await store.commit(append_to(append.snapshot, *(said(f"word {number}") for number in range(5))))
+    seqs = [each["seq"] for each in await store.messages("s")]
+    assert [each["seq"] for each in await store.messages("s", limit=2)] == seqs[:2]
+    assert [each["seq"] for each in await store.messages("s", limit=2, newest=True)] == seqs[-2:]
+    assert [each["seq"] for each in await store.messages("s", newest=True)] == seqs
+
+
 async def test_the_ids_of_messages_are_uuids_that_grow_with_the_log(store: EventStore) -> None:
     found: set[uuid.UUID] = set()
     for name in ("s", "t"):

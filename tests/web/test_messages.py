@@ -1,6 +1,7 @@
 """GET …/messages: the conversation as rows (R14, R15, R18, R34)."""
 
 from support.server import Server
+from support.talk import Talk, define_scripted
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -24,6 +25,20 @@ async def test_since_gives_only_what_is_later(server: Server) -> None:
     earlier = (await server.call("GET", path, params={"since": session["createdAt"]}))["messages"]
     later = (await server.call("GET", path, params={"since": message["timestamp"]}))["messages"]
     assert (earlier, later) == ([message], [])
+
+
+async def test_of_more_than_the_limit_the_first_or_the_newest_are_given(server: Server) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server)
+    for word in ("one", "two"):
+        await talk.ask(f"[[chunk {word}]]")
+
+    async def texts(query: str) -> list[str]:
+        found = (await server.call("GET", f"{talk.path}/messages?{query}"))["messages"]
+        return [each["content"]["text"] for each in found]
+
+    assert await texts("limit=2") == ["[[chunk one]]", "one"]
+    assert await texts("limit=2&newest=true") == ["[[chunk two]]", "two"]
 
 
 async def test_a_time_that_is_none_is_invalid_and_no_session_is_not_found(server: Server) -> None:

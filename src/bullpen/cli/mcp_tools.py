@@ -72,7 +72,7 @@ STEERING = [
     Tool(
         name="read_session",
         title="Read a session",
-        description="The last messages of a session, oldest first.",
+        description="The last messages of a session, oldest first; `earlier` says whether there are more.",
         fields={
             "session": _SESSION,
             "messages": {"type": "integer", "description": f"How many at most; {SHOWN} when left out."},
@@ -180,13 +180,14 @@ class Tools:
                 while outcome is None:
                     await anext(events)
                     found, outcome = await look(client, session, None)
-        last = (await client.messages(session))[-1:]
+        last = await client.messages(session, limit=1, newest=True)
         return _shown(found) | {"outcome": _outcome(outcome), "last": [_said(m) for m in last]}
 
     async def _read_session(self, session: str, messages: int = SHOWN) -> dict[str, Any]:
-        said = await self._steering.messages(session)
-        shown = _fitting(said[-max(1, messages) :])
-        return {"leftOut": len(said) - len(shown), "messages": shown}
+        most = max(1, messages)
+        said = await self._steering.messages(session, limit=most + 1, newest=True)
+        shown = _fitting(said[-most:])
+        return {"earlier": len(said) > len(shown), "messages": shown}
 
     async def _ask_human(
         self,

@@ -55,9 +55,12 @@ class Talking:
         body |= {name: value for name, value in optional.items() if value is not None}
         return await self._rest.call(Prompted, Request("POST", _of(session_id, "prompt"), body, key=key))
 
-    async def messages(self, session_id: str) -> list[Message]:
-        """What was said, oldest first."""
-        request = Request("GET", _of(session_id, "messages"), query={"limit": str(_MESSAGES)})
+    async def messages(
+        self, session_id: str, *, limit: int = _MESSAGES, newest: bool = False
+    ) -> list[Message]:
+        """What was said, oldest first; `newest`: of more than the limit the last, not the first."""
+        query = {"limit": str(limit)} | ({"newest": "true"} if newest else {})
+        request = Request("GET", _of(session_id, "messages"), query=query)
         return (await self._rest.call(Messages, request)).messages
 
     async def cancel_turn(

@@ -94,15 +94,20 @@ class EventStore:
         return snapshot, snapshot.last_seq
 
     async def messages(
-        self, session_id: str, since: int | None = None, limit: int = PAGE
+        self, session_id: str, since: int | None = None, limit: int = PAGE, *, newest: bool = False
     ) -> list[dict[str, Any]]:
-        """The conversation in order: rows of id, seq, role, content (JSON text) and timestamp."""
+        """The conversation in order: rows of id, seq, role, content (JSON text) and timestamp.
+
+        `newest`: of more than `limit` the last ones, not the first.
+        """
         query = select(messages).where(messages.c.session_id == session_id)
         if since is not None:
             query = query.where(messages.c.timestamp > since)
         # Times never go back: this is the order of the numbers, and there is an index for it.
-        query = query.order_by(messages.c.timestamp, messages.c.seq).limit(limit)
-        return await self.database.read(lambda c: [dict(row) for row in c.execute(query).mappings()])
+        order = (messages.c.timestamp, messages.c.seq)
+        query = query.order_by(*(each.desc() for each in order) if newest else order).limit(limit)
+        rows = await self.database.read(lambda c: [dict(row) for row in c.execute(query).mappings()])
+        return rows[::-1] if newest else rows
 
     async def outbox(self, worker_id: str, run: int) -> list[tuple[int, bytes]]:
         """The lines not known to be delivered, as (number, bytes), in order."""

@@ -26,17 +26,20 @@ async def list_messages(
     context: ContextDep,
     since: Annotated[str | None, Query(description="a time; only what is later")] = None,
     limit: Annotated[int, Query(ge=1, description="more than 10,000 is clamped")] = 1000,
+    newest: Annotated[bool, Query(description="of more than the limit the last, not the first")] = False,
 ) -> Response:
     await context.sessions.get(session_id)
     after = None if since is None else read_time("since", since)
-    return json_answer({"messages": await messages_of(context, session_id, after, min(limit, MOST))})
+    messages = await messages_of(context, session_id, after, min(limit, MOST), newest=newest)
+    return json_answer({"messages": messages})
 
 
 async def messages_of(
-    context: Context, session_id: str, since: int | None = None, limit: int = MOST
+    context: Context, session_id: str, since: int | None = None, limit: int = MOST, *, newest: bool = False
 ) -> list[dict[str, Any]]:
     """The messages later than a time in milliseconds, oldest first."""
-    return [_message_json(row) for row in await context.sessions.store.messages(session_id, since, limit)]
+    rows = await context.sessions.store.messages(session_id, since, limit, newest=newest)
+    return [_message_json(row) for row in rows]
 
 
 def _message_json(row: dict[str, Any]) -> dict[str, Any]:
