@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sqlite3
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -225,6 +226,32 @@ async def test_a_broken_agent_definition_breaks_only_itself(lonely_bullpen: Bull
     done = await lonely_bullpen("doctor")
     assert done.code == 0
     assert "mine.toml" in done.out
+
+
+async def test_the_agents_are_those_the_running_server_finds(
+    bullpen: Bullpen, server: Server, tmp_path: Path
+) -> None:
+    body = {"name": "Mine", "kind": "acp", "command": [sys.executable]}
+    await server.call("PUT", "/api/agents/mine", 200, json=body)
+    program = tmp_path / "qwen"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    bullpen.env["PATH"] = f"{tmp_path}{os.pathsep}{bullpen.env['PATH']}"
+    shown = (await bullpen("doctor")).out
+    (line,) = [each for each in shown.splitlines() if each.startswith("ok    agents")]
+    assert "mine" in line and "qwen" not in line
+    assert "the server does not find" in shown and "qwen" in shown
+    assert "→ restart it with the PATH of this shell" in shown
+
+
+async def test_the_agent_most_people_want_is_the_one_to_install(
+    lonely_bullpen: Bullpen, house: Path, tmp_path: Path
+) -> None:
+    lonely_bullpen.env["PATH"] = str(tmp_path)
+    check = (await examine(lonely_bullpen)).checks["agents"]
+    assert check["found"] == "only the demo, which needs no model"
+    assert check["advice"].startswith("install one, for example with: npm install -g @")
+    assert "claude" in check["advice"]
 
 
 def _processes_of(home: Path) -> list[psutil.Process]:

@@ -50,7 +50,8 @@ def examine() -> Iterator[Finding]:
         yield found  # all the rest is there too
     else:
         yield from _examine_house(settings, found, running)
-        yield from machine.check_agents(os.environ)
+        told = with_client(server.ask_for_agents) if running else None
+        yield from machine.check_agents(os.environ, told)
 
 
 def _examine_house(settings: Config, found: Finding, running: bool) -> Iterator[Finding]:

@@ -6,9 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from ...client import Agent
 from ...config import config_file
 from ..text import home_relative
 from .finding import Finding, fail, ok, warn
@@ -54,18 +55,34 @@ def check_disk(home: Path) -> Finding:
     return warn("disk", found, advice) if free < _LITTLE else ok("disk", found)
 
 
-def check_agents(env: Mapping[str, str]) -> list[Finding]:
+def check_agents(env: Mapping[str, str], told: Sequence[Agent] | None = None) -> list[Finding]:
+    """By what a running server told us, whose path counts; else by looking from here."""
     from ...agents.definitions import load  # noqa: PLC0415  (only a doctor looks for agents from here)
-    from ...agents.discovery import DEMO, find_program  # noqa: PLC0415
+    from ...agents.discovery import find_program  # noqa: PLC0415
 
     loaded = load(config_file(env).parent / "agents")
-    others = [each for each in loaded.definitions.values() if each.id != DEMO]
-    there = sorted(each.id for each in others if find_program(each, env))
+    here = {each.id for each in loaded.definitions.values() if find_program(each, env)}
     problems = [warn("agents", problem, "correct or remove that file") for problem in loaded.problems]
-    if there:
-        return [ok("agents", ", ".join([*there, DEMO])), *problems]
-    hint = next((f", for example with: {each.install}" for each in others if each.install), "")
-    return [warn("agents", "only the demo, which needs no model", f"install one{hint}"), *problems]
+    if told is None:
+        installs = {each.id: each.install for each in loaded.definitions.values()}
+        return [_agents(here, installs), *problems]
+    there = {each.id for each in told if each.installed}
+    if hidden := here - there:
+        found = f"the server does not find {', '.join(sorted(hidden))}, though this shell does"
+        problems.append(warn("agents", found, "restart it with the PATH of this shell"))
+    return [_agents(there, {each.id: each.install_hint for each in told}), *problems]
+
+
+def _agents(there: Collection[str], installs: Mapping[str, str]) -> Finding:
+    """The one a person most likely wants first, whether it is there or to be installed."""
+    from ...agents.discovery import DEMO, PREFERRED  # noqa: PLC0415
+
+    ranks = {id: rank for rank, id in enumerate(PREFERRED)}
+    others = sorted(installs.keys() - {DEMO}, key=lambda id: (ranks.get(id, len(ranks)), id))
+    if installed := [id for id in others if id in there]:
+        return ok("agents", ", ".join([*installed, DEMO]))
+    hint = next((f", for example with: {installs[id]}" for id in others if installs[id]), "")
+    return warn("agents", "only the demo, which needs no model", f"install one{hint}")
 
 
 def _size(amount: int) -> str:

@@ -4,7 +4,7 @@ import errno
 import socket
 
 from ... import __version__
-from ...client import Client, ServerNotRunning
+from ...client import Agent, Client, ServerNotRunning
 from ...config import Config
 from ...domain.errors import BullpenError, Unauthorized
 from .finding import Finding, fail, ok, warn
@@ -43,6 +43,14 @@ async def _look(client: Client, status: str, version: str) -> Finding:
         advice = "restart it; terminals and agents go on"
         return warn("server", f"{version} runs, {__version__} is installed", advice)
     return ok("server", f"{version}, answers")
+
+
+async def ask_for_agents(client: Client) -> list[Agent] | None:
+    """Those a running server has, with what it finds of them; None when it does not tell us."""
+    try:
+        return await client.agents()
+    except BullpenError:
+        return None
 
 
 def check_port(settings: Config) -> Finding:
