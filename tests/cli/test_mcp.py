@@ -182,3 +182,8 @@ async def test_without_a_key_it_says_where_to_get_one(lonely_bullpen: Bullpen) -
     ran = await lonely_bullpen("mcp")
     assert ran.code != 0
     assert "bullpen token add" in ran.err
+
+
+async def test_the_help_says_who_can_ask_a_person(lonely_bullpen: Bullpen) -> None:
+    said = " ".join((await lonely_bullpen("mcp", "--help")).out.split())
+    assert "An agent that runs elsewhere has no ask_human." in said

@@ -11,11 +11,12 @@ app = new_app()
 
 @app.command()
 def mcp() -> None:
-    """Let an agent list, start, prompt, wait for and read sessions, and ask you a question.
+    """Let an agent list, start, prompt, wait for and read sessions.
 
     An agent's configuration names it as an MCP server. What it may do is decided by BULLPEN_TOKEN: give it
-    one of its own. Without a token an agent that runs in Bullpen has the key of its own run, which is good
-    for asking you something and for nothing else.
+    one of its own. An agent that runs in Bullpen can also ask you a question (ask_human), with a token or
+    without: it has the key of its own run, which is good for that and for nothing else. An agent that runs
+    elsewhere has no ask_human.
 
     \b
     Examples:
