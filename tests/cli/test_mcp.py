@@ -93,6 +93,28 @@ async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Ser
         )
 
 
+async def test_what_an_agent_says_in_many_pieces_is_read_as_one(server: Server) -> None:
+    await define_scripted(server)
+    async with agent(await delegate(server)) as helper:
+        started = await helper.call(
+            "start_session",
+            agent="scripted",
+            directory=str(server.workspace),
+            prompt="[[stream n=8 delay=0.1]]",
+            title="talker",
+        )
+        done = await helper.call("wait_for_session", session=started["id"])
+        whole = "".join(f"<{n}>" for n in range(8))
+        assert [said["text"] for said in done["last"]] == [whole]
+        read = await helper.call("read_session", session=started["id"], messages=2)
+        assert [(said["role"], said["text"]) for said in read["messages"]] == [
+            ("user", "[[stream n=8 delay=0.1]]"),
+            ("agent", whole),
+        ]
+        rows = await server.call("GET", f"/api/sessions/{started['id']}/messages")
+        assert len(rows["messages"]) > 4, "it did come in pieces"
+
+
 async def test_a_delegate_that_knows_no_repository_works_in_the_one_of_its_directory(server: Server) -> None:
     await define_scripted(server)
     site = Repo(server.workspace / "site").path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.client import Exit, SyncClient
+from bullpen.client import Client, Exit, SyncClient
 from bullpen.domain.errors import NotFound
 from support.server import Server
 
@@ -41,3 +41,9 @@ async def test_errors_of_a_terminal_reach_its_reader(server: Server) -> None:
 
     with pytest.raises(NotFound):
         await asyncio.to_thread(read)
+
+
+def test_it_has_every_method_of_the_other() -> None:
+    others = {name for name in vars(Client) if not name.startswith("_")}
+    inherited = {name for each in Client.__mro__[1:-1] for name in vars(each) if not name.startswith("_")}
+    assert others | inherited <= {name for name in dir(SyncClient) if not name.startswith("_")}

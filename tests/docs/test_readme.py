@@ -105,7 +105,7 @@ class Stranger:
             "bullpen stop first": self._expect(r"stopped first"),
             "bullpen --help": self._expect(r"attach"),
             'bullpen run "help" --agent demo': self._expect(r"plan"),
-            "bullpen inbox": self._expect(r"the turn is over"),
+            "bullpen inbox": self._expect(r"nothing waits for you"),
             "bullpen doctor": self._expect(r"\bserver +\S+, answers"),
         }
 

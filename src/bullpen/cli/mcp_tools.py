@@ -17,6 +17,7 @@ from .wait import OUTCOMES, look
 LONGEST_WAIT = 50  # seconds: many clients give a call up after a minute
 LONGEST_TEXT = 40_000  # letters of a conversation at once
 SHOWN = 20  # messages
+PIECES = 2_000  # the newest of a conversation; what an agent says comes in many of them
 
 _SESSION = {"type": "string", "description": "The id of a session."}
 _SECONDS = {
@@ -180,14 +181,14 @@ class Tools:
                 while outcome is None:
                     await anext(events)
                     found, outcome = await look(client, session, None)
-        last = await client.messages(session, limit=1, newest=True)
-        return _shown(found) | {"outcome": _outcome(outcome), "last": [_said(m) for m in last]}
+        last = _joined(await client.messages(session, limit=PIECES, newest=True))[-1:]
+        return _shown(found) | {"outcome": _outcome(outcome), "last": last}
 
     async def _read_session(self, session: str, messages: int = SHOWN) -> dict[str, Any]:
-        most = max(1, messages)
-        said = await self._steering.messages(session, limit=most + 1, newest=True)
-        shown = _fitting(said[-most:])
-        return {"earlier": len(said) > len(shown), "messages": shown}
+        pieces = await self._steering.messages(session, limit=PIECES, newest=True)
+        said = _joined(pieces)
+        shown = _fitting(said[-max(1, messages) :])
+        return {"earlier": len(said) > len(shown) or len(pieces) == PIECES, "messages": shown}
 
     async def _ask_human(
         self,
@@ -224,18 +225,24 @@ def _shown(session: Session) -> dict[str, Any]:
     }
 
 
-def _fitting(messages: list[Message]) -> list[dict[str, Any]]:
+def _joined(messages: list[Message]) -> list[dict[str, Any]]:
+    """What was said, each thing whole: an agent's text is stored as it came, piece by piece."""
+    whole: list[dict[str, Any]] = []
+    for message in messages:
+        said = {"role": message.role, **message.content}
+        if whole and whole[-1].get("partial") and "partial" in said:
+            said["text"] = whole.pop()["text"] + said["text"]
+        whole.append(said)
+    return whole
+
+
+def _fitting(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The newest that fit into what a model is to read at once."""
     shown: list[dict[str, Any]] = []
     room = LONGEST_TEXT
-    for message in reversed(messages):
-        said = _said(message)
+    for said in reversed(messages):
         room -= len(encode(said))
         if room < 0 and shown:
             break
         shown.append(said)
     return shown[::-1]
-
-
-def _said(message: Message) -> dict[str, Any]:
-    return {"role": message.role, **message.content}

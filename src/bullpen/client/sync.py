@@ -121,6 +121,7 @@ class SyncClient:
     diff = _waiting(Client.diff)
     repositories = _waiting(Client.repositories)
     add_repository = _waiting(Client.add_repository)
+    edit_repository = _waiting(Client.edit_repository)
     delete_repository = _waiting(Client.delete_repository)
     worktrees = _waiting(Client.worktrees)
     add_worktree = _waiting(Client.add_worktree)
