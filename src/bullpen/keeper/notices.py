@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # A notice wakes the server and its answer wakes us: one each read would halve the throughput.
 _SPELL = 0.004  # seconds
-_FLOOD_SPELL = 0.008
+_FLOOD_SPELL = 0.016  # no screen shows more often what came
 _PIPE_SPELL = 0.007  # what is said on a pipe is read by the line and stored: each notice costs a commit
 # The second lets the server say SEEN when it has something else to say: a wake-up less for each echo.
 _IN_FLIGHT = 2

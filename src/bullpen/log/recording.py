@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..keeper.spool import SpoolGone, SpoolReader
 
-SHARED = 512 << 10  # bytes at once that all who are told of them get from one read
+SHARED = 2 << 20  # bytes at once that all who are told of them get from one read
 
 IndexEntry = tuple[int, int, int, int]  # offset, time in ns, cols, rows
 _NONE = (0, b"")
@@ -89,8 +89,8 @@ class Recording:
         if offset >= self.end:
             return b""
         start, news = self._news
-        if news and offset == start:
-            return news[:limit]
+        if start <= offset < start + len(news):
+            return news[offset - start : offset - start + limit]
         wanted = min(limit, self.end - offset)
         data = self._spool.read(offset, wanted)
         while len(data) < wanted and (more := self._spool.read(offset + len(data), wanted - len(data))):

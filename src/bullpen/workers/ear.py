@@ -6,7 +6,7 @@ from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
 from .screen import LOOK_BACK, may_ask
 
-PIECE = 512 << 10
+PIECE = 2 << 20
 FLOOD = 4096  # bytes at once that are more than somebody's echo: with sequences in them they take a while
 
 

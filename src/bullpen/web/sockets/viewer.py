@@ -12,6 +12,7 @@ from functools import partial
 
 from ...domain.errors import BullpenError
 from ...keeper.spool import SpoolGone
+from ...log.recording import Recording
 from ...wire.browser import iso
 from ...workers.children import refusal
 from ...workers.terminal import Doing, Terminal
@@ -20,6 +21,7 @@ from .admission import Socket
 from .forms import Form
 
 FRAME = 512 << 10  # bytes in one frame at most; many clients take no more than a MiB
+AT_ONCE = 2 << 20  # bytes sent without a pause
 WINDOW = 2 << 20  # bytes sent and not yet drawn
 BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
 PACE = 0.002  # seconds between two frames of a flood
@@ -149,9 +151,16 @@ class Viewer:
             self._wake.set()
 
     def _push_output(self) -> bool:
+        """Sends all there is; False when that is too much, or some of it has to wait."""
         recording = self._terminal.recording
-        if recording.end - self._sent > FRAME or self._may_not_be_sent or self._is_behind:
+        if recording.end - self._sent > AT_ONCE or self._is_behind:
             return False
+        while self._sent < recording.end:
+            if self._may_not_be_sent or not self._push_frame(recording):
+                return False
+        return True
+
+    def _push_frame(self, recording: Recording) -> bool:
         try:
             data = recording.read(self._sent, FRAME)
         except (SpoolGone, OSError):
