@@ -47,7 +47,9 @@ class BadFrame(Exception):
 
 
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
-_from_json = json.JSONDecoder().decode
+_from_json = (
+    json.JSONDecoder().raw_decode
+)  # `decode` also looks for white space round it: nobody here writes any
 
 
 def encode(tag: int, header: dict[str, Any], body: bytes = b"") -> bytes:
@@ -85,9 +87,10 @@ class Decoder:
 
 def _header(view: memoryview) -> dict[str, Any]:
     try:
-        header = _from_json(str(view, "utf-8"))
+        text = str(view, "utf-8")
+        header, end = _from_json(text)
     except (ValueError, RecursionError) as error:
         raise BadFrame(str(error)) from error
-    if not isinstance(header, dict):
+    if end != len(text) or not isinstance(header, dict):
         raise BadFrame("the header is not an object")
     return header

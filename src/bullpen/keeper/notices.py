@@ -56,8 +56,7 @@ class Notices:
         if not answers and len(self.grown) <= self._held_back:
             return b""
         now = monotonic()
-        wait = self._last + self._spell() - now
-        if wait > 0 and not answers:
+        if not answers and (wait := self._last + self._spell() - now) > 0:
             self._hold_back(wait)
             return b""
         for stream in answers:

@@ -69,7 +69,7 @@ class Keeper(asyncio.Protocol):
     """One keeper. Requests are sent when called and may be many at once; the answer is awaited."""
 
     def __init__(self, on_output: OnOutput, on_exit: OnExit) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self.id = ""
         self.version = 0
         self.pid = 0
@@ -202,7 +202,7 @@ class Keeper(asyncio.Protocol):
     def _owe_seen(self) -> None:
         """SEEN goes with the next request, or a moment later: alone it would wake the keeper for nothing."""
         if self._seen_timer is None:
-            self._seen_timer = asyncio.get_running_loop().call_later(_SEEN_AFTER, self._say_seen)
+            self._seen_timer = self._loop.call_later(_SEEN_AFTER, self._say_seen)
 
     def _say_seen(self) -> None:
         self._seen_timer = None
@@ -244,7 +244,7 @@ class Keeper(asyncio.Protocol):
     def _call(
         self, tag: Tag, header: dict[str, Any], convert: Callable[[dict[str, Any]], Result], body: bytes = b""
     ) -> asyncio.Future[Result]:
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Result] = self._loop.create_future()
         if self._transport is None:
             future.set_exception(KeeperLost(f"keeper {self.id} is gone"))
             return future

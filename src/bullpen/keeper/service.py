@@ -112,9 +112,10 @@ class Service:
 
     def _write(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
         child = self._children.running(*_key(header))
-        self._notices.expect(child.streams.values())
+        last = child.input.take(str(header["writer"]), header["n"], body)
+        self._notices.expect(child.streams.values())  # what it says to that is not read yet
         self._loop.await_answer()
-        return {"last": child.input.take(str(header["writer"]), header["n"], body)}
+        return {"last": last}
 
     def _resize(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
         self._children.running(*_key(header)).resize(*window_size(header))
