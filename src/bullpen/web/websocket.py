@@ -1,5 +1,6 @@
 """uvicorn's WebSocket protocol with shorter ways for what is made already and for what is in a hurry."""
 
+import os
 import struct
 from collections.abc import Callable, MutableMapping
 from typing import Any
@@ -51,6 +52,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     _listener: Listener | None = None
     _bounds: Bounds | None = None
+    _descriptor = -1
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
@@ -58,12 +60,30 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             extensions: dict[str, Any] = self.scope["extensions"]
             extensions[PUSH] = self.push
             extensions[HEAR] = self.hear
+            if self.scheme == "ws":  # what goes over TLS is the transport's to write
+                self._descriptor = self.transport.get_extra_info("socket").fileno()
 
     def push(self, frame: Frame) -> bool:
         """Sends a frame at once; False when it has to wait, or nobody is there."""
         if not self.writable.is_set() or self.close_sent or self.transport.is_closing():
             return False
-        self.transport.writelines(frame)
+        if self.transport.get_write_buffer_size() or not self._write_past_transport(frame):
+            self.transport.writelines(frame)
+        return True
+
+    def _write_past_transport(self, frame: Frame) -> bool:
+        """Straight into the socket; False when nothing was written.
+
+        The transport would wait for the end of the loop's turn, and take another turn for it.
+        """
+        if self._descriptor < 0:
+            return False
+        try:
+            written = os.writev(self._descriptor, frame)
+        except OSError:  # it is full, or broken: the transport will find out and knows what to do
+            return False
+        if written < sum(map(len, frame)):
+            self.transport.write(memoryview(b"".join(frame))[written:])
         return True
 
     def hear(self, listener: Listener | None) -> None:
