@@ -10,21 +10,13 @@ import psutil
 
 from support.agent_client import AgentClient, define_scripted
 from support.scripted_agent.journal import prompts_in
-from support.server import Server
+from support.server import Server, has_ended
 
 
 def keeper_of(pid: int) -> int:
     parent = psutil.Process(pid).parent()
     assert parent is not None
     return int(parent.pid)
-
-
-def has_ended(pid: int) -> bool:
-    """Without its keeper nobody may be there to bury it."""
-    try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True
 
 
 async def in_a_turn(server: Server) -> tuple[AgentClient, int]:

@@ -4,7 +4,9 @@ import asyncio
 import random
 from pathlib import Path
 
-from support.server import Server
+import httpx
+
+from support.server import Server, has_ended
 from support.talk import SECONDS
 from support.tui import TuiTalk, define_tui, journal_of
 
@@ -86,3 +88,47 @@ async def test_r73_what_it_came_to_while_no_server_ran_is_seen_at_the_next_start
     await server.start()
     await talk.seen("turn_end", stopReason="end_turn")
     assert (await talk.activities())[-2:] == ["active", "idle"]
+
+
+async def test_r73_an_agent_that_was_being_restarted_is_ended_by_the_next_server(server: Server) -> None:
+    talk, pid = await halted(server)
+    await server.start()
+    await gone(pid)
+    worker = await talk.worker()
+    assert (worker["state"], worker["run"]) == ("exited", 1)
+
+
+async def test_r73_what_wakes_an_agent_waits_until_its_last_run_is_gone(server: Server) -> None:
+    talk, pid = await halted(server)
+    await server.start()
+    await server.call("POST", f"{talk.path}/queue", 201, json={"message": "[[work 0.1]]"})
+    await server.worker_in(talk.id, (await talk.worker())["id"], "active")
+    assert has_ended(pid)
+    await talk.seen("turn_end", stopReason="end_turn")
+
+
+async def halted(server: Server) -> tuple[TuiTalk, int]:
+    """One whose end is stored and who lives on: the server was killed before it could end it."""
+    await define_tui(server, stubborn=True)
+    talk = await TuiTalk.begin(server)
+    pid = (await talk.worker())["pid"]
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(restart(talk))
+        await talk.seen("worker_exited")
+        await server.kill()
+    assert not has_ended(pid)
+    return talk, pid
+
+
+async def restart(talk: TuiTalk) -> None:
+    try:
+        await talk.server.call("POST", f"{talk.path}/restart", json={"continueConversation": True})
+    except httpx.TransportError:
+        return
+    raise AssertionError("the server was to be killed before it could answer")
+
+
+async def gone(pid: int) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not has_ended(pid):
+            await asyncio.sleep(0.02)

@@ -165,6 +165,14 @@ def end_processes_of(home: Path) -> None:
     _end([process.pid for process in marked])
 
 
+def has_ended(pid: int) -> bool:
+    """Without its keeper nobody may be there to bury it."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
 def _end(pids: list[int]) -> None:
     """Until they are dead, not until they are reaped: on some machines nobody does that for a second."""
     with ExitStack() as stack:

@@ -16,15 +16,22 @@ SIGNS = {
     "idle": [r"^>( |$)"],
     "settle": 0.4,
 }
+STUBBORN = ["/bin/sh", "-c", 'trap "" HUP TERM; exec "$@"', "sh"]  # only KILL ends what it starts
 
 
 async def define_tui(
-    server: Server, agent_id: str = "tui", plain: bool = False, slow: bool = False, **more: Any
+    server: Server,
+    agent_id: str = "tui",
+    plain: bool = False,
+    slow: bool = False,
+    stubborn: bool = False,
+    **more: Any,
 ) -> Path:
     """Defines it by REST; returns its journal."""
     journal = server.home.parent / f"{agent_id}.journal"
     options = [*(["--plain"] if plain else []), *(["--slow"] if slow else [])]
-    command = [sys.executable, str(TUI), "--journal", str(journal), *options]
+    program = [sys.executable, str(TUI), "--journal", str(journal), *options]
+    command = [*STUBBORN, *program] if stubborn else program
     body = {
         "name": agent_id.capitalize(),
         "kind": "pty",

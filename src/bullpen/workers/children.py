@@ -171,7 +171,12 @@ class Children:
         return marker(self._prefix, worker_id, run)
 
     async def spawn(self, worker_id: str, run: int, start: Start, recording: Recording) -> Child:
-        """Starts a child, or finds the one that was started under the same name before."""
+        """Starts a child, or finds the one that was started under the same name before.
+
+        An earlier run of the worker goes first: two agents would work in one conversation.
+        """
+        for earlier in self._before(worker_id, run):
+            await earlier.stop()
         keeper = await _ask(self._keepers.accepting())
         # Known before it runs: its first words and its end may come together with its pid.
         child = self._add((worker_id, run), keeper, recording)
@@ -203,6 +208,11 @@ class Children:
     def forget(self, child: Child) -> None:
         self._children.pop((child.worker_id, child.run), None)
         child.recording.close()
+
+    def _before(self, worker_id: str, run: int) -> list[Child]:
+        """The runs of a worker before this one that have not ended, though their end is stored."""
+        of_worker = [child for child in self._children.values() if child.worker_id == worker_id]
+        return [child for child in of_worker if child.run < run and not child.ended.done()]
 
     def _add(self, key: Key, keeper: Keeper, recording: Recording) -> Child:
         child = Child(key, self.marker(*key), keeper, recording)

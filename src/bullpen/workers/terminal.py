@@ -146,9 +146,19 @@ class Terminal:
                 return None
         self.child = child
         await self._record(WorkerReady(pid=child.pid), State.SPAWNING)
-        if self._log.snapshot.worker(self.worker.id).state is State.TERMINATED:
-            await child.stop()  # it was ended while it began
+        if self._must_end(child):
+            await child.stop()
         return child
+
+    def _must_end(self, child: Child) -> bool:
+        """Whether its end was stored while it began, or by a server that died before it could end it.
+
+        What a program that ended by itself left running is let be, unless its worker was ended for good.
+        """
+        now = self._log.snapshot.worker(self.worker.id)
+        if now.state is State.TERMINATED:
+            return True
+        return not child.ended.done() and (now.run != self.worker.run or not now.alive)
 
     def _beside(self, child: Child) -> list[Coroutine[Any, Any, None]]:
         """What goes on as long as the program runs."""
