@@ -73,6 +73,34 @@ async def test_a_keeper_that_dies_takes_its_agents_but_no_session(server: Server
     assert prompts_in(journal).count("[[chunk begun]] [[sleep 1000]]") == 1
 
 
+async def test_an_agent_that_is_to_be_restarted_is_when_its_keeper_died(
+    server: Server, workspace: Path
+) -> None:
+    define_scripted(workspace, agent_id="phoenix", restart=True)
+    talker = await AgentClient.begin(server, "phoenix")
+    async with talker.following():
+        await talker.until(lambda _: talker.of_type("worker_ready"))
+        os.kill(keeper_of(talker.of_type("worker_ready")[0]["data"]["pid"]), signal.SIGKILL)
+        await talker.until(lambda _: len(talker.of_type("worker_ready")) == 2)
+        await talker.prompt("[[chunk back]]")
+        await talker.until(lambda _: talker.text() == "back")
+    assert [each["data"]["again"] for each in talker.of_type("worker_failed")] == [True]
+
+
+async def test_a_terminal_whose_keeper_died_is_let_go_of(server: Server) -> None:
+    session = await server.new_session()
+    worker = await server.new_terminal(session["id"])
+    async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}") as ws:
+        await ws.recv()  # what the shell said: the server has opened its recording
+        os.kill(keeper_of(worker["pid"]), signal.SIGKILL)
+        failed = await server.worker_in(session["id"], worker["id"], "failed")
+    assert failed["error"] == "keeper lost"
+    async with asyncio.timeout(30):
+        while any(worker["id"] in file.path for file in psutil.Process(server.pid).open_files()):
+            await asyncio.sleep(0.02)
+    assert "worker broke" not in server.output()
+
+
 async def test_server_and_keeper_die_together(server: Server, workspace: Path) -> None:
     journal = define_scripted(workspace)
     talker, pid = await in_a_turn(server)

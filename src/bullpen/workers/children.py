@@ -106,8 +106,9 @@ class Child:
             asked.add_done_callback(lambda _: done())
 
     async def acknowledge(self) -> None:
-        """The end is in the log: the keeper may forget the child."""
-        await _ask(self._keeper.ack_exit(self.worker_id, self.run))
+        """The end is in the log: the keeper may forget the child; one that is gone has."""
+        with suppress(Conflict, RemoteFault):
+            await _ask(self._keeper.ack_exit(self.worker_id, self.run))
 
     async def stop(self, patience: float = PATIENCE) -> Ended:
         """Hang up and TERM, five seconds, KILL, then whatever still carries our marker."""
