@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bullpen.domain.conversation import Permission
 from bullpen.domain.errors import Invalid
@@ -64,6 +65,8 @@ def test_s29_what_is_not_exactly_the_kind_asks(call: dict[str, Any]) -> None:
 def test_s29_a_kind_that_was_only_announced_is_missing() -> None:
     announced = {"toolCallId": "c", "kind": "read"}
     assert find_rule([rule()], "demo", asked(), announced) is None
+    shown = replace(asked(kind="read"), announced=("kind",))
+    assert find_rule([rule()], "demo", shown, announced) is None
 
 
 @pytest.mark.parametrize("agent_id", [None, "", "demo2", f"demo{ZERO_WIDTH}", "DEMO"])
@@ -77,6 +80,8 @@ def test_another_agent_asks(agent_id: str | None) -> None:
         {"rawInput": {"command": "rm -rf /"}},
         {"rawInput": {"command": ["rm", "-rf", "/"]}},
         {"rawInput": {"cmd": "rm"}},
+        {"rawInput": {"command": None, "cmd": "rm -rf /"}},
+        {"rawInput": {"command": "", "cmd": "rm -rf /"}},
         {"rawInput": {"command": 7}},
         {"rawInput": "rm -rf /"},
         {"rawInput": {"env": {"LD_PRELOAD": "x"}}},
@@ -96,6 +101,8 @@ EXECUTE = {"kind": "execute", "command": "git push"}
         ({"command": ["git", "push"]}, "1"),
         ({"command": "git", "args": ["push"]}, "1"),
         ({"command": "git push", "description": "harmless"}, "1"),
+        ({"command": None, "cmd": "git push"}, "1"),
+        ({"command": "git push", "cmd": "rm -rf /"}, None),
         ({"command": "git push --force"}, None),
         ({"command": "git push; rm -rf /"}, None),
         ({"command": f"git push{ZERO_WIDTH}"}, None),

@@ -178,6 +178,22 @@ async def test_s29_what_only_looks_like_it_asks_a_person(server: Server, kind: s
     assert (await answered(talk))["by"] == "owner"
 
 
+async def test_s29_a_question_that_only_names_a_call_asks_a_person_and_shows_it(server: Server) -> None:
+    announced = {"do": "tool", "toolCallId": "c1", "title": "look", "kind": "read", "status": "pending"}
+    params = {"toolCall": {"toolCallId": "c1"}, "options": OPTIONS}
+    ask = {"do": "ask", "method": "session/request_permission", "params": params}
+    await define_scripted(server, "reader", {"prompts": [[announced, ask]]})
+    await server.call("POST", "/api/rules", 201, json=READING)
+    talk = await Talk.begin(server, "reader")
+    await talk.prompt("read it")
+    permission = await talk.permission()
+    assert permission["toolCall"]["kind"] == "read"
+    await server.restart()
+    path = f"{talk.path}/permissions/{permission['id']}"
+    await server.call("POST", path, 204, json={"optionId": "no"})
+    assert (await answered(talk))["by"] == "owner"
+
+
 async def test_a_rule_answers_what_was_asked_before_it_was_made(server: Server) -> None:
     await define_scripted(server, "reader", asking(kind="read"))
     talk = await Talk.begin(server, "reader")

@@ -226,7 +226,17 @@ def test_a_permission_that_names_only_a_tool_call_shows_what_is_known_of_it() ->
     permission = reading.facts[-1]
     assert isinstance(permission, Permission)
     assert permission.tool_call["title"] == "rm -rf"
+    assert set(permission.announced) == {"title", "kind", "status"}
     assert permission.options == []
+
+
+def test_what_a_permission_says_itself_was_not_only_announced() -> None:
+    known = ToolCall(call={"toolCallId": "t", "title": "look", "kind": "read"})
+    call = {"toolCallId": "t", "kind": "delete", "title": None}
+    permission = read(ask("session/request_permission", {"toolCall": call}), [*IN_TURN, known]).facts[-1]
+    assert isinstance(permission, Permission)
+    assert (permission.tool_call["kind"], permission.tool_call["title"]) == ("delete", "look")
+    assert set(permission.announced) == {"title", "status"}
 
 
 @pytest.mark.parametrize("params", [None, [], {"toolCall": 5, "options": "x"}])

@@ -99,7 +99,10 @@ class Plan(Fact, frozen=True, kw_only=True):
 
 
 class Permission(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """A question with options: `pending` when asked, then once more, `selected` or `cancelled`."""
+    """A question with options: `pending` when asked, then once more, `selected` or `cancelled`.
+
+    `tool_call` is what a person has to see; what of it the question itself did not say is `announced`.
+    """
 
     id: str
     tool_call: dict[str, Any]
@@ -107,6 +110,7 @@ class Permission(Fact, frozen=True, kw_only=True, omit_defaults=True):
     status: str
     option_id: str | None = None
     by: str | None = None
+    announced: tuple[str, ...] = ()
 
 
 class Question(Fact, frozen=True, kw_only=True, omit_defaults=True):

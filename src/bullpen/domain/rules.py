@@ -21,6 +21,7 @@ ANSWERS = {"allow": "allow_once", "reject": "reject_once"}
 LONGEST = 4096
 
 _PATHS = ("path", "file_path", "filePath", "abs_path", "absolutePath", "notebook_path")
+_COMMANDS = ("command", "cmd")
 _ELSEWHERE = ("cwd", "env", "workdir", "environment")
 
 
@@ -74,7 +75,8 @@ def find_rule(
 
     The kind must stand in the question itself; the rest may come from how the call was `announced`.
     """
-    call = {**(announced or {}), **_said(permission.tool_call), "kind": permission.tool_call.get("kind")}
+    kind = None if "kind" in permission.announced else permission.tool_call.get("kind")
+    call = {**(announced or {}), **_said(permission.tool_call), "kind": kind}
     for rule in rules:
         if rule.agent_id == agent_id and _is_about(rule, call):
             option_id = _only_option(permission.options, ANSWERS[rule.answer])
@@ -101,7 +103,10 @@ def _is_about(rule: Rule, call: dict[str, Any]) -> bool:
 
 def _command(given: dict[str, Any]) -> str | None:
     """The command line of a call; None when it runs nothing. What is no command line equals no rule's."""
-    command, args = given.get("command", given.get("cmd")), given.get("args", [])
+    present = [given[name] for name in _COMMANDS if given.get(name) is not None]
+    if len(present) > 1:
+        return ""
+    command, args = present[0] if present else None, given.get("args", [])
     words = [command] if isinstance(command, str) else command
     match words, args:
         case None, []:

@@ -218,11 +218,15 @@ def _asked(received: RequestReceived, question: Permission | Question, state: Co
 
 def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permission:
     call, options = params.get("toolCall"), params.get("options")
-    call = call if isinstance(call, dict) else {}
-    if (known := state.tools.get(str(call.get("toolCallId")))) is not None:
-        call = merged(known, call)  # some name only the id: what is allowed has to be seen
+    said = call if isinstance(call, dict) else {}
+    known = state.tools.get(str(said.get("toolCallId")))
+    shown = said if known is None else merged(known, said)  # some name only the id: it has to be seen
     return Permission(
-        id=id, tool_call=call, options=options if isinstance(options, list) else [], status="pending"
+        id=id,
+        tool_call=shown,
+        options=options if isinstance(options, list) else [],
+        status="pending",
+        announced=() if known is None else tuple(name for name in shown if said.get(name) is None),
     )
 
 

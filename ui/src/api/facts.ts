@@ -164,6 +164,7 @@ export interface Permission {
   status: string
   optionId?: string | null
   by?: string | null
+  announced?: string[]
 }
 
 export interface Plan {
