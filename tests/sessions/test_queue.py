@@ -24,6 +24,18 @@ async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_takes_its_place(hous
     assert await house.stop_reasons(session) == ["cancelled", "end_turn", "end_turn"]
 
 
+async def test_what_waits_for_the_first_agent_keeps_nobody_from_another(house: QuietHouse) -> None:
+    session = await house.session()
+    await house.agent(session)
+    other = await house.agent(session)
+    await say(session, "[[wait_cancel]]")
+    assert (await say(session, "waits")).queued
+    assert not (await say(session, "at once", worker_id=other.id, busy="reject")).queued
+    await session.cancel_turn(None, "ada")
+    await until(session, lambda s: s.queue.paused and is_calm(s))
+    assert sorted(prompts_in(house.journal)) == ["[[wait_cancel]]", "at once"]
+
+
 async def test_a_message_for_an_agent_that_is_free_goes_at_once(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)

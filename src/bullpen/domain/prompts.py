@@ -185,8 +185,8 @@ def is_for_later(item: QueueItem, now: int) -> bool:
 
 
 def _others_first(snapshot: Snapshot, worker: Worker, now: int) -> bool:
-    """Whether messages wait that came before and are not held."""
+    """Whether messages wait for the same agent that came before and are not held."""
     return not snapshot.queue.paused and any(
-        item.state == "queued" and item.worker_id in (None, worker.id) and not is_for_later(item, now)
+        item.state == "queued" and not is_for_later(item, now) and addressee_of(snapshot, item) == worker
         for item in snapshot.queue.items
     )
