@@ -22,7 +22,7 @@ def test_a_binary_frame_is_an_offset_and_bytes() -> None:
         ({"type": "ack", "n": 3}, Taken(3)),
         ({"type": "exit", "exitCode": 2, "signal": None, "offset": 9}, Exit(2, None)),
         ({"type": "size", "cols": 80, "rows": 24, "owner": True}, Size(80, 24, True)),
-        ({"type": "activity", "activity": "asking", "why": "a question"}, Activity("asking", "a question")),
+        ({"type": "activity", "state": "asking", "why": "a question"}, Activity("asking", "a question")),
         ({"type": "error", "error": "forbidden", "message": "no"}, Refused("forbidden", "no")),
         (
             {"type": "history", "run": 2, "offset": 5, "cols": 80, "rows": 24, "data": "ä"},

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.client import Client, Exit, Frame, History, Output
+from bullpen.client import Activity, Client, Exit, Frame, History, Output
 from bullpen.client.terminal import Terminal
 from bullpen.domain.errors import Conflict, NotFound
 from support.server import Server
+from support.tui import TuiTalk, define_tui
 from support.wire import Wire
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
@@ -46,6 +47,24 @@ async def read_until(terminal: Terminal, text: bytes) -> bytes:
 
 async def read_to_the_end(terminal: Terminal) -> list[Frame]:
     return [frame async for frame in terminal]
+
+
+async def test_the_activity_of_an_agent_comes_with_every_change(client: Client, server: Server) -> None:
+    await define_tui(server)
+    talk = await TuiTalk.begin(server)
+    worker = await talk.worker()
+    async with asyncio.timeout(60), client.terminal(talk.id, worker["id"]) as terminal:
+        told: list[str] = []
+        async for frame in terminal:
+            if not isinstance(frame, Activity):
+                continue
+            told.append(frame.activity)
+            assert frame.why
+            if told == ["idle"]:
+                await talk.prompt("[[work 0.6]] [[ask]]")
+            if frame.activity == "asking":
+                break
+    assert told == ["idle", "active", "asking"]
 
 
 async def test_history_comes_first_then_what_the_program_says(client: Client, server: Server) -> None:

@@ -37,6 +37,8 @@ class Size(NamedTuple):
 
 
 class Activity(NamedTuple):
+    """What an agent in a terminal does, and why that is thought so."""
+
     activity: str
     why: str
 
@@ -96,7 +98,7 @@ def _read_object(message: Any) -> Frame | Taken | None:
             frame = Size(cols, rows, bool(message.get("owner")))
         case {"type": "exit"}:
             frame = Exit(message.get("exitCode"), message.get("signal"))
-        case {"type": "activity", "activity": str(activity)}:
+        case {"type": "activity", "state": str(activity)}:
             frame = Activity(activity, str(message.get("why") or ""))
         case {"type": "error"}:
             frame = Refused(str(message.get("error")), str(message.get("message")))
