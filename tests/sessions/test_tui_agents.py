@@ -286,3 +286,21 @@ async def _restart(talk: TuiTalk, **body: Any) -> None:
     before = (await talk.events())[-1]["seq"]
     await talk.server.call("POST", f"{talk.path}/restart", 200, json=body)
     await talk.does("idle", after=before)
+
+
+async def test_r72_the_screen_of_a_run_shows_nothing_of_the_one_before(server: Server) -> None:
+    talk, _ = await begin(server, stubborn=True)
+    worker = await talk.worker()
+    await talk.prompt("[[work 60]]")
+    await talk.does("active")
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(server.http.post(f"{talk.path}/restart", json={}))  # it draws on meanwhile
+        halted = await talk.seen("worker_exited")
+        await server.call("POST", f"{talk.path}/queue", 201, json={"message": "x"})
+        await talk.does("idle", after=halted["seq"])
+    async with server.socket(f"/ws/session/{talk.id}/worker/{worker['id']}") as ws:
+        while (history := json.loads(await ws.recv()))["type"] != "history":
+            continue
+    assert history["run"] == 2
+    assert "> " in history["data"]
+    assert "Working" not in history["data"]

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ class Scene:
         )
         self._looked = asyncio.Event()
         self._told = asyncio.Condition()
-        self.watch = Watch(screens, self._recording, Signs(silence=0.1), self._state, self._tell)
+        see = partial(screens.seen, self._worker, self._recording)
+        self.watch = Watch(see, self._recording, Signs(silence=0.1), self._state, self._tell)
 
     def says(self, data: bytes) -> None:
         self._spool.append(data)

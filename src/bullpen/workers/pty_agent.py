@@ -6,6 +6,7 @@ number of restarts.
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import structlog
@@ -85,7 +86,8 @@ class PtyAgent(Terminal):
     def _beside(self, child: Child) -> list[Coroutine[Any, Any, None]]:
         definition = self._definition()
         signs, keys = (definition.signs, definition.keys) if definition else (Signs(), Keys())
-        watch = Watch(self._workshop.screens, child.recording, signs, self._state, self._tell_activity)
+        see = partial(self._workshop.screens.seen, self.worker, child.recording)
+        watch = Watch(see, child.recording, signs, self._state, self._tell_activity)
         if child.written >= self._conversation.traffic.sent:
             watch.submitted(0)  # before we were there
         self._watch = watch

@@ -15,21 +15,21 @@ from ..domain.snapshot import Worker
 from ..domain.states import Activity
 from ..log.recording import Recording
 from .pty_hearing import Hearing
-from .screens import Screens
+from .screen import Seen
 
 PACE = 0.25  # seconds between two looks
 
+See = Callable[[], Awaitable[Seen]]
 State = Callable[[], tuple[Worker, Turn | None]]
 Tell = Callable[[Verdict, Turn | None], Awaitable[None]]
 
 
 class Watch:
-    """`state` is the worker with its turn, as they are stored; `tell` stores a judgement of them."""
+    """Of one run: `see` shows its screen, also when the next has begun. `state` is the worker with its turn,
+    as they are stored; `tell` stores a judgement of them."""
 
-    def __init__(
-        self, screens: Screens, recording: Recording, signs: Signs, state: State, tell: Tell
-    ) -> None:
-        self._screens = screens
+    def __init__(self, see: See, recording: Recording, signs: Signs, state: State, tell: Tell) -> None:
+        self._see = see
         self._recording = recording
         self._signs = signs
         self._state = state
@@ -82,7 +82,7 @@ class Watch:
     async def _look(self) -> float | None:
         """Judges, and tells what has stood long enough; seconds until it has to be looked at again."""
         self._hearing.listen()
-        seen = await self._screens.seen(self._state()[0], self._recording)
+        seen = await self._see()
         worker, turn = self._state()
         self._enter(turn)
         self._show(read_screen(self._signs, seen.text))
