@@ -31,10 +31,27 @@ class Lane:
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
+        self.living = False  # its program runs: what it was answered is known here
+        self.users = 0  # who uses it or waits for it
         self.lock = asyncio.Lock()
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is more to it than its file."""
+        return self.living or self.users > 0 or self.screen.loaded
+
+    async def enter(self) -> None:
+        """Waits for the right to use it, which ends with `left`."""
+        self.users += 1
+        try:
+            await self.lock.acquire()
+        except asyncio.CancelledError:
+            self.users -= 1
+            raise
 
     def left(self, done: "asyncio.Future[Any]") -> None:
         """A thread is done with the screen, whether or not anybody still waits for what it found."""
+        self.users -= 1
         self.lock.release()
         done.exception()
 
@@ -62,7 +79,15 @@ class Screens:
 
     def begin(self, worker: Worker, recording: Recording, answered: int) -> int:
         """Knows a run whose program was given `answered` replies; where to look for questions from."""
-        return min(self._lane(worker, recording, answered).screen.place.offset, recording.end)
+        lane = self._lane(worker, recording, answered)
+        lane.living = True
+        return min(lane.screen.place.offset, recording.end)
+
+    def end(self, worker: Worker) -> None:
+        """The run is over: its screen is kept only as long as somebody looks at it."""
+        if lane := self._lanes.get((worker.id, worker.run)):
+            lane.living = False
+            self._drop_unneeded()
 
     async def advance(self, worker: Worker, recording: Recording, to: int, answer_from: int) -> list[Reply]:
         """Feeds the screen up to an offset and returns what it has to say to the program."""
@@ -105,7 +130,7 @@ class Screens:
         return self._lanes[key]
 
     async def _use(self, lane: Lane, work: Callable[[Screen], T]) -> T:
-        await lane.lock.acquire()
+        await lane.enter()
         result = await self._in_thread(lane, work)
         await self._rest_some()
         return result
@@ -120,9 +145,14 @@ class Screens:
         """Gives back the memory of the screens that were not needed for longest."""
         loaded = [lane for lane in self._lanes.values() if lane.screen.loaded]
         for lane in loaded[: max(0, len(loaded) - KEPT)]:
-            if not lane.lock.locked():
-                await lane.lock.acquire()
+            if not lane.users:
+                await lane.enter()
                 await self._in_thread(lane, Screen.rest)
+        self._drop_unneeded()
+
+    def _drop_unneeded(self) -> None:
+        for key in [key for key, lane in self._lanes.items() if not lane.needed]:
+            del self._lanes[key]
 
 
 def _plain_replay(worker: Worker, recording: Recording) -> History:

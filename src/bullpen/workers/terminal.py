@@ -203,6 +203,7 @@ class Terminal:
                 self._news.clear()
         finally:
             recording.unwatch(ear.glance)
+            self._workshop.screens.end(self.worker)
 
     async def _answer(self, child: Child, ear: Ear, fresh: int) -> None:
         while (piece := ear.next()) or self._resized:
