@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -53,14 +53,14 @@ class Start(NamedTuple):
 class Child:
     """A process with a recording: told by number, read by offset, ended by a ladder."""
 
-    def __init__(self, key: Key, marked: str, keeper: Keeper, recording: Recording) -> None:
+    def __init__(self, key: Key, home_id: str, keeper: Keeper, recording: Recording) -> None:
         self.worker_id, self.run = key
         self.pid = 0
         self.written = 0  # lines of the ACP worker that the agent was given before we adopted it
         self.answered = 0  # replies of the screen that the program was given before we adopted it
         self.recording = recording
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
-        self._marker = marked
+        self._home_id = home_id
         self._keeper = keeper
 
     def write(self, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
@@ -119,7 +119,7 @@ class Child:
         except TimeoutError:
             await self._signal(signal.SIGKILL)
             ended = await asyncio.shield(self.ended)
-        end_marked(self._marker)
+        await asyncio.to_thread(end_marked, self._home_id, [(self.worker_id, self.run)])
         return ended
 
     async def _signal(self, number: signal.Signals) -> None:
@@ -133,7 +133,7 @@ class Children:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._prefix = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
+        self._home_id = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
         self._children: dict[Key, Child] = {}
         self._keepers: Keepers
 
@@ -169,7 +169,7 @@ class Children:
 
     def marker(self, worker_id: str, run: int) -> str:
         """What a child carries in its environment, so that it can be found without its keeper."""
-        return marker(self._prefix, worker_id, run)
+        return marker(self._home_id, worker_id, run)
 
     async def spawn(self, worker_id: str, run: int, start: Start, recording: Recording) -> Child:
         """Starts a child, or finds the one that was started under the same name before.
@@ -216,7 +216,7 @@ class Children:
         return [child for child in of_worker if child.run < run and not child.ended.done()]
 
     def _add(self, key: Key, keeper: Keeper, recording: Recording) -> Child:
-        child = Child(key, self.marker(*key), keeper, recording)
+        child = Child(key, self._home_id, keeper, recording)
         self._children[key] = child
         return child
 
@@ -233,9 +233,16 @@ class Children:
         self._settle(key, Ended(exited.code, _signal_name(exited.signal)))
 
     def _on_lost(self, keys: list[Key]) -> None:
+        for worker, run in keys:
+            log.error("keeper lost", worker=worker, run=run)
+        ending = asyncio.get_running_loop().run_in_executor(None, end_marked, self._home_id, keys)
+        ending.add_done_callback(lambda done: self._settle_lost(keys, done))
+
+    def _settle_lost(self, keys: list[Key], ending: asyncio.Future[None]) -> None:
+        """They have ended when nothing is left of them: the next run may begin then."""
+        if not ending.cancelled() and (error := ending.exception()):
+            log.error("what a lost keeper left could not be ended", exc_info=error)
         for key in keys:
-            log.error("keeper lost", worker=key[0], run=key[1])
-            end_marked(self.marker(*key))
             self._settle(key, Ended(None, None, lost=True))
 
     def _settle(self, key: Key, ended: Ended) -> None:
@@ -244,11 +251,14 @@ class Children:
             child.ended.set_result(ended)
 
 
-def end_marked(marked: str) -> None:
-    """Kills what a child left behind in process groups of its own, and what that forked meanwhile."""
+def end_marked(home_id: str, keys: Collection[Key]) -> None:
+    """Kills what children left behind in process groups of their own, and what that forked meanwhile.
+
+    Looks at every process of the machine: not for the loop.
+    """
     for _ in range(_LOOKS):
-        left = find_marked(marked)
-        for pid, _, _ in left:
+        left = [pid for pid, worker, run in find_marked(home_id) if (worker, run) in keys]
+        for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         if not left:
