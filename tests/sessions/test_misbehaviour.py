@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bullpen.keeper.marker import find_marked
 from bullpen.sessions.session import Session
 from bullpen.workers import acp_agent
 from support.quiet_house import QuietHouse, say, turn, until
+from support.server import has_ended
 
 
 async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
@@ -175,3 +177,45 @@ async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None
     async with asyncio.timeout(60):
         while list(find_marked(marker)):
             await asyncio.sleep(0.01)
+
+
+async def test_an_agent_cannot_hide_what_its_terminal_left_behind(house: QuietHouse) -> None:
+    left = house.workspace / "left"
+    session = await house.session()
+    await house.agent(session)
+    env = [{"name": "BULLPEN_CHILD", "value": "nobody/of/1"}, {"name": "MINE", "value": "it is"}]
+    script = f"echo $MINE; setsid sleep 54321 & echo $! > {left}.new; mv {left}.new {left}; sleep 54321"
+    params = {"command": "/bin/sh", "args": ["-c", script], "env": env}
+    await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
+    terminal = terminal_of(session)
+    async with asyncio.timeout(60):
+        while not left.exists():
+            await asyncio.sleep(0.01)
+    _, said = house.sessions.workshop.tail(terminal.id, 1, 100)
+    assert said == b"it is\r\n"
+    await session.end_worker(terminal.id, "enough")
+    async with asyncio.timeout(60):
+        while not has_ended(int(left.read_text())):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_terminal_of_an_agent_does_not_begin_outside_the_root(house: QuietHouse) -> None:
+    place, outside = house.workspace / "place", house.workspace.parent / "outside"
+    place.mkdir()
+    outside.mkdir()
+    session = await house.session()
+    await house.agent(session)
+    params = {"command": "true", "cwd": str(place)}
+    await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
+    terminal = terminal_of(session)
+    await until(session, lambda s: s.worker(terminal.id).state is State.EXITED)
+    place.rmdir()
+    place.symlink_to(outside)
+    await session.restart_worker(terminal.id)
+    await until(session, lambda s: s.worker(terminal.id).state in (State.FAILED, State.EXITED))
+    assert "outside the workspace root" in (session.snapshot.worker(terminal.id).error or "")
+
+
+def terminal_of(session: Session) -> Worker:
+    (terminal,) = [each for each in session.snapshot.workers.values() if each.type == "terminal"]
+    return terminal

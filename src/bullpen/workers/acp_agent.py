@@ -15,7 +15,6 @@ from ..domain.errors import BullpenError
 from ..domain.events import WorkerExited, WorkerFailed
 from ..domain.snapshot import Worker
 from ..domain.states import State
-from ..keeper.marker import MARKER
 from ..log.log import Change, SessionLog
 from . import acp_terminals
 from .acp_exchange import Exchange
@@ -100,15 +99,14 @@ class AcpAgent:
         conversation = self._run.log.snapshot.conversations.get(self.worker.id, Conversation())
         if self.worker.state is State.ACTIVE or conversation.traffic.sent:
             raise KeeperGone("keeper lost; whether the last prompt was delivered is not known")
-        agents, children = self._workshop.agents, self._workshop.children
-        marked = {MARKER: children.marker(self.worker.id, self.worker.run)}
-        repository = self._workshop.repository_environment(self._run.log.snapshot.repo_id)
+        agents, repo_id = self._workshop.agents, self._run.log.snapshot.repo_id
         own_key = self._workshop.own_key(self.worker.id, self.worker.run)
-        environment = {**agents.environment(definition), **repository, **own_key, **marked}
+        base = agents.environment(definition)
+        environment = self._workshop.environment(self.worker, repo_id, base, own_key)
         start = Start(agents.command(definition), environment, self._workshop.place(self.worker), tty=False)
         log.info("starting an agent", agent=definition.id, worker=self.worker.id, cwd=self.worker.workspace)
         recording = self._workshop.recording(self.worker.id, self.worker.run)
-        return await children.spawn(self.worker.id, self.worker.run, start, recording)
+        return await self._workshop.children.spawn(self.worker.id, self.worker.run, start, recording)
 
     async def _fail(self, error: str) -> None:
         def decide(exchange: Exchange) -> Change:

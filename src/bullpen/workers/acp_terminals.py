@@ -23,7 +23,7 @@ from ..wire.jsonrpc import INVALID_PARAMS
 from .acp_exchange import Exchange, terminals_of
 from .children import Start
 from .terminal import Terminal
-from .workshop import Workshop
+from .workshop import Workshop, personal
 
 WAIT = "terminal/wait_for_exit"
 MOST_ALIVE = 64
@@ -39,10 +39,10 @@ class AgentTerminal(Terminal):
         assert command is not None
         agents = self._workshop.agents
         lent = agents.environment(agents.get(command.like_agent)) if command.like_agent else {}
-        repository = self._workshop.repository_environment(self._log.snapshot.repo_id)
-        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **lent, **repository, **command.env}
-        environment = self._workshop.environment(self.worker.id, self.worker.run, more)
-        return Start(command.argv, environment, self.worker.workspace, self.worker.cols, self.worker.rows)
+        base = {**personal(), **lent}
+        environment = self._workshop.environment(self.worker, self._log.snapshot.repo_id, base, command.env)
+        place = self._workshop.place(self.worker)
+        return Start(command.argv, environment, place, self.worker.cols, self.worker.rows)
 
 
 def perform(exchange: Exchange, task: Task, workshop: Workshop) -> None:

@@ -18,7 +18,6 @@ from ..domain.events import Fact, WorkerExited, WorkerFailed
 from ..domain.signs import Keys, Signs, Verdict
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import State
-from ..keeper.marker import MARKER
 from ..log.log import Change, SessionLog
 from ..store.events import EventStore
 from . import pty_orders
@@ -29,11 +28,9 @@ from .children import Child, Ended, Start
 from .pty_watch import Watch
 from .restarts import crashed
 from .terminal import Doing, Terminal
-from .workshop import Workshop
+from .workshop import TERMINAL, Workshop
 
 log = structlog.get_logger()
-
-TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
 class PtyAgent(Terminal):
@@ -67,14 +64,9 @@ class PtyAgent(Terminal):
             raise Conflict(f"{definition.name} is no agent for a terminal any more; start it in a new worker")
         command = agents.command(definition, self._continues(definition))
         session_id = self._conversation.acp_session_id or pty_orders.new_session_id(worker)
-        environment = {
-            **agents.environment(definition),
-            **self._workshop.repository_environment(self._log.snapshot.repo_id),
-            **TERMINAL,
-            **definition.env,
-            **self._workshop.own_key(worker.id, worker.run),
-            MARKER: self._workshop.children.marker(worker.id, worker.run),
-        }
+        base, own_key = agents.environment(definition), self._workshop.own_key(worker.id, worker.run)
+        more = {**TERMINAL, **definition.env, **own_key}
+        environment = self._workshop.environment(worker, self._log.snapshot.repo_id, base, more)
         log.info("starting an agent in a terminal", agent=definition.id, worker=worker.id)
         argv = fill(command, sessionId=session_id)
         return Start(argv, environment, self._workshop.place(worker), worker.cols, worker.rows)

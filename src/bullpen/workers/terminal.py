@@ -21,7 +21,7 @@ from .children import Child, Ended, Start
 from .ear import FLOOD, Ear
 from .screen import History, Reply
 from .window import Size, Window
-from .workshop import Workshop
+from .workshop import Workshop, personal
 
 PACE = 0.004  # seconds between two looks at a flood
 REPLIES_AT_ONCE = 64
@@ -166,9 +166,7 @@ class Terminal:
 
     def _start(self) -> Start:
         shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
-        repository = self._workshop.repository_environment(self._log.snapshot.repo_id)
-        more = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **repository}
-        environment = self._workshop.environment(self.worker.id, self.worker.run, more)
+        environment = self._workshop.environment(self.worker, self._log.snapshot.repo_id, personal())
         place = self._workshop.place(self.worker)
         return Start([shell], environment, place, self.worker.cols, self.worker.rows)
 

@@ -20,6 +20,13 @@ from .children import Children
 from .images import Images
 from .screens import Screens
 
+TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+
+
+def personal() -> dict[str, str]:
+    """What a program that a person runs in a terminal is given of our environment."""
+    return {**inherited(os.environ, PERSONAL), **TERMINAL}
+
 
 class Agents(Protocol):
     """The agents there are, and how each is started."""
@@ -59,16 +66,23 @@ class Workshop:
         self.repositories: dict[str, RepositorySettings] = {}  # by id; as stored
         self.rules: tuple[Rule, ...] = config.rules  # for automatic answers, in force now
 
-    def environment(self, worker_id: str, run: int, more: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a child: the house's harmless part, our marker, and what the worker adds."""
-        marker = {MARKER: self.children.marker(worker_id, run)}
-        return inherited(os.environ, PERSONAL) | marker | dict(more)
+    def environment(
+        self,
+        worker: Worker,
+        repo_id: str | None,
+        base: Mapping[str, str],
+        more: Mapping[str, str] | None = None,
+    ) -> dict[str, str]:
+        """The environment of a run: what such a program is given, what its repository sets, what it gets of
+        its own; the marker last, for nothing a child says of itself may hide what it leaves behind."""
+        marker = {MARKER: self.children.marker(worker.id, worker.run)}
+        return {**base, **self._repository_environment(repo_id), **(more or {}), **marker}
 
     def place(self, worker: Worker) -> str:
         """The directory a worker runs in; refused when it is not, or not any more, inside the root."""
         return str(directory_inside(self.config.workspace_root, worker.workspace))
 
-    def repository_environment(self, repo_id: str | None) -> dict[str, str]:
+    def _repository_environment(self, repo_id: str | None) -> dict[str, str]:
         """What a person set for everything that runs in a repository."""
         settings = self.repositories.get(repo_id or "")
         return settings.env if settings else {}
