@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.domain.tool_calls import LONGEST, MAX_OPEN, TerminalNews, Tools, terminal_news, with_tool_call
+from bullpen.domain.tool_calls import LONGEST, MAX_OPEN, Tools, with_tool_call
 
 
 def after(*calls: dict[str, Any]) -> Tools:
@@ -67,25 +67,3 @@ def test_the_oldest_leaves_when_there_are_too_many() -> None:
 def test_what_is_huge_is_left_to_the_event(huge: Any) -> None:
     call = after({"toolCallId": "t", "title": "a", "rawOutput": huge, "content": ["small"]})["t"]
     assert call == {"status": "pending", "toolCallId": "t", "title": "a", "content": ["small"]}
-
-
-@pytest.mark.parametrize(
-    ("meta", "expected"),
-    [
-        ({"terminal_output": {"terminal_id": "x", "data": "hi"}}, TerminalNews(id="x", output="hi")),
-        ({"terminal_output_delta": {"terminal_id": "x", "data": "hi"}}, TerminalNews(id="x", output="hi")),
-        (
-            {"terminal_exit": {"terminal_id": "x", "exit_code": 1}},
-            TerminalNews(id="x", output="", exit={"terminal_id": "x", "exit_code": 1}),
-        ),
-        (
-            {"terminal_output": {"data": "hi"}, "terminal_exit": {"exit_code": 0}},
-            TerminalNews(id="", output="hi", exit={"exit_code": 0}),
-        ),
-        ({"terminal_output": "x"}, None),
-        ({}, None),
-        (None, None),
-    ],
-)
-def test_a_terminal_we_never_made_tells_its_news_in_meta(meta: Any, expected: TerminalNews | None) -> None:
-    assert terminal_news({"toolCallId": "t", "_meta": meta}) == expected

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, Terminal
-from bullpen.workers.screen import SAVE_EVERY, Place, Reply, Screen
+from bullpen.workers.screen import SAVE_EVERY, Place, Reply
+from support.screens import ShownScreen
 
 COLS, ROWS = 20, 5
 
@@ -41,8 +42,8 @@ class Tape:
         return (size for size in self.resized if size[0] >= after)
 
 
-def screen_of(tape: Tape, directory: Path, answered: int = 0) -> Screen:
-    return Screen(tape, directory, COLS, ROWS, answered=answered)
+def screen_of(tape: Tape, directory: Path, answered: int = 0) -> ShownScreen:
+    return ShownScreen(tape, directory, COLS, ROWS, answered=answered)
 
 
 # Following the recording
@@ -276,7 +277,7 @@ def test_two_threads_in_one_screen_are_caught(tmp_path: Path) -> None:
         assert leave.wait(10)
         yield
 
-    screen = Screen(Tape(b"hello"), tmp_path, COLS, ROWS, watch=slow)
+    screen = ShownScreen(Tape(b"hello"), tmp_path, COLS, ROWS, watch=slow)
     thread = threading.Thread(target=screen.advance, args=(5,))
     thread.start()
     assert inside.wait(10)

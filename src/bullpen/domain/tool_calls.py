@@ -2,21 +2,11 @@
 
 from typing import Any
 
-from msgspec import Struct
-
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 MAX_OPEN = 256
 LONGEST = 64 << 10  # of the free-form parts; the event keeps them whole
 
 Tools = dict[str, dict[str, Any]]
-
-
-class TerminalNews(Struct, frozen=True, kw_only=True):
-    """More output of a terminal, and its end: `{exit_code, signal}` as the agent says it."""
-
-    id: str
-    output: str
-    exit: dict[str, Any] | None = None
 
 
 def with_tool_call(tools: Tools, news: dict[str, Any]) -> Tools:
@@ -43,21 +33,6 @@ def merged(call: dict[str, Any] | None, news: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(whole["status"], str):
         whole["status"] = "pending"
     return whole
-
-
-def terminal_news(update: dict[str, Any]) -> TerminalNews | None:
-    """What an update tells of a terminal we never made; some agents run their own and say so in `_meta`."""
-    meta = update.get("_meta")
-    if not isinstance(meta, dict):
-        return None
-    said: Any = meta.get("terminal_output_delta") or meta.get("terminal_output")
-    exit: Any = meta.get("terminal_exit")
-    said = said if isinstance(said, dict) and isinstance(said.get("data"), str) else {}
-    exit = exit if isinstance(exit, dict) else None
-    if not said and exit is None:
-        return None
-    id = said.get("terminal_id") or (exit or {}).get("terminal_id") or ""
-    return TerminalNews(id=str(id), output=said.get("data", ""), exit=exit)
 
 
 def _shorten(call: dict[str, Any], news: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode(value: Any) -> bytes:
-    """The value as JSON; what has no place in JSON (a lone surrogate, NaN) is replaced as in `clean`."""
+    """The value as JSON; what has no place in JSON (a lone surrogate, NaN) is replaced as in `storable`."""
     try:
         return _encoder.encode(value)
     except (UnicodeEncodeError, RecursionError):
@@ -35,13 +35,8 @@ def decode(data: bytes | str) -> Any:
         return _decode_leniently(data)
 
 
-def clean(value: Any) -> Any:
-    """The value, made storable: usually the very same object."""
-    return storable(value)[0]
-
-
 def storable(value: Any) -> tuple[Any, bytes]:
-    """The value without anything a database or a browser refuses, and its JSON."""
+    """The value (mostly itself) without anything a database or a browser refuses, and its JSON."""
     try:
         data = _encoder.encode(value)
     except (UnicodeEncodeError, RecursionError):

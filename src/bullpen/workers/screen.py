@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from .ghostty import Cursor, GhosttyError, Terminal
+from .ghostty import GhosttyError, Terminal
 from .screen_emulation import Emulation, History
 from .screen_plain import PlainRun, forgets, is_plain, lines_to_forget
 from .screen_queries import LOOK_BACK, may_ask
@@ -104,11 +104,6 @@ class Screen:
             terminal = emulation.terminal
             return Seen(terminal.text(), terminal.mode(BRACKETED_PASTE))
 
-    def save(self) -> bool:
-        """Whether the screen is in a file now; it cannot be inside of a sequence of many megabytes."""
-        with self._in_use() as emulation:
-            return self._save(emulation)
-
     @property
     def loaded(self) -> bool:
         """Whether it takes memory."""
@@ -133,30 +128,6 @@ class Screen:
         if place.offset >= self._source.start:
             return place
         return Place(self._source.start, max(place.replies, self._answered))
-
-    def text(self) -> str:
-        """What is shown."""
-        with self._in_use() as emulation:
-            return emulation.terminal.text()
-
-    def contents(self) -> str:
-        """What is shown and the scrollback above it."""
-        with self._in_use() as emulation:
-            return emulation.terminal.contents()
-
-    @property
-    def cursor(self) -> Cursor:
-        with self._in_use() as emulation:
-            return emulation.terminal.cursor
-
-    @property
-    def title(self) -> str:
-        with self._in_use() as emulation:
-            return emulation.terminal.title.decode(errors="replace")
-
-    def mode(self, number: int, *, ansi: bool = False) -> bool:
-        with self._in_use() as emulation:
-            return emulation.terminal.mode(number, ansi=ansi)
 
     @contextmanager
     def _in_use(self) -> Iterator[Emulation]:
