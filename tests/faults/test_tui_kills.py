@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 
+from bullpen.workers.children import Children
 from support.server import Server, has_ended
 from support.talk import SECONDS
 from support.tui import TuiTalk, define_tui, journal_of
@@ -107,7 +108,18 @@ async def test_r73_what_wakes_an_agent_waits_until_its_last_run_is_gone(server: 
     await talk.seen("turn_end", stopReason="end_turn")
 
 
-async def halted(server: Server) -> tuple[TuiTalk, int]:
+async def test_r73_a_run_whose_successor_is_stored_leaves_nothing_in_the_keeper(server: Server) -> None:
+    talk, pid = await halted(server, woken=True)
+    await server.start()
+    worker = await server.worker_in(talk.id, (await talk.worker())["id"], "active")
+    assert worker["run"] == 2
+    assert has_ended(pid)
+    await server.kill()
+    async with Children.open(server.home) as children:
+        assert [(child.worker_id, child.run) for child in children.all()] == [(worker["id"], 2)]
+
+
+async def halted(server: Server, woken: bool = False) -> tuple[TuiTalk, int]:
     """One whose end is stored and who lives on: the server was killed before it could end it."""
     await define_tui(server, stubborn=True)
     talk = await TuiTalk.begin(server)
@@ -115,6 +127,8 @@ async def halted(server: Server) -> tuple[TuiTalk, int]:
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(restart(talk))
         await talk.seen("worker_exited")
+        if woken:
+            await server.call("POST", f"{talk.path}/queue", 201, json={"message": "[[work 0.1]]"})
         await server.kill()
     assert not has_ended(pid)
     return talk, pid
