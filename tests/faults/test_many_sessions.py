@@ -18,7 +18,7 @@ FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 SESSIONS = 5000 if FULL else 500
 AT_ONCE = 50
 DEADLINE = 60.0  # seconds
-POOLS = 8  # threads that may have been started since: pools fill up as they are needed
+POOLS = 64  # threads that may have been started since: pools fill up as they are needed, by so many at most
 PASSING = ("socket:", "bullpen.db")  # connections of our own client, readers of the database
 
 
