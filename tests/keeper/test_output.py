@@ -337,3 +337,16 @@ async def test_two_hundred_children_at_once_within_14_megabytes(open_house: Hous
         assert (await open_house.exited("many", run)).signal == signal.SIGKILL
         await open_house.keeper.ack_exit("many", run)
     assert len(os.listdir(f"/proc/{open_house.keeper.pid}/fd")) < 20
+
+
+async def test_what_came_when_is_written_within_a_second_or_two_and_at_the_end(open_house: House) -> None:
+    await open_house.python(
+        "import sys, time\nfor n in range(3): print(n, flush=True); time.sleep(0.05)\nsys.stdin.readline()"
+    )
+    await open_house.says(b"2\r\n")
+    reader = open_house.reader()
+    await until(lambda: len(list(reader.index())) >= 3, "three entries")
+    await open_house.keeper.write("w", 1, "me", 1, b"\n")
+    await open_house.exited()
+    *_, last = reader.index()
+    assert last[0] == reader.end - len(b"\r\n"), "the echo of the last key"

@@ -54,6 +54,7 @@ class SpoolWriter:
         self._starts: list[int] = []
         self._segment_end = 0
         self._fd = self._index = -1
+        self.unindexed = b""  # entries of the index that are not on disk yet
         self.end = 0
         self.waiting = b""  # read from the child, not yet on disk
         try:
@@ -71,8 +72,8 @@ class SpoolWriter:
         self.waiting = data
         if self.end >= self._segment_end:
             self._roll()
-        elif _clock(_BOOTTIME) >= self._next_entry:
-            self._write_entry(self._index)
+        elif (now := _clock(_BOOTTIME)) >= self._next_entry:
+            self._note(now)
         written = os.write(self._fd, data)
         self.end += written
         self.waiting = b""
@@ -84,9 +85,15 @@ class SpoolWriter:
 
     def resize(self, cols: int, rows: int) -> None:
         self._size = self._size_due = (cols, rows)
-        self._next_entry = 0
-        with suppress(OSError):  # then it goes with the next output
-            self._write_entry(self._index)
+        self._note(_clock(_BOOTTIME))
+        with suppress(OSError):  # then it is written later
+            self.write_index()
+
+    def write_index(self) -> None:
+        """Writes the entries that wait: whoever appends does so from time to time, not for each word."""
+        if self.unindexed:
+            _write_whole(self._index, self.unindexed)
+            self.unindexed = b""
 
     def drop_before(self, offset: int) -> None:
         """Free the whole segments below `offset`."""
@@ -94,12 +101,16 @@ class SpoolWriter:
         self._trim()
 
     def close(self) -> None:
+        if self._index >= 0:
+            with suppress(OSError):
+                self.write_index()
         for fd in (self._fd, self._index, self._directory):
             if fd >= 0:
                 os.close(fd)
         self._fd = self._index = self._directory = -1
 
     def _roll(self) -> None:
+        self.write_index()
         old = self._fd, self._index
         self._open_segment()
         for fd in old:
@@ -111,7 +122,7 @@ class SpoolWriter:
         index = os.open(name + ".idx", _CREATE, 0o600, dir_fd=self._directory)
         try:
             self._size_due = self._size
-            self._write_entry(index)
+            _write_whole(index, self._entry(_clock(_BOOTTIME)))
             self._fd = os.open(name + ".bin", _CREATE, 0o600, dir_fd=self._directory)
         except OSError:
             os.close(index)
@@ -121,14 +132,14 @@ class SpoolWriter:
         self._starts.append(self.end)
         self._segment_end = self.end + self._segment
 
-    def _write_entry(self, index: int) -> None:
-        now = _clock(_BOOTTIME)
-        written = os.write(index, ENTRY.pack(self.end, self._epoch + now, *self._size_due))
-        if written < ENTRY.size:
-            os.ftruncate(index, os.lseek(index, -written, os.SEEK_CUR))
-            raise OSError(errno.ENOSPC, "no room for an index entry")
+    def _note(self, now: int) -> None:
+        self.unindexed += self._entry(now)
+
+    def _entry(self, now: int) -> bytes:
+        entry = ENTRY.pack(self.end, self._epoch + now, *self._size_due)
         self._size_due = _AS_BEFORE
         self._next_entry = now + ENTRY_GAP
+        return entry
 
     def _trim(self) -> None:
         oldest = self._segment_end - self._retention  # when the segment now written is full
@@ -288,6 +299,13 @@ class SpoolReader:
 
     def _file(self, start: int, suffix: str) -> str:
         return f"{self._path}/{_name(start)}{suffix}"
+
+
+def _write_whole(index: int, entries: bytes) -> None:
+    written = os.write(index, entries)
+    if written < len(entries):
+        os.ftruncate(index, os.lseek(index, -written, os.SEEK_CUR))
+        raise OSError(errno.ENOSPC, "no room for the index")
 
 
 def _name(start: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from time import monotonic
 
 from .loop import READABLE
 
@@ -19,6 +20,7 @@ FLOOD_CHUNK = 32 << 10
 POLITE_CHUNK = 8 << 10  # while somebody waits for an answer
 SHORT = 2 << 10  # bytes the server is given along with the notice of them
 WINDOW = 128 << 20  # of stdout, unconsumed, until the child has to wait
+INDEXED_EVERY = 1.0  # seconds; what came when is written for all of them at once
 RETRY = 1.0  # seconds until a refused write to the spool is tried again
 _LAST_READS = 64  # of a chunk each: more than a pipe can hold
 _NO_LIMIT = 1 << 62
@@ -45,6 +47,7 @@ class Stream:
         self._grown = grown  # those the server is to be told about
         self._on_end = on_end
         self._window = self._limit = _NO_LIMIT if window is None else window
+        self._indexing = False  # a timer runs
         self._told_with_notice = SHORT if on_terminal else 0
         self._untold: bytes | None = b""  # what the server does not know of; None: more than it is given
         os.set_blocking(fd, False)
@@ -83,6 +86,8 @@ class Stream:
                 self._grow(None)
             return True
         self._grow(data)
+        if self.spool.unindexed and not self._indexing:
+            self._index_soon()
         if end >= self._limit:
             self._loop.unwatch(self._fd)
         elif len(data) >= FLOOD and self._fd not in self._loop.hot:
@@ -125,6 +130,7 @@ class Stream:
             self._loop.unwatch(self._fd)
             os.close(self._fd)
             self._fd = -1
+            self._write_index()
             self._on_end()
 
     def _flush(self) -> None:
@@ -136,6 +142,17 @@ class Stream:
         if self.spool.end > end:
             self._grow(None)
         self._resume()
+
+    def _index_soon(self) -> None:
+        self._indexing = True
+        self._loop.later(INDEXED_EVERY - monotonic() % INDEXED_EVERY, self._write_index)
+
+    def _write_index(self) -> None:
+        self._indexing = False
+        try:
+            self.spool.write_index()
+        except OSError:
+            self._index_soon()
 
     def _grow(self, data: bytes | None) -> None:
         """The server is to be told; None: of what, the spool knows."""
