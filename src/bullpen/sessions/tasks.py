@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from contextvars import Context
+from typing import Any, TypeVar
 
 import structlog
 
 BEGIN_AGAIN = 10.0  # seconds
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 
 class _Over(Exception):
@@ -16,9 +19,19 @@ class _Over(Exception):
 
 
 class Tasks(asyncio.TaskGroup):
-    """A group that says when it takes no more: what a late commit calls for is left to the next start."""
+    """A group whose tasks fail alone: what one of them raises is told, and the others go on.
+
+    It says when it takes no more: what a late commit calls for is left to the next start.
+    """
 
     over = False
+
+    def create_task(  # type: ignore[override]  # what fails comes to None
+        self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
+    ) -> asyncio.Task[T | None]:
+        task = super().create_task(_tell_if_it_fails(coro, name), name=name, context=context)
+        task.add_done_callback(lambda _: coro.close())  # one that is cancelled before it begins
+        return task
 
 
 @asynccontextmanager
@@ -33,6 +46,14 @@ async def background() -> AsyncIterator[Tasks]:
             raise _Over
     except* _Over:
         pass
+
+
+async def _tell_if_it_fails(work: Coroutine[Any, Any, T], name: str | None) -> T | None:
+    try:
+        return await work
+    except Exception as error:
+        log.error("a task failed", task=name, exc_info=error)
+        return None
 
 
 async def keep_going(
