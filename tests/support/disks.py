@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-SIZE = 8 * 1024 * 1024
+SIZE = 16 * 1024 * 1024  # twice the ballast is free when nothing fills it
 
 
 class Disk(Protocol):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import structlog
 
 from .. import clock
-from ..domain.errors import Conflict
+from ..domain.errors import Conflict, NotFound, StorageFull
 from ..domain.states import Status
 from .session import Session
 
@@ -21,6 +21,7 @@ log = structlog.get_logger()
 GRACE = 10.0  # a reload must not end a session
 GRACE_AFTER_START = 60.0  # nor a restart of the server
 GRACE_AFTER_LEAVE = 5.0  # but a page that said goodbye means it
+TRY_AGAIN = 10.0  # seconds after the disk has refused
 
 
 class Onlookers:
@@ -100,8 +101,11 @@ class Presence:
         log.info("the last viewer left", session=session.id)
         try:
             await session.end(Status.COMPLETED, "last_disconnect")
-        except Conflict:
-            return  # somebody ended it a moment ago
+        except (Conflict, NotFound):
+            return  # somebody ended it a moment ago, or purged it
+        except StorageFull:
+            if session.id not in self._timers:
+                self._expire_in(session, TRY_AGAIN)
 
     def _cancel(self, session_id: str) -> None:
         if timer := self._timers.pop(session_id, None):

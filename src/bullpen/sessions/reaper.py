@@ -5,13 +5,15 @@ import asyncio
 import structlog
 
 from .. import clock
-from ..domain.errors import Conflict, NotFound
+from ..domain.errors import Conflict, NotFound, StorageFull
 from ..domain.snapshot import Snapshot
 from ..domain.states import Activity, Status
 from .session import Session
 from .tasks import Tasks
 
 log = structlog.get_logger()
+
+TRY_AGAIN = 10.0  # seconds after the disk has refused
 
 
 class Reaper:
@@ -57,6 +59,9 @@ class Reaper:
             await session.end(Status.COMPLETED, "idle_timeout")
         except (Conflict, NotFound):
             return  # somebody ended it a moment ago, or purged it
+        except StorageFull:
+            if session.id in self._active and session.id not in self._timers:
+                self._arm(session, TRY_AGAIN)
 
     def _forget(self, session_id: str) -> None:
         self._active.pop(session_id, None)

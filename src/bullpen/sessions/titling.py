@@ -76,14 +76,13 @@ class Titling:
             return ""
         env = self._workshop.agents.environment(self._workshop.agents.get(worker.agent_id))
         argv = fill(command, prompt=ASKED + item.message[:MOST_LETTERS])
-        with tempfile.TemporaryDirectory(prefix="bullpen-title-") as nowhere:
-            try:
+        try:
+            with tempfile.TemporaryDirectory(prefix="bullpen-title-") as nowhere:
                 ended = await run_process(argv, env=env, cwd=nowhere, timeout=SECONDS, limit=MOST_BYTES)
-            except (TimeoutError, OSError, ValueError) as error:
-                log.info(
-                    "an agent gave no title", session=self._log.id, reason=str(error) or "it took too long"
-                )
-                return ""
+        except (TimeoutError, OSError, ValueError) as error:
+            reason = str(error) or "it took too long"
+            log.info("an agent gave no title", session=self._log.id, reason=reason)
+            return ""
         return "" if ended.code else clean_title(ended.output.decode("utf-8", "replace"))
 
     def _command(self, snapshot: Snapshot, item: QueueItem) -> tuple[str, ...]:

@@ -1,0 +1,132 @@
+"""The disk is full: what the house does by itself waits for room, and the house stands."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterator, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bullpen.domain.errors import StorageFull
+from bullpen.domain.states import Activity, State, Status
+from bullpen.sessions import presence, reaper
+from bullpen.sessions.presence import Presence
+from bullpen.sessions.session import Session
+from bullpen.sessions.tasks import background
+from support.disks import Disk, disk
+from support.quiet_house import QuietHouse, first_agent, say, until
+from support.server import end_processes_of
+from support.stories import said
+
+__all__ = ["disk"]
+
+SOON = 0.1  # seconds
+
+Told = list[MutableMapping[str, Any]]
+
+
+@pytest.fixture
+async def closed_house(tmp_path: Path, disk: Disk) -> AsyncIterator[QuietHouse]:
+    """With its database on a disk that can be filled; an agent is idle after half a second."""
+    url = f"sqlite:///{disk.path}/bullpen.db"
+    this = QuietHouse(tmp_path, idle_seconds=0.5, BULLPEN_DATABASE_URL=url)
+    this.define()
+    yield this
+    await asyncio.to_thread(end_processes_of, this.home)
+
+
+@pytest.fixture(autouse=True)
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaper, "TRY_AGAIN", SOON)
+    monkeypatch.setattr(presence, "TRY_AGAIN", SOON)
+
+
+async def fill(house: QuietHouse, disk: Disk) -> Session:
+    """Until a command is refused."""
+    noise = await house.session()
+    disk.fill()
+    with pytest.raises(StorageFull):
+        while True:
+            await noise.log.append([said("x" * 4000)])
+    return noise
+
+
+async def until_room(session: Session) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            with suppress(StorageFull):
+                await session.log.append([said("there is room")])
+                return
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    with capture_logs() as entries:
+        yield entries
+
+
+async def tried(told: Told, event: str) -> None:
+    """Waits until it was tried in vain, and tried again."""
+    async with asyncio.timeout(60):
+        while sum(each["event"] == event for each in told) < 2:
+            await asyncio.sleep(0.01)
+
+
+async def test_an_idle_session_is_ended_once_there_is_room(house: QuietHouse, disk: Disk, told: Told) -> None:
+    session = await house.session("scripted")
+    await until(session, lambda s: first_agent(s).state is State.ACTIVE)
+    await fill(house, disk)
+    await tried(told, "idle for too long")
+    assert session.snapshot.status is Status.ACTIVE
+    disk.free()
+    await until(session, lambda s: s.end_reason == "idle_timeout")
+    assert await house.session()
+
+
+async def test_a_session_nobody_looks_at_any_more_is_ended_once_there_is_room(
+    house: QuietHouse, disk: Disk, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE", SOON)
+    session = await house.session(on_last_disconnect="terminate")
+    async with background() as tasks:
+        viewers = Presence(tasks)
+        await fill(house, disk)
+        viewers.leave(session)
+        await tried(told, "the last viewer left")
+        assert session.snapshot.status is Status.ACTIVE
+        disk.free()
+        await until(session, lambda s: s.end_reason == "last_disconnect")
+
+
+async def test_who_comes_back_while_the_disk_is_full_keeps_the_session(
+    house: QuietHouse, disk: Disk, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE", SOON)
+    session = await house.session(on_last_disconnect="terminate")
+    async with background() as tasks:
+        viewers = Presence(tasks)
+        noise = await fill(house, disk)
+        viewers.leave(session)
+        await tried(told, "the last viewer left")
+        with viewers.viewing(session):
+            disk.free()
+            await until_room(noise)
+            await asyncio.sleep(3 * SOON)
+            assert session.snapshot.status is Status.ACTIVE
+
+
+async def test_a_message_gets_a_title_by_its_words_where_no_directory_can_be_made(
+    house: QuietHouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    house.define("titled", titleCommand=["/bin/echo", "a title of the agent's own {prompt}"])
+    session = await house.session("titled")
+    await say(session, "[[wait_cancel]]")
+    await until(session, lambda s: first_agent(s).activity is Activity.ACTIVE)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    await say(session, "some words of which a title is made, and then many more of them " * 5)
+    snapshot = await until(session, lambda s: s.queue.items and s.queue.items[-1].title)
+    assert snapshot.queue.items[-1].title.startswith("some words of which")
