@@ -91,15 +91,16 @@ class Lives:
     def _begin_stop(self, worker_id: str) -> asyncio.Task[None]:
         stopping = self._stops.get(worker_id)
         if stopping is None or stopping.done():
-            stopping = self._tasks.create_task(self._stop_one(worker_id), name=f"stop {worker_id}")
+            # Of now: a life may be over, and another begun, before the task has its turn.
+            ending = self._stop_one(worker_id, self._latest[worker_id], self._lives[worker_id])
+            stopping = self._tasks.create_task(ending, name=f"stop {worker_id}")
             self._stops[worker_id] = stopping
             stopping.add_done_callback(lambda _: self._stops.pop(worker_id, None))
         return stopping
 
-    async def _stop_one(self, worker_id: str) -> None:
-        life = self._lives[worker_id]
+    async def _stop_one(self, worker_id: str, running: Running, life: asyncio.Task[None]) -> None:
         try:
-            await self._latest[worker_id].stop()
+            await running.stop()
         except Exception as error:
             log.error("worker would not stop", session=self._log.id, worker=worker_id, exc_info=error)
         await asyncio.wait([life])

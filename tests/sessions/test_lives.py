@@ -1,0 +1,47 @@
+"""The workers that run in a session, and how they are ended at the worst moments."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from bullpen.domain.commands import AddWorker
+from bullpen.domain.ids import new_id
+from bullpen.domain.snapshot import Worker
+from bullpen.domain.states import State
+from bullpen.sessions.session import Session
+from bullpen.workers.children import Child
+from support.quiet_house import QuietHouse, until
+
+
+async def terminal(house: QuietHouse, session: Session) -> Worker:
+    order = AddWorker(worker_id=new_id(), type="terminal", workspace=str(house.workspace))
+    worker = await session.add_worker(order)
+    await until(session, lambda s: s.worker(worker.id).state is State.ACTIVE)
+    return session.snapshot.worker(worker.id)
+
+
+async def test_a_worker_may_be_stopped_in_the_moment_it_has_ended(
+    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await house.session()
+    worker = await terminal(house, session)
+    children = house.sessions.workshop.children
+    forget, stops = children.forget, []
+
+    def forget_and_stop(child: Child) -> None:
+        """The last it does: whoever is called now finds it alive, and gone a turn of the loop later."""
+        forget(child)
+        stops.append(asyncio.ensure_future(session.gone([worker.id])))
+
+    monkeypatch.setattr(children, "forget", forget_and_stop)
+    with capture_logs() as told:
+        child = children.get(worker.id, worker.run)
+        assert child is not None
+        await child.stop()
+        await until(session, lambda s: not s.worker(worker.id).alive)
+        async with asyncio.timeout(60):
+            while not stops:
+                await asyncio.sleep(0)
+            await stops[0]
+    assert [each for each in told if each["log_level"] == "error"] == []
