@@ -1,7 +1,9 @@
 """The workers that run in a session, and how they are ended at the worst moments."""
 
 import asyncio
+from collections.abc import Callable
 
+import psutil
 import pytest
 from structlog.testing import capture_logs
 
@@ -13,12 +15,20 @@ from bullpen.sessions.session import Session
 from bullpen.workers.children import Child
 from support.quiet_house import QuietHouse, until
 
+STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
+
 
 async def terminal(house: QuietHouse, session: Session) -> Worker:
     order = AddWorker(worker_id=new_id(), type="terminal", workspace=str(house.workspace))
     worker = await session.add_worker(order)
     await until(session, lambda s: s.worker(worker.id).state is State.ACTIVE)
     return session.snapshot.worker(worker.id)
+
+
+async def soon(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 async def test_a_worker_may_be_stopped_in_the_moment_it_has_ended(
@@ -45,3 +55,22 @@ async def test_a_worker_may_be_stopped_in_the_moment_it_has_ended(
                 await asyncio.sleep(0)
             await stops[0]
     assert [each for each in told if each["log_level"] == "error"] == []
+
+
+async def test_a_keeper_that_dies_while_a_stray_is_ended_takes_nobody_along(closed_house: QuietHouse) -> None:
+    closed_house.define("stubborn", STUBBORN)
+    async with closed_house.open() as house:
+        session = await house.session()
+        worker = await house.agent(session, "stubborn")
+        await house.sessions.store.purge(session.id)
+        session.log.close()
+    spool = closed_house.home / "spool" / worker.id
+    assert spool.exists()
+    with capture_logs() as told:
+        async with closed_house.open() as house:
+            keeper = psutil.Process(worker.pid).parent()
+            assert keeper is not None
+            keeper.kill()
+            await soon(lambda: not psutil.pid_exists(worker.pid or 0) and not spool.exists())
+            assert await house.session()
+    assert [each for each in told if each["event"] == "a task failed"] == []

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-from ..domain.errors import Conflict, NotFound
+import structlog
+
+from ..domain.errors import BullpenError, Conflict, NotFound
 from ..domain.ids import is_safe_id
 from ..domain.snapshot import Snapshot
 from ..domain.states import Status
@@ -19,6 +21,8 @@ from .reaper import Reaper
 from .session import Session
 from .slots import Slots
 from .tasks import Tasks, keep_going
+
+log = structlog.get_logger()
 
 Watcher = Callable[[str, Snapshot | None], None]
 
@@ -128,14 +132,23 @@ class Sessions:
         self._tasks.create_task(keep_going(work, name), name=name)
 
     def end_stray(self, child: Child) -> None:
-        """Ends a process whose session is gone."""
+        """Ends a process whose session is gone, and what it left on the disk."""
         self._tasks.create_task(self._end_stray(child), name=f"stray {child.worker_id}")
 
     async def _end_stray(self, child: Child) -> None:
+        await self._bury(child)
+        try:
+            await self.workshop.forget(child.worker_id)
+        except BullpenError as error:
+            log.warning("the recording of no session stays", worker=child.worker_id, reason=str(error))
+
+    async def _bury(self, child: Child) -> None:
         await child.stop()
-        await child.acknowledge()
+        try:
+            await child.acknowledge()
+        except BullpenError as error:  # its keeper is gone, and the child with it
+            log.warning("an end that nobody kept", worker=child.worker_id, run=child.run, reason=str(error))
         self.workshop.children.forget(child)
-        await self.workshop.forget(child.worker_id)
 
     @asynccontextmanager
     async def watching(self, changed: Watcher) -> AsyncIterator[None]:
