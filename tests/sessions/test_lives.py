@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 from bullpen.domain.commands import AddWorker
 from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Worker
-from bullpen.domain.states import State
+from bullpen.domain.states import State, Status
 from bullpen.sessions.session import Session
 from bullpen.workers.children import Child
-from support.quiet_house import QuietHouse, until
+from support.quiet_house import QuietHouse, say, until
 
 STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
 
@@ -74,3 +74,27 @@ async def test_a_keeper_that_dies_while_a_stray_is_ended_takes_nobody_along(clos
             await soon(lambda: not psutil.pid_exists(worker.pid or 0) and not spool.exists())
             assert await house.session()
     assert [each for each in told if each["event"] == "a task failed"] == []
+
+
+async def test_an_earlier_run_that_is_left_is_ended_beside_the_next(closed_house: QuietHouse) -> None:
+    """It would not end when it was told to, its worker was restarted meanwhile, and the server was killed."""
+    closed_house.define("stubborn", STUBBORN)
+    closed_house.set(BULLPEN_CANCEL_GRACE="1")
+    async with closed_house.open() as house:
+        session = await house.session()
+        worker = await house.agent(session, "stubborn")
+        await say(session, "[[wait_cancel]] [[silent]]")
+        await session.cancel_turn(worker.id, "a person")
+        await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+        await session.restart_worker(worker.id)
+    assert psutil.pid_exists(worker.pid or 0)
+    async with closed_house.open() as house:
+        session = await house.sessions.get(session.id)
+        await until(session, lambda s: (s.worker(worker.id).run, s.worker(worker.id).state) == (2, "active"))
+        await soon(lambda: not psutil.pid_exists(worker.pid or 0))
+        children = house.sessions.workshop.children
+        await soon(lambda: children.get(worker.id, 1) is None)
+        assert (closed_house.home / "spool" / worker.id / "1").exists()  # what it said is kept
+        await session.end(Status.CANCELLED, "cancelled")
+        await house.sessions.purge(session.id)
+        assert not (closed_house.home / "spool" / worker.id).exists()

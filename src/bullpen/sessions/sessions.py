@@ -135,6 +135,10 @@ class Sessions:
         """Ends a process whose session is gone, and what it left on the disk."""
         self._tasks.create_task(self._end_stray(child), name=f"stray {child.worker_id}")
 
+    def end_earlier(self, child: Child) -> None:
+        """Ends a process of a run whose worker has begun another since; what it said stays."""
+        self._tasks.create_task(self._bury(child), name=f"earlier run of {child.worker_id}")
+
     async def _end_stray(self, child: Child) -> None:
         await self._bury(child)
         try:

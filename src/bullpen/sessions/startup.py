@@ -1,9 +1,12 @@
 """Takes up everything where the last server left it: the same idempotent path however often it runs."""
 
+from collections.abc import Iterable
+
 import structlog
 
 from ..domain.errors import StorageFull
 from ..store.records import Records
+from ..workers.children import Child
 from .inheritance import hand_down
 from .session import Session
 from .sessions import Sessions
@@ -20,12 +23,22 @@ async def take_up(sessions: Sessions, records: Records) -> None:
         if child.worker_id not in owners:
             log.warning("ending a process of no session", worker=child.worker_id, pid=child.pid)
             sessions.end_stray(child)
+    owned = [child for child in children.all() if child.worker_id in owners]
     for session_id in {*owners.values(), *await records.live_sessions()}:
         session = await sessions.open(session_id)
+        _end_earlier_runs(session, sessions, [each for each in owned if owners[each.worker_id] == session_id])
         session.resume()
         sessions.note(session)
         await _inherit(session, sessions, records)
     sessions.taken_up.set()
+
+
+def _end_earlier_runs(session: Session, sessions: Sessions, children: Iterable[Child]) -> None:
+    """A worker that failed may have been restarted while its old process took its time to end."""
+    for child in children:
+        if child.run != session.snapshot.worker(child.worker_id).run:
+            log.warning("ending a process of an earlier run", worker=child.worker_id, pid=child.pid)
+            sessions.end_earlier(child)
 
 
 async def _inherit(session: Session, sessions: Sessions, records: Records) -> None:
