@@ -11,6 +11,7 @@ from bullpen.log.log import SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import Records
+from bullpen.store.room import PROBE_SECONDS
 from support.databases import Cluster
 from support.disks import Disk, disk
 from support.stories import START, said, texts
@@ -137,6 +138,27 @@ async def test_the_reserve_is_given_back_in_need_and_taken_again(
     disk.free()
     await until(lambda: not store.full)
     assert ballast.stat().st_size == BALLAST
+
+
+async def test_a_disk_that_gives_nothing_back_is_waited_for(
+    log: SessionLog, store: EventStore, disk: Disk
+) -> None:
+    """As one that was remounted read-only: the reserve cannot be deleted, nor taken again."""
+    ballast = disk.path / "bullpen.db.ballast"
+    ballast.unlink()
+    ballast.mkdir()
+    async with asyncio.timeout(60):
+        accepted = await exhaust(log, disk)
+        with pytest.raises(StorageFull):
+            await log.append([said("refused")])
+    disk.free()
+    await asyncio.sleep(2 * PROBE_SECONDS)
+    with pytest.raises(StorageFull):
+        await log.append([said("refused too")])
+    ballast.rmdir()
+    await until(lambda: not store.full)
+    await log.append([said("after")])
+    assert await kept(store) == [*accepted, "after"]
 
 
 async def test_reading_goes_on_while_the_disk_is_full(log: SessionLog, store: EventStore, disk: Disk) -> None:

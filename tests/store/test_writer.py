@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import IntegrityError
+from structlog.testing import capture_logs
 
 from bullpen.domain.errors import StorageFull
 from bullpen.domain.events import Draft
@@ -115,6 +116,43 @@ async def test_several_appends_of_one_session_in_a_group_leave_its_last_row(stor
     page = await Records(store.database).list_sessions()
     assert page.sessions[0]["lastSeq"] == append.snapshot.last_seq == 7
     assert (await store.load("s"))[0] == append.snapshot
+
+
+class Forgetful:
+    """A kind whose results are not one for each item."""
+
+    together = True
+
+    def write(self, connection: Connection, items: Sequence[object]) -> Sequence[object]:
+        return []
+
+
+async def test_a_mistake_of_ours_is_told_to_who_waits_and_the_writer_goes_on(store: EventStore) -> None:
+    async with asyncio.timeout(30):
+        with capture_logs() as told, pytest.raises(ValueError, match="zip"):
+            await store.database.writer.submit(Forgetful(), "item")
+        await store.commit(new_session())
+    assert [each["log_level"] for each in told] == ["error"]
+
+
+async def test_a_room_nobody_can_look_into_is_looked_into_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room, looks = database.writer.room, threading.Semaphore(0)
+
+    def probe() -> None:
+        looks.release()
+        raise IntegrityError("probe", {}, ValueError("a broken table"))
+
+    monkeypatch.setattr(room, "_probe", probe)
+    room.ran_out()
+    with pytest.raises(StorageFull):
+        await database.write(lambda _: None)
+    async with asyncio.timeout(30):
+        for _ in range(2):
+            await asyncio.to_thread(looks.acquire)
+        with pytest.raises(StorageFull):
+            await database.write(lambda _: None)
 
 
 async def test_nothing_is_taken_after_closing(url: str) -> None:

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from threading import Condition, Thread
 from typing import Any
 
+import structlog
 from msgspec import Struct
 
 from ..domain.errors import StorageFull
 from .room import PROBE_SECONDS, Room
 from .transactions import Kind, Transactions
+
+log = structlog.get_logger()
 
 MAX_GROUP = 1000
 NO_ROOM = "the disk is full; free some space and try again"
@@ -60,7 +63,11 @@ class Writer:
 
     def _run(self) -> None:
         while jobs := self._take():
-            self._settle(jobs)
+            try:
+                self._settle(jobs)
+            except Exception as error:  # there is no other thread: whoever waits would wait for ever
+                log.error("a mistake of the writer", exc_info=error)
+                self._loop.call_soon_threadsafe(_deliver, [(job, error) for job in jobs])
         self.transactions.connection.close()
 
     def _take(self) -> list[Job]:
@@ -70,7 +77,7 @@ class Writer:
                 self._changed.wait_for(self._wanted, PROBE_SECONDS if self.room.full else None)
                 if self._jobs or self._closing:
                     return self._pop()
-            self.room.look()
+            self._look()
 
     def _wanted(self) -> bool:
         return bool(self._jobs) or self._closing
@@ -84,8 +91,15 @@ class Writer:
             jobs.append(self._jobs.popleft())
         return jobs
 
+    def _look(self) -> None:
+        """Whatever keeps us from finding out: the next look may."""
+        try:
+            self.room.look()
+        except Exception as error:
+            log.error("nobody knows whether there is room", exc_info=error)
+
     def _settle(self, jobs: list[Job]) -> None:
-        self.room.look()
+        self._look()
         outcomes: list[tuple[Job, Any]] = []
         if self.room.full:
             outcomes = [(job, StorageFull(NO_ROOM)) for job in jobs if not job.patient]
