@@ -136,3 +136,46 @@ async def test_a_delegate_follows_what_it_started_and_orders_nothing_there(serve
             if message["type"] == "error":
                 assert message["error"] == "forbidden"
                 break
+
+
+async def begun_by(server: Server, headers: Headers, agent_id: str) -> Talk:
+    """A session that is to go back to what was last said in the directory."""
+    where = {"type": "quick", "locationPath": str(server.workspace)}
+    body = {**where, "agentId": agent_id, "continueConversation": True}
+    made = await server.http.post("/api/sessions", json=body, headers=headers)
+    assert made.status_code == 201, made.text
+    return Talk(server, made.json())
+
+
+async def test_a_delegate_goes_back_to_its_own_conversation_and_to_no_other(server: Server) -> None:
+    await define_scripted(server)
+    persons = await Talk.begin(server)
+    mine, others = await bearer(server, "delegate"), await bearer(server, "delegate")
+    known = {(await persons.seen("agent_session"))["data"]["acpSessionId"]}
+    for headers in (mine, others):
+        began = await (await begun_by(server, headers, "scripted")).seen("agent_session")
+        assert began["data"]["how"] == "new"
+        known.add(began["data"]["acpSessionId"])
+        if headers is mine:
+            own = began["data"]["acpSessionId"]
+    assert len(known) == 3
+    again = await (await begun_by(server, mine, "scripted")).seen("agent_session")
+    assert (again["data"]["how"], again["data"]["acpSessionId"]) == ("continue", own)
+
+
+async def test_a_delegate_does_not_go_back_with_an_agent_that_takes_the_last_conversation(
+    server: Server,
+) -> None:
+    """`--continue` of an agent in a terminal means the directory's last one, whoever had it."""
+    command = ["/bin/sh", "-c", "echo $0; exec cat"]
+    more = {"command": [*command, "anew"], "continueCommand": [*command, "again"]}
+    await server.call("PUT", "/api/agents/last", 200, json={"name": "Last", "kind": "pty", **more})
+    delegate = await bearer(server, "delegate")
+    for _ in range(2):
+        talk = await begun_by(server, delegate, "last")
+        worker = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"][0]
+        await server.worker_in(talk.id, worker["id"], "active")
+        events = await talk.events()
+        assert [each["data"]["how"] for each in events if each["type"] == "agent_session"] in ([], ["new"])
+    persons = Talk(server, await server.new_session(agentId="last", continueConversation=True))
+    await persons.seen("agent_session", how="continue")

@@ -57,7 +57,7 @@ async def create_session(
     agent = _agent(sessions.workshop, order, start.location_path)
     drafts = [Draft(replace(start, founder=agent.worker_id)), *inherited, agent]
     if order.continue_conversation:
-        earlier = await _last_conversation(sessions, records, order.agent_id, start.location_path)
+        earlier = await _last_conversation(sessions, records, order.agent_id, start)
         drafts += [Draft(fact, agent.worker_id, agent.role) for fact in earlier]
     with sessions.slots.hold(session_id):
         session = sessions.welcome(await SessionLog.create(sessions.store, session_id, drafts, answer))
@@ -74,26 +74,31 @@ def _agent(workshop: Workshop, order: NewSession, workspace: str) -> Draft:
 
 
 async def _last_conversation(
-    sessions: Sessions, records: Records, agent_id: str, location: str
+    sessions: Sessions, records: Records, agent_id: str, start: SessionStart
 ) -> list[AgentSession]:
-    """What an agent of this kind last talked about in this directory, to be gone back to (R80)."""
-    page = await records.list_sessions(limit=LOOK_BACK)
+    """What an agent of this kind last talked about in this directory, to be gone back to (R80).
+
+    A delegate goes back to what it began itself, and to nothing else (S-07).
+    """
+    definition = sessions.workshop.agents.get(agent_id)
+    if start.started_by and _goes_back_by_itself(definition):
+        return []
+    page = await records.list_sessions(started_by=start.started_by, limit=LOOK_BACK)
     for listed in page.sessions:
-        if listed["locationPath"] != location:
+        if listed["locationPath"] != start.location_path:
             continue
         snapshot = (await sessions.open(listed["id"])).snapshot
         for worker in snapshot.workers.values():
             conversation = snapshot.conversations.get(worker.id)
             if worker.agent_id == agent_id and conversation and conversation.acp_session_id:
                 return [AgentSession(acp_session_id=conversation.acp_session_id, how="continue")]
-    return _conversation_of_directory(sessions.workshop.agents.get(agent_id))
+    return [AgentSession(acp_session_id=new_id(), how="continue")] if _goes_back_by_itself(definition) else []
 
 
-def _conversation_of_directory(definition: AgentDefinition) -> list[AgentSession]:
-    """An agent in a terminal may know by itself what was last said in a directory, even without us."""
+def _goes_back_by_itself(definition: AgentDefinition) -> bool:
+    """An agent in a terminal may know by itself what was last said in a directory, whoever said it."""
     template = definition.continue_command
-    by_itself = definition.kind == "pty" and template and not any("{sessionId}" in word for word in template)
-    return [AgentSession(acp_session_id=new_id(), how="continue")] if by_itself else []
+    return definition.kind == "pty" and bool(template) and not any("{sessionId}" in word for word in template)
 
 
 def _plan(root: Path, repository: Repository | None, order: NewSession) -> SessionStart:
