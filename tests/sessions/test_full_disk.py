@@ -4,19 +4,23 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterator, MutableMapping
 from contextlib import suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from bullpen.domain.errors import StorageFull
+from bullpen.domain.errors import NotFound, StorageFull
 from bullpen.domain.states import Activity, State, Status
-from bullpen.sessions import presence, reaper
+from bullpen.sessions import presence, purging, reaper
 from bullpen.sessions.presence import Presence
 from bullpen.sessions.session import Session
 from bullpen.sessions.tasks import background
-from support.disks import Disk, disk
+from bullpen.store.statements import put
+from bullpen.store.tables import settings
+from support.disks import KINDS, Disk, disk, limited_disk, tiny_disk
 from support.quiet_house import QuietHouse, first_agent, say, until
 from support.server import end_processes_of
 from support.stories import said
@@ -42,6 +46,7 @@ async def closed_house(tmp_path: Path, disk: Disk) -> AsyncIterator[QuietHouse]:
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaper, "TRY_AGAIN", SOON)
     monkeypatch.setattr(presence, "TRY_AGAIN", SOON)
+    monkeypatch.setattr(purging, "TRY_AGAIN", SOON)
 
 
 async def fill(house: QuietHouse, disk: Disk) -> Session:
@@ -52,6 +57,15 @@ async def fill(house: QuietHouse, disk: Disk) -> Session:
         while True:
             await noise.log.append([said("x" * 4000)])
     return noise
+
+
+async def exhaust(house: QuietHouse) -> None:
+    """Until not even the smallest write is taken."""
+    database = house.sessions.store.database
+    with pytest.raises(StorageFull):
+        for n in count():
+            row = {"key": "noise", "value": str(n)}
+            await database.write(partial(put, table=settings, rows=[row]), patient=True)
 
 
 async def until_room(session: Session) -> None:
@@ -129,4 +143,94 @@ async def test_a_message_gets_a_title_by_its_words_where_no_directory_can_be_mad
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     await say(session, "some words of which a title is made, and then many more of them " * 5)
     snapshot = await until(session, lambda s: s.queue.items and s.queue.items[-1].title)
-    assert snapshot.queue.items[-1].title.startswith("some words of which")
+    assert (snapshot.queue.items[-1].title or "").startswith("some words of which")
+
+
+def recording(house: QuietHouse, session: Session) -> Path:
+    return house.sessions.workshop.recordings.directory / session.id
+
+
+@pytest.fixture
+async def plain_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    this = QuietHouse(tmp_path)
+    yield this
+    await asyncio.to_thread(end_processes_of, this.home)
+
+
+async def old_session(house: QuietHouse) -> Session:
+    """One that has ended, with a recording."""
+    session = await house.session()
+    await session.log.append([said("x" * 4000) for _ in range(500)])
+    await session.end(Status.COMPLETED, "user_request")
+    wires = await house.sessions.store.wire(session.id, limit=100)
+    house.sessions.workshop.recordings.append(session.id, wires)
+    return session
+
+
+@pytest.mark.skipif("tiny" not in KINDS, reason="mounting needs root")
+async def test_a_purge_makes_room_on_a_full_disk(tmp_path: Path) -> None:
+    with tiny_disk(tmp_path) as disk:
+        async with QuietHouse(tmp_path).open() as house:
+            session = await old_session(house)
+            await fill(house, disk)
+            await house.sessions.purge(session.id)
+            with pytest.raises(NotFound):
+                await house.sessions.get(session.id)
+            assert await house.sessions.store.hidden() == {}
+            assert not recording(house, session).exists()
+        await asyncio.to_thread(end_processes_of, house.home)
+
+
+async def test_a_purge_the_disk_refuses_changes_nothing(plain_house: QuietHouse) -> None:
+    async with plain_house.open() as house:
+        session = await old_session(house)
+        with limited_disk(house.home) as disk:
+            noise = await fill(house, disk)
+            await exhaust(house)
+            with pytest.raises(StorageFull):
+                await house.sessions.purge(session.id)
+            assert (recording(house, session) / "events.jsonl").exists()
+            assert not session.log.closed
+            assert await house.sessions.get(session.id) is session
+        await until_room(noise)
+        await house.sessions.purge(session.id)
+        assert not recording(house, session).exists()
+
+
+async def test_a_house_opens_on_a_full_disk_with_a_purge_to_finish(
+    plain_house: QuietHouse, told: Told
+) -> None:
+    with limited_disk(plain_house.home) as disk:
+        async with plain_house.open() as house:
+            session = await old_session(house)
+            await house.sessions.store.hide(session.id)
+            await fill(house, disk)
+        async with plain_house.open() as house:
+            await tried(told, "a purged session is not removed yet")
+            assert not recording(house, session).exists()  # nobody needs room for that
+            disk.free()
+            async with asyncio.timeout(60):
+                while await house.sessions.store.hidden():
+                    await asyncio.sleep(0.01)
+
+
+async def test_a_purge_that_finds_the_keeper_busy_is_finished_later(plain_house: QuietHouse) -> None:
+    """A process of an earlier run may still be on its way out."""
+    plain_house.define(
+        "stubborn", {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
+    )
+    plain_house.set(BULLPEN_CANCEL_GRACE="1")
+    async with plain_house.open() as house:
+        session = await house.session()
+        worker = await house.agent(session, "stubborn")
+        await say(session, "[[wait_cancel]] [[silent]]")
+        await session.cancel_turn(worker.id, "a person")
+        await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+        await session.end(Status.CANCELLED, "cancelled")
+        await house.sessions.purge(session.id)
+        with pytest.raises(NotFound):
+            await house.sessions.get(session.id)
+        async with asyncio.timeout(60):
+            while await house.sessions.store.hidden():
+                await asyncio.sleep(0.01)
+        assert not (house.home / "spool" / worker.id).exists()

@@ -61,7 +61,9 @@ async def test_a_purge_cut_short_hides_the_session_and_is_finished_later(store: 
     assert (await records.list_sessions()).total == 0
     assert await records.live_sessions() == []
     assert await records.sessions_of_workers(["half-w"]) == {}
-    await store.finish_purges()
+    assert await store.hidden() == {"half": ["half-w"]}
+    await store.purge("half")
+    assert await store.hidden() == {}
     assert set((await counts(store.database)).values()) == {0}
 
 

@@ -17,6 +17,7 @@ from ..store.events import EventStore
 from ..workers.children import Child
 from ..workers.workshop import Workshop
 from .courtesy import Courtesy
+from .purging import Purging
 from .reaper import Reaper
 from .session import Session
 from .slots import Slots
@@ -44,6 +45,7 @@ class Sessions:
         self.taken_up = asyncio.Event()
         self.importing = asyncio.Lock()
         self.courtesy = Courtesy()
+        self.purging = Purging(store, workshop, tasks)
         self._tasks = tasks
         self._open: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._recent: deque[Session] = deque(maxlen=KEPT_OPEN)
@@ -117,15 +119,11 @@ class Sessions:
         session = await self.get(session_id)
         if session.snapshot.status is Status.ACTIVE:
             raise Conflict("only a session that has ended can be purged")
+        await self.store.hide(session_id)  # when that fails nothing has changed
         session.log.close()
-        # First: a crash in between leaves a session whose recording is written again.
-        await asyncio.to_thread(self.workshop.recordings.forget, session_id)
-        await self.store.purge(session_id)
         self._open.pop(session_id, None)
         self._tell(session_id, None)
-        for worker_id in session.snapshot.workers:
-            await self.workshop.forget(worker_id)
-        await asyncio.to_thread(self.workshop.images.forget, session_id)
+        await self.purging.remove(session_id, session.snapshot.workers)
 
     def run(self, work: Callable[[], Coroutine[None, None, None]], name: str) -> None:
         """Work that goes on for as long as the house stands, which a mistake in it does not take along."""

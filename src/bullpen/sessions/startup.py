@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 async def take_up(sessions: Sessions, records: Records) -> None:
     """Adopts what the keepers run, marks what is lost, ends what nobody owns any more."""
-    await sessions.store.finish_purges()
+    await sessions.purging.finish()
     children = sessions.workshop.children
     owners = await records.sessions_of_workers([child.worker_id for child in children.all()])
     for child in children.all():

@@ -59,9 +59,12 @@ class Database:
         """Runs `work` beside others on a connection that sees one moment and cannot write."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, work)
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction of its own, in turn with everything else that is written."""
-        result: T = await self.writer.submit(_CALL, work)
+    async def write(self, work: Callable[[Connection], T], patient: bool = False) -> T:
+        """Runs `work` in a transaction of its own, in turn with everything else that is written.
+
+        When the disk is full only what is patient is tried, with the room the ballast gave back.
+        """
+        result: T = await self.writer.submit(_CALL, work, patient)
         return result
 
     def _read(self, work: Callable[[Connection], T]) -> T:

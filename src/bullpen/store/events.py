@@ -16,7 +16,7 @@ from .database import Database
 from .group import Group
 from .outbox import Delivered, Numbers, read_lines
 from .projections import read_entry, read_wire
-from .purge import finish_purges, purge
+from .purge import hidden, hide, purge
 from .saved import EVERY, read_snapshot, saved_row
 from .statements import put
 from .tables import consumed, events, messages, purges, sessions, snapshots
@@ -128,13 +128,17 @@ class EventStore:
         found = await self.database.read(lambda c: read_answers(c, [key]))
         return found[0] if found else None
 
+    async def hide(self, session_id: str) -> None:
+        """The first step of a purge: after it nobody finds the session any more, nor after a crash."""
+        await hide(self.database, session_id)
+
     async def purge(self, session_id: str) -> None:
         """Removes a session and everything of it, for good."""
         await purge(self.database, session_id)
 
-    async def finish_purges(self) -> None:
-        """Goes on with what a crash cut short; to be called once at start."""
-        await finish_purges(self.database)
+    async def hidden(self) -> dict[str, list[str]]:
+        """The sessions whose purge is not finished, each with its workers."""
+        return await hidden(self.database)
 
 
 def _range(

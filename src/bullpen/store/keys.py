@@ -34,8 +34,9 @@ class Keys:
         await self._database.write(lambda c: c.execute(query).rowcount)
 
     async def remove_token(self, token_id: str) -> None:
+        """Also on a full disk, as far as that goes: what shall open nothing any more, shall not for long."""
         query = delete(tokens).where(tokens.c.id == token_id)
-        if not await self._database.write(lambda c: c.execute(query).rowcount):
+        if not await self._database.write(lambda c: c.execute(query).rowcount, patient=True):
             raise NotFound(f"no token {token_id}")
 
     async def remove_expired(self, before: int) -> None:

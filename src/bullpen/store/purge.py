@@ -1,7 +1,8 @@
 """Removing a session for good: the only place where events are deleted.
 
 In steps, so that a long session does not hold up the writer. The first step hides the session, and a
-purge that a crash cut short is finished at the next start.
+purge that a crash cut short is finished at the next start. All of it is tried on a full disk too: what makes
+room must not wait for room.
 """
 
 from functools import partial
@@ -31,28 +32,41 @@ from .tables import (
 STEP = 5000
 
 
-async def purge(database: Database, session_id: str) -> None:
-    def hide(connection: Connection) -> None:
+async def hide(database: Database, session_id: str) -> None:
+    """From now on the session is gone for everybody."""
+
+    def write(connection: Connection) -> None:
         if connection.execute(select(sessions.c.id).where(sessions.c.id == session_id)).first() is None:
             raise NotFound(f"no session {session_id}")
         put(connection, purges, [{"session_id": session_id}])
 
-    await database.write(hide)
+    await database.write(write, patient=True)
+
+
+async def purge(database: Database, session_id: str) -> None:
+    await hide(database, session_id)
     await remove(database, session_id)
 
 
-async def finish_purges(database: Database) -> None:
-    """Goes on with the purges that were cut short."""
-    for session_id in await database.read(lambda c: c.execute(select(purges)).scalars().all()):
-        await remove(database, session_id)
+async def hidden(database: Database) -> dict[str, list[str]]:
+    """The sessions whose purge was cut short, with the workers of each."""
+
+    def look(connection: Connection) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {id: [] for id in connection.execute(select(purges)).scalars()}
+        of_them = select(workers.c.session_id, workers.c.id).where(workers.c.session_id.in_(found))
+        for row in connection.execute(of_them):
+            found[row.session_id].append(row.id)
+        return found
+
+    return await database.read(look)
 
 
 async def remove(database: Database, session_id: str) -> None:
     """Removes what is hidden already."""
     for step in (_remove_documents, _remove_events):
-        while await database.write(partial(step, session_id=session_id)) == STEP:
+        while await database.write(partial(step, session_id=session_id), patient=True) == STEP:
             pass
-    await database.write(lambda c: _remove_rest(c, session_id))
+    await database.write(lambda c: _remove_rest(c, session_id), patient=True)
 
 
 def _remove_documents(connection: Connection, session_id: str) -> int:
