@@ -4,12 +4,15 @@ import asyncio
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from structlog.testing import capture_logs
 
+from bullpen.domain.errors import RemoteFault
 from bullpen.git import worktrees as git
 from bullpen.git.places import Place
 from bullpen.git.process import end_marked, marked
@@ -17,6 +20,7 @@ from bullpen.sessions.errand import Errand, Errands
 from bullpen.sessions.trash import Trash, Trashed
 from bullpen.sessions.worktree_making import make_worktree
 from bullpen.sessions.worktree_upkeep import mend
+from support.capabilities import powerless
 from support.repositories import Repo
 from support.worktrees import contents
 
@@ -288,15 +292,129 @@ async def test_what_was_made_anew_under_the_name_of_a_removed_one_costs_neither(
     assert (await git.find_worktree(yard.repo.place, "topic")).branch == "topic"
 
 
-async def test_what_was_made_anew_after_the_first_move_of_a_removal_costs_neither(yard: Yard) -> None:
+@pytest.mark.parametrize("disks", ["yard", "two_disks"])
+async def test_what_was_made_anew_after_the_first_move_of_a_removal_costs_neither(
+    disks: str, request: pytest.FixtureRequest
+) -> None:
+    yard: Yard = request.getfixturevalue(disks)
     trashed, box, _ = await removed(yard)
-    (box / "admin").rename(yard.admin)
+    shutil.move(box / "admin", yard.admin)
+    if disks == "two_disks":
+        yard.path.with_name(f".topic.{trashed.id}.moved").mkdir()
     yard.repo.git("worktree", "add", "-q", "--force", str(yard.path), "topic")
     (yard.path / "new").write_text("another's")
-    await yard.mend()
+    for _ in range(2):
+        await yard.mend()
     assert yard.trash.list() == [trashed]
     assert (box / "tree" / "untracked").read_text() == "precious"
     assert (yard.path / "new").read_text() == "another's"
+
+
+# What stands in the way of a removal
+
+
+def read_only(top: Path) -> Path:
+    """A directory as the caches of some tools are."""
+    cache = top / "cache" / "module"
+    cache.mkdir(parents=True)
+    (cache / "source").write_text("precious")
+    for directory in (cache, cache.parent):
+        directory.chmod(0o555)
+    return cache
+
+
+@pytest.mark.parametrize("disks", ["yard", "two_disks"])
+async def test_what_is_read_only_is_removed_restored_and_emptied(
+    disks: str, request: pytest.FixtureRequest
+) -> None:
+    yard: Yard = request.getfixturevalue(disks)
+    await yard.make()
+    read_only(yard.path)
+    before = contents(yard.path)
+    with powerless():
+        await yard.remove()
+        assert list(yard.path.parent.iterdir()) == []
+        await check_trashed(yard, before)
+        await yard.trash.empty(await yard.remove(), yard.repo.place)
+    assert list(yard.boxes.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+async def test_what_cannot_be_removed_of_the_original_is_litter_beside_a_whole_copy(two_disks: Yard) -> None:
+    """As what a container made that ran as root."""
+    yard = two_disks
+    await yard.make()
+    theirs = yard.path / "theirs"
+    theirs.mkdir()
+    (theirs / "file").write_text("precious")
+    os.chown(theirs, 65534, 65534)
+    before = contents(yard.path)
+    with powerless(), capture_logs() as told:
+        trashed = await yard.remove()
+    litter = yard.path.with_name(f".topic.{trashed.id}.moved")
+    assert [(each["event"], each["path"]) for each in told] == [
+        ("the rest of a worktree cannot be removed", str(litter))
+    ]
+    assert contents(yard.boxes / trashed.id / "tree") == before
+    os.chown(litter / "theirs", 0, 0)
+    await yard.mend()
+    assert not litter.exists()
+    assert yard.trash.list() == [trashed]
+
+
+@pytest.mark.parametrize("disks", ["yard", "two_disks"])
+async def test_a_removal_that_can_neither_go_on_nor_back_keeps_what_it_has(
+    disks: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard: Yard = request.getfixturevalue(disks)
+    await yard.make()
+    before = contents(yard.path)
+    rename = os.rename
+
+    def rename_and_make_again(source: Path, target: Path) -> None:
+        rename(source, target)
+        if source == yard.path:
+            yard.path.mkdir()
+            (yard.path / "file").write_text("another's")
+
+    monkeypatch.setattr(os, "rename", rename_and_make_again)
+    yard.admin.parent.chmod(0o555)
+    with powerless(), pytest.raises(RemoteFault, match="cannot be moved"):
+        await yard.remove()
+    monkeypatch.undo()
+    yard.admin.parent.chmod(0o755)
+    (trashed,) = yard.trash.list()
+    assert contents(yard.boxes / trashed.id / "tree") == before
+    assert (yard.path / "file").read_text() == "another's"
+    await yard.mend()
+    assert (yard.path / "file").read_text() == "another's"
+    shutil.rmtree(yard.path)
+    await check_trashed(yard, before)
+
+
+async def test_who_stops_waiting_for_a_removal_loses_nothing(
+    two_disks: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard = two_disks
+    await yard.make()
+    before = contents(yard.path)
+    removing, go_on, rmtree = threading.Event(), threading.Event(), shutil.rmtree
+
+    def slow_rmtree(path: Path) -> None:
+        removing.set()
+        go_on.wait(30)
+        rmtree(path)
+
+    monkeypatch.setattr(shutil, "rmtree", slow_rmtree)
+    taking = asyncio.ensure_future(yard.remove())
+    await asyncio.to_thread(removing.wait, 30)
+    taking.cancel()
+    await asyncio.wait([taking])
+    go_on.set()
+    monkeypatch.undo()
+    assert taking.cancelled()
+    await yard.mend()
+    await check_trashed(yard, before)
 
 
 async def test_directories_that_only_look_like_our_leftovers_stay(yard: Yard) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import errno
 import os
 import shutil
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -63,7 +65,7 @@ class Trash:
         raise NotFound(f"there is no removed worktree {name}; they are kept for 7 days")
 
     async def take(self, repo_id: str, worktree: Worktree) -> Trashed:
-        """Moves a worktree here. When that fails it is where it was."""
+        """Moves a worktree here. When that fails it is where it was, or here when that is taken meanwhile."""
         trashed = Trashed(
             id=new_id(),
             repo_id=repo_id,
@@ -80,8 +82,11 @@ class Trash:
             await anchors.anchor(place, worktree.head, trashed.id)
             await _move_both((worktree.path, box / _TREE), (place.git_dir, box / _ADMIN), trashed.id)
         except BaseException:
-            await anchors.release(place, trashed.id)
-            await asyncio.to_thread(shutil.rmtree, box, ignore_errors=True)
+            if _there(box / _TREE) or _there(box / _ADMIN):  # and so nowhere else
+                log.error("a worktree is half removed", path=trashed.path, kept=str(box))
+            else:
+                await anchors.release(place, trashed.id)
+                await _clear(box)
             raise
         return trashed
 
@@ -109,26 +114,37 @@ class Trash:
         """After a kill: what was between its two moves is finished, what never began is forgotten.
 
         On one disk a move is one step, so what is there twice was made anew by somebody, and stays. Between
-        two, the original goes in one step once its copy is whole: where both are, the move did not happen.
+        two, the original goes in one step once its copy is whole: where both are, the move did not happen,
+        unless the original still lies aside.
         """
         path, box, admin = self._places(repository, trashed)
+        aside = _aside(path, trashed.id)
         for place in (path, admin, box / _TREE, box / _ADMIN):
-            for rest in (_partial(place, trashed.id), _aside(place, trashed.id)):
-                await asyncio.to_thread(shutil.rmtree, rest, ignore_errors=True)
+            await _clear(_partial(place, trashed.id))
+        for place in (admin, box / _TREE, box / _ADMIN):
+            await _clear(_aside(place, trashed.id))
+        await self._finish(repository, trashed, was_moved=_there(aside))
+        if _there(box / _ADMIN) or not _there(box / _TREE):
+            await _clear(aside)
+
+    async def _finish(self, repository: Place, trashed: Trashed, *, was_moved: bool) -> None:
+        path, box, admin = self._places(repository, trashed)
         has_tree, has_admin = _there(box / _TREE), _there(box / _ADMIN)
         in_use = _points_to(path, admin)
         if not has_tree and not has_admin:  # not taken at all, or restored
             await self.empty(trashed, repository)
         elif not has_admin:
-            if in_use and _apart(path, box):
+            if in_use and _apart(path, box) and not was_moved:
                 await self.empty(trashed, repository)
             elif not in_use and _there(admin):
                 await _move(admin, box / _ADMIN, trashed.id)
+                await _clear(_aside(admin, trashed.id))
         elif in_use and not _there(admin) and (not has_tree or _apart(path, box)):
             await _move(box / _ADMIN, admin, trashed.id)
             await self.empty(trashed, repository)
         elif has_tree and not _there(path) and _there(admin) and _apart(admin, box):
-            await _discard(admin, trashed.id)
+            _put_aside(admin, trashed.id)
+            await _clear(_aside(admin, trashed.id))
 
     async def empty(self, trashed: Trashed, repository: Place | None) -> None:
         """Removes one for good, its record last; its repository may be gone."""
@@ -137,14 +153,15 @@ class Trash:
         box = self._directory / trashed.id
         for part in (box / _TREE, box / _ADMIN):
             if _there(part):
-                await asyncio.to_thread(shutil.rmtree, part)
-        await asyncio.to_thread(shutil.rmtree, box)
+                await asyncio.to_thread(_remove, part)
+        await asyncio.to_thread(_remove, box)
 
     def sweep(self) -> None:
         """Removes what a kill left of a box that had no record yet, or no longer."""
         for box in self._directory.glob("*"):
             if not any(_there(box / part) for part in (_RECORD, _TREE, _ADMIN)):
-                shutil.rmtree(box, ignore_errors=True)
+                with suppress(OSError):
+                    _remove(box)
 
     def _places(self, repository: Place, trashed: Trashed) -> tuple[Path, Path, Path]:
         """Where its work tree was, its box here, and where git's own directory of it was."""
@@ -161,7 +178,10 @@ def _read(path: Path) -> Trashed | None:
 
 
 async def _move_both(tree: tuple[Path, Path], admin: tuple[Path, Path], id: str) -> None:
-    """Both or none. A work tree somebody deleted is not missed."""
+    """Both or none. A work tree somebody deleted is not missed.
+
+    What was put aside is removed when all is done: who stops waiting there has missed nothing.
+    """
     has_tree = _there(tree[0])
     if has_tree:
         await _move(*tree, id)
@@ -170,7 +190,9 @@ async def _move_both(tree: tuple[Path, Path], admin: tuple[Path, Path], id: str)
     except BaseException:
         if has_tree:
             await _move(tree[1], tree[0], id)
+            await _clear(_aside(tree[0], id), _aside(tree[1], id))
         raise
+    await _clear(_aside(tree[0], id), _aside(admin[0], id))
 
 
 def _there(path: Path) -> bool:
@@ -187,23 +209,60 @@ async def _move(source: Path, target: Path, id: str) -> None:
 
 
 async def _copy_over(source: Path, target: Path, id: str) -> None:
-    """To another disk: a whole copy first, and only then is the original removed, in one step."""
+    """To another disk: a whole copy first, and only then is the original put aside, in one step."""
     partial = _partial(target, id)
     copying = ["cp", "-a", "-T", "--", str(source), str(partial)]
     env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     ended = await run_process(copying, env=env, cwd="/", timeout=COPY_SECONDS, limit=1 << 20)
     if ended.code:
-        await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
+        await _clear(partial)
         raise RemoteFault(f"{source} cannot be copied: {ended.errors.splitlines()[0]}")
-    os.rename(partial, target)
-    await _discard(source, id)
+    # Nobody waits in between: whenever the copy has its name, the original has lost its own.
+    try:
+        os.rename(partial, target)
+    except OSError as error:
+        await _clear(partial)
+        raise RemoteFault(f"{source} cannot be moved to {target}: {error.strerror}") from None
+    try:
+        _put_aside(source, id)
+    except OSError as error:
+        os.rename(target, partial)
+        await _clear(partial)
+        raise RemoteFault(f"{source} cannot be moved: {error.strerror}") from None
 
 
-async def _discard(directory: Path, id: str) -> None:
+def _put_aside(directory: Path, id: str) -> None:
     """Gone in one step, so that nobody takes what is half deleted for the whole."""
-    aside = _aside(directory, id)
-    os.rename(directory, aside)
-    await asyncio.to_thread(shutil.rmtree, aside)
+    os.rename(directory, _aside(directory, id))
+
+
+async def _clear(*rests: Path) -> None:
+    """Removes what nobody needs any more; what stays is in nobody's way, and the next start tries again."""
+    for rest in rests:
+        if _there(rest):
+            try:
+                await asyncio.to_thread(_remove, rest)
+            except OSError as error:
+                log.warning("the rest of a worktree cannot be removed", path=str(rest), reason=str(error))
+
+
+def _remove(directory: Path) -> None:
+    """Also what is read-only, as the caches of some tools are."""
+    try:
+        shutil.rmtree(directory)
+    except PermissionError:
+        _make_writable(directory)
+        shutil.rmtree(directory)
+
+
+def _make_writable(directory: Path) -> None:
+    with suppress(OSError):
+        directory.chmod(stat.S_IRWXU)
+    for top, names, _ in os.walk(directory):  # each is made readable before it is read
+        for path in (Path(top, name) for name in names):
+            if not path.is_symlink():
+                with suppress(OSError):
+                    path.chmod(stat.S_IRWXU)
 
 
 def _partial(path: Path, id: str) -> Path:
