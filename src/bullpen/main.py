@@ -27,7 +27,7 @@ from .sessions.presence import Presence
 from .sessions.recorder import Recorder
 from .sessions.rules import Rules
 from .sessions.sessions import Sessions
-from .sessions.startup import take_up
+from .sessions.startup import await_viewers, take_up
 from .sessions.tasks import background
 from .sessions.terminal_indexing import TerminalIndexing
 from .sessions.worktrees import Worktrees
@@ -152,6 +152,7 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
 async def _get_ready(context: Context, open_browser: bool) -> None:
     """Adopts what was left running; only then are we healthy."""
     await take_up(context.sessions, context.records)
+    await await_viewers(context.sessions, context.records, context.presence)
     gc.freeze()  # all of it stays: a collection that looked at it would hold up somebody's echo
     gc.enable()
     context.sessions.run(partial(_tend_worktrees, context.worktrees), "worktrees")

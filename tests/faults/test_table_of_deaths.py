@@ -1,6 +1,7 @@
 """Each row of the table "what happens when something dies" about agents, as a test by its name (R-05).
 
-A full disk has its own tests in test_agent_disk.py, the last viewer in tests/sessions/test_presence.py.
+A full disk has its own tests in test_agent_disk.py, the last viewer in tests/sessions/test_presence.py
+and, when the server dies, in test_viewers_gone.py.
 """
 
 import asyncio

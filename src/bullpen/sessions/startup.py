@@ -1,13 +1,15 @@
 """Takes up everything where the last server left it: the same idempotent path however often it runs."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import structlog
 
-from ..domain.errors import StorageFull
+from ..domain.errors import NotFound, StorageFull
 from ..store.records import Records
 from ..workers.children import Child
 from .inheritance import hand_down
+from .presence import Presence
 from .session import Session
 from .sessions import Sessions
 
@@ -31,6 +33,13 @@ async def take_up(sessions: Sessions, records: Records) -> None:
         sessions.note(session)
         await _inherit(session, sessions, records)
     sessions.taken_up.set()
+
+
+async def await_viewers(sessions: Sessions, records: Records, presence: Presence) -> None:
+    """Who looked at a session while the last server ran has its grace to come back."""
+    for session_id in await records.passing_sessions():
+        with suppress(NotFound):  # purged a moment ago
+            presence.check(await sessions.open(session_id))
 
 
 def _end_earlier_runs(session: Session, sessions: Sessions, children: Iterable[Child]) -> None:

@@ -10,6 +10,7 @@ from .. import clock
 from ..domain.errors import Conflict, NotFound
 from ..domain.queue import QueueWishes
 from ..domain.records import Repository, RepositorySettings
+from ..domain.states import Status
 from .answers import KeptAnswer, answered
 from .database import Database
 from .listing import Filters, Page, read_page
@@ -132,6 +133,12 @@ class Records:
     async def live_sessions(self) -> list[str]:
         """The sessions with a living worker. Unsorted: to sort, SQLite would walk all that ever were."""
         query = select(sessions.c.id).where(sessions.c.live.is_(True), sessions.c.id.notin_(select(purges)))
+        return await self._database.read(lambda c: list(c.execute(query).scalars()))
+
+    async def passing_sessions(self) -> list[str]:
+        """The sessions that shall end when nobody looks at them."""
+        wanted = (sessions.c.status == Status.ACTIVE, sessions.c.on_last_disconnect == "terminate")
+        query = select(sessions.c.id).where(*wanted, sessions.c.id.notin_(select(purges)))
         return await self._database.read(lambda c: list(c.execute(query).scalars()))
 
     async def heads(self) -> dict[str, int]:

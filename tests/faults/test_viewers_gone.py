@@ -1,0 +1,52 @@
+"""The last row of the table of deaths, when it is the server that dies: who looked may never come back."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from support.server import SECONDS, Server
+
+SHORT_GRACES = Path(__file__).parents[1] / "support" / "short_graces"
+GRACE = "4"  # seconds
+
+
+@pytest.fixture
+async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+    """It waits for viewers for seconds, not for a minute."""
+    path = os.pathsep.join(filter(None, [str(SHORT_GRACES), os.environ.get("PYTHONPATH")]))
+    this = Server(tmp_path / "home", workspace, {"PYTHONPATH": path, "SHORT_GRACES": GRACE})
+    await this.start()
+    yield this
+    await this.close()
+
+
+async def ended(server: Server, session: dict[str, Any]) -> dict[str, Any]:
+    async with asyncio.timeout(SECONDS):
+        while True:
+            now: dict[str, Any] = await server.call("GET", f"/api/sessions/{session['id']}")
+            if now["status"] != "active":
+                return now
+            await asyncio.sleep(0.05)
+
+
+async def test_terminate_sessions_nobody_comes_back_to_end_after_a_start(server: Server) -> None:
+    with_program, empty, visited = [await server.new_session(onLastDisconnect="terminate") for _ in range(3)]
+    kept = await server.new_session()
+    terminal = await server.new_terminal(with_program["id"])
+    await server.restart()
+    async with server.socket(f"/ws/session/{visited['id']}") as viewer:
+        await viewer.send(json.dumps({"type": "subscribe", "after": 0}))
+        await viewer.recv()
+        for each in (with_program, empty):
+            now = await ended(server, each)
+            assert (now["status"], now["endReason"]) == ("completed", "last_disconnect")
+        assert not psutil.pid_exists(terminal["pid"])
+        for each in (visited, kept):
+            assert (await server.call("GET", f"/api/sessions/{each['id']}"))["status"] == "active"
+    await ended(server, visited)
