@@ -51,7 +51,7 @@ class Purging:
             await self._store.purge(session_id)
         except NotFound:
             return True  # somebody was faster
-        except BullpenError as error:
+        except (BullpenError, OSError) as error:
             log.warning("a purged session is not removed yet", session=session_id, reason=str(error))
             return False
         return True
