@@ -135,22 +135,16 @@ class Sessions:
 
     def end_earlier(self, child: Child) -> None:
         """Ends a process of a run whose worker has begun another since; what it said stays."""
-        self._tasks.create_task(self._bury(child), name=f"earlier run of {child.worker_id}")
+        burial = self.workshop.children.bury(child)
+        self._tasks.create_task(burial, name=f"earlier run of {child.worker_id}")
 
     async def _end_stray(self, child: Child) -> None:
-        await self._bury(child)
+        await child.stop()
+        await self.workshop.children.bury(child)
         try:
             await self.workshop.forget(child.worker_id)
         except BullpenError as error:
             log.warning("the recording of no session stays", worker=child.worker_id, reason=str(error))
-
-    async def _bury(self, child: Child) -> None:
-        await child.stop()
-        try:
-            await child.acknowledge()
-        except BullpenError as error:  # its keeper is gone, and the child with it
-            log.warning("an end that nobody kept", worker=child.worker_id, run=child.run, reason=str(error))
-        self.workshop.children.forget(child)
 
     @asynccontextmanager
     async def watching(self, changed: Watcher) -> AsyncIterator[None]:

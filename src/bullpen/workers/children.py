@@ -177,7 +177,7 @@ class Children:
         An earlier run of the worker goes first: two agents would work in one conversation.
         """
         for earlier in self._before(worker_id, run):
-            await self._bury(earlier)
+            await self.bury(earlier)
         keeper = await _ask(self._keepers.accepting())
         # Known before it runs: its first words and its end may come together with its pid.
         child = self._add((worker_id, run), keeper, recording)
@@ -210,17 +210,17 @@ class Children:
         self._children.pop((child.worker_id, child.run), None)
         child.recording.close()
 
-    def _before(self, worker_id: str, run: int) -> list[Child]:
-        """The runs of a worker before this one that are still here, though their end is stored."""
-        of_worker = [child for child in self._children.values() if child.worker_id == worker_id]
-        return [child for child in of_worker if child.run < run]
-
-    async def _bury(self, child: Child) -> None:
-        """For whoever should have done so, perhaps in a server that died."""
+    async def bury(self, child: Child) -> None:
+        """Ends what runs and nobody wants, for whoever should have done so, perhaps in a server that died."""
         if not child.ended.done():
             await child.stop()
         await child.acknowledge()
         self.forget(child)
+
+    def _before(self, worker_id: str, run: int) -> list[Child]:
+        """The runs of a worker before this one that are still here, though their end is stored."""
+        of_worker = [child for child in self._children.values() if child.worker_id == worker_id]
+        return [child for child in of_worker if child.run < run]
 
     def _add(self, key: Key, keeper: Keeper, recording: Recording) -> Child:
         child = Child(key, self._home_id, keeper, recording)
