@@ -24,7 +24,7 @@ from ..log.log import AlreadyAnswered, Answer, Change, Committed, SessionLog
 from ..store.append import StoredAnswer
 from ..wire.json import encode
 from ..workers import orders
-from ..workers.acp_exchange import Exchange
+from ..workers.agent_exchange import Exchange
 from ..workers.orders import Given
 from ..workers.workshop import Workshop
 from .lookup import Lookup

@@ -21,7 +21,7 @@ from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import State, Status
 from ..log.log import Answer, Change, Committed, SessionLog
 from ..workers import acp_orders, orders
-from ..workers.acp_exchange import Exchange
+from ..workers.agent_exchange import Exchange
 from ..workers.kinds import KINDS
 from ..workers.pty_agent import PtyAgent
 from ..workers.terminal import Terminal

@@ -1,6 +1,6 @@
 """An agent that speaks ACP, as a worker: started or adopted, listened to, and its end recorded.
 
-It is read by one loop (acp_listening.py); lines to it leave through the outbox (acp_post.py).
+It is read by one loop (acp_listening.py); lines to it leave through the outbox (agent_post.py).
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from ..domain.snapshot import Worker
 from ..domain.states import State
 from ..log.log import Change, SessionLog
 from . import acp_terminals
-from .acp_exchange import Exchange
 from .acp_listening import Listening
-from .acp_post import Post
-from .acp_run import AgentRun
+from .agent_exchange import Exchange
+from .agent_post import Post
+from .agent_run import AgentRun
 from .children import PATIENCE, Child, Ended, Start
 from .restarts import crashed
 from .workshop import Workshop

@@ -15,7 +15,7 @@ from ..domain.conversation_rules import auth_method, login_command, ways_back
 from ..domain.events import WorkerFailed, WorkerReady
 from ..wire import acp_calls
 from ..wire.acp_calls import AUTH_REQUIRED, PROTOCOL_VERSION, Call
-from .acp_exchange import Exchange
+from .agent_exchange import Exchange
 
 WAYS = ("session/resume", "session/load", "session/new")
 # Some agents ask to log in again however often one does.

@@ -18,9 +18,9 @@ from ..wire.acp import Reader, Task
 from ..wire.acp_joiner import Joiner
 from ..wire.jsonrpc import Line, Peer
 from . import acp_files, acp_terminals
-from .acp_exchange import Exchange
 from .acp_handshake import Handshake
-from .acp_run import AgentRun
+from .agent_exchange import Exchange
+from .agent_run import AgentRun
 from .children import Child
 
 PIECE = 256 << 10

@@ -16,7 +16,7 @@ from ..domain.states import State
 from ..log.log import Answer, Change
 from ..wire import acp_calls
 from ..wire.acp_calls import Reply
-from .acp_exchange import Exchange
+from .agent_exchange import Exchange
 
 Images = Sequence[tuple[str, str]]  # each as its type and its base64
 

@@ -20,7 +20,7 @@ from ..sandbox.paths import directory_inside
 from ..wire.acp import Task
 from ..wire.acp_calls import RESOURCE_NOT_FOUND, Fault, Reply
 from ..wire.jsonrpc import INVALID_PARAMS
-from .acp_exchange import Exchange, terminals_of
+from .agent_exchange import Exchange, terminals_of
 from .children import Start
 from .terminal import Terminal
 from .workshop import Workshop, personal

@@ -11,7 +11,7 @@ from ..domain.signs import Keys
 from ..domain.snapshot import Snapshot, Worker
 from ..wire.keystrokes import Typing, spoken_of
 from . import acp_orders, pty_orders
-from .acp_exchange import Exchange
+from .agent_exchange import Exchange
 from .workshop import Agents
 
 

@@ -21,9 +21,9 @@ from ..domain.states import State
 from ..log.log import Change, SessionLog
 from ..store.events import EventStore
 from . import pty_orders
-from .acp_exchange import Exchange
-from .acp_post import Post
-from .acp_run import AgentRun
+from .agent_exchange import Exchange
+from .agent_post import Post
+from .agent_run import AgentRun
 from .children import Child, Ended, Start
 from .pty_watch import Watch
 from .restarts import crashed

@@ -12,7 +12,7 @@ from ..domain.signs import Keys, Verdict
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import Activity, State
 from ..wire.keystrokes import Typing, interrupt
-from .acp_exchange import Exchange
+from .agent_exchange import Exchange
 
 AT_WORK = (Activity.ACTIVE, Activity.ASKING)
 

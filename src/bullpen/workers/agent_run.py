@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..domain.snapshot import Snapshot, Worker
 from ..log.log import Change, SessionLog
-from .acp_exchange import Exchange
+from .agent_exchange import Exchange
 from .workshop import Workshop
 
 
