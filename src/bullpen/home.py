@@ -71,10 +71,20 @@ def read_private(path: Path) -> str | None:
         return file.read().strip() or None
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replaces a file by one only its owner can read; never follows a planted link."""
+def write_private(path: Path, said: str | bytes, *, durably: bool = False) -> None:
+    """Replaces a file in one step by one only its owner can read, or leaves all as it was.
+
+    Never follows a planted link. `durably`: it survives a power cut a moment later.
+    """
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    os.replace(new, path)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(said.encode() if isinstance(said, str) else said)
+            file.flush()
+            if durably:
+                os.fsync(descriptor)
+        os.replace(new, path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise

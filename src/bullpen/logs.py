@@ -12,7 +12,6 @@ import structlog
 
 FILE_SIZE = 10 << 20
 FILES = 5
-LEVELS = ("debug", "info", "warning", "error")
 NOISY = ("uvicorn", "uvicorn.error", "uvicorn.access", "websockets", "asyncio")
 
 

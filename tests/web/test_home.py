@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.domain.errors import Invalid
-from bullpen.home import OPENED, owned
+from bullpen.home import OPENED, owned, write_private
 from support.server import Server
 
 
@@ -84,3 +84,10 @@ async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_not_in
     await server.kill()
     assert (server.home / "server.lock").exists()
     await server.start()
+
+
+def test_a_file_that_cannot_be_replaced_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "taken" / "by a directory").mkdir(parents=True)
+    with pytest.raises(OSError, match="taken"):
+        write_private(tmp_path / "taken", "text")
+    assert os.listdir(tmp_path) == ["taken"]

@@ -1,7 +1,6 @@
 """Images people attach to prompts: known by their content, kept under a name of our own."""
 
 import hashlib
-import os
 import secrets
 import shutil
 import struct
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from ..domain.errors import NotFound, TooLarge, UnsupportedType
 from ..domain.ids import is_safe_id
+from ..home import write_private
 
 LARGEST = 10 << 20  # bytes
 MOST_PIXELS = 50_000_000  # a small file can stand for a picture no browser and no agent survives
@@ -77,13 +77,7 @@ class Images:
     def _write(self, session_id: str, name: str, data: bytes) -> None:
         folder = self._folder(session_id)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = folder / f".{secrets.token_hex(16)}"
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, folder / name)
+        write_private(folder / name, data, durably=True)
 
     def _folder(self, session_id: str) -> Path:
         if not is_safe_id(session_id):

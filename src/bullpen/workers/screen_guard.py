@@ -16,6 +16,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Self
 
+from ..home import write_private
+
 CRASHES_ALLOWED = 1
 NOTE = 256  # bytes: which thread uses which screen
 IN_USE = re.compile(rb"(0x[0-9a-f]{16}) (\S+)")
@@ -92,9 +94,7 @@ def _count(path: Path, names: list[str]) -> dict[str, int]:
     for name in names:
         crashes[name] = crashes.get(name, 0) + 1
     if names:
-        unfinished = path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(crashes))
-        unfinished.replace(path)
+        write_private(path, json.dumps(crashes))
     return crashes
 
 

@@ -3,12 +3,13 @@
 They are a cache: written without fsync, checked when read, ignored when anything is wrong with them.
 """
 
-import os
 import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from ..home import write_private
 
 MAGIC = b"bullpen screen 1\n"
 HEADER = struct.Struct(">QQQI")  # the place and the checksum of what follows
@@ -32,13 +33,7 @@ class SavedScreens:
     def write(self, place: Place, encoded: bytes) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / f"{place.offset}.screen"
-        unfinished = path.with_suffix(".unfinished")
-        try:
-            with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(MAGIC + HEADER.pack(*place, zlib.crc32(encoded)) + encoded)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_private(path, MAGIC + HEADER.pack(*place, zlib.crc32(encoded)) + encoded)
         for old in self._paths()[KEPT:]:
             old.unlink(missing_ok=True)
 

@@ -10,12 +10,6 @@ class Shape(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
 
-class ErrorShape(Shape):
-    error: str
-    message: str
-    details: Any = None
-
-
 class SessionWorktreeShape(Shape):
     mode: Literal["new", "existing", "either", "directory"] = "new"
     branch: str | None = None
