@@ -5,13 +5,14 @@ import json
 import shlex
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from websockets.asyncio.client import ClientConnection
 
+from bullpen.client import Client
 from support.server import Server
 from support.talk import Talk, define_scripted
 
@@ -304,6 +305,21 @@ async def test_one_notification_a_minute_and_none_on_screen_but_approvals_always
         await other.prompt("[[permission]]")
         await eventually(lambda: _count(hook), (3, 3))
         assert [told["kind"] for told in hook.told] == ["permission", "finished", "permission"]
+
+
+async def test_who_reads_along_from_a_program_is_not_told(server: Server, tmp_path: Path) -> None:
+    async with Hook(tmp_path).open() as hook:
+        server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="0"))
+        await server.restart()
+        await define_scripted(server)
+        talk, other = await Talk.begin(server), await Talk.begin(server)
+        async with Client(server.url, server.token) as client:
+            async with aclosing(client.follow(talk.id, looking=True)) as events:
+                await anext(events)
+                await talk.ask("[[chunk one]]")
+                await other.ask("[[chunk elsewhere]]")
+                await eventually(lambda: _count(hook), (1, 1))
+            assert [told["sessionId"] for told in hook.told] == [other.id]
 
 
 async def test_who_is_connected_and_does_not_look_is_told(server: Server, tmp_path: Path) -> None:

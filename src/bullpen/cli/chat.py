@@ -60,7 +60,8 @@ class Talk:
         prompted = await self._client.prompt(self._session_id, text, worker_id=self._worker_id)
         turn = Turn(prompt_id=prompted.prompt_id)
         with self._cancel_on_interrupt():
-            async with aclosing(self._client.follow(self._session_id, prompted.seq - 1)) as events:
+            following = self._client.follow(self._session_id, prompted.seq - 1, looking=True)
+            async with aclosing(following) as events:
                 async for event in events:
                     turn = await self._take(turn, event)
                     if turn.is_over:

@@ -238,13 +238,18 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
         )
         return await self._rest.call(EventPage, Request("GET", f"{_session(session_id)}/events", query=query))
 
-    def follow(self, session_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
-        """Every event above `after`, each once and in order, for as long as one listens."""
+    def follow(
+        self, session_id: str, after: int = 0, *, looking: bool = False
+    ) -> AsyncGenerator[Event, None]:
+        """Every event above `after`, each once and in order, for as long as one listens.
+
+        `looking`: a person reads along, and need not be notified of what waits in the session.
+        """
         from .following import Following  # noqa: PLC0415
         from .link import Link  # noqa: PLC0415
 
         link = Link(self._discovery, lambda: f"/ws/session/{quote(session_id, safe='')}")
-        return Following(link, lambda seq: self.events(session_id, after=seq), after).events()
+        return Following(link, lambda seq: self.events(session_id, after=seq), after, looking).events()
 
     def dashboard(self) -> AsyncGenerator[News, None]:
         """All sessions, then every change of one, for as long as one listens; all again after a loss."""

@@ -13,17 +13,23 @@ Pages = Callable[[int], Coroutine[Any, Any, EventPage]]
 
 
 class Following:
-    """Where a follower stands. `pages` fetches by REST what a snapshot skips."""
+    """Where a follower stands. `pages` fetches by REST what a snapshot skips.
 
-    def __init__(self, link: Link, pages: Pages, after: int) -> None:
+    `looking`: a person reads along, who need not be told elsewhere of what waits.
+    """
+
+    def __init__(self, link: Link, pages: Pages, after: int, looking: bool = False) -> None:
         self._link = link
         self._pages = pages
+        self._looking = looking
         self.seq = after
 
     def events(self) -> AsyncGenerator[Event, None]:
         return self._link.listen(self._listen)
 
     async def _listen(self, socket: ClientConnection) -> AsyncIterator[Event]:
+        if self._looking:
+            await socket.send(msgspec.json.encode({"type": "looking", "visible": True}).decode())
         await socket.send(msgspec.json.encode({"type": "subscribe", "after": self.seq}).decode())
         while True:
             message = msgspec.json.decode(await socket.recv())

@@ -132,8 +132,8 @@ class SyncClient:
     revoke_token = _waiting(Client.revoke_token)
     rotate_token = _waiting(Client.rotate_token)
 
-    def follow(self, session_id: str, after: int = 0) -> Iterator[Event]:
-        return self._thread.iterate(self._client.follow(session_id, after))
+    def follow(self, session_id: str, after: int = 0, *, looking: bool = False) -> Iterator[Event]:
+        return self._thread.iterate(self._client.follow(session_id, after, looking=looking))
 
     def dashboard(self) -> Iterator[News]:
         return self._thread.iterate(self._client.dashboard())
