@@ -320,3 +320,13 @@ def test_a_reader_that_is_dropped_leaves_nothing_open(tmp_path: Path) -> None:
     assert open_below(tmp_path) == 1
     del reader
     assert open_below(tmp_path) == 0
+
+
+def test_what_could_not_be_indexed_is_given_up_with_the_spool(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path, size=(80, 24))
+    with largest_file(ENTRY.size + 3):
+        writer.resize(100, 30)
+        assert writer.unindexed
+        writer.close()
+    writer.write_index()
+    assert next(tmp_path.glob("*.idx")).stat().st_size == ENTRY.size

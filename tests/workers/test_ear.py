@@ -48,15 +48,15 @@ def test_what_asks_nothing_is_passed_by(program: Program) -> None:
 
 
 def test_a_flood_of_plain_text_wakes_nobody(program: Program) -> None:
-    program.say(b"x" * (PIECE - 1))
+    program.say(b"x" * (PIECE - 2))
     assert program.ear.seen == program.recording.end
     assert not program.news.is_set()
 
 
 @pytest.mark.parametrize(
     "said",
-    [QUESTION, b"\x1b[1m" * FLOOD, b"x" * PIECE],
-    ids=["a question", "a coloured flood", "more than one piece"],
+    [QUESTION, b"\x1b[1m" * FLOOD, b"x" * PIECE, b"x" * (PIECE - 1)],
+    ids=["a question", "a coloured flood", "a piece", "a piece before an escape, for all we know"],
 )
 def test_somebody_is_woken_for_what_takes_longer(program: Program, said: bytes) -> None:
     program.say(b"quiet ")

@@ -104,6 +104,7 @@ class SpoolWriter:
         if self._index >= 0:
             with suppress(OSError):
                 self.write_index()
+        self.unindexed = b""
         for fd in (self._fd, self._index, self._directory):
             if fd >= 0:
                 os.close(fd)

@@ -45,7 +45,7 @@ class Ear:
             piece = self.next()
         except OSError:  # no descriptor is free, say: whoever is woken will hear of it
             return False
-        if len(piece) == PIECE or (len(piece) > FLOOD and b"\x1b" in piece) or may_ask(self._tail, piece):
+        if len(piece) >= PIECE - 1 or (len(piece) > FLOOD and b"\x1b" in piece) or may_ask(self._tail, piece):
             return False
         self._remember(piece)
         return True
