@@ -47,9 +47,8 @@ class BadFrame(Exception):
 
 
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
-_from_json = (
-    json.JSONDecoder().raw_decode
-)  # `decode` also looks for white space round it: nobody here writes any
+# `decode` also looks for white space round it: nobody here writes any.
+_from_json = json.JSONDecoder().raw_decode
 
 
 def encode(tag: int, header: dict[str, Any], body: bytes = b"") -> bytes:

@@ -9,8 +9,8 @@ import errno
 import hashlib
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -278,15 +278,9 @@ def _let_go(request: asyncio.Future[T]) -> None:
 
 
 async def _ask(request: Awaitable[T]) -> T:
-    with _as_ours():
-        return await request
-
-
-@contextmanager
-def _as_ours() -> Iterator[None]:
-    """What a keeper refuses, in our words."""
+    """What a keeper refuses comes in our words."""
     try:
-        yield
+        return await request
     except (KeeperFault, KeeperLost) as error:
         raise refusal(error) from error
 
