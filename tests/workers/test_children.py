@@ -18,7 +18,8 @@ from bullpen.workers.children import Child, Children, Start
 from support.server import end_processes_of, has_ended
 
 SECONDS = 30.0
-LEAVES_ONE = "setsid sleep 1000 & echo $! > left; exec sleep 1000"  # which no signal to its group reaches
+DEAF = "trap '' HUP TERM; echo deaf > said; exec sleep 1000"
+LEAVES_ONE = "setsid sleep 1000 & echo $! > said; exec sleep 1000"  # which no signal to its group reaches
 
 _lookers: list[list[threading.Thread]] = []  # one list for everybody who wants to know
 
@@ -52,17 +53,24 @@ async def children(tmp_path: Path) -> AsyncIterator[Children]:
     end_processes_of(home)
 
 
-async def begin(children: Children, workspace: Path, worker_id: str) -> tuple[Child, int]:
-    """A child, and what it left behind in a session of its own."""
+async def spawn(children: Children, workspace: Path, worker_id: str, program: str) -> tuple[Child, str]:
+    """A child, and what it said when it was ready."""
     place = workspace / worker_id
     place.mkdir()
     environment = {"PATH": os.environ["PATH"], MARKER: children.marker(worker_id, 1)}
-    start = Start(["/bin/sh", "-c", LEAVES_ONE], environment, str(place))
+    start = Start(["/bin/sh", "-c", program], environment, str(place))
     child = await children.spawn(worker_id, 1, start, Recording(children.spool(worker_id, 1)))
+    said = place / "said"
     async with asyncio.timeout(SECONDS):
-        while not (place / "left").exists() or not (place / "left").read_text().strip():
+        while not (said.exists() and said.read_text().strip()):
             await asyncio.sleep(0.01)
-    return child, int((place / "left").read_text())
+    return child, said.read_text()
+
+
+async def begin(children: Children, workspace: Path, worker_id: str) -> tuple[Child, int]:
+    """A child, and what it left behind in a session of its own."""
+    child, left = await spawn(children, workspace, worker_id, LEAVES_ONE)
+    return child, int(left)
 
 
 async def test_what_a_child_left_behind_is_looked_for_beside_the_loop(
@@ -74,6 +82,20 @@ async def test_what_a_child_left_behind_is_looked_for_beside_the_loop(
     assert has_ended(child.pid) and has_ended(left)
     assert lookers
     assert threading.main_thread() not in lookers
+
+
+async def test_who_ends_a_child_leaves_when_told_to_even_in_the_moment_it_ends(
+    children: Children, workspace: Path
+) -> None:
+    """`asyncio.wait_for` of Python 3.11 takes no notice then: a server that is stopped would go on ending."""
+    child, _ = await spawn(children, workspace, "w", DEAF)
+    ending = asyncio.create_task(child.stop(SECONDS))
+    child.ended.add_done_callback(lambda _: ending.cancel())
+    await asyncio.sleep(0.2)
+    assert not child.ended.done()
+    os.kill(child.pid, signal.SIGKILL)
+    with pytest.raises(asyncio.CancelledError):
+        await ending
 
 
 async def test_what_a_dead_keeper_left_is_ended_before_its_children_count_as_ended(

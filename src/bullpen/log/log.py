@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from .. import clock
 from ..domain.errors import Invalid, NotFound
-from ..domain.events import Draft, Event, SessionStart, read_fact
+from ..domain.events import Draft, Event, SessionStart
 from ..domain.snapshot import Snapshot, fold
-from ..store.append import AlreadyAnswered, Append, Consumed, Entry, OutboxLine, StoredAnswer
+from ..store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
 from ..store.events import EventStore
-from ..wire.json import clean_text, storable
 from .change import Answer, Change, Committed
+from .entries import storable_entry
 from .follow import Batch, Bell, Follower, PacedBell
 from .tail import Tail
 from .turns import Turns
@@ -145,7 +145,8 @@ class SessionLog:
         now = max(clock.now_ms(), snapshot.updated_at)
         entries = []
         for draft in change.drafts:
-            entry = _number(draft, snapshot.last_seq + 1, now)
+            event = Event(snapshot.last_seq + 1, now, draft.fact, draft.worker_id, draft.role)
+            entry = storable_entry(event)
             snapshot = fold(snapshot, entry.event)
             entries.append(entry)
         return Append(
@@ -174,17 +175,6 @@ class SessionLog:
 
 def _opened(store: EventStore) -> "WeakValueDictionary[str, SessionLog]":
     return _open.setdefault(store, WeakValueDictionary())
-
-
-def _number(draft: Draft, seq: int, timestamp: int) -> Entry:
-    said = draft.fact.to_data()
-    kept, data = storable(said)
-    role = draft.role if draft.role is None else clean_text(draft.role)
-    event = Event(seq, timestamp, draft.fact, draft.worker_id, role)
-    if kept is not said:
-        # What is folded now must be what a fold of the stored event gives later.
-        event = Event(seq, timestamp, read_fact(event.type, kept), draft.worker_id, role)
-    return Entry(event, data)
 
 
 def _render(answer: Answer | None, snapshot: Snapshot) -> StoredAnswer | None:

@@ -11,16 +11,17 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from .. import clock
 from ..domain import commands
 from ..domain.errors import BullpenError, Invalid
-from ..domain.events import Event, read_fact
+from ..domain.events import Event
 from ..domain.ids import is_safe_id
 from ..domain.snapshot import Snapshot, fold
 from ..domain.states import Status
+from ..log.entries import storable_entry
 from ..log.log import SessionLog
 from ..log.recorded import Recorded, RecordedEvents
 from ..log.recordings import EVENTS
 from ..store.append import Append, Entry
 from ..store.importing import import_appends, require_new
-from ..wire.json import clean_text, encode, storable
+from ..wire.json import encode
 from ..workers.workshop import Workshop
 from .importing import Taken
 from .sessions import Sessions
@@ -99,7 +100,7 @@ class Story:
         before = snapshot = Snapshot(id=self._id)
         entries: list[Entry] = []
         for place in range(len(self._events)):
-            entry = _entry(self._events.event(place))
+            entry = storable_entry(self._events.event(place))  # a hostile file's too
             snapshot = _folded(snapshot, entry.event)
             entries.append(entry)
             if len(entries) == STEP:
@@ -107,15 +108,6 @@ class Story:
                 before, entries = snapshot, []
         if entries:
             yield Append(before=before, snapshot=snapshot, entries=entries)
-
-
-def _entry(event: Event) -> Entry:
-    """What a hostile file says is made storable as what an agent says is."""
-    said = event.fact.to_data()
-    kept, data = storable(said)
-    fact = event.fact if kept is said else read_fact(event.type, kept)
-    role = event.role if event.role is None else clean_text(event.role)
-    return Entry(Event(event.seq, event.timestamp, fact, event.worker_id, role), data)
 
 
 def _folded(snapshot: Snapshot, event: Event) -> Snapshot:

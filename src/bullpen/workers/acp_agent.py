@@ -72,7 +72,8 @@ class AcpAgent:
         if child is None:
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(Post(self._run.log, self._workshop.store, child).finish(), GOODBYE)
+            async with asyncio.timeout(GOODBYE):
+                await Post(self._run.log, self._workshop.store, child).finish()
         if self._definition is None or self._definition.quirks.ends_on_eof:
             await child.close_input()
             await asyncio.wait([child.ended], timeout=GOODBYE)

@@ -115,7 +115,8 @@ class Child:
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
             await self._signal(number)
         try:
-            ended = await asyncio.wait_for(asyncio.shield(self.ended), patience)
+            async with asyncio.timeout(patience):
+                ended = await asyncio.shield(self.ended)
         except TimeoutError:
             await self._signal(signal.SIGKILL)
             ended = await asyncio.shield(self.ended)
