@@ -1,6 +1,7 @@
 """The verbs that talk to agents, as a script and as a person use them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,18 @@ async def test_a_turn_that_failed_is_listed_as_such_until_one_goes_well(bullpen:
     await talk.ask("[[chunk better]]")
     assert "  done, not seen yet  " in (await bullpen("ls")).out
     assert (await bullpen("wait", "work")).code == 0
+
+
+async def test_wait_does_not_ask_again_at_every_word(bullpen: Bullpen, talk: Talk, server: Server) -> None:
+    async def answers() -> int:
+        metrics = (await server.http.get("/metrics")).text
+        return int(float(re.search(r'http_answers_total{status="200"} (\S+)', metrics)[1]))  # type: ignore[index]
+
+    await talk.prompt("[[sleep 2]] " + "[[tool]] [[sleep 0.02]] " * 100)
+    before = await answers()
+    assert (await bullpen("wait", "work")).code == 0
+    assert len(await talk.tools()) == 100
+    assert await answers() - before < 50
 
 
 async def test_what_is_done_and_nobody_has_seen_comes_before_what_works(

@@ -15,6 +15,9 @@ async def test_a_cancelled_session_has_a_system_message_that_says_why(server: Se
     assert message["sessionId"] == session["id"]
     detail = await server.call("GET", f"/api/sessions/{session['id']}")
     assert detail["messages"] == [message]
+    brief = await server.call("GET", f"/api/sessions/{session['id']}?brief=true")
+    assert brief == {name: value for name, value in detail.items() if name in brief}
+    assert detail.keys() - brief.keys() == {"repo", "worktree", "messages"}
 
 
 async def test_since_gives_only_what_is_later(server: Server) -> None:

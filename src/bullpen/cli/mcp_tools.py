@@ -12,7 +12,7 @@ from ..domain.errors import Invalid, Unauthorized
 from ..domain.titles import short_title
 from ..wire.json import encode
 from ..wire.mcp import Tool
-from .wait import OUTCOMES, look
+from .wait import OUTCOMES, looks
 
 LONGEST_WAIT = 50  # seconds: many clients give a call up after a minute
 LONGEST_TEXT = 40_000  # letters of a conversation at once
@@ -172,15 +172,12 @@ class Tools:
 
     async def _wait_for_session(self, session: str, seconds: float = LONGEST_WAIT) -> dict[str, Any]:
         client = self._steering
-        found, outcome = await look(client, session, None)
-        with suppress(TimeoutError):
-            async with (
-                asyncio.timeout(min(seconds, LONGEST_WAIT)),
-                aclosing(client.follow(found.id, found.last_seq)) as events,
-            ):
-                while outcome is None:
-                    await anext(events)
-                    found, outcome = await look(client, session, None)
+        async with aclosing(looks(client, session, None)) as seen:
+            found, outcome = await anext(seen)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(seconds, LONGEST_WAIT)):
+                    while outcome is None:
+                        found, outcome = await anext(seen)
         last = _joined(await client.messages(session, limit=PIECES, newest=True))[-1:]
         return _shown(found) | {"outcome": _outcome(outcome), "last": last}
 

@@ -1,6 +1,7 @@
 """`bullpen wait`: until there is nothing left to wait for."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 
 from ..client import Client, Session, Worker
 from ..domain.errors import BullpenError
-from .find import Found, find
+from .find import find
 from .output import print_json
 from .text import life
 from .verb import AsJson, Target, new_app, with_client
@@ -16,6 +17,8 @@ from .verb import AsJson, Target, new_app, with_client
 app = new_app()
 
 DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
+# What leaves an agent in its turn, and may come a thousand times a second.
+TALK = frozenset({"agent_message", "agent_thought", "tool_call", "tool_call_update", "plan", "usage"})
 OUTCOMES = {DONE: "done", FAILED: "failed", NEEDS_A_PERSON: "needs a person"}
 
 
@@ -53,23 +56,30 @@ def wait(
 async def _wait(client: Client, target: str, timeout: float | None) -> tuple[Session, list[Worker], int]:
     found = await find(client, target)
     try:
-        async with asyncio.timeout(timeout):
-            session, code = await _until_done(client, found)
+        async with asyncio.timeout(timeout), aclosing(looks(client, found.session.id, found.worker)) as seen:
+            session, code = await anext(seen)
+            while code is None:
+                session, code = await anext(seen)
     except TimeoutError:
         raise TookTooLong(f"{found.name} was not done after {timeout:g} seconds") from None
     return session, _meant(session, found.worker), code
 
 
-async def _until_done(client: Client, found: Found) -> tuple[Session, int]:
-    session, outcome = await look(client, found.session.id, found.worker)
+async def looks(
+    client: Client, session_id: str, meant: Worker | None
+) -> AsyncGenerator[tuple[Session, int | None], None]:
+    """A session whenever something has happened to it, until there is nothing left to wait for."""
+    session, outcome = await _look(client, session_id, meant)
+    yield session, outcome
     async with aclosing(client.follow(session.id, session.last_seq)) as events:
         while outcome is None:
-            await anext(events)
-            session, outcome = await look(client, session.id, found.worker)
-    return session, outcome
+            while (await anext(events)).type in TALK:
+                pass
+            session, outcome = await _look(client, session_id, meant)
+            yield session, outcome
 
 
-async def look(client: Client, session_id: str, meant: Worker | None) -> tuple[Session, int | None]:
+async def _look(client: Client, session_id: str, meant: Worker | None) -> tuple[Session, int | None]:
     """A session and its exit code once there is nothing left to wait for, else None.
 
     The queue first: what has left it by then, the session shows.

@@ -88,7 +88,7 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
                 return found
 
     async def session(self, session_id: str) -> Session:
-        return await self._rest.call(Session, Request("GET", _session(session_id)))
+        return await self._rest.call(Session, Request("GET", _session(session_id), query={"brief": "true"}))
 
     async def create_session(
         self,

@@ -99,12 +99,13 @@ async def list_sessions(
 
 @router.get(
     "/{session_id}",
-    response_model=SessionDetailShape,
+    response_model=SessionDetailShape | SessionShape,
     dependencies=[Depends(allow_delegate(Scope.VIEW))],
 )
-async def show(session_id: str, context: ContextDep) -> Response:
-    session = await context.sessions.get(session_id)
-    return json_answer(await _detail(context, session.snapshot))
+async def show(session_id: str, context: ContextDep, brief: bool = False) -> Response:
+    """`brief` is for who asks often: as in the list, without a look at git and at what was said."""
+    snapshot = (await context.sessions.get(session_id)).snapshot
+    return json_answer(session_json(snapshot) if brief else await _detail(context, snapshot))
 
 
 @router.patch("/{session_id}", response_model=SessionShape, dependencies=OPERATE)
