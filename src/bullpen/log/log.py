@@ -61,7 +61,7 @@ class SessionLog:
     @classmethod
     async def open(cls, store: EventStore, session_id: str) -> "SessionLog":
         """The log of a session that exists; the same object as long as anybody holds it."""
-        snapshot, _ = await store.load(session_id)
+        snapshot = await store.load(session_id)
         log = _opened(store).get(session_id)
         if log is None or log.closed:
             log = _opened(store)[session_id] = cls(store, snapshot)

@@ -61,10 +61,10 @@ class Recorder:
         events = 0
         for session_id in session_ids:
             async with self._writing:
-                snapshot, head = await self._store.load(session_id)
+                snapshot = await self._store.load(session_id)
                 await asyncio.to_thread(self._recordings.empty, session_id)
                 await self._catch_up(snapshot)
-                events += head
+                events += snapshot.last_seq
         return events
 
     def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
@@ -95,7 +95,7 @@ class Recorder:
         for session_id, snapshot in moved.items():
             try:
                 async with self._writing:
-                    await self._catch_up(snapshot or (await self._store.load(session_id))[0])
+                    await self._catch_up(snapshot or await self._store.load(session_id))
             except NotFound:
                 continue  # purged meanwhile
             except OSError as error:

@@ -193,8 +193,8 @@ class Session:
             raise Conflict(f"that run of the agent in role {worker.role} is over")
         await agent.claim(verdict)
 
-    async def prompt(self, order: Prompt, answer: Answer | None = None) -> Prompted:
-        """Says something to an agent, once for each promptId, whatever else the request is known by."""
+    async def prompt(self, order: Prompt) -> Prompted:
+        """Says something to an agent, once for each promptId."""
         return await self._prompting.prompt(order)
 
     async def cancel_turn(self, worker_id: str | None, by: str, answer: Answer | None = None) -> None:

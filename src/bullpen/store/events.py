@@ -85,13 +85,13 @@ class EventStore:
         """The last event up to a time; 0 when there is none. Looked for by halves: times never go back."""
         return await self.database.read(lambda c: _seq_at(c, session_id, time, head))
 
-    async def load(self, session_id: str) -> tuple[Snapshot, int]:
-        """The session as it is, and the number of its last event."""
+    async def load(self, session_id: str) -> Snapshot:
+        """The session as it is."""
         snapshot, folded = await self.database.read(lambda c: _load(c, session_id))
         if folded > EVERY:
             with suppress(StorageFull):  # it only saves the next one some time
                 await self.database.write(lambda c: put(c, snapshots, [saved_row(snapshot)]))
-        return snapshot, snapshot.last_seq
+        return snapshot
 
     async def messages(
         self, session_id: str, since: int | None = None, limit: int = PAGE, *, newest: bool = False
