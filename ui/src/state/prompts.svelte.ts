@@ -1,7 +1,8 @@
 /**
  * What a person says to an agent, on its way: kept until the stream shows it, sent in the order it was written, and again
- * under its id after a lost connection or a reload.
+ * under its id after a lost connection or a reload, or when nobody answered.
  */
+import { backoff } from '../api/backoff.ts'
 import { ApiError } from '../api/http.ts'
 import { randomId } from '../api/random.ts'
 import type { Talking } from '../api/talking.ts'
@@ -11,11 +12,16 @@ import { UnsentPrompts, type Unsent } from './unsent.ts'
 export class Prompts {
   /** Those the stream has not shown yet. */
   unsent: readonly Unsent[] = $state.raw([])
+  /** Whether nobody answered the last time; it is tried again by itself. */
+  unanswered = $state(false)
 
   readonly #calls: Pick<Talking, 'prompt'>
   readonly #shown: () => number
   readonly #kept: UnsentPrompts
   #sending = Promise.resolve()
+  #attempt = 0
+  #pause: ReturnType<typeof setTimeout> | undefined
+  #resting = false
 
   /** `shown` is the seq up to which the stream has been seen. */
   constructor(workerId: string, calls: Pick<Talking, 'prompt'>, shown: () => number) {
@@ -52,23 +58,52 @@ export class Prompts {
 
   /** All that wait, one after the other, so that they arrive in the order they were written. */
   send(): Promise<void> {
+    this.#resting = false
+    clearTimeout(this.#pause)
     this.#tell()
     this.#sending = this.#sending.then(() => this.#sendAll())
     return this.#sending
+  }
+
+  /** The network or the user is back: do not sit out the pause. */
+  nudge(): void {
+    if (this.unanswered && !this.#resting) void this.send()
+  }
+
+  /** Nobody shows this agent any more; whoever does next sends what waits. */
+  rest(): void {
+    this.#resting = true
+    clearTimeout(this.#pause)
   }
 
   async #sendAll(): Promise<void> {
     for (const prompt of this.#kept.all.filter(({ problem }) => problem === undefined)) {
       try {
         const { seq } = await this.#calls.prompt(prompt)
+        this.#answered()
         if (seq <= this.#shown()) this.#kept.remove(prompt.promptId) // the stream has it, perhaps long ago
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        if (error.status === 0) break // it goes out with the next connection
+        if (error.status === 0) {
+          this.#tryLater()
+          break
+        }
+        this.#answered()
         this.#kept.mark(prompt.promptId, error.message)
       }
     }
     this.#tell()
+  }
+
+  #answered(): void {
+    this.#attempt = 0
+    this.unanswered = false
+  }
+
+  /** The socket may outlive a cut that requests do not, so a next connection need not come. */
+  #tryLater(): void {
+    this.unanswered = true
+    if (!this.#resting) this.#pause = setTimeout(() => void this.send(), backoff(this.#attempt++))
   }
 
   #tell(): void {

@@ -72,10 +72,12 @@ export class Talk {
 
   close(): void {
     this.#connection.close()
+    this.prompts.rest()
   }
 
   nudge(): void {
     this.#connection.nudge()
+    this.prompts.nudge()
   }
 
   stop(): Promise<boolean> {

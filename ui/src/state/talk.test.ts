@@ -178,6 +178,37 @@ test('prompts nobody confirmed are sent again, in order and under their ids, aft
   expect(before).toContain(prompts()[0]?.promptId)
 })
 
+test('a prompt nobody answered goes out again by itself, though the socket outlived the cut', async () => {
+  await accepted()
+  answer = () => Promise.reject(new TypeError('the network is cut'))
+  const saying = talk.prompts.say('hello')
+  await vi.advanceTimersByTimeAsync(2000)
+  await saying
+  expect([talk.status, talk.prompts.unanswered]).toEqual(['open', true])
+  requests = []
+  answer = async () => new Response('{"seq":3}')
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(prompts()).toMatchObject([{ text: 'hello' }])
+  expect(talk.prompts.unanswered).toBe(false)
+})
+
+test('a prompt nobody answered goes out at once when the network is back, and not from a pane that was closed', async () => {
+  await accepted()
+  answer = () => Promise.reject(new TypeError('the network is cut'))
+  const saying = talk.prompts.say('hello')
+  await vi.advanceTimersByTimeAsync(1200)
+  await saying
+  requests = []
+  talk.nudge()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(prompts()).toMatchObject([{ text: 'hello' }])
+  talk.close()
+  await vi.advanceTimersByTimeAsync(1200)
+  requests = []
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(prompts()).toEqual([])
+})
+
 test('a prompt the stream had before the reload is not waited for', async () => {
   const socket = await accepted()
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
