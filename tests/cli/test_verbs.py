@@ -64,6 +64,15 @@ async def test_workers_are_added_listed_restarted_and_ended(bullpen: Bullpen, se
     assert "many/role" in several.err
 
 
+async def test_an_export_that_fails_leaves_no_file(bullpen: Bullpen, server: Server, tmp_path: Path) -> None:
+    await server.new_session(title="mute")
+    file = tmp_path / "mute.cast"
+    refused = await bullpen("export", "mute", "--format", "cast", "-o", str(file))
+    assert refused.code == 1
+    assert "a cast shows a terminal" in refused.err
+    assert not file.exists()
+
+
 async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "talk")
     await type_into(server, worker, r"printf '\033[31m%s\033[0m\n' one two three; exit")

@@ -1,6 +1,8 @@
 """`bullpen export`: a session as a file."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -46,7 +48,7 @@ def export(
             await _write(client, found, format, redact, sys.stdout.buffer)
             return
         file = output or Path(f"{_plain(found.session.title)}.{_EXTENSIONS[format]}")
-        with _created(file) as out:
+        with _written_whole(file) as out:
             await _write(client, found, format, redact, out)
         print(f"wrote {file}")
 
@@ -60,6 +62,17 @@ async def _write(client: Client, found: Found, format: Format, redact: bool, out
     worker_id = found.worker.id if found.worker else None
     async for piece in client.export(found.session.id, format.value, redact=redact, worker_id=worker_id):
         out.write(piece)
+
+
+@contextmanager
+def _written_whole(file: Path) -> Iterator[BinaryIO]:
+    """A new file; half of one would look like an export, and stand in the way of the next."""
+    with _created(file) as out:
+        try:
+            yield out
+        except BaseException:
+            file.expanduser().unlink(missing_ok=True)
+            raise
 
 
 def _created(file: Path) -> BinaryIO:
