@@ -73,6 +73,17 @@ async def test_an_export_that_fails_leaves_no_file(bullpen: Bullpen, server: Ser
     assert not file.exists()
 
 
+async def test_who_adds_a_worker_is_told_what_to_do_with_it(bullpen: Bullpen, server: Server) -> None:
+    await server.new_session(title="many")
+    kinds = {
+        "terminal": "attach with: bullpen attach",
+        "agent": "talk with: bullpen chat",
+        "diff": "follow with: bullpen logs -f",
+    }
+    for kind, advice in kinds.items():
+        assert advice in (await bullpen("worker", "add", "many", "--type", kind)).out
+
+
 async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "talk")
     await type_into(server, worker, r"printf '\033[31m%s\033[0m\n' one two three; exit")

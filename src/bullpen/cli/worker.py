@@ -96,4 +96,10 @@ def _report(worker: Worker, verb: str, json: bool, quiet: bool) -> None:
     elif quiet:
         print(worker.id)
     else:
-        print(f"{verb} {worker.role}; attach with: bullpen attach {short(worker.id)}")
+        print(f"{verb} {worker.role}; {_what_next(worker)} {short(worker.id)}")
+
+
+def _what_next(worker: Worker) -> str:
+    if worker.has_terminal:
+        return "attach with: bullpen attach"
+    return "talk with: bullpen chat" if worker.type == "agent" else "follow with: bullpen logs -f"
