@@ -309,6 +309,11 @@ async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: Talk) -> None:
     assert (await talk.seen("turn_end"))["data"]["stopReason"] == "cancelled"
 
 
+async def test_cancel_says_when_there_is_no_turn(bullpen: Bullpen, talk: Talk) -> None:
+    assert await bullpen("send", "work", "[[chunk done]]", "--wait") == (0, "done\n", "")
+    assert await bullpen("cancel", "work") == (0, "work is in no turn\n", "")
+
+
 async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: Talk) -> None:
     assert (await bullpen("queue", "pause", "work")).code == 0
     assert (await bullpen("queue", "add", "work", "first")).code == 0

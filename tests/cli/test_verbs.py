@@ -84,6 +84,15 @@ async def test_who_adds_a_worker_is_told_what_to_do_with_it(bullpen: Bullpen, se
         assert advice in (await bullpen("worker", "add", "many", "--type", kind)).out
 
 
+async def test_what_has_ended_is_not_said_to_be_ended_again(bullpen: Bullpen, server: Server) -> None:
+    session = await server.new_session(title="over")
+    await bullpen("stop", "over")
+    assert (await bullpen("stop", "over")).out == "over has ended already\n"
+    advice = f"remove its data with: bullpen rm --purge {session['id'][:8]}"
+    assert (await bullpen("rm", "over")).out == f"over has ended already; {advice}\n"
+    assert (await server.call("GET", f"/api/sessions/{session['id']}"))["status"] == "completed"
+
+
 async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "talk")
     await type_into(server, worker, r"printf '\033[31m%s\033[0m\n' one two three; exit")

@@ -1,7 +1,7 @@
 """`bullpen cancel`: stops what an agent does now."""
 
 from ..client import Client
-from .find import find
+from .find import Found, find
 from .verb import Target, new_app, with_client
 
 app = new_app()
@@ -16,9 +16,17 @@ def cancel(target: Target) -> None:
       bullpen cancel my-session
     """
 
-    async def work(client: Client) -> str:
+    async def work(client: Client) -> Found:
         found = await find(client, target)
         await client.cancel_turn(found.session.id, found.worker.id if found.worker else None)
-        return found.name
+        return found
 
-    print(f"cancelled the turn of {with_client(work)}")
+    found = with_client(work)
+    print(f"cancelled the turn of {found.name}" if _was_in_turn(found) else f"{found.name} is in no turn")
+
+
+def _was_in_turn(found: Found) -> bool:
+    """Whether the agent that was told to stop did anything then."""
+    agents = [worker for worker in found.session.workers if worker.type == "agent"]
+    worker = found.worker or next(iter(agents), None)
+    return worker is not None and worker.alive and worker.activity in ("active", "asking")

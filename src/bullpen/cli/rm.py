@@ -8,6 +8,7 @@ import typer
 from ..client import Client, Session
 from ..domain.errors import Invalid
 from .find import find_session
+from .text import short
 from .verb import new_app, with_client
 
 app = new_app()
@@ -38,6 +39,10 @@ async def _rm(client: Client, names: list[str], purge: bool, yes: bool) -> None:
     if purge and not yes:
         _ask(sessions)
     for session in sessions:
+        if not (session.active or purge):
+            advice = f"remove its data with: bullpen rm --purge {short(session.id)}"
+            print(f"{session.title} has ended already; {advice}")
+            continue
         await client.delete_session(session.id, purge=purge)
         print(f"{'purged' if purge else 'cancelled'} {session.title}")
 

@@ -29,8 +29,11 @@ def stop(
 
 async def _stop(client: Client, targets: list[str]) -> None:
     for found in [await find(client, target) for target in targets]:
+        if not found.session.active:
+            print(f"{found.name} has ended already")
+            continue
         if found.worker is not None:
             await client.end_worker(found.session.id, found.worker.id)
-        elif found.session.active:
+        else:
             await client.complete_session(found.session.id)
         print(f"stopped {found.name}")
