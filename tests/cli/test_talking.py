@@ -212,6 +212,28 @@ async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
     assert (await bullpen("send", "work", "now", "--busy", "reject")).code == 1
 
 
+async def test_what_is_said_may_come_on_standard_input(bullpen: Bullpen, server: Server, talk: Talk) -> None:
+    long = b"[[chunk hello]]" + b"\n a long line" * 20_000  # more than the system takes as one argument
+    assert await bullpen("send", "work", "-", "--wait", stdin=long) == (0, "hello\n", "")
+    where = ("--agent", "scripted", "-C", str(server.workspace))
+    assert await bullpen("run", "-", *where, "--wait", stdin=b"[[chunk there]]") == (0, "there\n", "")
+    await bullpen("queue", "pause", "work")
+    assert (await bullpen("queue", "add", "work", "-", stdin=b"and the tests")).out == "queued\n"
+    assert "and the tests" in (await bullpen("queue", "ls", "work")).out
+    assert await bullpen("send", "work", "-", stdin=b"\xff") == (
+        2,
+        "",
+        "bullpen: what came on standard input is no text in UTF-8\n",
+    )
+
+
+async def test_an_empty_prompt_starts_no_session(bullpen: Bullpen, server: Server) -> None:
+    for prompt in ("", "  ", "-"):
+        refused = await bullpen("run", prompt, "-C", str(server.workspace))
+        assert refused == (2, "", "bullpen: a message must not be empty\n")
+    assert (await server.call("GET", "/api/sessions"))["sessions"] == []
+
+
 async def test_send_passes_on_what_another_agent_answered(bullpen: Bullpen, talk: Talk) -> None:
     assert (
         await bullpen("worker", "add", "work", "--type", "agent", "--agent", "scripted", "--role", "critic")

@@ -64,15 +64,6 @@ async def test_workers_are_added_listed_restarted_and_ended(bullpen: Bullpen, se
     assert "many/role" in several.err
 
 
-async def test_an_export_that_fails_leaves_no_file(bullpen: Bullpen, server: Server, tmp_path: Path) -> None:
-    await server.new_session(title="mute")
-    file = tmp_path / "mute.cast"
-    refused = await bullpen("export", "mute", "--format", "cast", "-o", str(file))
-    assert refused.code == 1
-    assert "a cast shows a terminal" in refused.err
-    assert not file.exists()
-
-
 async def test_who_adds_a_worker_is_told_what_to_do_with_it(bullpen: Bullpen, server: Server) -> None:
     await server.new_session(title="many")
     kinds = {
@@ -91,6 +82,15 @@ async def test_what_has_ended_is_not_said_to_be_ended_again(bullpen: Bullpen, se
     advice = f"remove its data with: bullpen rm --purge {session['id'][:8]}"
     assert (await bullpen("rm", "over")).out == f"over has ended already; {advice}\n"
     assert (await server.call("GET", f"/api/sessions/{session['id']}"))["status"] == "completed"
+
+
+async def test_an_export_that_fails_leaves_no_file(bullpen: Bullpen, server: Server, tmp_path: Path) -> None:
+    await server.new_session(title="mute")
+    file = tmp_path / "mute.cast"
+    refused = await bullpen("export", "mute", "--format", "cast", "-o", str(file))
+    assert refused.code == 1
+    assert "a cast shows a terminal" in refused.err
+    assert not file.exists()
 
 
 async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Server) -> None:

@@ -14,6 +14,7 @@ from .output import print_json
 from .table import Cell, Column, print_table
 from .text import age, printable, short
 from .verb import AsJson, SessionName, new_app, with_client
+from .words import words_of
 
 app = new_app("See and change the messages that wait for an agent.")
 
@@ -45,7 +46,7 @@ def ls(session: SessionName, json: AsJson = False) -> None:
 @app.command()
 def add(
     session: SessionName,
-    text: Annotated[str, typer.Argument(help="What to say.")],
+    text: Annotated[str, typer.Argument(help="What to say; - reads standard input.")],
     *,
     title: Annotated[str | None, typer.Option(help="What it is called in lists.")] = None,
     at: Annotated[
@@ -60,7 +61,8 @@ def add(
       bullpen queue add my-session "update the dependencies" --at 23:00
     """
     when = time_of(at, clock.now_ms()) if at else None
-    _do(session, lambda client, id: client.enqueue(id, text, title=title, scheduled_time=when))
+    words = words_of(text)
+    _do(session, lambda client, id: client.enqueue(id, words, title=title, scheduled_time=when))
     print(f"queued for {when:%Y-%m-%d %H:%M}" if when else "queued")
 
 

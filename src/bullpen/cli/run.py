@@ -14,13 +14,14 @@ from .report import check_waiting, report_turn
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
 from .where import Base, Branch, InWorktree, place
+from .words import words_of
 
 app = new_app()
 
 
 @app.command()
 def run(
-    prompt: Annotated[str, typer.Argument(help="What the agent shall do.")],
+    prompt: Annotated[str, typer.Argument(help="What the agent shall do; - reads standard input.")],
     agent: Annotated[str | None, typer.Option(help="Which agent; see: bullpen agents ls")] = None,
     model: Model = None,
     mode: Mode = None,
@@ -51,16 +52,18 @@ def run(
       bullpen run "explain main.py" --agent demo --wait
       bullpen run "plan the move" --agent claude --model opus --mode plan
       bullpen run -w "add a dark mode"
+      bullpen run - < task.md
       id=$(bullpen run -q "update the docs") && bullpen chat $id
     """
     if wait and detach:
         raise Invalid("--detach and --wait cannot both be; leave one out")
     check_waiting(wait, timeout)
+    words = words_of(prompt)
 
     async def work(client: Client) -> int:
-        where = await place(client, directory, worktree, branch, base, prompt)
-        session = await client.create_session(**where, title=name or short_title(prompt), agent_id=agent)
-        prompted = await _prompt(client, session, prompt, Choice(model, mode))
+        where = await place(client, directory, worktree, branch, base, words)
+        session = await client.create_session(**where, title=name or short_title(words), agent_id=agent)
+        prompted = await _prompt(client, session, words, Choice(model, mode))
         if wait:
             return await report_turn(client, session.id, prompted, json, timeout)
         if json:

@@ -11,6 +11,7 @@ from .find import find
 from .output import print_json
 from .report import check_waiting, report_turn
 from .verb import AsJson, Target, new_app, with_client
+from .words import words_of
 
 app = new_app()
 
@@ -29,7 +30,7 @@ class What(StrEnum):
 @app.command()
 def send(
     target: Target,
-    text: Annotated[str, typer.Argument(help="What to say.")] = "",
+    text: Annotated[str, typer.Argument(help="What to say; - reads standard input.")] = "",
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="ROLE", help="Pass on what comes from the agent in this role."),
@@ -51,6 +52,7 @@ def send(
     \b
     Examples:
       bullpen send my-session "now the tests"
+      make test 2>&1 | bullpen send my-session -
       bullpen send my-session/reviewer "what do you think?" --wait
       bullpen send my-session/reviewer "is this right?" --from coder
       bullpen send my-session/reviewer "please review" --from coder --what diff
@@ -58,6 +60,7 @@ def send(
     if what and not source:
         raise typer.BadParameter("say whose with --from ROLE", param_hint="--what")
     check_waiting(wait, timeout)
+    words = words_of(text) if text or not source else ""
 
     async def work(client: Client) -> int:
         found = await find(client, target)
@@ -65,7 +68,7 @@ def send(
         from_role = {"role": source, "what": what or What.ANSWER} if source else None
         await Choice(model, mode).make(client, found.session.id, worker_id)
         prompted = await client.prompt(
-            found.session.id, text, worker_id=worker_id, busy=busy, source=from_role
+            found.session.id, words, worker_id=worker_id, busy=busy, source=from_role
         )
         if wait:
             return await report_turn(client, found.session.id, prompted, json, timeout)
