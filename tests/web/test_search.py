@@ -40,6 +40,14 @@ async def test_b6_what_was_said_is_found_and_leads_to_its_moment(server: Server)
     await found(server, 0, q="needle")
 
 
+async def test_a_search_for_a_role_nobody_has_is_refused(server: Server) -> None:
+    bullpen = Bullpen(server.environment())
+    why = "bullpen: role is one of user, agent, system, title, terminal, not human\n"
+    assert await bullpen("search", "needle", "--role", "human") == (2, "", why)
+    none = await bullpen("search", "needle", "--limit", "0")
+    assert none == (2, "", "bullpen: --limit must be a whole number, 1 or more, not 0\n")
+
+
 async def type_in(server: Server, worker: dict[str, Any], text: str) -> None:
     """Types a line and sees it taken."""
     path = f"/ws/session/{worker['sessionId']}/worker/{worker['id']}"

@@ -26,7 +26,7 @@ def search(
     kind: Annotated[str | None, typer.Option("--type", help="Only one type of event.")] = None,
     after: Annotated[str | None, typer.Option(help="Only later than a time.")] = None,
     before: Annotated[str | None, typer.Option(help="Only earlier than a time.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
     json: AsJson = False,
 ) -> None:
     """Find what was said, in any session; the newest first.

@@ -9,6 +9,7 @@ from .conversation import AgentMessage, AgentThought, Plan, ToolCall, ToolCallUp
 from .events import Error, Event, SessionChanged, SessionStart, WorkerExited, WorkerFailed, WorkerTerminated
 
 PRINTED = "terminal"  # type and role of what a terminal printed
+ROLES = ("user", "agent", "system", "title", PRINTED)  # who said it
 LONGEST = 100_000  # letters of one document
 LONGEST_BLOCK = 500  # events a message may take until it is found as far as it got
 

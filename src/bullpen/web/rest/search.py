@@ -5,6 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
+from ...domain.errors import Invalid
+from ...domain.searching import ROLES
 from ...store.search import Filters, Found, search
 from ...wire.browser import iso
 from ..context import ContextDep
@@ -35,7 +37,7 @@ async def find(
         repo_id=repo_id,
         agent_id=agent_id,
         session_id=session_id,
-        role=role,
+        role=None if role is None else _read_role(role),
         type=type,
         after=None if after is None else read_time("after", after),
         before=None if before is None else read_time("before", before),
@@ -43,6 +45,13 @@ async def find(
     database = context.sessions.store.database
     found = await database.read(lambda c: search(c, q, filters, min(limit, MOST)))
     return json_answer({"results": [_found_json(each) for each in found]})
+
+
+def _read_role(role: str) -> str:
+    """One that nothing has would find nothing, and look as if nobody had said it."""
+    if role not in ROLES:
+        raise Invalid(f"role is one of {', '.join(ROLES)}, not {role}")
+    return role
 
 
 def _found_json(found: Found) -> dict[str, object]:
