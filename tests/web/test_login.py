@@ -83,6 +83,12 @@ async def test_devices_and_tokens_are_listed_with_when_they_were_last_used(house
     assert used["nightly"]["lastUsedAt"] >= used["nightly"]["createdAt"]
 
 
+@pytest.mark.parametrize("seconds", [0, -1, 100 * 366 * 86_400 + 1, 10**17, 10**30])
+async def test_a_token_cannot_end_at_a_time_no_calendar_has(house: Server, seconds: int) -> None:
+    await house.call("POST", "/api/tokens", 400, json={"name": "long", "expiresIn": seconds})
+    assert "long" not in await listed(house)
+
+
 async def listed(server: Server) -> dict[str, dict[str, str]]:
     answer = await server.call("GET", "/api/tokens")
     return {token["name"]: token for token in answer["tokens"]}

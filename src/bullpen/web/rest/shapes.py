@@ -274,7 +274,7 @@ class LoginCodeShape(Shape):
 class NewTokenShape(Shape):
     name: str
     scope: Literal["delegate", "view", "operate", "admin"] = "operate"
-    expires_in: Annotated[int | None, Field(gt=0, description="seconds")] = None
+    expires_in: Annotated[int | None, Field(gt=0, le=100 * 366 * 86_400, description="seconds")] = None
 
 
 class TokenShape(Shape):
