@@ -193,6 +193,18 @@ async def test_a_session_is_renamed_from_its_menu_and_from_the_palette(
     await expect(title).to_have_value("After")
 
 
+async def test_a_session_is_renamed_without_a_mouse(device: BrowserContext, server: Server) -> None:
+    session = await server.new_session(title="Before")
+    page = await opened(device, server, f"#/session/{session['id']}")
+    for key, name in (("Enter", "By Enter"), ("Space", "By Space")):
+        await page.get_by_role("heading", level=1).get_by_role("button").focus()
+        await page.keyboard.press(key)
+        await expect(page.get_by_label("Title")).to_be_focused()
+        await page.keyboard.insert_text(name)
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name=name)).to_be_visible()
+
+
 async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserContext, server: Server) -> None:
     page = await opened(device, server, "#/settings/keys")
     await page.get_by_role("button", name="Keys of Sidebar").click()
