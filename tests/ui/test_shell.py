@@ -205,6 +205,16 @@ async def test_a_session_is_renamed_without_a_mouse(device: BrowserContext, serv
         await expect(page.get_by_role("heading", name=name)).to_be_visible()
 
 
+async def test_no_name_of_a_panel_is_cut_off(device: BrowserContext, server: Server) -> None:
+    session = await server.new_session(title="Narrow")
+    page = await opened(device, server, f"#/session/{session['id']}")
+    await page.get_by_role("button", name="Show the panel").click()
+    tabs = page.get_by_role("tablist", name="Panels")
+    for width in (1280, 1000, 360):
+        await page.set_viewport_size({"width": width, "height": 700})
+        assert await tabs.evaluate("list => list.scrollWidth <= list.clientWidth"), width
+
+
 async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserContext, server: Server) -> None:
     page = await opened(device, server, "#/settings/keys")
     await page.get_by_role("button", name="Keys of Sidebar").click()
