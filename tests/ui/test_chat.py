@@ -93,6 +93,13 @@ async def test_what_failed_at_once_is_tried_again_in_a_new_session(chat: ChatPag
     await expect(window.get_by_label("Directory")).to_have_value(session["locationPath"])
 
 
+async def test_the_way_on_from_a_failed_session_is_in_sight_on_a_phone(chat: ChatPage) -> None:
+    await chat.page.set_viewport_size({"width": 320, "height": 568})
+    await chat.say("[[crash]]")
+    button = chat.page.get_by_role("button", name="Try again in a new session")
+    await expect(button).to_be_in_viewport(ratio=1)
+
+
 async def test_an_agent_that_crashed_is_started_again(chat: ChatPage) -> None:
     await chat.say("[[chunk before]] [[crash]]")
     await chat.page.get_by_role("button", name="Start again").click()
