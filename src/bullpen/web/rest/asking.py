@@ -13,6 +13,7 @@ from ...domain.snapshot import Snapshot
 from ...sessions.asking import answer_to, ask
 from ...sessions.session import Session
 from ..context import Context, ContextDep
+from ..numbers import LARGEST
 from ..scopes import Scope, allow_itself, principal_of
 from .agent_shapes import AskedShape, AskedStateShape, NewQuestionShape
 from .answers import OnceDep, json_answer
@@ -43,7 +44,7 @@ async def question_state(
     worker_id: str,
     question_id: str,
     context: ContextDep,
-    seq: Annotated[int, Query(ge=1, description="of the event that asked")],
+    seq: Annotated[int, Query(ge=1, le=LARGEST, description="of the event that asked")],
     wait: Annotated[float, Query(ge=0, le=30, description="seconds to wait for an answer")] = 0,
 ) -> Response:
     """What has become of a question; with `wait` not before it is answered or the time is up."""

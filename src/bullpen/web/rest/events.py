@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from ..context import ContextDep
 from ..delegates import allow_delegate
+from ..numbers import LARGEST
 from ..scopes import Scope
 from .answers import json_bytes
 from .shapes import EventsShape
@@ -20,8 +21,8 @@ MOST = 10_000
 async def list_events(
     session_id: str,
     context: ContextDep,
-    after: Annotated[int, Query(ge=0)] = 0,
-    before: Annotated[int | None, Query(ge=0)] = None,
+    after: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
+    before: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
     limit: Annotated[int, Query(ge=1, description="more than 10,000 is clamped")] = 1000,
     types: Annotated[str | None, Query(description="one or more, with commas")] = None,
     newest: Annotated[bool, Query(description="of more than the limit the last, not the first")] = False,

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ..numbers import LARGEST
 from .agent_shapes import OptionShape
 from .shapes import Shape
 
@@ -31,7 +32,7 @@ class InboxShape(Shape):
 
 
 class SeenShape(Shape):
-    seq: Annotated[int | None, Field(ge=0)] = None
+    seq: Annotated[int | None, Field(ge=0, le=LARGEST)] = None
 
 
 class RuleShape(Shape):

@@ -15,6 +15,7 @@ from ...sessions.create_in_worktree import Wanted, create_in_worktree
 from ...wire.browser import session_json, worker_json
 from ..context import Context, ContextDep
 from ..delegates import allow_delegate, starter_of
+from ..numbers import LARGEST
 from ..scopes import Scope, allow
 from .agent_shapes import RestartShape
 from .answers import OnceDep, json_answer
@@ -82,7 +83,7 @@ async def list_sessions(
     type_: Annotated[str | None, Query(alias="type")] = None,
     q: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    offset: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
 ) -> Response:
     statuses = [_status(word) for word in status.split(",")] if status else None
     page = await context.records.list_sessions(

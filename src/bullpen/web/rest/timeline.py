@@ -12,6 +12,7 @@ from ...log.recording import Recording
 from ...log.timeline import TYPES, TerminalLine, markers, terminal_line
 from ...workers.workshop import Workshop
 from ..context import ContextDep
+from ..numbers import LARGEST
 from ..scopes import Scope, allow
 from .answers import json_answer
 from .shapes import TimelineShape
@@ -25,7 +26,9 @@ MOST = 10_000
 async def timeline(
     session_id: str,
     context: ContextDep,
-    at: Annotated[int | None, Query(ge=0, description="a moment, in milliseconds since the epoch")] = None,
+    at: Annotated[
+        int | None, Query(ge=0, le=LARGEST, description="a moment, in milliseconds since the epoch")
+    ] = None,
 ) -> Response:
     session = await context.sessions.get(session_id)
     snapshot, store = session.snapshot, context.sessions.store

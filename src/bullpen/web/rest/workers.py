@@ -13,6 +13,7 @@ from ...sandbox.files import inside
 from ...sandbox.paths import directory_inside
 from ...wire.browser import worker_json
 from ..context import ContextDep
+from ..numbers import LARGEST
 from ..scopes import Scope, allow
 from .agent_shapes import RestartWorkerShape
 from .answers import OnceDep, json_answer
@@ -96,9 +97,9 @@ async def output(
     session_id: str,
     worker_id: str,
     context: ContextDep,
-    after: Annotated[int, Query(ge=0)] = 0,
-    until: Annotated[int | None, Query(ge=0)] = None,
-    run: Annotated[int | None, Query(ge=1)] = None,
+    after: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
+    until: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    run: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
 ) -> Response:
     """The raw bytes from an offset on, as far as they are kept; `X-Bullpen-Offset` is that of the first."""
     session = await context.sessions.get(session_id)

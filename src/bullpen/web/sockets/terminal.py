@@ -12,6 +12,7 @@ from ...domain.ids import is_safe_id, new_id
 from ...sessions.session import Session
 from ...workers.window import Size
 from ..context import context_of
+from ..numbers import LARGEST
 from ..scopes import Scope, allow
 from .admission import Socket, admitted, loops, seen
 from .forms import BinaryForm, JsonForm
@@ -25,8 +26,8 @@ async def worker_socket(
     websocket: WebSocket,
     session_id: str,
     worker_id: str,
-    after: Annotated[int | None, Query(ge=0)] = None,
-    run: Annotated[int | None, Query(ge=1)] = None,
+    after: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    run: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
     client: str | None = None,
     format: str = "binary",
 ) -> None:
