@@ -95,6 +95,13 @@ MISTAKES = {
         {},
         2,
     ),
+    "no verb": Mistake("rules", "bullpen rules wants one of ls, add, rm (see: bullpen rules --help)", {}, 2),
+    "a time that has passed": Mistake(
+        "queue add first later --at 2020-01-01T10:00",
+        "--at wants a time that is to come, not 2020-01-01T10:00",
+        {},
+        2,
+    ),
     "a shell we do not know": Mistake(
         "completion tcsh", "SHELL must be one of bash, zsh, fish, not tcsh", {}, 2
     ),

@@ -153,7 +153,15 @@ def explain(error: Exception) -> int:
 def _usage(error: typer.TyperException) -> str:
     context: Any = getattr(error, "ctx", None)
     sentence = error.format_message().rstrip(".")
+    if sentence == "Missing command":
+        sentence = f"{context.command_path} wants one of {', '.join(_verbs_of(context))}"
     return f"{sentence} (see: {context.command_path} --help)" if context else sentence
+
+
+def _verbs_of(context: Any) -> list[str]:
+    """What its help shows, too."""
+    group = context.command
+    return [name for name in group.list_commands(context) if not group.get_command(context, name).hidden]
 
 
 def _say(sentence: str) -> None:

@@ -117,9 +117,12 @@ def time_of(text: str, now_ms: int) -> datetime:
             clock_time = time.fromisoformat(text)
             today = now.replace(hour=clock_time.hour, minute=clock_time.minute, second=0, microsecond=0)
             return today if today > now else today + timedelta(days=1)
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError:
+        moment = datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
         raise Invalid(f"--at wants a time like 18:30 or 2026-03-01T18:30, not {text}") from None
+    if moment <= now:
+        raise Invalid(f"--at wants a time that is to come, not {text}")
+    return moment
 
 
 def _state(item: QueueItem) -> str:
