@@ -8,7 +8,8 @@ from bullpen.domain.commands import AddWorker
 from bullpen.domain.conversation import TurnEnd
 from bullpen.domain.errors import TooMany
 from bullpen.domain.states import State, Status
-from support.quiet_house import QuietHouse, first_agent, say, until
+from bullpen.store.unseen import read_unseen
+from support.quiet_house import QuietHouse, first_agent, say, turn, until
 
 
 def in_a_turn(number: int) -> str:
@@ -59,6 +60,18 @@ async def test_an_idle_session_ends_and_says_why(small_house: QuietHouse) -> Non
         assert (snapshot.status, snapshot.end_reason) == (Status.COMPLETED, "idle_timeout")
         assert snapshot.metadata == {"reason": "idle_timeout"}
         assert [worker.state for worker in snapshot.workers.values()] == [State.TERMINATED]
+
+
+async def test_what_nobody_has_seen_still_waits_when_its_session_ends_idle(small_house: QuietHouse) -> None:
+    """An agent that is done at night is told of in the morning."""
+    async with small_house.open() as house:
+        idle, ended = [await house.session("scripted") for _ in range(2)]
+        for session in (idle, ended):
+            await turn(session, "[[chunk done]]")
+        await ended.end(Status.COMPLETED, "user_request")
+        await until(idle, lambda s: s.end_reason == "idle_timeout")
+        (waiting,) = await house.sessions.workshop.store.database.read(read_unseen)
+        assert (waiting.session_id, waiting.kind) == (idle.id, "finished")
 
 
 async def test_an_agent_nobody_talked_to_since_a_restart_is_idle_too(small_house: QuietHouse) -> None:

@@ -60,7 +60,7 @@ def _read(file: Path) -> list[Any]:
     except OSError as error:
         raise Invalid(f"cannot read {file}: {error.strerror}") from None
     except ValueError as error:
-        raise Invalid(f"{file} is not JSON: {error}") from None
+        raise Invalid(f"{file} is neither a zip of bullpen export nor JSON: {error}") from None
     if not isinstance(entries, list):
         raise Invalid(f"{file} is not a sessions.json: that is a list of sessions")
     return entries

@@ -28,6 +28,7 @@ LAST_DISCONNECT = ("keep", "terminate")
 MAX_ROLE = 64
 MAX_TITLE = 200
 REPLACED = "replaced"  # why a worker gave its role to another
+IDLE = "idle_timeout"  # why a session ended that nobody ended
 
 
 class AddWorker(Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ import asyncio
 import structlog
 
 from .. import clock
+from ..domain import commands
 from ..domain.errors import Conflict, NotFound, StorageFull
 from ..domain.snapshot import Snapshot
 from ..domain.states import Activity, Status
@@ -56,7 +57,7 @@ class Reaper:
     async def _end(self, session: Session) -> None:
         log.info("idle for too long", session=session.id, seconds=self._seconds)
         try:
-            await session.end(Status.COMPLETED, "idle_timeout")
+            await session.end(Status.COMPLETED, commands.IDLE)
         except (Conflict, NotFound):
             return  # somebody ended it a moment ago, or purged it
         except StorageFull:

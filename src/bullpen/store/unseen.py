@@ -1,7 +1,7 @@
 """What happened while nobody looked: a projection of the log, a row for a worker that failed or ended a turn.
 
 A row goes when the worker begins anew or is ended by somebody, and when a person has seen the session so
-far.
+far; not when the session ends because nobody did anything.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
+from ..domain import commands
 from ..domain.conversation import TurnEnd, TurnStart
 from ..domain.errors import NotFound
 from ..domain.events import Event, Fact, SessionEnd, WorkerFailed, WorkerSpawning, WorkerTerminated
@@ -74,6 +75,8 @@ def mark_seen(connection: Connection, session_id: str, seq: int | None) -> None:
 
 def _changes(append: Append, event: Event) -> dict[str, Row | None]:
     match event.fact:
+        case SessionEnd(reason=commands.IDLE) | WorkerTerminated(reason=commands.IDLE):
+            return {}  # nobody wanted it so: what nobody has seen still waits
         case SessionEnd() as fact if fact.status != Status.ERROR:
             return dict.fromkeys(append.snapshot.workers)  # somebody wanted it so
         case fact if event.worker_id is None:
