@@ -342,6 +342,7 @@ async def test_sessions_are_listed_once_it_is_known_which_belong_together(
 
 async def test_the_title_and_the_icon_say_who_waits(device: BrowserContext, server: Server) -> None:
     session = await server.new_session(agentId="demo", title="A question")
+    assert '<link rel="icon"' in (await server.http.get("/")).text  # else a browser asks for favicon.ico
     page = await opened(device, server)
     body = {"text": "create a file notes.txt"}
     await server.call("POST", f"/api/sessions/{session['id']}/prompt", 202, json=body)
