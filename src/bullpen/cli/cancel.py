@@ -27,6 +27,5 @@ def cancel(target: Target) -> None:
 
 def _was_in_turn(found: Found) -> bool:
     """Whether the agent that was told to stop did anything then."""
-    agents = [worker for worker in found.session.workers if worker.type == "agent"]
-    worker = found.worker or next(iter(agents), None)
-    return worker is not None and worker.alive and worker.activity in ("active", "asking")
+    agent = found.agent
+    return agent is not None and agent.alive and agent.activity in ("active", "asking")

@@ -25,6 +25,14 @@ class Found(NamedTuple):
     def name(self) -> str:
         return f"{self.session.title}/{self.worker.role}" if self.worker else self.session.title
 
+    @property
+    def agent(self) -> Worker | None:
+        """Who is told: the one that was named, or the first agent that was not ended."""
+        agents = (
+            each for each in self.session.workers if each.type == "agent" and each.state != "terminated"
+        )
+        return self.worker or next(agents, None)
+
 
 async def find(client: Client, text: str) -> Found:
     """The one session or worker somebody means."""

@@ -40,7 +40,5 @@ def restart(
 
 
 def _lives(found: Found) -> bool:
-    """Whether the agent that would be restarted is alive: the one that was named, or the first."""
-    agents = (each for each in found.session.workers if each.type == "agent" and each.state != "terminated")
-    meant = found.worker or next(agents, None)
-    return meant is not None and meant.alive
+    """Whether the agent that would be restarted is alive."""
+    return found.agent is not None and found.agent.alive

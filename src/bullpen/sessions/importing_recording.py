@@ -21,7 +21,6 @@ from ..log.recorded import Recorded, RecordedEvents
 from ..log.recordings import EVENTS
 from ..store.append import Append, Entry
 from ..store.importing import import_appends, require_new
-from ..wire.json import encode
 from ..workers.workshop import Workshop
 from .importing import Taken
 from .sessions import Sessions
@@ -123,7 +122,7 @@ def _end(before: Snapshot) -> Append:
         now = max(clock.now_ms(), snapshot.updated_at)
         event = Event(snapshot.last_seq + 1, now, draft.fact, draft.worker_id, draft.role)
         snapshot = fold(snapshot, event)
-        entries.append(Entry(event, encode(draft.fact.to_data())))
+        entries.append(storable_entry(event))
     return Append(before=before, snapshot=snapshot, entries=entries)
 
 

@@ -178,12 +178,17 @@ test('prompts nobody confirmed are sent again, in order and under their ids, aft
   expect(before).toContain(prompts()[0]?.promptId)
 })
 
-test('a prompt nobody answered goes out again by itself, though the socket outlived the cut', async () => {
+/** Said while requests fail and the socket lives on, for so many milliseconds. */
+async function saidInACut(milliseconds: number): Promise<void> {
   await accepted()
   answer = () => Promise.reject(new TypeError('the network is cut'))
   const saying = talk.prompts.say('hello')
-  await vi.advanceTimersByTimeAsync(2000)
+  await vi.advanceTimersByTimeAsync(milliseconds)
   await saying
+}
+
+test('a prompt nobody answered goes out again by itself, though the socket outlived the cut', async () => {
+  await saidInACut(2000)
   expect([talk.status, talk.prompts.unanswered]).toEqual(['open', true])
   requests = []
   answer = async () => new Response('{"seq":3}')
@@ -193,11 +198,7 @@ test('a prompt nobody answered goes out again by itself, though the socket outli
 })
 
 test('a prompt nobody answered goes out at once when the network is back, and not from a pane that was closed', async () => {
-  await accepted()
-  answer = () => Promise.reject(new TypeError('the network is cut'))
-  const saying = talk.prompts.say('hello')
-  await vi.advanceTimersByTimeAsync(1200)
-  await saying
+  await saidInACut(1200)
   requests = []
   talk.nudge()
   await vi.advanceTimersByTimeAsync(0)
