@@ -43,9 +43,35 @@ class Scene:
         return callback
 
 
+class NotedPriority:
+    """Leaves that of this process alone."""
+
+    def __init__(self) -> None:
+        self.patient: list[bool] = []
+
+    def change(self, patient: bool) -> None:
+        self.patient.append(patient)
+
+
+@pytest.fixture(autouse=True)
+def priority(monkeypatch: pytest.MonkeyPatch) -> NotedPriority:
+    noted = NotedPriority()
+    monkeypatch.setattr(loop, "Priority", lambda: noted)
+    return noted
+
+
 @pytest.fixture
-def scene() -> Scene:
+def scene(priority: NotedPriority) -> Scene:
     return Scene()
+
+
+def test_it_lets_others_run_while_it_reads_a_flood_and_nobody_waits(
+    scene: Scene, priority: NotedPriority
+) -> None:
+    scene.watch(flood=lambda: None, event=scene.loop.await_answer)
+    scene.loop.run()
+    scene.close()
+    assert priority.patient[:2] == [True, False]
 
 
 def test_what_was_heard_is_answered_before_a_flood_is_read(scene: Scene) -> None:

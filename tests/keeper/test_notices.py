@@ -44,11 +44,17 @@ class Speaker:
 
 
 @pytest.fixture
-def notices(monkeypatch: pytest.MonkeyPatch) -> Notices:
-    """A spell on a pipe never ends here, one on a terminal is over at once."""
+def notices(monkeypatch: pytest.MonkeyPatch, loop: Loop) -> Notices:
+    """A spell on a pipe or in a crowd never ends here, one on a terminal is over at once."""
     monkeypatch.setattr(notices_module, "_PIPE_SPELL", 3600.0)
+    monkeypatch.setattr(notices_module, "_SCREEN_SPELL", 3600.0)
     monkeypatch.setattr(notices_module, "_SPELL", 0.0)
-    return Notices(Loop())
+    return Notices(loop)
+
+
+@pytest.fixture
+def loop() -> Loop:
+    return Loop()
 
 
 @pytest.fixture
@@ -98,6 +104,34 @@ def test_what_goes_on_on_a_terminal_waits_for_no_pipe(
     assert told(notices) == ["agent"]
     terminal.say()
     assert told(notices) == ["terminal"]
+
+
+def test_a_crowd_of_terminals_is_told_of_as_often_as_a_screen_is_drawn(
+    notices: Notices, loop: Loop, speaker: Callable[[str, bool], Speaker]
+) -> None:
+    one, other = speaker("one", True), speaker("other", True)
+    one.say()
+    assert told(notices) == ["one"]
+    loop.crowded = True
+    other.say()
+    assert told(notices) == []
+    notices.expect([one.stream])
+    one.say()
+    assert sorted(told(notices)) == ["one", "other"], "an answer waits for no spell"
+    assert loop.nap == 3600.0
+
+
+def test_who_speaks_on_a_pipe_in_a_crowd_is_heard_sooner(
+    notices: Notices, loop: Loop, speaker: Callable[[str, bool], Speaker]
+) -> None:
+    agent, terminal = speaker("agent", False), speaker("terminal", True)
+    terminal.say()
+    assert told(notices) == ["terminal"]
+    loop.crowded = True
+    terminal.say()
+    agent.say()
+    assert sorted(told(notices)) == ["agent", "terminal"]
+    assert loop.nap == 0.0
 
 
 def test_who_was_answered_is_heard_at_once(notices: Notices, speaker: Callable[[str, bool], Speaker]) -> None:

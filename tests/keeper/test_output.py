@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.keeper.loop import Loop
-from bullpen.keeper.spool import SpoolGone, SpoolWriter
+from bullpen.keeper.spool import ENTRY_GAP, SpoolGone, SpoolWriter
 from bullpen.keeper.stream import CHUNK, WINDOW, Stream
 from keeper.house import House, gone, until
 
@@ -53,6 +53,21 @@ async def test_a_flood_on_a_terminal_is_kept_byte_for_byte(open_house: House) ->
     assert exit_.code == 0
     assert exit_.ends == {"out": 10_000_000}
     assert open_house.said() == lines(0, 1_000_000)
+
+
+async def test_a_keeper_lets_others_run_while_it_reads_a_flood(open_house: House) -> None:
+    """But not its children: they run as everybody does."""
+    await open_house.python(RAW + "import os\nwhile True: os.write(1, b'y' * 4096)")
+
+    def policy() -> int:
+        return os.sched_getscheduler(open_house.keeper.pid)
+
+    await until(lambda: policy() == os.SCHED_BATCH, "patience")
+    other = await open_house.spawn("sleep 1000", "other")
+    assert os.sched_getscheduler(other.pid) == os.SCHED_OTHER
+    await open_house.keeper.signal("w", 1, signal.SIGKILL)
+    await open_house.exited()
+    await until(lambda: policy() == os.SCHED_OTHER, "the usual")
 
 
 async def test_floods_on_both_pipes_are_kept_apart_and_whole(open_house: House) -> None:
@@ -345,7 +360,8 @@ async def test_what_came_when_is_written_within_a_second_or_two_and_at_the_end(o
     )
     await open_house.says(b"2\r\n")
     reader = open_house.reader()
-    await until(lambda: len(list(reader.index())) >= 3, "three entries")
+    await until(lambda: [*reader.index()][-1][0] == len(b"0\r\n1\r\n"), "the last line's entry")
+    await asyncio.sleep(2 * ENTRY_GAP / 1e9)
     await open_house.keeper.write("w", 1, "me", 1, b"\n")
     await open_house.exited()
     *_, last = reader.index()

@@ -16,7 +16,7 @@ from bullpen.store.search_terminals import (
     Printed,
     Printing,
     add_printed,
-    read_mark,
+    read_marks,
     unfinished,
 )
 from support.stories import START, append_to
@@ -131,7 +131,7 @@ def printed(offset: int, text: str, run: int = 1) -> Document:
 
 async def print_some(store: EventStore, mark: Mark, *documents: Document) -> None:
     of = Printing(worker_id="w-a", session_id="a", run=mark.run, alive=True)
-    await store.database.write(lambda c: add_printed(c, of, Printed(list(documents), mark)))
+    await store.database.write(lambda c: add_printed(c, [Printed(of, list(documents), mark)]))
 
 
 async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording(store: EventStore) -> None:
@@ -142,7 +142,10 @@ async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording
     assert (found.worker_id, found.run, found.offset, found.type) == ("w-a", 1, 100, PRINTED)
     assert 1 <= found.seq <= 3
     assert len(await find(store, "needle")) == 2
-    assert await store.database.read(lambda c: read_mark(c, "w-a")) == Mark(1, 200)
+    assert await store.database.read(lambda c: read_marks(c, ["w-a", "w-b"])) == {
+        "w-a": Mark(1, 200),
+        "w-b": Mark(),
+    }
 
 
 async def test_of_a_long_run_the_newest_text_is_kept(store: EventStore) -> None:

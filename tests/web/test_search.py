@@ -76,6 +76,15 @@ async def test_b6_what_a_terminal_printed_is_found_in_its_recording(server: Serv
     await found(server, 1, q="growths42")
 
 
+async def test_b6_what_a_crowd_of_terminals_printed_is_found_in_all_of_them(server: Server) -> None:
+    session = await server.new_session(title="crowd")
+    workers = [await server.new_terminal(session["id"]) for _ in range(60)]
+    for number, worker in enumerate(workers):
+        await type_in(server, worker, f"echo crow''ded no{number}x\n")
+    every = await found(server, len(workers), q="crowded", limit=100)
+    assert {each["workerId"] for each in every} == {worker["id"] for worker in workers}
+
+
 async def test_b6_of_a_flood_the_end_is_found(server: Server) -> None:
     session = await server.new_session(title="flooding")
     worker = await server.new_terminal(session["id"])

@@ -43,6 +43,7 @@ class Children:
             if child.nonce == order.nonce:
                 return child
         order.limits.setdefault(resource.RLIMIT_NOFILE, self._soft_files)
+        self._loop.hurry()
         child = start_child(order, self._spools, self._loop, self._grown, self._on_exit)
         self._children[order.worker, order.run] = child
         return child

@@ -19,6 +19,9 @@ VERSION = (
     1  # of the keeper as a whole: raised when new children should no longer go to keepers already running
 )
 MAX_FRAME = 80 << 20
+# Notices that may wait for SEEN. The second lets the server say it when it has something else to say, or for
+# both: a wake-up less for each echo.
+IN_FLIGHT = 2
 PREFIX = struct.Struct("!IBI")
 _AFTER_LENGTH = PREFIX.size - 4
 

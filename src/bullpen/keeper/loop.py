@@ -1,8 +1,8 @@
 """The loop: one epoll and a few timers; each turn serves every ready descriptor once and runs `after_turn`.
 
 A descriptor in a flood is *hot*: read once a turn without asking epoll first. Polling a pty waits for the
-kernel's worker every time, which costs a fifth of the throughput. While somebody waits for an answer, floods
-wait for whatever else there is to do, and are read in small pieces.
+kernel's worker every time, which costs a fifth of the throughput. Meanwhile we let those who run go on. While
+somebody waits for an answer, floods wait for whatever else there is to do, and are read in small pieces.
 
 Where little is said often, by one or by a crowd, one turn soon follows the other: then the loop naps, so that
 a turn serves several words, and only those it *heeds* wake it, or a timer.
@@ -15,6 +15,8 @@ import os
 import select
 from time import monotonic
 
+from .priority import Priority
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +28,7 @@ _ANSWER = 0.02  # seconds in which an answer is awaited
 _ECHO = 0.0003  # seconds in which most come: to look again costs less than to fall asleep and be woken
 _PAUSE = 0.001  # seconds that floods then leave to others
 _STARVED = 0.002  # seconds until they are read whatever else there is to do
-_NAP = 0.004  # seconds; nobody would be told sooner (notices.py)
+_NAP = 0.004  # seconds
 _CROWDED = 0.005  # seconds or less from one event to the next
 
 
@@ -34,10 +36,12 @@ class Loop:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._heeded = select.epoll()
-        self._crowded = False
+        self.crowded = False
+        self.nap = _NAP  # seconds: nobody would be told sooner (notices.py)
         self._last_turn = 0.0
         self._callbacks: dict[int, Callable[[int], object]] = {}
         self.hot: dict[int, Callable[[int], object]] = {}
+        self._priority = Priority()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
         self._running = False
@@ -82,8 +86,9 @@ class Loop:
         self._running = True
         while self._running:
             eager = tuple(hot.items()) if hot else ()  # before the events, so that nobody is read twice
-            if self._crowded and not eager and not self.awaited:
-                self._heeded.poll(min(_NAP, self._until_timer(_NAP)))
+            if self.crowded and not eager and not self.awaited:
+                self._heeded.poll(min(self.nap, self._until_timer(self.nap)))
+            self._priority.change(patient=bool(eager) and not self.awaited)
             events = poll(self._pause() if eager else self._patience(), _EVENTS_A_TURN)
             self._count(len(events))
             for fd, mask in events:
@@ -110,13 +115,17 @@ class Loop:
         now = monotonic()
         self._awaited_until, self._awake_until = now + _ANSWER, now + _ECHO
 
+    def hurry(self) -> None:
+        """For the rest of this turn we run as everybody does, and whom we start will."""
+        self._priority.change(patient=False)
+
     def rest(self) -> None:
         """The answer has come."""
         self._awake_until = 0.0
 
     def _count(self, events: int) -> None:
         now = monotonic()
-        self._crowded = events * _CROWDED > now - self._last_turn
+        self.crowded = events * _CROWDED > now - self._last_turn
         self._last_turn = now
 
     def _read_floods(self, eager: tuple[tuple[int, Callable[[int], object]], ...]) -> None:

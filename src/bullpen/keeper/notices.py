@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from .frames import Tag, encode
+from .frames import IN_FLIGHT, Tag, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 # A notice wakes the server and its answer wakes us: one each read would halve the throughput.
 _SPELL = 0.004  # seconds
-_FLOOD_SPELL = 0.016  # no screen shows more often what came
+_SCREEN_SPELL = 0.016  # for floods and crowds: no screen shows more often what came
 _PIPE_SPELL = 0.007  # what is said on a pipe is read by the line and stored: each notice costs a commit
-# The second lets the server say SEEN when it has something else to say: a wake-up less for each echo.
-_IN_FLIGHT = 2
 _NEVER = 1 << 62
 
 
@@ -50,19 +48,20 @@ class Notices:
 
     def next(self) -> bytes:
         """The notice to send now, or nothing; asked after every turn."""
-        if self._unseen >= _IN_FLIGHT or not self.grown:
+        if self._unseen >= IN_FLIGHT or not self.grown:
             return b""
         answers = self._answers() if self._expected else ()
         if not answers and len(self.grown) <= self._held_back:
             return b""
-        now = monotonic()
-        if not answers and (wait := self._last + self._spell() - now) > 0:
+        now, spell = monotonic(), self._spell()
+        if not answers and (wait := self._last + spell - now) > 0:
             self._hold_back(wait)
             return b""
         for stream in answers:
             del self._expected[stream]
             self.grown.discard(stream)
         self._last = now
+        self._loop.nap = spell
         self._held_back = 0
         self._unseen += 1
         told = [*answers, *self.grown]  # those first for which somebody waits
@@ -74,9 +73,10 @@ class Notices:
         return encode(Tag.NOTICE, header, b"".join(said))
 
     def _spell(self) -> float:
-        if not any(stream.on_terminal for stream in self.grown):
+        kinds = {stream.on_terminal for stream in self.grown}
+        if True not in kinds:
             return _PIPE_SPELL
-        return _FLOOD_SPELL if self._loop.hot else _SPELL
+        return _SCREEN_SPELL if self._loop.hot or (self._loop.crowded and False not in kinds) else _SPELL
 
     def _answers(self) -> list[Stream]:
         """Those that have said something since their input."""

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, TypeVar, cast
 
-from .frames import VERSION, BadFrame, Decoder, Tag, encode
+from .frames import IN_FLIGHT, VERSION, BadFrame, Decoder, Tag, encode
 
 Result = TypeVar("Result")
 Key = tuple[str, int]  # worker, run
 OnOutput = Callable[[str, int, str, int, bytes], None]  # worker, run, stream, its new end, its last bytes
 OnExit = Callable[["Exit"], None]
 _SEEN = encode(Tag.SEEN, {})
-_SEEN_AFTER = 0.001  # seconds
+_SEEN_AFTER = 0.05  # seconds
 
 
 class KeeperLost(Exception):
@@ -81,6 +81,7 @@ class Keeper(asyncio.Protocol):
         self._hello: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[dict[str, Any]], Any]]] = {}
         self._number = 0
+        self._owed = 0  # notices we have not answered
         self._seen_timer: asyncio.TimerHandle | None = None
         self._decoder = Decoder()
         self._transport: asyncio.Transport | None = None
@@ -200,20 +201,24 @@ class Keeper(asyncio.Protocol):
         self.closed.set_result(None)
 
     def _owe_seen(self) -> None:
-        """SEEN goes with the next request, or a moment later: alone it would wake the keeper for nothing."""
-        if self._seen_timer is None:
+        """SEEN goes with the next request, or once it is waited for: it wakes the keeper."""
+        self._owed += 1
+        if self._owed >= IN_FLIGHT:
+            self._say_seen()
+        elif self._seen_timer is None:  # an older keeper may wait already
             self._seen_timer = self._loop.call_later(_SEEN_AFTER, self._say_seen)
 
     def _say_seen(self) -> None:
-        self._seen_timer = None
         if self._transport is not None:
-            self._transport.write(_SEEN)
+            self._transport.write(self._with_seen(b""))
 
     def _with_seen(self, frame: bytes) -> bytes:
-        if self._seen_timer is None:
+        if not self._owed:
             return frame
-        self._seen_timer.cancel()
-        self._seen_timer = None
+        self._owed = 0
+        if self._seen_timer is not None:
+            self._seen_timer.cancel()
+            self._seen_timer = None
         return _SEEN + frame
 
     def _hear(self, tag: int, header: dict[str, Any], body: bytes) -> None:

@@ -16,7 +16,7 @@ from ..domain.searching import PRINTED, Document
 from ..domain.snapshot import Snapshot, Worker
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
-from ..store.search_terminals import Mark, Printed, Printing, add_printed, read_mark, unfinished
+from ..store.search_terminals import Mark, Printed, Printing, add_printed, read_marks, unfinished
 from ..wire.terminal_text import Piece, TerminalText, whole
 from ..workers.children import Child
 from .sessions import Sessions
@@ -26,7 +26,8 @@ BATCH = 256 << 10  # bytes
 FLOOD = 256 << 10  # bytes since the last look: more than anybody reads
 BEHIND = 256 << 10  # bytes of a flood that are read
 LONGEST_FLOOD = 30  # looks until one that does not pause is read all the same
-REST = 20  # times as long as a batch took
+TOGETHER = 50  # workers in a batch: a transaction for each of a crowd's would cost more than what they print
+REST = 40  # times as long as a batch took
 NO_ROOM_PAUSE = 10.0
 
 
@@ -42,7 +43,7 @@ class _Heard(Struct):
 
 
 class TerminalIndexing:
-    """One batch at a time, of one worker after another."""
+    """One batch at a time, of a few workers each."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -66,14 +67,16 @@ class TerminalIndexing:
 
     async def _catch_up(self) -> None:
         due, self._due = self._due, {}
+        waiting = []
         for worker_id in due:
             if self._floods(worker_id):
                 self._look_at(worker_id)
-                continue
+            else:
+                waiting.append(worker_id)
+        while waiting:
             try:
-                await self._index(worker_id)
+                waiting = await self._index_some(waiting)
             except StorageFull:
-                self._look_at(worker_id)
                 await asyncio.sleep(NO_ROOM_PAUSE)
 
     def _floods(self, worker_id: str) -> bool:
@@ -85,28 +88,44 @@ class TerminalIndexing:
         heard.put_off = heard.put_off + 1 if grown > FLOOD and heard.put_off < LONGEST_FLOOD else 0
         return heard.put_off > 0
 
-    async def _index(self, worker_id: str) -> None:
-        """Until all that a worker has printed can be found."""
-        while heard := self._heard.get(worker_id):
-            began, printing = clock.monotonic(), heard.printing
-            mark = await self._database.read(lambda c: read_mark(c, worker_id))
-            batch = await asyncio.to_thread(self._read, heard, mark)
-            if batch.mark == mark:
+    async def _index_some(self, waiting: list[str]) -> list[str]:
+        """A batch of what the first of them printed; who waits then."""
+        began = clock.monotonic()
+        first = {id: heard for id in waiting[:TOGETHER] if (heard := self._heard.get(id))}
+        marks = await self._database.read(lambda c: read_marks(c, first))
+        read = await asyncio.to_thread(self._read_batch, list(first.values()), marks)
+        if news := [each for each in read if each.mark != marks[each.printing.worker_id]]:
+            await self._database.write(partial(add_printed, printed=news))
+        for each in news:
+            heard = self._heard.get(each.printing.worker_id)
+            if each.mark.over and heard is not None and heard.printing is each.printing:
+                self._forget(each.printing.worker_id)
+        await asyncio.sleep(REST * (clock.monotonic() - began))
+        unread = list(first)[len(read) :]
+        with_later_runs = [each.printing.worker_id for each in news if each.mark.run < each.printing.run]
+        return [*with_later_runs, *unread, *waiting[TOGETHER:]]
+
+    def _read_batch(self, listened: list[_Heard], marks: dict[str, Mark]) -> list[Printed]:
+        """What the first of them printed, not much more than a batch in all. In a thread."""
+        read: list[Printed] = []
+        length = 0
+        for heard in listened:
+            printed = self._read(heard, marks[heard.printing.worker_id])
+            read.append(printed)
+            length += sum(len(each.text) for each in printed.documents)
+            if length >= BATCH:
                 break
-            await self._database.write(partial(add_printed, printing=printing, printed=batch))
-            if batch.mark.over and printing is heard.printing:
-                self._forget(worker_id)
-            await asyncio.sleep(REST * (clock.monotonic() - began))
+        return read
 
     def _read(self, heard: _Heard, mark: Mark) -> Printed:
-        """The next batch, and how far we are then. In a thread."""
+        """What one of them printed since, and how far we are then."""
         printing = heard.printing
         child = self._workshop.children.get(printing.worker_id, mark.run)
         last = mark.run == printing.run
         goes_on = (last and printing.alive) or (child is not None and not child.ended.done())
         recording = self._workshop.recording(printing.worker_id, mark.run)
         try:
-            data, start = _read_batch(recording, mark.offset, goes_on)
+            data, start = _read_on(recording, mark.offset, goes_on)
             pieces = heard.text.read(data, start)
             documents = _dated(recording, pieces, printing.worker_id, mark.run)
             end = start + len(data)
@@ -115,8 +134,8 @@ class TerminalIndexing:
             if child is None:
                 recording.close()
         if over and not last:
-            return Printed(documents, Mark(mark.run + 1, 0))
-        return Printed(documents, Mark(mark.run, end, over))
+            return Printed(printing, documents, Mark(mark.run + 1, 0))
+        return Printed(printing, documents, Mark(mark.run, end, over))
 
     def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
         if snapshot is None:
@@ -167,7 +186,7 @@ class TerminalIndexing:
             heard.child.recording.unwatch(heard.listener)
 
 
-def _read_batch(recording: Recording, offset: int, goes_on: bool) -> tuple[bytes, int]:
+def _read_on(recording: Recording, offset: int, goes_on: bool) -> tuple[bytes, int]:
     """The next bytes worth reading, and where they begin."""
     start = max(offset, recording.start, recording.end - BEHIND)
     try:

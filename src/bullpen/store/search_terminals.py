@@ -3,6 +3,9 @@
 A mark for each worker goes through its runs in order. Of each run the newest text is kept.
 """
 
+from collections.abc import Collection, Sequence
+from typing import Any
+
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 from sqlalchemy import Connection, delete, or_, select
@@ -33,9 +36,13 @@ class Mark(Struct, frozen=True):
     over: bool = False
 
 
-class Printed(Struct, frozen=True):
-    """Some of what was printed, and how far it is read then."""
+_AT_THE_BEGINNING = Mark()
 
+
+class Printed(Struct, frozen=True):
+    """Some of what a worker printed, and how far it is read then."""
+
+    printing: Printing
     documents: list[Document]
     mark: Mark
 
@@ -56,25 +63,40 @@ def unfinished(connection: Connection) -> list[Printing]:
     ]
 
 
-def read_mark(connection: Connection, worker_id: str) -> Mark:
-    row = connection.execute(
-        select(search_terminals).where(search_terminals.c.worker_id == worker_id)
-    ).one_or_none()
-    return Mark(row.run, row.offset, row.over) if row else Mark()
+def read_marks(connection: Connection, worker_ids: Collection[str]) -> dict[str, Mark]:
+    """Of every one of these workers."""
+    query = select(search_terminals).where(search_terminals.c.worker_id.in_(worker_ids))
+    marks = {row.worker_id: Mark(row.run, row.offset, row.over) for row in connection.execute(query)}
+    return {worker_id: marks.get(worker_id, _AT_THE_BEGINNING) for worker_id in worker_ids}
 
 
-def add_printed(connection: Connection, printing: Printing, printed: Printed) -> None:
-    """With the mark, in one piece; a session that is being purged gets none."""
-    session_id, mark = printing.session_id, printed.mark
-    known = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
-    if connection.execute(known).first() is None:
-        return
-    if printed.documents:
-        seq = _seq_at(connection, session_id, printed.documents[0].timestamp)
-        insert_documents(connection, session_id, [replace(each, seq=seq) for each in printed.documents])
-        _remove_old(connection, printing.worker_id, mark)
-    row = {"worker_id": printing.worker_id, "session_id": session_id}
-    put(connection, search_terminals, [row | asdict(mark)])
+def add_printed(connection: Connection, printed: Sequence[Printed]) -> None:
+    """With the marks, in one piece; a session that is being purged gets none."""
+    printed = _kept(connection, printed)
+    for each in printed:
+        if each.documents:
+            _add_documents(connection, each)
+    put(connection, search_terminals, [_row(each) for each in printed])
+
+
+def _kept(connection: Connection, printed: Sequence[Printed]) -> list[Printed]:
+    wanted = {each.printing.session_id for each in printed}
+    query = select(sessions.c.id).where(sessions.c.id.in_(wanted), sessions.c.id.notin_(select(purges)))
+    known = set(connection.execute(query).scalars())
+    return [each for each in printed if each.printing.session_id in known]
+
+
+def _add_documents(connection: Connection, printed: Printed) -> None:
+    session_id = printed.printing.session_id
+    seq = _seq_at(connection, session_id, printed.documents[0].timestamp)
+    insert_documents(connection, session_id, [replace(each, seq=seq) for each in printed.documents])
+    if printed.mark.offset > KEPT:
+        _remove_old(connection, printed.printing.worker_id, printed.mark)
+
+
+def _row(printed: Printed) -> dict[str, Any]:
+    whose = {"worker_id": printed.printing.worker_id, "session_id": printed.printing.session_id}
+    return whose | asdict(printed.mark)
 
 
 def _seq_at(connection: Connection, session_id: str, timestamp: int) -> int:

@@ -1,0 +1,52 @@
+"""When a server says that it has seen what it was told: as late as nobody waits for it."""
+
+import asyncio
+from typing import Any, cast
+
+from bullpen.keeper import remote
+from bullpen.keeper.frames import IN_FLIGHT, Decoder, Tag, encode
+from bullpen.keeper.remote import Keeper
+from keeper.house import until
+
+NOTICE = encode(Tag.NOTICE, {"ends": []})
+
+
+class Line:
+    """What the server says, by its tags; the keeper at the other end only listens."""
+
+    def __init__(self) -> None:
+        self.said: list[int] = []
+        self._decoder = Decoder()
+
+    def write(self, data: bytes) -> None:
+        self.said += [tag for tag, _, _ in self._decoder.feed(data)]
+
+
+def connected() -> tuple[Keeper, Line]:
+    keeper, line = Keeper(lambda *_: None, lambda _: None), Line()
+    keeper.connection_made(cast("asyncio.Transport", line))
+    return keeper, line
+
+
+async def test_it_is_said_when_the_keeper_waits_for_it() -> None:
+    keeper, line = connected()
+    for _ in range(IN_FLIGHT - 1):
+        keeper.data_received(NOTICE)
+    assert line.said == []
+    keeper.data_received(NOTICE)
+    assert line.said == [Tag.SEEN]
+
+
+async def test_it_goes_with_a_request() -> None:
+    keeper, line = connected()
+    keeper.data_received(NOTICE)
+    keeper.resize("w", 1, 80, 24)
+    keeper.resize("w", 1, 90, 24)
+    assert line.said == [Tag.SEEN, Tag.RESIZE, Tag.RESIZE]
+
+
+async def test_a_keeper_that_waits_for_each_gets_it_a_moment_later(monkeypatch: Any) -> None:
+    monkeypatch.setattr(remote, "_SEEN_AFTER", 0.01)
+    keeper, line = connected()
+    keeper.data_received(NOTICE)
+    await until(lambda: line.said == [Tag.SEEN], "SEEN")
