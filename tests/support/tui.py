@@ -78,11 +78,11 @@ class TuiTalk(Talk):
     async def activities(self) -> list[str]:
         return [e["data"]["activity"] for e in await self.events() if e["type"] == "worker_activity"]
 
-    async def types(self, data: str) -> None:
-        """What a person types in the terminal."""
+    async def types(self, data: str, n: int = 1) -> None:
+        """What a person types in the terminal; each number is taken once."""
         worker = await self.worker()
         async with self.server.socket(f"/ws/session/{self.id}/worker/{worker['id']}?client=me") as ws:
-            await ws.send(json.dumps({"type": "input", "n": 1, "data": data}))
+            await ws.send(json.dumps({"type": "input", "n": n, "data": data}))
             async with asyncio.timeout(SECONDS):
                 async for message in ws:
                     if isinstance(message, str) and json.loads(message)["type"] == "ack":

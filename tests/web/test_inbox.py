@@ -15,6 +15,7 @@ from websockets.asyncio.client import ClientConnection
 from bullpen.client import Client
 from support.server import Server
 from support.talk import Talk, define_scripted
+from support.tui import TuiTalk, define_tui
 
 OPTIONS = [
     {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -112,6 +113,29 @@ async def test_a_new_turn_an_end_and_a_purge_take_it_away(server: Server) -> Non
     assert await kinds(server) == ["finished"]
     await server.call("DELETE", talk.path, params={"purge": True})
     assert await items(server) == []
+
+
+async def test_work_that_was_typed_into_a_terminal_waits_to_be_seen_when_it_is_done(server: Server) -> None:
+    """Over a kill too; what an agent does by itself when it starts is nobody's."""
+    await define_tui(server)
+    talk = await TuiTalk.begin(server)
+    assert await kinds(server) == []
+    await talk.types("[[work 4]]\r")
+    working = await talk.does("active")
+    assert working["data"]["byHand"] is True
+    await server.kill()
+    await server.start()
+    done = await talk.does("idle", after=working["seq"])
+    await eventually(lambda: kinds(server), ["finished"])
+    assert (await items(server))[0]["seq"] == done["seq"]
+
+    await talk.types("[[work 2]]\r", n=2)
+    await talk.does("active", after=done["seq"])
+    await eventually(lambda: kinds(server), [])
+    await eventually(lambda: kinds(server), ["finished"])
+    end = await talk.ask("[[work 0.2]]")  # it has the turn of a prompt, and its end
+    await eventually(lambda: kinds(server), ["finished"])
+    assert (await items(server))[0]["seq"] == end["seq"]
 
 
 @pytest.mark.usefixtures("journal")

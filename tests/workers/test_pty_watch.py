@@ -80,5 +80,5 @@ async def test_who_answers_a_call_after_a_while_is_seen_though_nothing_is_writte
     scene.says(b"\x07")
     await scene.until(Activity.ASKING)
     await scene.until_it_looks_no_more()
-    scene.watch.typed()
+    scene.watch.typed(b"y")
     await scene.until(Activity.IDLE)

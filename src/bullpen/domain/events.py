@@ -112,9 +112,12 @@ class WorkerTerminated(Fact, frozen=True, kw_only=True):
     reason: str
 
 
-class WorkerActivity(Fact, frozen=True, kw_only=True):
+class WorkerActivity(Fact, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent does now; by hand: somebody typed that into its terminal, it was not prompted."""
+
     activity: str
     why: str
+    by_hand: bool = False
 
 
 class Error(Fact, frozen=True, kw_only=True):

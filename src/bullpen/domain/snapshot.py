@@ -54,6 +54,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     activity: Activity = Activity.UNKNOWN
     activity_why: str = "just started"
     activity_since: int = 0
+    by_hand: bool = False  # what it does was typed into its terminal
     run: int = 1
     cols: int = 80
     rows: int = 24
@@ -270,6 +271,7 @@ def _change(worker: Worker, event: Event) -> Worker:
                 activity=Activity(fact.activity),
                 activity_why=fact.why,
                 activity_since=event.timestamp,
+                by_hand=fact.by_hand and fact.activity != Activity.IDLE,
             )
         case WorkerCommand() as fact:
             return replace(worker, command=fact)
@@ -285,6 +287,7 @@ def _step(worker: Worker, event: Event) -> Worker:
         state=next_state(worker.state, event.fact),
         activity=Activity.UNKNOWN,
         activity_since=event.timestamp,
+        by_hand=False,
         again=isinstance(event.fact, WorkerFailed) and event.fact.again,
     )
     match event.fact:

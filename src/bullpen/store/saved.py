@@ -9,7 +9,7 @@ from .projections import Row
 EVERY = 1000
 
 # Raise it whenever the fold or the snapshot changes: what was saved before is then folded anew.
-SCHEMA = 12
+SCHEMA = 13
 
 _decoder = msgspec.json.Decoder(Snapshot)
 

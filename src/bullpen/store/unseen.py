@@ -12,9 +12,17 @@ from sqlalchemy import Connection, delete, select
 from ..domain import commands
 from ..domain.conversation import TurnEnd, TurnStart
 from ..domain.errors import NotFound
-from ..domain.events import Event, Fact, SessionEnd, WorkerFailed, WorkerSpawning, WorkerTerminated
+from ..domain.events import (
+    Event,
+    Fact,
+    SessionEnd,
+    WorkerActivity,
+    WorkerFailed,
+    WorkerSpawning,
+    WorkerTerminated,
+)
 from ..domain.inbox import InboxItem
-from ..domain.states import Status
+from ..domain.states import Activity, Status
 from .append import Append
 from .statements import put
 from .tables import purges, sessions, unseen, workers
@@ -22,7 +30,9 @@ from .tables import purges, sessions, unseen, workers
 Row = dict[str, Any]
 
 # Facts that change what waits to be seen; most say something else.
-_TELLING = frozenset({SessionEnd, WorkerSpawning, WorkerTerminated, WorkerFailed, TurnStart, TurnEnd})
+_TELLING = frozenset(
+    {SessionEnd, WorkerSpawning, WorkerTerminated, WorkerFailed, WorkerActivity, TurnStart, TurnEnd}
+)
 
 SHOWN = 500  # the newest; a house that far behind has other worries
 
@@ -83,6 +93,8 @@ def _changes(append: Append, event: Event) -> dict[str, Row | None]:
             return {}
         case WorkerSpawning() | WorkerTerminated() | TurnStart():
             return {event.worker_id: None}
+        case WorkerActivity(by_hand=True, activity=Activity.ACTIVE):
+            return {event.worker_id: None}
         case fact:
             found = _found(fact)
             return {event.worker_id: _row(append.snapshot.id, event, *found)} if found else {}
@@ -97,6 +109,8 @@ def _found(fact: Fact) -> tuple[str, str] | None:
             return "failed", fact.failure
         case TurnEnd() if fact.stop_reason != "cancelled":
             return "finished", fact.stop_reason
+        case WorkerActivity(by_hand=True, activity=Activity.IDLE):
+            return "finished", "end_turn"
         case _:
             return None
 

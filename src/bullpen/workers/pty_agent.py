@@ -43,7 +43,7 @@ class PtyAgent(Terminal):
 
     def write(self, viewer: str, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
         if self._watch is not None:
-            self._watch.typed()
+            self._watch.typed(data)
         return super().write(viewer, writer, n, data)
 
     @property
@@ -101,8 +101,10 @@ class PtyAgent(Terminal):
         return self._log.snapshot.worker(self.worker.id), self._conversation.turn
 
     async def _tell_activity(self, verdict: Verdict, turn: Turn | None) -> None:
+        ordered = self._watch is not None and self._watch.was_ordered
+
         def decide(exchange: Exchange) -> Change:
-            pty_orders.tell_activity(exchange, verdict, turn)
+            pty_orders.tell_activity(exchange, verdict, turn, ordered)
             return exchange.change()
 
         await self._run.change(decide)

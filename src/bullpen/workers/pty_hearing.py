@@ -8,6 +8,8 @@ from .pty_calls import Calls
 LISTENED = 64 << 10  # bytes between two looks in which calls are looked for: the last ones
 RATE_BYTES = 32  # less than this between two looks is a cursor that blinks
 LATELY = 1.0  # seconds; what was written longer apart is not a stream
+ORDERED = 10.0  # seconds in which an agent begins what it was told
+_ENTER = b"\r"
 
 
 class Hearing:
@@ -21,6 +23,7 @@ class Hearing:
         self._end = recording.end
         self._heard_at = clock.monotonic()
         self._typed_at: float | None = None
+        self._entered_at: float | None = None
 
     @property
     def quiet(self) -> float:
@@ -32,8 +35,15 @@ class Hearing:
         """Seconds since anybody typed; None when nobody did."""
         return None if self._typed_at is None else clock.monotonic() - self._typed_at
 
-    def typed(self) -> None:
+    @property
+    def was_ordered(self) -> bool:
+        """Whether what it begins now may be what somebody has just typed."""
+        return self._entered_at is not None and clock.monotonic() - self._entered_at <= ORDERED
+
+    def typed(self, keys: bytes) -> None:
         self._typed_at = clock.monotonic()
+        if _ENTER in keys:
+            self._entered_at = self._typed_at
         self.call = None
 
     def spoken_to(self) -> None:

@@ -41,17 +41,22 @@ def cancel(snapshot: Snapshot, worker_id: str, keys: Keys) -> Exchange:
     return exchange
 
 
-def tell_activity(exchange: Exchange, verdict: Verdict, turn: Turn | None) -> None:
-    """What the agent does by now; nothing when the judgement was of another turn."""
+def tell_activity(exchange: Exchange, verdict: Verdict, turn: Turn | None, ordered: bool = False) -> None:
+    """What the agent does by now; nothing when the judgement was of another turn.
+
+    `ordered`: somebody has just typed what to do.
+    """
     now = exchange.conversation.turn
     same_turn = (now.prompt_id if now else None) == (turn.prompt_id if turn else None)
     if exchange.worker.state is not State.ACTIVE or not same_turn:
         return
-    if exchange.worker.activity is verdict.activity:
+    worker = exchange.worker
+    if worker.activity is verdict.activity:
         return
+    by_hand = now is None and (worker.by_hand or (ordered and worker.activity is Activity.IDLE))
     if verdict.activity is Activity.IDLE and now is not None:
         exchange.close_turn("cancelled" if now.cancelling else "end_turn")
-    _become(exchange, verdict)
+    _become(exchange, verdict, by_hand)
 
 
 def new_session_id(worker: Worker) -> str:
@@ -59,10 +64,10 @@ def new_session_id(worker: Worker) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{worker.id}.{worker.run}"))
 
 
-def _become(exchange: Exchange, verdict: Verdict) -> None:
+def _become(exchange: Exchange, verdict: Verdict, by_hand: bool = False) -> None:
     """An agent that has come to work after its prompt has a conversation that can be gone back to."""
     worker = exchange.worker
     begins = verdict.activity is Activity.ACTIVE and worker.activity is not Activity.UNKNOWN
     if begins and exchange.conversation.session is None:
         exchange.tell(AgentSession(acp_session_id=new_session_id(worker), how="new"))
-    exchange.tell(WorkerActivity(activity=verdict.activity.value, why=verdict.why))
+    exchange.tell(WorkerActivity(activity=verdict.activity.value, why=verdict.why, by_hand=by_hand))

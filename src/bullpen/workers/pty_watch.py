@@ -42,9 +42,14 @@ class Watch:
         self._prompt_id: str | None = None  # of the turn at the last look
         self._submitted: tuple[str, int] | None = None  # the last prompt, and where the recording ended then
 
-    def typed(self) -> None:
+    @property
+    def was_ordered(self) -> bool:
+        """Whether what the agent begins now was typed into its terminal."""
+        return self._hearing.was_ordered
+
+    def typed(self, keys: bytes) -> None:
         """Somebody typed: what called for a person has been heard, though the program may write nothing."""
-        self._hearing.typed()
+        self._hearing.typed(keys)
         self._news.set()
 
     def submitted(self, offset: int) -> None:

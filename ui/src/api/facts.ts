@@ -349,6 +349,7 @@ export interface UserPrompt {
 export interface WorkerActivity {
   activity: string
   why: string
+  byHand?: boolean
 }
 
 export interface WorkerCommand {
