@@ -97,6 +97,22 @@ async def test_the_status_is_what_systemd_says(lonely_bullpen: Bullpen, systemd:
     assert json.loads((await lonely_bullpen("service", "status", "--json")).out)["active"] == "failed"
 
 
+async def test_the_status_tells_a_service_that_is_absent_from_one_that_is_stopped(
+    lonely_bullpen: Bullpen, systemd: Systemd, tmp_path: Path
+) -> None:
+    absent = "the service is not installed; install it with: bullpen service install\n"
+    assert await lonely_bullpen("service", "status") == (4, absent, "")
+    told = await lonely_bullpen("service", "status", "--json")
+    unit = str(unit_of(tmp_path))
+    assert (told.code, json.loads(told.out)) == (
+        4,
+        {"unit": unit, "enabled": "not-found", "active": "inactive"},
+    )
+    await lonely_bullpen("service", "install")
+    systemd.answer(code=0, state="inactive")
+    assert (await lonely_bullpen("service", "status")).code == 3
+
+
 async def test_uninstalling_stops_the_service_and_removes_the_unit(
     lonely_bullpen: Bullpen, systemd: Systemd, tmp_path: Path
 ) -> None:

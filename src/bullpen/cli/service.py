@@ -19,7 +19,8 @@ app = new_app("Run the server as a systemd user service.")
 
 _START = f"systemctl --user daemon-reload && systemctl --user enable --now {NAME}"
 _PATIENCE = 30.0  # seconds; stopping the server takes at most a few
-_NOT_ACTIVE = 3  # as systemctl says it
+_STOPPED, _NOT_INSTALLED = 3, 4  # exit codes, as systemctl and init scripts have them
+_ABSENT = "the service is not installed; install it with: bullpen service install"
 
 
 class NoSystemd(BullpenError):
@@ -71,9 +72,13 @@ def uninstall() -> None:
 
 @app.command()
 def status(json: AsJson = False) -> int:
-    """Show whether the service is installed and runs. Exits with 3 when it does not run."""
+    """Show whether the service is installed and runs.
+
+    Exits with 0 when it runs, 3 when it does not, 4 when it is not installed.
+    """
     path = unit_file(os.environ)
-    _require_unit(path)
+    if not path.exists():
+        return _say_it_is_absent(path, json)
     _require_systemd()
     enabled, active = _ask("is-enabled"), _ask("is-active")
     if json:
@@ -82,12 +87,21 @@ def status(json: AsJson = False) -> int:
         print(f"{home_relative(str(path))} is {enabled} and {active}")
         if active != "active":
             print(f"start it with: {_START}\nor see why it does not run: journalctl --user -u {NAME} -e")
-    return 0 if active == "active" else _NOT_ACTIVE
+    return 0 if active == "active" else _STOPPED
+
+
+def _say_it_is_absent(path: Path, json: bool) -> int:
+    """An answer for who asked how it is, in systemd's words for a unit it does not know; no failure."""
+    if json:
+        print_json({"unit": str(path), "enabled": "not-found", "active": "inactive"})
+    else:
+        print(_ABSENT)
+    return _NOT_INSTALLED
 
 
 def _require_unit(path: Path) -> None:
     if not path.exists():
-        raise Conflict("the service is not installed; install it with: bullpen service install")
+        raise Conflict(_ABSENT)
 
 
 def _require_systemd() -> None:
