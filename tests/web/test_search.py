@@ -3,6 +3,7 @@
 import asyncio
 import json
 import uuid
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from support.commands import Bullpen
@@ -46,6 +47,36 @@ async def test_a_search_for_a_role_nobody_has_is_refused(server: Server) -> None
     assert await bullpen("search", "needle", "--role", "human") == (2, "", why)
     none = await bullpen("search", "needle", "--limit", "0")
     assert none == (2, "", "bullpen: --limit must be a whole number, 1 or more, not 0\n")
+
+
+async def test_a_search_for_a_type_nothing_has_is_refused(server: Server) -> None:
+    bullpen = Bullpen(server.environment())
+    done = await bullpen("search", "needle", "--type", "user_promt")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith("bullpen: type is one of user_prompt, agent_message, ")
+    assert done.err.endswith(", terminal, not user_promt\n")
+    await server.call("GET", "/api/search", params={"q": "needle", "type": "terminal"})
+
+
+async def test_a_search_that_finds_nothing_of_an_agent_nobody_knows_says_so(server: Server) -> None:
+    await define_scripted(server)
+    bullpen = Bullpen(server.environment())
+    doubt = "bullpen: no agent here is called scriptd; did you mean scripted?\n"
+    assert await bullpen("search", "needle", "--agent", "scriptd") == (0, "nothing found\n", doubt)
+    assert await bullpen("search", "needle", "--agent", "scripted") == (0, "nothing found\n", "")
+
+
+async def test_a_time_without_a_zone_is_the_time_of_who_searches(server: Server) -> None:
+    await server.new_session(title="needle")
+    await found(server, 1, q="needle")
+    bullpen = Bullpen(server.environment() | {"TZ": "EAST-14"})
+    hour_ago = f"{datetime.now(UTC) + timedelta(hours=13):%Y-%m-%dT%H:%M}"  # as a clock there shows it
+    assert "needle" in (await bullpen("search", "needle", "--after", hour_ago)).out
+    assert (await bullpen("search", "needle", "--before", hour_ago)).out == "nothing found\n"
+    assert (await bullpen("search", "needle", "--after", f"{hour_ago}Z")).out == "nothing found\n"
+    why = "bullpen: --after wants a time like 2026-03-01 or 2026-03-01T18:30, not soon\n"
+    assert await bullpen("search", "needle", "--after", "soon") == (2, "", why)
+    assert await bullpen("usage", "--after", "soon") == (2, "", why)
 
 
 async def type_in(server: Server, worker: dict[str, Any], text: str) -> None:

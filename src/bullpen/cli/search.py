@@ -1,14 +1,17 @@
 """`bullpen search`: finds what was said, in any session."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from ..client import Client, Found
 from .find import find_repository, find_session
+from .moment import read_moment
 from .output import print_json
 from .table import Column, print_table
 from .text import age, short
+from .values import nearest
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
@@ -23,9 +26,14 @@ def search(
     session: Annotated[str | None, typer.Option(help="Only in one session.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only what an agent said or did, by its id.")] = None,
     role: Annotated[str | None, typer.Option(help="user, agent, system, title or terminal.")] = None,
-    kind: Annotated[str | None, typer.Option("--type", help="Only one type of event.")] = None,
-    after: Annotated[str | None, typer.Option(help="Only later than a time.")] = None,
-    before: Annotated[str | None, typer.Option(help="Only earlier than a time.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--type", help="Only one type of event, like user_prompt or tool_call.")
+    ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Only later than a time, of this machine unless it names a zone."),
+    ] = None,
+    before: Annotated[str | None, typer.Option(metavar="TIME", help="Only earlier than a time.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
     json: AsJson = False,
 ) -> None:
@@ -36,19 +44,24 @@ def search(
       bullpen search flaky test
       bullpen search migration --role user --after 2026-03-01
     """
+    since = read_moment("--after", after) if after else None
+    until = read_moment("--before", before) if before else None
 
     async def work(client: Client) -> list[Found]:
-        return await client.search(
+        found = await client.search(
             " ".join(words),
             repo_id=(await find_repository(client, repo)).id if repo else None,
             session_id=(await find_session(client, session)).id if session else None,
             agent_id=agent,
             role=role,
             type=kind,
-            after=after,
-            before=before,
+            after=since,
+            before=until,
             limit=limit,
         )
+        if agent and not found:
+            await _doubt(client, agent)
+        return found
 
     found = with_client(work)
     if json:
@@ -57,6 +70,14 @@ def search(
         print_table(_COLUMNS, [_row(each) for each in found])
     else:
         print("nothing found")
+
+
+async def _doubt(client: Client, agent_id: str) -> None:
+    """Says when no agent is called so; no error, for sessions remember agents that are defined no more."""
+    known = [each.id for each in await client.agents()]
+    if agent_id not in known:
+        hint = nearest(agent_id, known) or "; see: bullpen agents ls"
+        print(f"bullpen: no agent here is called {agent_id}{hint}", file=sys.stderr)
 
 
 def _row(found: Found) -> list[str]:

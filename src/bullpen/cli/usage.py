@@ -1,12 +1,13 @@
 """`bullpen usage`: the tokens and cost that agents report, by day, turn, session, repository or agent."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 import typer
 
 from ..client import Client, UsageGroup, UsageReport, Used
 from .find import find_repository, find_session
+from .moment import read_moment
 from .output import print_json
 from .table import Cell, Column, print_table
 from .text import short
@@ -26,8 +27,14 @@ def usage(
     repo: Annotated[str | None, typer.Option(help="Only sessions of a repository.")] = None,
     session: Annotated[str | None, typer.Option(help="Only one session.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only one agent, by its id.")] = None,
-    after: Annotated[str | None, typer.Option(help="Only later than a time, in place of --days.")] = None,
-    before: Annotated[str | None, typer.Option(help="Only earlier than a time.")] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Only later than a time, of this machine unless it names a zone; in place of --days.",
+        ),
+    ] = None,
+    before: Annotated[str | None, typer.Option(metavar="TIME", help="Only earlier than a time.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many lines.")] = 100,
     json: AsJson = False,
 ) -> None:
@@ -40,7 +47,8 @@ def usage(
       bullpen usage --by turn --session my-session
     """
     now = datetime.now().astimezone()
-    earliest = (now - timedelta(days=days)).astimezone(UTC)
+    since = read_moment("--after", after) if after else (now - timedelta(days=days)).isoformat()
+    until = read_moment("--before", before) if before else None
 
     async def work(client: Client) -> UsageReport:
         return await client.usage(
@@ -48,8 +56,8 @@ def usage(
             repo_id=(await find_repository(client, repo)).id if repo else None,
             session_id=(await find_session(client, session)).id if session else None,
             agent_id=agent,
-            after=after or earliest.isoformat(),
-            before=before,
+            after=since,
+            before=until,
             utc_offset=round((now.utcoffset() or timedelta()).total_seconds() / 60),
             limit=limit,
         )

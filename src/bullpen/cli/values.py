@@ -43,11 +43,10 @@ def _one_of(choices: type[Enum], name: str, text: Any) -> Enum:
         return choices(text)
     except ValueError:
         words = [str(choice.value) for choice in choices]
-        raise Invalid(
-            f"{name} must be one of {', '.join(words)}, not {text}{_nearest(text, words)}"
-        ) from None
+        raise Invalid(f"{name} must be one of {', '.join(words)}, not {text}{nearest(text, words)}") from None
 
 
-def _nearest(text: str, words: list[str]) -> str:
+def nearest(text: str, words: list[str]) -> str:
+    """What was perhaps meant, as the end of a sentence; nothing when nothing is near."""
     near = difflib.get_close_matches(text, words, n=1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -10,6 +10,9 @@ from .events import Error, Event, SessionChanged, SessionStart, WorkerExited, Wo
 
 PRINTED = "terminal"  # type and role of what a terminal printed
 ROLES = ("user", "agent", "system", "title", PRINTED)  # who said it
+_SAID = (UserPrompt, AgentMessage, AgentThought, ToolCall, ToolCallUpdate, Plan)
+_TOLD = (SessionStart, SessionChanged, Error, WorkerFailed)
+TYPES = (*(fact.type for fact in (*_SAID, *_TOLD)), PRINTED)  # of the events that have words
 LONGEST = 100_000  # letters of one document
 LONGEST_BLOCK = 500  # events a message may take until it is found as far as it got
 

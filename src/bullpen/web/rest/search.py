@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from ...domain.errors import Invalid
-from ...domain.searching import ROLES
+from ...domain.searching import ROLES, TYPES
 from ...store.search import Filters, Found, search
 from ...wire.browser import iso
 from ..context import ContextDep
@@ -37,8 +37,8 @@ async def find(
         repo_id=repo_id,
         agent_id=agent_id,
         session_id=session_id,
-        role=None if role is None else _read_role(role),
-        type=type,
+        role=None if role is None else _one_of("role", ROLES, role),
+        type=None if type is None else _one_of("type", TYPES, type),
         after=None if after is None else read_time("after", after),
         before=None if before is None else read_time("before", before),
     )
@@ -47,11 +47,11 @@ async def find(
     return json_answer({"results": [_found_json(each) for each in found]})
 
 
-def _read_role(role: str) -> str:
+def _one_of(name: str, known: tuple[str, ...], value: str) -> str:
     """One that nothing has would find nothing, and look as if nobody had said it."""
-    if role not in ROLES:
-        raise Invalid(f"role is one of {', '.join(ROLES)}, not {role}")
-    return role
+    if value not in known:
+        raise Invalid(f"{name} is one of {', '.join(known)}, not {value}")
+    return value
 
 
 def _found_json(found: Found) -> dict[str, object]:
