@@ -212,6 +212,33 @@ async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
     assert (await bullpen("send", "work", "now", "--busy", "reject")).code == 1
 
 
+async def test_send_says_which_agent_it_starts_where_there_is_none(bullpen: Bullpen, server: Server) -> None:
+    for title in ("shells", "others"):
+        await server.new_terminal((await server.new_session(title=title))["id"])
+    listed = (await server.call("GET", "/api/agents"))["agents"]
+    default = next(each for each in listed if each["default"])
+    sent = await bullpen("send", "shells", "hello")
+    started = f"bullpen: shells had no agent; it now has {default['name']} ({default['id']})\n"
+    assert sent == (0, "queued for shells\n", started)
+    assert (await bullpen("send", "shells", "again")).err == ""
+    told = json.loads((await bullpen("send", "others", "hello", "--json")).out)
+    shown = json.loads((await bullpen("show", "others", "--json")).out)
+    (agent,) = (each for each in shown["workers"] if each["type"] == "agent")
+    assert (told["workerId"], told["agentId"]) == (agent["id"], default["id"])
+    assert {"promptId", "seq", "queued"} <= set(told)
+
+
+async def test_chat_says_which_agent_the_first_message_starts(bullpen: Bullpen, server: Server) -> None:
+    await server.new_terminal((await server.new_session(title="shells"))["id"])
+    listed = (await server.call("GET", "/api/agents"))["agents"]
+    default = next(each for each in listed if each["default"])
+    coming = f"it has no agent yet; your first message starts {default['name']} ({default['id']})\n"
+    assert coming in (await bullpen("chat", "shells")).out
+    await define_scripted(server)
+    await Talk.begin(server, title="work")
+    assert "no agent" not in (await bullpen("chat", "work")).out
+
+
 async def test_what_is_said_may_come_on_standard_input(bullpen: Bullpen, server: Server, talk: Talk) -> None:
     long = b"[[chunk hello]]" + b"\n a long line" * 20_000  # more than the system takes as one argument
     assert await bullpen("send", "work", "-", "--wait", stdin=long) == (0, "hello\n", "")

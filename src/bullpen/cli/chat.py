@@ -12,6 +12,7 @@ from .approve import describe
 from .filling import fill_in
 from .find import Found, find
 from .lines import Lines
+from .newcomer import expected
 from .news import note_seen
 from .report import plain, what_to_do
 from .text import paint, printable, short
@@ -41,6 +42,9 @@ async def _chat(client: Client, target: str) -> None:
         raise Conflict(f"{found.name} has ended; it takes no more prompts")
     lines = Lines()
     print(paint(f"talking to {found.name}; an empty line leaves", "grey"))
+    if found.agent is None:
+        coming = await expected(client, found.session)
+        print(paint(f"it has no agent yet; your first message starts {printable(coming)}", "grey"))
     with suppress(EOFError):
         while text := await lines.ask("> "):
             await Talk(client, found, lines).say(text)

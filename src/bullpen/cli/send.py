@@ -4,10 +4,12 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import to_builtins
 
 from ..client import Client
 from .choice import Choice, Mode, Model
 from .find import find
+from .newcomer import told
 from .output import print_json
 from .report import check_waiting, report_turn
 from .verb import AsJson, Target, new_app, with_client
@@ -70,10 +72,12 @@ def send(
         prompted = await client.prompt(
             found.session.id, words, worker_id=worker_id, busy=busy, source=from_role
         )
+        agent = await told(client, found)
         if wait:
             return await report_turn(client, found.session.id, prompted, json, timeout)
         if json:
-            print_json(prompted)
+            whom = {"workerId": agent.id, "agentId": agent.agent_id} if agent else {}
+            print_json(to_builtins(prompted) | whom)
         else:
             print(f"{'queued for' if prompted.queued else 'sent to'} {found.name}")
         return 0
