@@ -212,6 +212,15 @@ async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
     assert (await bullpen("send", "work", "now", "--busy", "reject")).code == 1
 
 
+async def test_how_something_ended_is_said_in_words(bullpen: Bullpen, talk: Talk, server: Server) -> None:
+    full = await bullpen("send", "work", """[[answer result='{"stopReason": "max_tokens"}']]""", "--wait")
+    assert full == (1, "", "bullpen: the turn ended: it has used all its tokens\n")
+    await server.call("POST", f"{talk.path}/complete", json={})
+    shown = (await bullpen("show", "work")).out
+    assert "completed (ended by a person)" in shown
+    assert json.loads((await bullpen("show", "work", "--json")).out)["endReason"] == "user_request"
+
+
 async def test_send_says_which_agent_it_starts_where_there_is_none(bullpen: Bullpen, server: Server) -> None:
     for title in ("shells", "others"):
         await server.new_terminal((await server.new_session(title=title))["id"])

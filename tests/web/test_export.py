@@ -208,7 +208,7 @@ async def test_markdown_is_for_a_person(server: Server) -> None:
     text = (await exported(server, session_id, "format=markdown")).decode()
     assert text.startswith("\n# work & play\n")
     assert "> terminal Terminal starts" in text
-    assert "completed (user_request)" in text
+    assert "completed (ended by a person)" in text
 
 
 async def test_asciinema_plays_an_exported_cast(server: Server, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..client import Client, Event, Permission, Question
 from ..domain.errors import BullpenError, Conflict
+from ..domain.reasons import spoken, why_turn_ended
 from .approve import describe
 from .filling import fill_in
 from .find import Found, find
@@ -75,7 +76,7 @@ class Talk:
         if turn.error:
             print(paint(printable(turn.error), "red"))
         elif turn.stop_reason != "end_turn":
-            print(paint(f"the turn ended: {turn.stop_reason}", "amber"))
+            print(paint(f"the turn ended: {printable(why_turn_ended(turn.stop_reason))}", "amber"))
 
     async def _take(self, turn: Turn, event: Event) -> Turn:
         after = fold(turn, event)
@@ -148,8 +149,10 @@ def _show(event: Event) -> None:
         case "agent_thought":
             print(paint(plain(str(data.get("text", ""))), "grey"), end="", flush=True)
         case "tool_call":
-            print(paint(f"\n· {printable(str(data.get('title') or data.get('kind') or 'a tool'))}", "blue"))
+            what = str(data.get("title") or spoken(str(data.get("kind") or "a tool")))
+            print(paint(f"\n· {printable(what)}", "blue"))
         case "plan":
             for step in data.get("entries") or []:
                 if isinstance(step, dict):
-                    print(paint(f"  {step.get('status')}: {printable(str(step.get('content')))}", "grey"))
+                    status, content = spoken(str(step.get("status"))), str(step.get("content"))
+                    print(paint(printable(f"  {status}: {content}"), "grey"))

@@ -7,6 +7,7 @@ import typer
 
 from ..client import Client, InboxItem
 from ..domain.errors import Conflict, NotFound
+from ..domain.reasons import why_turn_ended
 from .approve import choose, what
 from .output import print_json
 from .table import Cell, Column, print_table
@@ -30,12 +31,6 @@ _HOW = {  # what a person does about it
     "asking": ("answer it there:", "bullpen attach SESSION"),
     "failed": ("take off the list:", "bullpen inbox --seen ID"),
     "finished": ("take off the list:", "bullpen inbox --seen ID"),
-}
-_ENDS = {
-    "end_turn": "the turn is over",
-    "max_tokens": "it has used all its tokens",
-    "max_turn_requests": "it has made all the requests a turn may make",
-    "refusal": "it refuses to go on",
 }
 
 
@@ -127,4 +122,4 @@ def _hints(items: list[InboxItem]) -> list[str]:
 
 def _happened(item: InboxItem) -> str:
     """How a turn ended is a word of the protocol; everything else is a sentence already."""
-    return _ENDS.get(item.text, item.text) if item.kind == "finished" else item.text
+    return why_turn_ended(item.text) if item.kind == "finished" else item.text

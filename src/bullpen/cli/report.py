@@ -5,6 +5,7 @@ import sys
 
 from ..client import Client, Event, Prompted
 from ..domain.errors import BullpenError, Invalid
+from ..domain.reasons import why_turn_ended
 from .news import note_seen
 from .output import print_json
 from .text import printable, short
@@ -53,7 +54,7 @@ def _print_turn(turn: Turn, session_id: str) -> None:
     elif turn.asks is not None:
         _say(what_to_do(turn.asks, short(session_id)))
     elif turn.code:
-        _say(f"the turn ended: {turn.stop_reason}")
+        _say(f"the turn ended: {why_turn_ended(turn.stop_reason)}")
 
 
 def what_to_do(asks: dict[str, object], session: str) -> str:

@@ -22,6 +22,7 @@ from ..domain.events import (
     WorkerFailed,
     WorkerSpawning,
 )
+from ..domain.reasons import why_session_ended, why_turn_ended
 from ..domain.tool_calls import FINISHED
 from .browser import iso
 
@@ -78,7 +79,7 @@ def _paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
         case Question() as fact if fact.status != "pending":
             return f"> question: {_line(fact.message)}: {fact.status}"
         case TurnEnd() as fact if fact.stop_reason != "end_turn":
-            return f"> the turn ended: {fact.error or fact.stop_reason}"
+            return f"> the turn ended: {fact.error or why_turn_ended(fact.stop_reason)}"
         case Error() as fact:
             return f"> **error**: {_line(fact.message)}"
         case WorkerSpawning() as fact:
@@ -88,7 +89,7 @@ def _paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
         case WorkerFailed() as fact:
             return f"> **{event.role} failed**: {_line(fact.error)}"
         case SessionEnd() as fact:
-            return f"> {fact.status} ({_line(fact.reason)}), {iso(event.timestamp)}"
+            return f"> {fact.status} ({_line(why_session_ended(fact.reason))}), {iso(event.timestamp)}"
     return ""
 
 
