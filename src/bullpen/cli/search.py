@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ..client import Client, Found
+from ..domain.errors import Forbidden
 from .find import find_repository, find_session
 from .moment import read_moment
 from .output import print_json
@@ -74,7 +75,10 @@ def search(
 
 async def _doubt(client: Client, agent_id: str) -> None:
     """Says when no agent is called so; no error, for sessions remember agents that are defined no more."""
-    known = [each.id for each in await client.agents()]
+    try:
+        known = [each.id for each in await client.agents()]
+    except Forbidden:  # by a token that may not ask
+        return
     if agent_id not in known:
         hint = nearest(agent_id, known) or "; see: bullpen agents ls"
         print(f"bullpen: no agent here is called {agent_id}{hint}", file=sys.stderr)
