@@ -1,28 +1,19 @@
 /** The calls this page makes, by the server's own nouns. */
 import { call, download, leave } from './http.ts'
-import type {
-  Agents,
-  Comments,
-  Diff,
-  Events,
-  Listing,
-  LoginCode,
-  NewSession,
-  NewToken,
-  NewTokenAnswer,
-  NewWorker,
-  Permissions,
-  Prompt,
-  Repositories,
-  Repository,
-  Search,
-  Session,
-  Sessions,
-  Timeline,
-  Tokens,
-  Usage,
-  Worker,
-} from './types.ts'
+import type { Agents } from './types/agents.ts'
+import type { Comments, Diff } from './types/diff.ts'
+import type { Events } from './types/events.ts'
+import type { Listing } from './types/files.ts'
+import type { LoginCode } from './types/login.ts'
+import type { Permissions } from './types/permissions.ts'
+import type { Prompt } from './types/prompts.ts'
+import type { Repositories, Repository } from './types/repositories.ts'
+import type { Search } from './types/search.ts'
+import type { NewSession, Session, Sessions } from './types/sessions.ts'
+import type { Timeline } from './types/timeline.ts'
+import type { NewToken, NewTokenAnswer, Tokens } from './types/tokens.ts'
+import type { Usage } from './types/usage.ts'
+import type { NewWorker, Worker } from './types/workers.ts'
 
 export interface EventQuery {
   after?: number

@@ -1,6 +1,7 @@
 /** The calls that have to do with one conversation: what is said to an agent, answered, queued and set. */
 import { call, download, upload } from './http.ts'
-import type { Image, Queue, QueueEdit } from './types.ts'
+import type { Image } from './types/prompts.ts'
+import type { Queue, QueueEdit } from './types/queue.ts'
 
 export interface Wish {
   readonly promptId: string

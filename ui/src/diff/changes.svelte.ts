@@ -1,7 +1,7 @@
 /** What has changed in a workspace, read again when something happens there, and not more often than it is worth. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import type { Diff } from '../api/types.ts'
+import type { Diff } from '../api/types/diff.ts'
 
 const PAUSE = 1500 // between two looks; an agent that writes is seen while it does
 

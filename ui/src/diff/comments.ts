@@ -1,6 +1,6 @@
 /** Remarks on lines that are not sent yet: they survive reloads (R10) and go to the agent as one message. */
 import { randomId } from '../api/random.ts'
-import type { Comment } from '../api/types.ts'
+import type { Comment } from '../api/types/diff.ts'
 import { remembered, type Remembered } from '../state/remembered.ts'
 import type { Side } from './rows.ts'
 

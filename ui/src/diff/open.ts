@@ -1,6 +1,6 @@
 /** Opens the changes of a session in a tab, and turns to one file of them. */
 import { SvelteMap } from 'svelte/reactivity'
-import type { Session } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 

@@ -1,5 +1,7 @@
 /** What a person filled in to start a session, and the order it comes to. */
-import type { Agent, NewSession, Repository, Session } from '../api/types.ts'
+import type { Agent } from '../api/types/agents.ts'
+import type { Repository } from '../api/types/repositories.ts'
+import type { NewSession, Session } from '../api/types/sessions.ts'
 import { remembered } from '../state/remembered.ts'
 
 export interface Start {

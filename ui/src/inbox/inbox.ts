@@ -1,5 +1,5 @@
 /** What the things in the inbox are called, and what they say. */
-import type { InboxItem } from '../api/types.ts'
+import type { InboxItem } from '../api/types/inbox.ts'
 import type { Need } from '../state/attention.ts'
 
 export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {

@@ -3,7 +3,8 @@
  * first opened and gets the session and the worker that is shown.
  */
 import type { Component } from 'svelte'
-import type { Session, Worker } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
+import type { Worker } from '../api/types/workers.ts'
 import type { IconName } from '../parts/icons.ts'
 
 export interface PanelProps {

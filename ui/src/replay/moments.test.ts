@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Marker, Timeline } from '../api/types.ts'
+import type { Marker, Timeline } from '../api/types/timeline.ts'
 import { afterIdle, elapsed, marksOf, nextMarker, placeOf, previousMarker, sizeAt, whole, within } from './moments.ts'
 
 const marker = (seq: number, time: number, kind: Marker['kind']): Marker => ({ seq, time, kind, label: kind, workerId: null })

@@ -1,5 +1,5 @@
 /** The arithmetic of a time line: where a mark stands, which one is next, how far a terminal was, what is worth skipping. */
-import type { Marker, TerminalLine, Timeline } from '../api/types.ts'
+import type { Marker, TerminalLine, Timeline } from '../api/types/timeline.ts'
 
 const IDLE = 2000 // milliseconds in which nothing happens, before they are skipped
 const BEFORE = 400 // so that what happens next is seen to happen

@@ -5,7 +5,8 @@
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { DiffChanged } from '../api/facts.ts'
-import type { SessionEvent, TerminalPlace, Timeline } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
+import type { TerminalPlace, Timeline } from '../api/types/timeline.ts'
 import { afterIdle, nextMarker, previousMarker, whole, within } from './moments.ts'
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16] as const

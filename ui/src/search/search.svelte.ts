@@ -1,7 +1,7 @@
 /** What is looked for in all sessions, and what was found; it stays while one looks at a result. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import type { Found } from '../api/types.ts'
+import type { Found } from '../api/types/search.ts'
 
 const STEP = 30
 const MOST = 200

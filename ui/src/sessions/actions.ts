@@ -1,5 +1,6 @@
 /** What can be done to a session and its workers, with the questions that come before: menus, keys and palette share it. */
-import type { Session, Worker } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
+import type { Worker } from '../api/types/workers.ts'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 

@@ -1,5 +1,5 @@
 /** What can be started in a session, and what of it can be shown again. */
-import type { Session } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
 import { openChanges } from '../diff/open.ts'
 import type { MenuGroup } from '../parts/Menu.svelte'
 import type { App } from '../state/app.ts'

@@ -1,5 +1,5 @@
 /** The browser's own notifications: whether a person wants them here, and how one is shown. */
-import type { InboxItem } from '../api/types.ts'
+import type { InboxItem } from '../api/types/inbox.ts'
 import { KINDS } from '../inbox/inbox.ts'
 import { formatRoute } from '../state/route.ts'
 import { remembered } from '../state/remembered.ts'

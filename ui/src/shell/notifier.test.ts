@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { InboxItem } from '../api/types.ts'
+import type { InboxItem } from '../api/types/inbox.ts'
 import { Notifier } from './notifier.ts'
 
 const item = (id: string, sessionId = 's', kind = 'question') => ({ id, sessionId, kind }) as InboxItem

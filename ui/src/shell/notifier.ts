@@ -3,7 +3,7 @@
  * most, and not while the session is on the screen. Permissions are always told: an agent stands still until they are given.
  * The server's webhook and command keep to the same.
  */
-import type { InboxItem } from '../api/types.ts'
+import type { InboxItem } from '../api/types/inbox.ts'
 
 const AFTER = 5_000 // milliseconds something waits before
 const PAUSE = 60_000 // between two of one session

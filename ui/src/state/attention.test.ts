@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { InboxItem } from '../api/types.ts'
+import type { InboxItem } from '../api/types/inbox.ts'
 import { anItem, aSession, aWorker } from '../testing/things.ts'
 import { attentionOf, groupSessions, type Need } from './attention.ts'
 

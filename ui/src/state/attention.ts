@@ -1,5 +1,7 @@
 /** Who needs a person, and in which order: one answer for the list, the title, the icon and the home page. */
-import type { InboxItem, Session, Worker } from '../api/types.ts'
+import type { InboxItem } from '../api/types/inbox.ts'
+import type { Session } from '../api/types/sessions.ts'
+import type { Worker } from '../api/types/workers.ts'
 import type { Shape, Tone } from '../parts/Mark.svelte'
 
 /** From what cannot go on without a person to what can wait. */

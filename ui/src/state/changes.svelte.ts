@@ -4,7 +4,7 @@
  */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import type { Session } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
 
 export interface Changes {
   branch: string | null

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend, shown, SHOWN, type ChatWindow } from './chat-window.ts'
 
 const prompt = (seq: number): SessionEvent => ({ seq, type: 'user_prompt', workerId: 'w', role: 'a', timestamp: '', data: { text: `${seq}`, promptId: `${seq}` } })

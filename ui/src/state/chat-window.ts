@@ -2,7 +2,7 @@
  * Which entries the page holds (R9): all that were loaded up to the newest are known, at most 200 of them are shown.
  * Who reads the end follows it; who has scrolled up stays where they are.
  */
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 import { fold, isVisible, join, type Entries } from './chat.ts'
 
 export interface ChatWindow {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 import { fold, join, type Entries } from './chat.ts'
 
 let seq = 0

@@ -2,7 +2,7 @@
  * A conversation as the page shows it: what the events of one agent add up to, newest last. A stretch of the log can
  * be folded by itself and joined to the next one; however it was cut, the same entries come of it.
  */
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 
 export interface Option {
   optionId: string

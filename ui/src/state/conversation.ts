@@ -1,5 +1,5 @@
 /** One agent as the page knows it: the part of `domain/conversation_state.py` that people see. */
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 
 export interface Turn {
   readonly promptId: string

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Session } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
 import { aSession } from '../testing/things.ts'
 import { fold } from './dashboard.ts'
 

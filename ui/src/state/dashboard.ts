@@ -1,5 +1,6 @@
 /** The list of sessions as the dashboard socket tells it: all of them once, then every change. */
-import type { InboxItem, Session } from '../api/types.ts'
+import type { InboxItem } from '../api/types/inbox.ts'
+import type { Session } from '../api/types/sessions.ts'
 
 export type DashboardMessage =
   | { type: 'sessions'; sessions: Session[] }

@@ -1,5 +1,6 @@
 /** The layout of each session, remembered, and brought up to date with the workers it has now. */
-import type { Session, Worker } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
+import type { Worker } from '../api/types/workers.ts'
 import * as layout from './layout.ts'
 import type { Layout } from './layout.ts'
 import { remembered, type Remembered } from './remembered.ts'

@@ -5,7 +5,7 @@
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import type { History, Size, TerminalMessage } from '../api/frames.ts'
 import { randomId } from '../api/random.ts'
-import type { Worker } from '../api/types.ts'
+import type { Worker } from '../api/types/workers.ts'
 import { Drawing, type Screen } from './drawing.ts'
 import { Keyboard } from './keyboard.ts'
 import type { Outbox } from './outbox.ts'

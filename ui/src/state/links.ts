@@ -1,5 +1,5 @@
 /** The outboxes of this page load: numbers go on where they were when a terminal is opened a second time. */
-import type { Worker } from '../api/types.ts'
+import type { Worker } from '../api/types/workers.ts'
 import { TerminalLink } from './link.svelte.ts'
 import { Outbox } from './outbox.ts'
 

@@ -1,7 +1,7 @@
 /** The newest plan of each agent of a session, read from its events as they come. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 import { stepsOf, type Step } from './chat.ts'
 
 export class Plans {

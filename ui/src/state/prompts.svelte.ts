@@ -6,7 +6,7 @@ import { backoff } from '../api/backoff.ts'
 import { ApiError } from '../api/http.ts'
 import { randomId } from '../api/random.ts'
 import type { Talking } from '../api/talking.ts'
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 import { UnsentPrompts, type Unsent } from './unsent.ts'
 
 export class Prompts {

@@ -1,5 +1,5 @@
 /** The message queue of a session: the twin of `domain/queue.py`, with the names of R54. */
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 
 export interface QueueItem {
   readonly id: string

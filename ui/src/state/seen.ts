@@ -1,5 +1,5 @@
 /** Which sessions this browser has shown, and when: for what is typed into terminals, which the inbox does not hear of. */
-import type { Session } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
 import { remembered } from './remembered.ts'
 
 interface Seen {

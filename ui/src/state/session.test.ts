@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { SessionEvent } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
 import { Conflict, emptySession, fold, sessionJson, type Snapshot } from './session.ts'
 
 interface Story {

@@ -2,7 +2,9 @@
  * What the events of a session add up to: the twin of `domain/snapshot.py`, which passes the same golden files.
  * Immutable, and refuses an event out of order; times stay the texts they are on the wire.
  */
-import type { Session, SessionEvent, Worker } from '../api/types.ts'
+import type { SessionEvent } from '../api/types/events.ts'
+import type { Session } from '../api/types/sessions.ts'
+import type { Worker } from '../api/types/workers.ts'
 import { foldConversation, NEW as NEW_CONVERSATION, type Conversation } from './conversation.ts'
 import { EMPTY as EMPTY_QUEUE, foldQueue, type Queue } from './queue.ts'
 

@@ -1,5 +1,9 @@
 /** Sessions, workers and the like as the server tells them, for tests that care about one field of many. */
-import type { Agent, InboxItem, Repository, Session, Worker } from '../api/types.ts'
+import type { Agent } from '../api/types/agents.ts'
+import type { InboxItem } from '../api/types/inbox.ts'
+import type { Repository } from '../api/types/repositories.ts'
+import type { Session } from '../api/types/sessions.ts'
+import type { Worker } from '../api/types/workers.ts'
 
 const THEN = '2026-01-01T00:00:00.000Z'
 

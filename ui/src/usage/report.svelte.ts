@@ -1,7 +1,7 @@
 /** What turns used in the last days, by day and by whatever one likes. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import type { Usage } from '../api/types.ts'
+import type { Usage } from '../api/types/usage.ts'
 
 const DAY = 86_400_000 // ms
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { UsageGroup } from '../api/types.ts'
+import type { UsageGroup } from '../api/types/usage.ts'
 import { barsOf, costIn, money, scale, short, TOKENS } from './usage.ts'
 
 const day: UsageGroup = {

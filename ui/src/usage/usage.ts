@@ -1,5 +1,5 @@
 /** What turns used, in the numbers and bars the page shows. */
-import type { Used, UsageGroup } from '../api/types.ts'
+import type { UsageGroup, Used } from '../api/types/usage.ts'
 
 export interface Bar {
   /** The day, as the server names it. */

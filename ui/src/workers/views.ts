@@ -4,7 +4,8 @@
  * as nearly every session begins with one.
  */
 import type { Component } from 'svelte'
-import type { Session, Worker } from '../api/types.ts'
+import type { Session } from '../api/types/sessions.ts'
+import type { Worker } from '../api/types/workers.ts'
 import Chat from '../chat/Chat.svelte'
 import type { IconName } from '../parts/icons.ts'
 
