@@ -73,6 +73,32 @@ async def test_a_diff_is_seen_commented_and_sent_as_one_message(session: ChatPag
     assert await page.evaluate("window.violations") == []
 
 
+async def test_a_comment_is_left_and_sent_from_the_keyboard(session: ChatPage) -> None:
+    page = session.page
+    file = await open_changes(page)
+    line = file.get_by_role("button", name="Comment on line 5", exact=True)
+    box = page.get_by_label("Comment on line 5 of src/greet.py")
+    await line.press("Enter")
+    await expect(box).to_be_focused()
+    await box.press("Escape")  # nothing was written
+    await expect(box).to_have_count(0)
+    await expect(line).to_be_focused()
+
+    await line.press("Enter")
+    await box.press("Control+Enter")  # still nothing
+    await expect(box).to_be_focused()
+    await box.press_sequentially("say it in French")
+    await box.press("Escape")
+    await expect(line).to_be_focused()
+    await expect(box).to_have_value("say it in French")
+    assert [each for each in await session.talk.events() if each["type"] == "user_prompt"] == []
+
+    await box.press("Control+Enter")
+    await expect(box).to_have_count(0)
+    await expect(line).to_be_focused()
+    assert "say it in French" in (await session.talk.seen("user_prompt"))["data"]["text"]
+
+
 async def test_a_diff_stands_in_one_column_or_two_and_folds(session: ChatPage) -> None:
     page = session.page
     file = await open_changes(page)
