@@ -2,6 +2,7 @@
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Found } from '../api/types/search.ts'
+import type { IconName } from '../parts/icons.ts'
 
 const STEP = 30
 const MOST = 200
@@ -76,4 +77,12 @@ export function queryOf(words: string, { days, ...filters }: Filters, limit: num
 export function pieces(text: string, words: string): string[] {
   const wanted = words.match(/[\p{L}\p{N}_]+/gu)?.toSorted((a, b) => b.length - a.length)
   return wanted ? text.split(new RegExp(`(${wanted.join('|')})`, 'giu')) : [text]
+}
+
+/** What it was when nobody said it: the event tells a plan and a failure from what a tool did. */
+export function deedOf({ role, type }: Pick<Found, 'role' | 'type'>): { label: string; icon: IconName } | undefined {
+  if (role !== 'system') return undefined
+  if (type === 'plan') return { label: 'Plan', icon: 'plan' }
+  if (type === 'error' || type === 'worker_failed') return { label: 'Error', icon: 'alert' }
+  return { label: 'Tool call', icon: 'settings' }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hasWord, pieces, queryOf } from './search.svelte.ts'
+import { deedOf, hasWord, pieces, queryOf } from './search.svelte.ts'
 
 const NONE = { repoId: '', agentId: '', role: '', days: '' }
 
@@ -16,4 +16,11 @@ test('found words are told from what is round them', () => {
 
 test('signs alone are no word', () => {
   expect(['', ' * ', 'ä', '7'].map(hasWord)).toEqual([false, false, true, true])
+})
+
+test('a failure is not called done', () => {
+  const label = (role: string, type: string) => deedOf({ role, type })?.label
+  expect([label('system', 'error'), label('system', 'worker_failed')]).toEqual(['Error', 'Error'])
+  expect([label('system', 'plan'), label('system', 'tool_call_update')]).toEqual(['Plan', 'Tool call'])
+  expect(label('agent', 'agent_message')).toBeUndefined()
 })
