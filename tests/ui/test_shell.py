@@ -288,6 +288,41 @@ async def test_a_phone_has_the_list_and_then_one_worker(browser: Browser, server
     await page.goto(f"{server.url}/#/settings/tokens")
     chosen = page.get_by_role("navigation", name="Settings").get_by_role("link", name="Tokens")
     await expect(chosen).to_be_in_viewport(ratio=1)
+    await expect(page.get_by_role("link", name="Sessions", exact=True)).to_be_in_viewport(ratio=1)
+
+
+async def test_a_phone_that_goes_back_from_a_panel_finds_the_session_uncovered(
+    browser: Browser, server: Server
+) -> None:
+    session = await server.new_session(title="On the go")
+    await server.new_terminal(session["id"])
+    profile = await new_profile(browser, 390, 780)
+    page = await profile.new_page()
+    await page.goto(await login_url(server))
+    await page.get_by_role("link", name="On the go").click()
+    await page.get_by_role("button", name="Session menu").click()
+    await page.get_by_role("menuitem", name="Files").click()
+    await expect(page.get_by_role("tabpanel", name="Files")).to_be_visible()
+    await page.go_back()
+    await page.get_by_role("link", name="On the go").click()
+    await expect(page.get_by_role("button", name="Session menu")).to_be_visible()
+    await expect(page.get_by_role("tabpanel", name="Files")).to_have_count(0)
+
+
+async def test_the_tab_that_is_shown_on_a_phone_is_in_sight_with_its_close_button(
+    browser: Browser, server: Server
+) -> None:
+    session = await server.new_session(title="On the go")
+    for _ in range(6):
+        last = await server.new_terminal(session["id"])
+    profile = await new_profile(browser, 390, 780)
+    page = await profile.new_page()
+    await page.goto(await login_url(server))
+    await page.get_by_role("link", name="On the go").click()
+    await page.goto(f"{server.url}/#/session/{session['id']}/{last['id']}")
+    tab = page.locator(f"[data-worker='{last['id']}']")
+    await expect(tab).to_have_attribute("aria-selected", "true")
+    await expect(tab.locator("xpath=..").locator("button")).to_be_in_viewport(ratio=1)
 
 
 async def test_a_repository_added_elsewhere_is_there_when_one_comes_back(
