@@ -71,8 +71,10 @@ def life(worker: Worker) -> str:
             return worker.turn_failure or (worker.activity if worker.activity != "unknown" else "running")
         case "exited" if worker.signal:
             return f"ended by {worker.signal}"
-        case "exited":
+        case "exited" if worker.exit_code is not None:
             return f"ended with code {worker.exit_code}"
+        case "exited":
+            return "ended"
         case "failed":
             return f"failed: {worker.error}"
         case state:

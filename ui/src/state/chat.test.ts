@@ -82,6 +82,11 @@ test('an agent that fails in a turn says why once, however the log is cut', () =
   expect(after(end, event('worker_failed', { error: 'something else' }))).toHaveLength(2)
 })
 
+test('an agent that ended twice without a word between says so once', () => {
+  const ends = [event('worker_exited', {}), event('worker_terminated', {})]
+  expect(after(...ends)).toMatchObject([{ kind: 'note', text: 'The agent has ended.' }])
+})
+
 test('a turn that ended otherwise says why', () => {
   expect(after(event('turn_end', { stopReason: 'max_tokens' }))).toMatchObject([{ text: 'The turn ended: max tokens.' }])
   expect(after(event('turn_end', { stopReason: 'error', error: 'no credit' }))).toMatchObject([{ text: 'no credit', bad: true }])

@@ -186,10 +186,10 @@ function note(entries: Entries, event: SessionEvent, words: string, bad = false)
   return noted(entries, { ...head(event), kind: 'note', text: words, bad })
 }
 
-/** An agent that fails in a turn ends both for one reason, which is said once. */
+/** What ends an agent and its turn for one reason is said once, and so is that it has ended, however often it has meanwhile begun. */
 function noted(entries: Entries, note: EntryOf<'note'>): Entries {
   const last = entries.at(-1)
-  const again = last?.kind === 'note' && last.bad && note.bad && last.text === note.text
+  const again = last?.kind === 'note' && last.bad === note.bad && last.text === note.text
   return again ? entries : [...entries, note]
 }
 
