@@ -267,13 +267,19 @@ async def test_a_split_is_there_after_a_reload(device: BrowserContext, server: S
     await expect(bar).to_have_attribute("aria-valuenow", str(size))
 
 
-async def test_a_phone_has_the_list_and_then_one_worker(browser: Browser, server: Server) -> None:
+async def on_the_go(browser: Browser, server: Server) -> Page:
+    """A phone that shows a terminal of the session "On the go"."""
     session = await server.new_session(title="On the go")
     await server.new_terminal(session["id"])
     profile = await new_profile(browser, 390, 780)
     page = await profile.new_page()
     await page.goto(await login_url(server))
     await page.get_by_role("link", name="On the go").click()
+    return page
+
+
+async def test_a_phone_has_the_list_and_then_one_worker(browser: Browser, server: Server) -> None:
+    page = await on_the_go(browser, server)
     await expect(page.locator(".xterm-rows")).to_be_visible()
     await expect(page.get_by_role("navigation", name="Sessions")).to_be_hidden()
     await page.get_by_role("button", name="Session menu").click()
@@ -294,12 +300,7 @@ async def test_a_phone_has_the_list_and_then_one_worker(browser: Browser, server
 async def test_a_phone_that_goes_back_from_a_panel_finds_the_session_uncovered(
     browser: Browser, server: Server
 ) -> None:
-    session = await server.new_session(title="On the go")
-    await server.new_terminal(session["id"])
-    profile = await new_profile(browser, 390, 780)
-    page = await profile.new_page()
-    await page.goto(await login_url(server))
-    await page.get_by_role("link", name="On the go").click()
+    page = await on_the_go(browser, server)
     await page.get_by_role("button", name="Session menu").click()
     await page.get_by_role("menuitem", name="Files").click()
     await expect(page.get_by_role("tabpanel", name="Files")).to_be_visible()

@@ -36,9 +36,6 @@ class Mark(Struct, frozen=True):
     over: bool = False
 
 
-_AT_THE_BEGINNING = Mark()
-
-
 class Printed(Struct, frozen=True):
     """Some of what a worker printed, and how far it is read then."""
 
@@ -67,7 +64,7 @@ def read_marks(connection: Connection, worker_ids: Collection[str]) -> dict[str,
     """Of every one of these workers."""
     query = select(search_terminals).where(search_terminals.c.worker_id.in_(worker_ids))
     marks = {row.worker_id: Mark(row.run, row.offset, row.over) for row in connection.execute(query)}
-    return {worker_id: marks.get(worker_id, _AT_THE_BEGINNING) for worker_id in worker_ids}
+    return {worker_id: marks.get(worker_id, Mark()) for worker_id in worker_ids}
 
 
 def add_printed(connection: Connection, printed: Sequence[Printed]) -> None:
