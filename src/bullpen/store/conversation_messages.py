@@ -1,13 +1,13 @@
 """The messages of a conversation (R26-R29): what of the events a person reads, and in which role."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import UNSET, Struct
 
 from ..domain.conversation import AgentMessage, Plan, ToolCall, ToolCallUpdate, TurnEnd, UserPrompt
 from ..domain.conversation_state import Conversation
-from ..domain.events import Error, Event, Fact, SessionEnd, WorkerFailed
+from ..domain.events import Error, Fact, SessionEnd, WorkerFailed
 from ..domain.tool_calls import FINISHED, Tools, merged, with_tool_call
 from .append import Append
 
@@ -25,48 +25,56 @@ def messages_of(append: Append) -> Iterator[tuple[int, int, Message]]:
     tools = {id: state.tools for id, state in append.before.conversations.items()}
     for entry in append.entries:
         event = entry.event
-        known = tools.get(event.worker_id or "", _NO_TOOLS)
-        if message := _message(event, known):
+        fact = event.fact
+        if isinstance(fact, _TOLD_OF_TOOLS):
+            known = tools.get(event.worker_id or "", _NO_TOOLS)
+            message = _tool(fact, known)
+            if event.worker_id:
+                tools[event.worker_id] = with_tool_call(known, fact.call)
+        elif show := _SHOWN.get(type(fact)):
+            message = show(fact)
+        else:
+            continue
+        if message:
             yield event.seq, event.timestamp, message
-        if isinstance(event.fact, _TOLD_OF_TOOLS) and event.worker_id:
-            tools[event.worker_id] = with_tool_call(known, event.fact.call)
 
 
-def _message(event: Event, tools: Tools) -> Message | None:
-    match event.fact:
-        case UserPrompt() as fact:
-            content: dict[str, Any] = {"type": "text", "text": fact.text}
-            if fact.image_ids:
-                content["imageIds"] = list(fact.image_ids)
-            if fact.origin is not UNSET:
-                content["from"] = fact.origin
-            return Message("user", content)
-        case AgentMessage() as fact:
-            return Message("agent", {"type": "text", "text": fact.text, "partial": fact.partial})
-        case Plan() as fact:
-            return Message("system", {"type": "plan", "steps": fact.entries})
-        case ToolCall() | ToolCallUpdate() as fact:
-            return _tool(fact, tools)
-        case fact:
-            text = _notice(fact)
-            return Message("system", {"type": "text", "text": text}) if text else None
+def _prompt(fact: UserPrompt) -> Message:
+    content: dict[str, Any] = {"type": "text", "text": fact.text}
+    if fact.image_ids:
+        content["imageIds"] = list(fact.image_ids)
+    if fact.origin is not UNSET:
+        content["from"] = fact.origin
+    return Message("user", content)
 
 
-def _notice(fact: Fact) -> str | None:
+def _said(fact: AgentMessage) -> Message:
+    return Message("agent", {"type": "text", "text": fact.text, "partial": fact.partial})
+
+
+def _plan(fact: Plan) -> Message:
+    return Message("system", {"type": "plan", "steps": fact.entries})
+
+
+def _turn_end(fact: TurnEnd) -> Message | None:
+    return _notice("the turn was cancelled" if fact.stop_reason == "cancelled" else fact.failure)
+
+
+def _notice(text: str | None) -> Message | None:
     """What a person should know went another way."""
-    match fact:
-        case SessionEnd():
-            return fact.detail or f"{fact.status}: {fact.reason}"
-        case TurnEnd() if fact.stop_reason == "cancelled":
-            return "the turn was cancelled"
-        case TurnEnd():
-            return fact.failure
-        case WorkerFailed():
-            return f"the worker failed: {fact.error}"
-        case Error():
-            return fact.message
-        case _:
-            return None
+    return Message("system", {"type": "text", "text": text}) if text else None
+
+
+# Most events are no messages: asked by class, these cost nothing.
+_SHOWN: dict[type[Fact], Callable[[Any], Message | None]] = {
+    UserPrompt: _prompt,
+    AgentMessage: _said,
+    Plan: _plan,
+    TurnEnd: _turn_end,
+    SessionEnd: lambda fact: _notice(fact.detail or f"{fact.status}: {fact.reason}"),
+    WorkerFailed: lambda fact: _notice(f"the worker failed: {fact.error}"),
+    Error: lambda fact: _notice(fact.message),
+}
 
 
 def _tool(fact: ToolCall | ToolCallUpdate, tools: Tools) -> Message | None:
