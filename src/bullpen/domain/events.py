@@ -1,6 +1,7 @@
 """Facts, and the events they become once they have a number.
 
-A fact is what happened. The log turns it into an event: numbered, dated, never changed.
+A fact is what happened. The log turns it into an event: numbered, dated, never changed. Both are data, which
+never refers back to itself: they are no work for the garbage collector (`gc=False`).
 Stored data outlives this file: fields are only added, with a default.
 """
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 FACTS: dict[str, type["Fact"]] = {}
 
 
-class Fact(Struct, frozen=True, kw_only=True, rename="camel"):
+class Fact(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The data of one event. `type` is its name on the wire, made from the class name."""
 
     type: ClassVar[str] = "fact"
@@ -137,7 +138,7 @@ class Unknown(Fact, frozen=True, kw_only=True):
         return self.data
 
 
-class Draft(Struct, frozen=True):
+class Draft(Struct, frozen=True, gc=False):
     """A fact on its way into the log."""
 
     fact: Fact
@@ -145,7 +146,7 @@ class Draft(Struct, frozen=True):
     role: str | None = None
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, gc=False):
     """A fact with its number. Same (session, seq): same event, everywhere, for ever."""
 
     seq: int

@@ -10,7 +10,7 @@ from ..domain.snapshot import Snapshot
 from ..wire.browser import splice_event
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """A numbered event and its data as JSON."""
 
     event: Event

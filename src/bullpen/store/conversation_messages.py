@@ -15,7 +15,7 @@ _TOLD_OF_TOOLS = (ToolCall, ToolCallUpdate)
 _NO_TOOLS = Conversation().tools
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     role: str
     content: dict[str, Any]
 
