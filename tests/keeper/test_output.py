@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from bullpen.keeper.loop import Loop
 from bullpen.keeper.spool import ENTRY_GAP, SpoolGone, SpoolWriter
-from bullpen.keeper.stream import CHUNK, WINDOW, Stream
+from bullpen.keeper.stream import CHUNK, FLOOD, FLOOD_CHUNK, WINDOW, Stream
 from keeper.house import House, gone, until
 
 RAW = "import os, tty; tty.setraw(1)\n"
@@ -53,6 +54,26 @@ async def test_a_flood_on_a_terminal_is_kept_byte_for_byte(open_house: House) ->
     assert exit_.code == 0
     assert exit_.ends == {"out": 10_000_000}
     assert open_house.said() == lines(0, 1_000_000)
+
+
+async def test_a_flood_that_stops_is_told_of_to_its_last_byte(open_house: House) -> None:
+    """However long its bursts are, and though nothing follows."""
+    await open_house.python(
+        RAW + "import os\nprint('ready', end='', flush=True)\nwhile size := int(input()):\n"
+        "    data = bytes(size)\n    while data: data = data[os.write(1, data):]\n"
+    )
+    await open_house.says(b"ready")
+
+    def told_to(end: int) -> bool:
+        return open_house.ends["w", 1, "out"] == end
+
+    end = len(b"ready")
+    for n in range(1, 301):
+        size = n * 997 % 40_000 + 1
+        await open_house.keeper.write("w", 1, "test", n, b"%d\n" % size)
+        end += size
+        await until(partial(told_to, end), f"burst {n}")
+    assert len(open_house.said()) == end
 
 
 async def test_a_keeper_lets_others_run_while_it_reads_a_flood(open_house: House) -> None:
@@ -287,42 +308,60 @@ async def test_a_forgotten_worker_leaves_no_file(open_house: House) -> None:
     assert list((open_house.home / "spool").iterdir()) == []
 
 
+def pipe_stream(directory: Path, loop: Loop) -> tuple[Stream, int]:
+    """A stream that takes itself for a terminal's, and where its words come from."""
+    out, end = os.pipe()
+    directory.mkdir()
+    spool = SpoolWriter(os.open(directory, os.O_RDONLY))
+    key = (directory.name, 1, "out")
+    stream = Stream(
+        key, out, spool, loop=loop, grown=set(), on_end=lambda: None, window=None, on_terminal=True
+    )
+    return stream, end
+
+
 def test_each_ready_stream_is_read_once_a_turn(tmp_path: Path) -> None:
     """A child that floods costs its neighbours one read, never more."""
     loop = Loop()
-    grown: set[Stream] = set()
-    streams, ends = {}, {}
-    for name in ("flood", "echo"):
-        out, ends[name] = os.pipe()
-        (tmp_path / name).mkdir()
-        spool = SpoolWriter(os.open(tmp_path / name, os.O_RDONLY))
-        streams[name] = Stream(
-            (name, 1, "out"),
-            out,
-            spool,
-            loop=loop,
-            grown=grown,
-            on_end=lambda: None,
-            window=None,
-            on_terminal=True,
-        )
-    os.set_blocking(ends["flood"], False)
+    (flooding, flood_end), (echoing, echo_end) = (
+        pipe_stream(tmp_path / name, loop) for name in ("flood", "echo")
+    )
+    os.set_blocking(flood_end, False)
     turns: list[tuple[int, int]] = []
 
     def next_turn() -> None:
-        if turns and streams["flood"].spool.end == turns[-1][0]:
+        if turns and flooding.spool.end == turns[-1][0]:
             return  # the others have been served, the flood not yet
-        turns.append((streams["flood"].spool.end, streams["echo"].spool.end))
-        os.write(ends["flood"], bytes(CHUNK))
-        os.write(ends["echo"], b"k")
+        turns.append((flooding.spool.end, echoing.spool.end))
+        os.write(flood_end, bytes(CHUNK))
+        os.write(echo_end, b"k")
         if len(turns) == 50:
             loop.stop()
 
-    os.write(ends["flood"], bytes(CHUNK))
+    os.write(flood_end, bytes(CHUNK))
     loop.after_turn = next_turn
     loop.run()
     growth = [(flood - was[0], echo - was[1]) for was, (flood, echo) in pairwise(turns)]
     assert growth == [(CHUNK, 1)] * 49
+
+
+def test_what_a_flood_says_waits_for_more_unless_it_is_wanted_now(tmp_path: Path) -> None:
+    loop = Loop()
+    stream, end = pipe_stream(tmp_path / "flood", loop)
+
+    def say(size: int) -> int:
+        os.write(end, bytes(size))
+        stream.read()
+        return stream.spool.end
+
+    assert say(FLOOD) == FLOOD
+    assert say(1) == FLOOD
+    stream.settle()
+    assert stream.spool.end == FLOOD + 1
+    assert say(FLOOD_CHUNK - 1) == FLOOD + 1
+    assert say(1) == FLOOD + 1 + FLOOD_CHUNK
+    loop.await_answer()
+    assert say(1) == FLOOD + 2 + FLOOD_CHUNK
 
 
 async def test_an_echo_beside_floods_is_answered_every_time(open_house: House) -> None:

@@ -81,6 +81,7 @@ class Child:
         self._stdio.started()
 
     def resize(self, cols: int, rows: int) -> None:
+        self.streams["out"].settle()  # what it said until now, it said at the old size
         self._stdio.resize(cols, rows)
         self.streams["out"].spool.resize(cols, rows)
 

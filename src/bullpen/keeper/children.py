@@ -9,7 +9,6 @@ import signal
 
 from .child import start_child
 from .directories import remove_tree
-from .loop import READABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class Children:
         self._grown = grown
         self._on_exit = on_exit
         self._soft_files = _raise_file_limit()
-        self._reap_on_signal()
+        loop.signals.on(signal.SIGCHLD, self._reap)
 
     def __iter__(self) -> Iterator[Child]:
         return iter(self._children.values())
@@ -73,19 +72,6 @@ class Children:
         if any(child.worker == worker and child.exit is None for child in self):
             raise OSError(errno.EBUSY, f"a child of {worker} has not ended")
         remove_tree(worker, self._spools)
-
-    def _reap_on_signal(self) -> None:
-        wakeups, alarm = os.pipe()
-        os.set_blocking(wakeups, False)
-        os.set_blocking(alarm, False)
-        signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-
-        def ready(_mask: int) -> None:
-            os.read(wakeups, 4096)
-            self._reap()
-
-        self._loop.watch(wakeups, READABLE, ready)
 
     def _reap(self) -> None:
         by_pid = {child.pid: child for child in self if child.running}

@@ -1,8 +1,8 @@
 """The loop: one epoll and a few timers; each turn serves every ready descriptor once and runs `after_turn`.
 
-A descriptor in a flood is *hot*: read once a turn without asking epoll first. Polling a pty waits for the
-kernel's worker every time, which costs a fifth of the throughput. Meanwhile we let those who run go on. While
-somebody waits for an answer, floods wait for whatever else there is to do, and are read in small pieces.
+A descriptor in a flood is *hot*: epoll tells of it when something comes, and is not asked whether there is
+more. To ask a pty, or to read an empty one, waits for the kernel's worker, which waits for the program that
+prints. Meanwhile we let those who run go on. While somebody waits for an answer, floods are read rarely.
 
 Where little is said often, by one or by a crowd, one turn soon follows the other: then the loop naps, so that
 a turn serves several words, and only those it *heeds* wake it, or a timer.
@@ -13,9 +13,11 @@ from __future__ import annotations
 import heapq
 import os
 import select
+import signal
 from time import monotonic
 
 from .priority import Priority
+from .signals import Signals, set_alarm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +28,9 @@ WRITABLE = select.EPOLLOUT
 _EVENTS_A_TURN = 256
 _ANSWER = 0.02  # seconds in which an answer is awaited
 _ECHO = 0.0003  # seconds in which most come: to look again costs less than to fall asleep and be woken
-_PAUSE = 0.001  # seconds that floods then leave to others
-_STARVED = 0.002  # seconds until they are read whatever else there is to do
+_PAUSE = 0.001  # seconds from one read of a flood to the next then
+_QUIET = 0.05  # seconds or more without a word: it is none any more
+_LATE = 0.002  # seconds that a timer may be late when a flood stops before it
 _NAP = 0.004  # seconds
 _CROWDED = 0.005  # seconds or less from one event to the next
 
@@ -40,7 +43,9 @@ class Loop:
         self.nap = _NAP  # seconds: nobody would be told sooner (notices.py)
         self._last_turn = 0.0
         self._callbacks: dict[int, Callable[[int], object]] = {}
-        self.hot: dict[int, Callable[[int], object]] = {}
+        self.hot: set[int] = set()
+        self._quiet: set[int] = set()  # the hot ones that have said nothing of late
+        self._floods: dict[int, int] = {}  # the hot ones that have something to read: what epoll told of them
         self._priority = Priority()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
@@ -48,7 +53,11 @@ class Loop:
         self._awaited_until = 0.0
         self._awake_until = 0.0
         self._floods_due = 0.0
+        self._alarm = 0.0  # when a wait ends that has no end of its own
         self.after_turn: Callable[[], None] = lambda: None
+        self.signals = Signals()
+        self.signals.on(signal.SIGALRM, lambda: None)
+        self.watch(self.signals.fd, READABLE, self.signals.read)
 
     def watch(self, fd: int, mask: int, callback: Callable[[int], object]) -> None:
         self._callbacks[fd] = callback
@@ -66,15 +75,19 @@ class Loop:
 
     def unwatch(self, fd: int) -> None:
         if self._callbacks.pop(fd, None) is not None:
-            self.hot.pop(fd, None)
+            self._forget_flood(fd)
             self._epoll.unregister(fd)
 
     def heat(self, fd: int) -> None:
-        self.hot[fd] = self._callbacks[fd]
-        self._epoll.modify(fd, 0)
+        """Whenever it is told of it has to be read to its end, or be cooled: what is left is not told of."""
+        if not self.hot:
+            self.later(_QUIET, self._cool_quiet)
+        self.hot.add(fd)
+        self._epoll.modify(fd, READABLE | select.EPOLLET)
 
     def cool(self, fd: int) -> None:
-        if self.hot.pop(fd, None) is not None:
+        if fd in self.hot:
+            self._forget_flood(fd)
             self._epoll.modify(fd, READABLE)
 
     def later(self, delay: float, callback: Callable[[], None]) -> None:
@@ -85,20 +98,23 @@ class Loop:
         poll, callbacks, hot, timers = self._epoll.poll, self._callbacks, self.hot, self._timers
         self._running = True
         while self._running:
-            eager = tuple(hot.items()) if hot else ()  # before the events, so that nobody is read twice
-            if self.crowded and not eager and not self.awaited:
+            awaited = self.awaited
+            if self.crowded and not hot and not awaited:
                 self._heeded.poll(min(self.nap, self._until_timer(self.nap)))
-            self._priority.change(patient=bool(eager) and not self.awaited)
-            events = poll(self._pause() if eager else self._patience(), _EVENTS_A_TURN)
+            self._priority.change(patient=bool(hot) and not awaited)
+            events = poll(self._patience(awaited), _EVENTS_A_TURN)
             self._count(len(events))
+            others = False
             for fd, mask in events:
-                callback = callbacks.get(fd)  # an earlier one in this turn may have closed it
-                if callback is not None:
+                if fd in hot:
+                    self._floods[fd] = mask
+                elif callback := callbacks.get(fd):  # an earlier one in this turn may have closed it
+                    others = True
                     callback(mask)
-            if eager and events:
-                self.after_turn()  # not held up by a flood
-            if eager and not (events and self.awaited and monotonic() < self._floods_due):
-                self._read_floods(eager)
+            if self._floods:
+                if others:
+                    self.after_turn()  # not held up by a flood
+                self._read_floods()
             if timers and timers[0][0] <= monotonic():
                 self._run_due()
             self.after_turn()
@@ -128,22 +144,48 @@ class Loop:
         self.crowded = events * _CROWDED > now - self._last_turn
         self._last_turn = now
 
-    def _read_floods(self, eager: tuple[tuple[int, Callable[[int], object]], ...]) -> None:
-        for fd, callback in eager:
-            if fd in self.hot:
-                callback(READABLE)
-        self._floods_due = monotonic() + _STARVED
+    def _read_floods(self) -> None:
+        now = monotonic()
+        if now < self._floods_due and now < self._awaited_until:
+            return
+        floods = tuple(self._floods.items())
+        self._floods.clear()
+        for fd, mask in floods:
+            self._quiet.discard(fd)
+            if callback := self._callbacks.get(fd):
+                callback(mask)
+        self._floods_due = monotonic() + _PAUSE
 
-    def _pause(self) -> float:
-        return _PAUSE if self.awaited else 0
+    def _forget_flood(self, fd: int) -> None:
+        self.hot.discard(fd)
+        self._quiet.discard(fd)
+        self._floods.pop(fd, None)
 
-    def _patience(self) -> float:
+    def _cool_quiet(self) -> None:
+        for fd in tuple(self._quiet):
+            self.cool(fd)
+        self._quiet.update(self.hot)
+        if self.hot:
+            self.later(_QUIET, self._cool_quiet)
+
+    def _patience(self, awaited: bool) -> float:
         if self._awake_until:
             if self._awake_until > monotonic():
                 os.sched_yield()  # to the kernel's worker, which may wait for this very core
                 return 0
             self.rest()
+        if self._floods:
+            return max(0.0, min(self._floods_due, self._awaited_until) - monotonic())
+        if self.hot and not awaited:
+            return self._until_alarm()
         return self._until_timer(-1)
+
+    def _until_alarm(self) -> float:
+        """For ever: to set a timeout for each page of a flood costs as much as to read it."""
+        if self._alarm != (due := self._timers[0][0]):
+            self._alarm = due
+            set_alarm(max(0.0, due - monotonic()) + _LATE)
+        return -1
 
     def _until_timer(self, without: float) -> float:
         return max(0.0, self._timers[0][0] - monotonic()) if self._timers else without

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .spool import SpoolWriter
 
 CHUNK = 64 << 10
-FLOOD = 2 << 10  # a read this long says that more is coming
-FLOOD_CHUNK = 32 << 10
-POLITE_CHUNK = 8 << 10  # while somebody waits for an answer
+FLOOD = 2 << 10  # a read of a terminal this long says that more is coming
+FLOOD_CHUNK = 64 << 10  # of it are written at once: it comes by the page, and each write costs as much
+HELD = 0.008  # seconds that its bytes may wait for each other
 SHORT = 2 << 10  # bytes the server is given along with the notice of them
 WINDOW = 128 << 20  # of stdout, unconsumed, until the child has to wait
 INDEXED_EVERY = 1.0  # seconds; what came when is written for all of them at once
@@ -48,6 +48,8 @@ class Stream:
         self._on_end = on_end
         self._window = self._limit = _NO_LIMIT if window is None else window
         self._indexing = False  # a timer runs
+        self._held = bytearray()  # read from a flood, not given to the spool yet
+        self._holding = False  # a timer runs
         self._told_with_notice = SHORT if on_terminal else 0
         self._untold: bytes | None = b""  # what the server does not know of; None: more than it is given
         os.set_blocking(fd, False)
@@ -62,21 +64,34 @@ class Stream:
         """Not being read: the disk refuses, or too much is unconsumed."""
         return bool(self.spool.waiting) or self.spool.end >= self._limit
 
-    def read(self, _mask: int = 0) -> bool:
+    def read(self, mask: int = READABLE) -> bool:
         """Take what is there, at most a chunk; False when there was nothing."""
         try:
             data = os.read(self._fd, CHUNK)
         except BlockingIOError:
-            self._loop.cool(self._fd)
             return False
         except OSError:  # EIO: nobody has the terminal open any more
             data = b""
         if not data:
-            self.close()
+            self._end()
             return False
-        if self._fd in self._loop.hot:
-            data = self._read_on(data)
-        before = self.spool.end
+        self._held += data
+        flows = self._fd in self._loop.hot
+        if flows and (mask != READABLE or len(data) == CHUNK):  # it ends, or there is more
+            self._loop.cool(self._fd)
+        elif flows and self._wait_for_more():
+            return True
+        elif self.on_terminal and len(data) >= FLOOD:
+            self._loop.heat(self._fd)
+        self.settle()
+        return True
+
+    def settle(self) -> None:
+        """What was read is in the spool afterwards, or waits for the disk."""
+        if not self._held:
+            return
+        data, before = bytes(self._held), self.spool.end
+        self._held.clear()
         try:
             end = self.spool.append(data)
         except OSError:
@@ -84,27 +99,31 @@ class Stream:
             self._loop.later(RETRY, self._flush)
             if self.spool.end > before:
                 self._grow(None)
-            return True
+            return
         self._grow(data)
         if self.spool.unindexed and not self._indexing:
             self._index_soon()
         if end >= self._limit:
             self._loop.unwatch(self._fd)
-        elif len(data) >= FLOOD and self._fd not in self._loop.hot:
-            self._loop.heat(self._fd)
+
+    def _wait_for_more(self) -> bool:
+        """Whether the last words of a flood can wait for the next."""
+        if self._loop.awaited or len(self._held) >= FLOOD_CHUNK:
+            return False
+        if not self._holding:
+            self._holding = True
+            self._loop.later(HELD, self._let_go)
         return True
 
-    def _read_on(self, first: bytes) -> bytes:
-        """The rest of a flood's chunk: a pty gives a page a read, and a write for each costs as much."""
-        parts, length = [first], len(first)
-        most = POLITE_CHUNK if self._loop.awaited else FLOOD_CHUNK
-        try:
-            while length < most and (data := os.read(self._fd, CHUNK)):
-                parts.append(data)
-                length += len(data)
-        except OSError:  # nothing more for now, or for ever: the next read says which
-            pass
-        return b"".join(parts)
+    def _let_go(self) -> None:
+        self._holding = False
+        self.settle()
+
+    def _end(self) -> None:
+        """All that was said has been read."""
+        self.settle()
+        if not self.spool.waiting:
+            self.close()
 
     def take_untold(self) -> bytes:
         """The last bytes of the spool, all that the server does not know of, if they are short."""
@@ -123,7 +142,7 @@ class Stream:
                 return
             if not self.read():
                 break
-        self.close()
+        self._end()
 
     def close(self) -> None:
         if not self.ended:

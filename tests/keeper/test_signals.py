@@ -1,0 +1,42 @@
+"""Signals reach whoever wanted them, from the loop and not from wherever it was."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from bullpen.keeper.loop import READABLE, Loop
+from bullpen.keeper.signals import set_alarm
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGALRM, signal.SIGUSR1)}
+    yield
+    signal.set_wakeup_fd(-1)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_whoever_wants_a_signal_is_called_in_a_turn() -> None:
+    loop = Loop()
+    loop.signals.on(signal.SIGUSR1, loop.stop)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    loop.run()
+
+
+def test_an_alarm_wakes_a_loop_whose_flood_has_stopped() -> None:
+    loop = Loop()
+    silent, _ = os.pipe()
+    loop.watch(silent, READABLE, lambda _mask: None)
+    loop.heat(silent)
+    loop.later(0.01, loop.stop)
+    loop.run()
+
+
+def test_an_alarm_that_nobody_waits_for_does_nothing() -> None:
+    loop = Loop()
+    set_alarm(0.001)
+    loop.later(0.05, loop.stop)
+    loop.run()
