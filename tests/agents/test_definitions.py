@@ -11,6 +11,9 @@ from bullpen.domain.errors import Invalid
 
 MINIMAL: dict[str, Any] = {"id": "mine", "name": "Mine", "kind": "acp", "command": ["mine", "--acp"]}
 
+# Of an outer agent, so never inherited; a person may set them in a definition.
+ONLY_SET = ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
+
 
 def test_the_built_in_agents_are_there() -> None:
     speak_acp = {"claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen"}
@@ -25,8 +28,12 @@ def test_a_built_in_definition_says_how_to_install_and_start_it(definition: Agen
     assert definition.description
     assert len(set(definition.pass_env)) == len(definition.pass_env)
     assert set(definition.auth) <= set(definition.pass_env)
+    assert set(definition.login.env) <= {*definition.pass_env, *ONLY_SET}
     if definition.id == "demo":
+        assert not definition.login.needed
         return
+    assert definition.login.env
+    assert definition.login.files or "linux" in definition.login.hidden
     assert "{prompt}" in definition.title_command
     assert definition.continue_command
     if definition.kind == "acp":
@@ -76,6 +83,17 @@ def test_a_definition_needs_little() -> None:
         ({"quirks": {"modeText": "("}}, "not a regular expression"),
         ({"quirks": {"modeText": "x"}}, "needs a group"),
         ({"quirks": {"missingFile": "vanish"}}, "quirks.missingFile"),
+        ({"login": {"file": []}}, "login in request has an unknown setting file; did you mean files?"),
+        ({"login": {"files": ["auth.json"]}}, "a file is ~/…, /… or ${NAME:-~/…}/…"),
+        ({"login": {"files": ["${HOME}/auth.json"]}}, "login.files has '${HOME}/auth.json'"),
+        ({"login": {"files": ["${A:-b}/auth.json"]}}, "login.files"),
+        ({"login": {"files": ["${A:-~/.a}"]}}, "login.files"),
+        ({"login": {"files": ["~/${A:-/b}/auth.json"]}}, "login.files"),
+        ({"login": {"files": ["~ada/auth.json"]}}, "login.files"),
+        ({"login": {"files": ["/a\0b"]}}, "login.files"),
+        ({"login": {"env": ["A=B"]}}, "login.env has 'A=B', which cannot be the name of a variable"),
+        ({"login": {"hidden": ["windows"]}}, "login.hidden"),
+        ({"login": {"needed": False, "env": ["A"]}}, "there can be no signs of one"),
     ],
 )
 def test_a_mistake_is_named_with_its_place_and_the_nearest_word(
@@ -122,3 +140,9 @@ def test_a_directory_that_is_not_there_is_an_empty_one(tmp_path: Path) -> None:
 def test_a_command_is_filled_in_without_becoming_more_arguments() -> None:
     filled = fill(["agent", "-p", "{prompt}", "--in={place}"], prompt="two words {place}", place="here; rm")
     assert filled == ("agent", "-p", "two words {place}", "--in=here; rm")
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode", "qwen"])
+def test_an_agent_and_the_same_in_its_terminal_have_one_login(agent: str) -> None:
+    spoken, shown = builtin()[agent], builtin()[f"{agent}-tui"]
+    assert (spoken.login, spoken.login_command) == (shown.login, shown.login_command)

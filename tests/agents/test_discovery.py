@@ -43,7 +43,7 @@ def test_the_demo_is_there_even_when_the_path_is_empty(tmp_path: Path) -> None:
 
 
 def test_b10_the_default_is_the_first_that_is_installed_and_else_the_demo(tmp_path: Path) -> None:
-    env = {"PATH": str(tmp_path)}
+    env = {"PATH": str(tmp_path), "OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
     assert default_agent(builtin(), env) == "demo"
     install(tmp_path, "qwen")
     assert default_agent(builtin(), env) == "qwen"
@@ -53,6 +53,17 @@ def test_b10_the_default_is_the_first_that_is_installed_and_else_the_demo(tmp_pa
     assert default_agent(builtin(), env) == "claude-tui"
     install(tmp_path, "claude-agent-acp")
     assert default_agent(builtin(), env) == "claude"
+
+
+def test_an_agent_without_a_sign_of_a_login_is_the_default_only_for_want_of_others(tmp_path: Path) -> None:
+    env = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    install(tmp_path, "claude-agent-acp")
+    install(tmp_path, "codex-acp")
+    assert default_agent(builtin(), env) == "claude"  # none of them has one: a hint is no wall
+    assert default_agent(builtin(), env | {"OPENAI_API_KEY": "k"}) == "codex"
+    install(tmp_path, "copilot")  # nobody knows whether one is logged in to it
+    assert default_agent(builtin(), env) == "copilot"
+    assert default_agent(builtin(), env | {"ANTHROPIC_API_KEY": "k"}) == "claude"
 
 
 def test_every_built_in_agent_can_be_the_default_unless_the_same_program_speaks_acp() -> None:

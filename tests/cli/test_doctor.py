@@ -244,6 +244,25 @@ async def test_the_agents_are_those_the_running_server_finds(
     assert "→ restart it with the PATH of this shell" in shown
 
 
+async def test_a_login_that_is_not_found_is_a_hint_and_no_failure(
+    lonely_bullpen: Bullpen, house: Path, tmp_path: Path
+) -> None:
+    for name in ("claude-agent-acp", "claude", "codex-acp"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    keys = {"CODEX_API_KEY": "k", "ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""}
+    lonely_bullpen.env |= keys | {"PATH": f"{tmp_path}{os.pathsep}{lonely_bullpen.env['PATH']}"}
+    found = await examine(lonely_bullpen)
+    assert found.code == 0
+    assert found.checks["agents"]["verdict"] == "ok"
+    assert found.checks["logins"]["verdict"] == "warn"
+    assert found.checks["logins"]["found"] == "no login found for claude, claude-tui"
+    assert found.checks["logins"]["advice"] == "run: claude /login"
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / ".credentials.json").write_text("{}")
+    assert "logins" not in (await examine(lonely_bullpen)).checks
+
+
 async def test_the_agent_most_people_want_is_the_one_to_install(
     lonely_bullpen: Bullpen, house: Path, tmp_path: Path
 ) -> None:

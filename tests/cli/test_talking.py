@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -385,6 +386,20 @@ async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: Ta
     assert (await bullpen("queue", "rm", "work", first)).code == 1
     assert (await bullpen("queue", "clear", "work")).code == 0
     assert "0 waiting" in (await bullpen("queue", "ls", "work")).out
+
+
+async def test_the_list_of_agents_says_where_no_login_was_found_and_what_to_run(
+    bullpen: Bullpen, server: Server
+) -> None:
+    body = {"name": "Mine", "kind": "acp", "command": [sys.executable], "loginCommand": ["mine", "log in"]}
+    await server.call("PUT", "/api/agents/lacking", 200, json=body | {"login": {"env": ["NO_SUCH_KEY"]}})
+    await server.call("PUT", "/api/agents/ready", 200, json=body | {"login": {"env": ["HOME"]}})
+    rows = {line.split()[0]: line for line in (await bullpen("agents", "ls")).out.splitlines()}
+    assert rows["lacking"].endswith("no login found  run: mine 'log in'")
+    assert rows["ready"].split()[-3:] == ["installed", "logged", "in"]
+    assert "not needed" in rows["demo"]
+    listed = json.loads((await bullpen("agents", "ls", "--json")).out)["agents"]
+    assert {each["id"]: each["loggedIn"] for each in listed}["lacking"] == "no"
 
 
 async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> None:

@@ -43,3 +43,13 @@ def test_results_are_not_written_to_a_page_without_a_place(tmp_path: Path) -> No
     page.write_text("nothing\n")
     with pytest.raises(ValueError, match="no place"):
         results.write(page, "new")
+
+
+@pytest.mark.parametrize("agent", [id for id in builtin() if id != DEMO and not id.endswith("-tui")])
+def test_every_sign_of_a_login_is_told(agent: str) -> None:
+    table = PAGE.read_text().split("| agent | signs of a login |\n", 1)[1].split("\n\n", 1)[0]
+    (row,) = [line for line in table.splitlines() if line.startswith(f"| `{agent}` |")]
+    login = builtin()[agent].login
+    assert all(f"`{name}`" in row for name in login.env)
+    assert all(place.rpartition("/")[2] in row for place in login.files)
+    assert bool(login.hidden) == ("it may be in" in row)

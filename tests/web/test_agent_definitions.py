@@ -1,5 +1,6 @@
 """Agent definitions over REST: listed with what is missing, added, changed, removed, kept over restarts."""
 
+import json
 import sys
 
 from support.server import Server
@@ -21,6 +22,33 @@ async def test_what_comes_with_us_is_listed_with_what_it_lacks(server: Server) -
     for agent in listed.values():
         assert agent["installHint"]
         assert (agent["missing"] is None) == agent["installed"]
+
+
+async def test_an_agent_says_whether_a_login_was_found_the_moment_it_is_asked(server: Server) -> None:
+    login = {"files": ["~/.mine/auth.json"], "env": ["MINE_KEY"]}
+    mine = MINE | {"command": [sys.executable], "loginCommand": ["mine", "log in"], "login": login}
+    told = await server.call("POST", "/api/agents", 201, json=mine)
+    assert (told["loggedIn"], told["loginCommand"]) == ("no", ["mine", "log in"])
+    sign = server.workspace / ".mine" / "auth.json"  # the server's home
+    sign.parent.mkdir()
+    sign.write_text("the-secret-itself")
+    listed = await agents(server)
+    assert (listed["mine"]["loggedIn"], listed["demo"]["loggedIn"]) == ("yes", "none")
+    assert "the-secret-itself" not in json.dumps(listed) + server.output()
+    sign.unlink()
+    assert (await agents(server))["mine"]["loggedIn"] == "no"
+    wrong = await server.call("PUT", "/api/agents/mine", 400, json=mine | {"login": {"file": []}})
+    assert "did you mean files" in wrong["message"]
+
+
+async def test_an_agent_without_a_sign_of_a_login_can_be_started(server: Server) -> None:
+    command = [sys.executable, "-m", "bullpen.agents.demo"]
+    await server.call(
+        "POST", "/api/agents", 201, json=MINE | {"command": command, "login": {"env": ["NO_SUCH"]}}
+    )
+    assert (await agents(server))["mine"]["loggedIn"] == "no"
+    talk = await Talk.begin(server, "mine")
+    assert (await talk.worker())["state"] == "active"
 
 
 async def test_a_definition_is_added_changed_removed_and_outlives_the_server(server: Server) -> None:

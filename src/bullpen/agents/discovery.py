@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from ..domain.agents import AgentDefinition
 from ..domain.errors import NotFound
+from ..domain.logins import LoggedIn
+from .logins import logged_in
 
 # The one a person most likely wants comes first, where it speaks ACP before where it has only its terminal;
 # the demo is for who has none of them.
@@ -39,8 +41,9 @@ def start_command(
 
 
 def default_agent(definitions: Mapping[str, AgentDefinition], env: Mapping[str, str]) -> str:
-    """The id of the agent to start when nobody says which."""
-    for id in PREFERRED:
-        if id in definitions and find_program(definitions[id], env):
-            return id
-    return DEMO
+    """The agent to start when nobody says which; one where no login is found only for want of others."""
+    installed = [
+        definitions[id] for id in PREFERRED if id in definitions and find_program(definitions[id], env)
+    ]
+    ready = (each for each in installed if logged_in(each, env) is not LoggedIn.NO)
+    return next(ready, installed[0]).id if installed else DEMO

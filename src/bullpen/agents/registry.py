@@ -9,9 +9,11 @@ import structlog
 
 from ..domain.agents import AgentDefinition, did_you_mean, read_definition
 from ..domain.errors import Invalid, NotFound
+from ..domain.logins import LoggedIn
 from .definitions import load
 from .discovery import default_agent, find_program, start_command
 from .environment import agent_environment
+from .logins import logged_in
 
 log = structlog.get_logger()
 
@@ -60,6 +62,10 @@ class Registry:
     def program(self, definition: AgentDefinition) -> str | None:
         """Where its program is; None when it is not installed."""
         return find_program(definition, self._env)
+
+    def logged_in(self, definition: AgentDefinition) -> LoggedIn:
+        """Whether a person is logged in to it, as far as signs tell."""
+        return logged_in(definition, self._env)
 
     def command(self, definition: AgentDefinition, continues: bool = False) -> tuple[str, ...]:
         """How it is started, or started again where its last conversation ended."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 from collections.abc import Iterable
 from contextlib import aclosing
 from pathlib import Path
@@ -19,7 +20,13 @@ from .verb import AsJson, new_app, with_client
 
 app = new_app("List agents, or see whether one works here.")
 
-_COLUMNS = (Column("ID"), Column("NAME"), Column("STATE"), Column("TO INSTALL", least=12))
+_COLUMNS = (Column("ID"), Column("NAME"), Column("STATE"), Column("LOGIN"), Column("TO DO", least=12))
+_LOGINS = {
+    "yes": Cell("logged in", "green"),
+    "no": Cell("no login found", "amber"),
+    "unknown": Cell("unknown", "grey"),
+    "none": Cell("not needed", "grey"),
+}
 
 
 class DidNotStart(BullpenError):
@@ -92,5 +99,13 @@ def _about(events: Iterable[Event]) -> str:
 
 def _row(agent: Agent) -> list[Cell | str]:
     if not agent.installed:
-        return [agent.id, agent.name, Cell("not installed", "grey"), agent.install_hint]
-    return [agent.id, agent.name, Cell("default" if agent.default else "installed", "green"), ""]
+        return [agent.id, agent.name, Cell("not installed", "grey"), "", agent.install_hint]
+    state = Cell("default" if agent.default else "installed", "green")
+    return [agent.id, agent.name, state, _LOGINS.get(agent.logged_in, _LOGINS["unknown"]), _to_log_in(agent)]
+
+
+def _to_log_in(agent: Agent) -> str:
+    """What to type, where no login was found."""
+    return (
+        f"run: {shlex.join(agent.login_command)}" if agent.logged_in == "no" and agent.login_command else ""
+    )

@@ -9,7 +9,7 @@ from .shapes import EPOCH, Shape
 
 
 class Agent(Shape, frozen=True, kw_only=True):
-    """An agent that is defined; `missing` names the program it lacks."""
+    """An agent that is defined; `missing` names the program it lacks, `logged_in` is a hint."""
 
     id: str
     name: str
@@ -19,6 +19,8 @@ class Agent(Shape, frozen=True, kw_only=True):
     installed: bool = False
     missing: str | None = None
     install_hint: str = ""
+    logged_in: str = "unknown"  # or yes, no; none when it needs no login
+    login_command: list[str] = field(default_factory=list)
     default: bool = False
 
 

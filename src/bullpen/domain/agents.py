@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from .errors import Invalid
 from .ids import is_safe_id
+from .logins import Login, check_login
 from .signs import Keys, Signs, check_keys, check_signs
 
 _NAME = re.compile(r"\{(\w+)\}")
@@ -49,6 +50,7 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     install: str = ""  # what a person types to have it
     auth: dict[str, str] = {}  # a variable that is set: the method to authenticate with
     login_command: tuple[str, ...] = ()
+    login: Login = Login()
     continue_command: tuple[str, ...] = ()
     title_command: tuple[str, ...] = ()
     mcp_servers: tuple[dict[str, Any], ...] = ()
@@ -58,10 +60,19 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     keys: Keys = Keys()
 
 
+_PARTS: dict[str, type[Struct]] = {
+    "login": Login,
+    "offer": Offer,
+    "quirks": Quirks,
+    "signs": Signs,
+    "keys": Keys,
+}
+
+
 def read_definition(data: Mapping[str, Any], source: str) -> AgentDefinition:
     """The definition an untrusted object stands for; Invalid says what is wrong, where, and what is near."""
     _check_names(data, AgentDefinition, source)
-    for part, shape in (("offer", Offer), ("quirks", Quirks), ("signs", Signs), ("keys", Keys)):
+    for part, shape in _PARTS.items():
         if isinstance(inner := data.get(part), Mapping):
             _check_names(inner, shape, f"{part} in {source}")
     _check_word(data.get("kind"), ("acp", "pty"), f"kind in {source}")
@@ -109,6 +120,7 @@ def _check_values(definition: AgentDefinition, source: str) -> None:
             raise Invalid(f"{source}: {name!r} cannot be the name of a variable")
     if definition.quirks.mode_text is not None:
         _check_pattern(definition.quirks.mode_text, source)
+    check_login(definition.login, source)
     check_signs(definition.signs, source)
     check_keys(definition.keys, source)
     if any("\0" in text for text in [*definition.command, *definition.env.values()]):

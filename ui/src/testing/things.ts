@@ -110,6 +110,8 @@ export function anAgent(change: Partial<Agent> = {}): Agent {
     installed: true,
     missing: null,
     installHint: '',
+    loggedIn: 'none',
+    loginCommand: [],
     default: false,
     ...change,
   }

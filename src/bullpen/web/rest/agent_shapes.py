@@ -211,6 +211,8 @@ class AgentShape(Shape):
     installed: bool
     missing: str | None
     install_hint: str
+    logged_in: Literal["yes", "no", "unknown", "none"]
+    login_command: list[str]
     default: bool
 
 

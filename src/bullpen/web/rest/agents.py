@@ -93,5 +93,7 @@ def _agent_json(
         "installed": installed,
         "missing": None if installed else definition.command[0],
         "installHint": definition.install,
+        "loggedIn": context.agents.logged_in(definition),
+        "loginCommand": definition.login_command,
         "default": definition.id == default,
     }

@@ -13,6 +13,8 @@ export interface Agent {
   installed: boolean
   missing: string | null
   installHint: string
+  loggedIn: 'yes' | 'no' | 'unknown' | 'none'
+  loginCommand: string[]
   default: boolean
 }
 
