@@ -58,6 +58,8 @@ export const rest = {
 
   createWorker: (sessionId: string, worker: NewWorker) => call<Worker>('POST', `${path(sessionId)}/workers`, worker),
   restartWorker: (worker: Worker) => call<Worker>('POST', `${workerPath(worker)}/restart`),
+  /** What logs a person in to an agent, in a terminal of its session. */
+  logIn: (worker: Worker) => call<Worker>('POST', `${workerPath(worker)}/login`),
   endWorker: (worker: Worker) => call<void>('DELETE', workerPath(worker)),
 
   prompt: (sessionId: string, prompt: Prompt) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/prompt`, prompt),

@@ -1,6 +1,7 @@
 /** What can be started in a session, and what of it can be shown again. */
 import type { Session } from '../api/types/sessions.ts'
 import { openChanges } from '../diff/open.ts'
+import { lacksLogin } from '../home/login.ts'
 import type { MenuGroup } from '../parts/Menu.svelte'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
@@ -16,7 +17,7 @@ export function newWorkerMenu(app: App, session: Session): MenuGroup[] {
         { label: 'New terminal', icon: 'terminal', run: () => void page.addWorker(session, { type: 'terminal' }) },
         ...page.agents
           .filter((agent) => agent.installed)
-          .map((agent) => ({ label: `New agent: ${agent.name}`, icon: 'agent' as const, run: () => void page.addWorker(session, { type: 'agent', agentId: agent.id }) })),
+          .map((agent) => ({ label: `New agent: ${agent.name}`, hint: lacksLogin(agent) ? 'no login found' : undefined, icon: 'agent' as const, run: () => void page.addWorker(session, { type: 'agent', agentId: agent.id }) })),
         { label: 'Changes', icon: 'diff', run: () => openChanges(app, session) },
       ],
     },

@@ -150,6 +150,11 @@ export class Page {
     return this.attempt(async () => void (await rest.restartWorker(worker)))
   }
 
+  /** Opens what logs a person in to the agent of a worker. */
+  logIn(worker: Worker): Promise<boolean> {
+    return this.attempt(async () => this.show({ view: 'session', sessionId: worker.sessionId, workerId: (await rest.logIn(worker)).id }))
+  }
+
   endWorkers(workers: readonly Worker[]): Promise<boolean> {
     return this.attempt(async () => void (await Promise.all(workers.map((worker) => rest.endWorker(worker)))))
   }
@@ -204,10 +209,13 @@ export class Page {
     this.show({ view: 'session', sessionId, workerId: worker.id })
   }
 
-  /** Others add repositories too; without a word when it fails, as nobody asked. */
+  /** Others add repositories too, and people log in elsewhere; without a word when it fails, as nobody asked. */
   async #lookAround(): Promise<void> {
     if (!this.ready || document.visibilityState !== 'visible') return
-    await rest.repositories().then(({ repositories }) => (this.repositories = repositories)).catch(() => {})
+    await Promise.all([
+      rest.repositories().then(({ repositories }) => (this.repositories = repositories)),
+      rest.agents().then(({ agents }) => (this.agents = agents)),
+    ]).catch(() => {})
   }
 
   #tell(session: Session): void {
