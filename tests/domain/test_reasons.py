@@ -1,17 +1,40 @@
 """Why something ended is told to a person in words, whatever the protocol or an agent calls it."""
 
+import json
+from collections.abc import Callable
+
 import pytest
 
-from bullpen.domain.reasons import why_session_ended, why_turn_ended
+from bullpen.domain.reasons import how_session_ended, how_worker_ended, why_ended, why_turn_ended
+from support.golden import GOLDEN
+
+WORDS: dict[str, dict[str, str]] = json.loads((GOLDEN / "words" / "reasons.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("kind", "say"), [("ended", why_ended), ("worker", how_worker_ended), ("turn", why_turn_ended)]
+)
+def test_the_words_are_those_of_the_page(kind: str, say: Callable[[str], str]) -> None:
+    assert {reason: say(reason) for reason in WORDS[kind]} == WORDS[kind]
 
 
 @pytest.mark.parametrize("reason", ["user_request", "cancelled", "last_disconnect", "idle_timeout", "error"])
 def test_every_end_of_a_session_has_words(reason: str) -> None:
-    words = why_session_ended(reason)
-    assert words not in (reason, reason.replace("_", " "))
+    assert why_ended(reason) not in (reason, reason.replace("_", " "))
 
 
-def test_a_word_only_an_agent_knows_is_at_least_readable() -> None:
-    assert why_turn_ended("max_tokens") == "it has used all its tokens"
-    assert why_turn_ended("out_of_coffee") == "out of coffee"
-    assert why_session_ended(None) == "unknown"
+@pytest.mark.parametrize(
+    ("status", "reason", "words"),
+    [
+        ("completed", "user_request", "the session is completed (ended by a person)"),
+        ("cancelled", "cancelled", "the session is cancelled (ended by a person)"),
+        ("completed", "idle_timeout", "the session is completed (it was idle for too long)"),
+        ("error", "error", "the session failed"),
+    ],
+)
+def test_the_end_of_a_session_is_a_sentence(status: str, reason: str, words: str) -> None:
+    assert how_session_ended(status, reason) == words
+
+
+def test_who_was_told_no_reason_says_so() -> None:
+    assert why_ended(None) == "unknown"

@@ -24,7 +24,7 @@ from bullpen.store.tables import answers, snapshots
 from bullpen.wire.browser import encode_event, session_json
 from support.stories import START, append_to, new_session, new_session_with_worker, said, spawning, texts
 
-SHAPE = (13, "948ee71170e176ef")
+SHAPE = (14, "948ee71170e176ef")
 
 
 def line(

@@ -151,6 +151,11 @@ async def test_r16_an_active_session_takes_prompts_and_follows_activity(talk: Ta
 async def test_r17_a_completed_session_takes_no_prompt_and_says_its_status(talk: Talk) -> None:
     session = await talk.server.call("POST", f"{talk.path}/complete", 200)
     assert (session["status"], session["endReason"]) == ("completed", "user_request")
+    assert session["metadata"]["reason"] == "user_request"
+    assert (await contents(talk, "system", "text"))[-1][
+        "text"
+    ] == "the session is completed (ended by a person)"
+    assert session["workers"][0]["activityWhy"] == "ended by a person"
     refused = await talk.prompt("x", expect=409)
     assert refused["error"] == "conflict"
     assert "completed" in refused["message"]

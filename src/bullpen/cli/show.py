@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from ..client import Client, Session, Worker
-from ..domain.reasons import why_session_ended
+from ..domain.reasons import why_ended
 from .find import find_session
 from .news import find_unseen
 from .output import print_json
@@ -51,7 +51,7 @@ async def _look(client: Client, name: str) -> tuple[Session, Collection[str]]:
 def _facts(session: Session, unseen: Collection[str]) -> list[list[Cell | str]]:
     word = mood(session, unseen)
     shape, colour = mark(word)
-    reason = f" ({why_session_ended(session.end_reason)})" if session.end_reason else ""
+    reason = f" ({why_ended(session.end_reason)})" if session.end_reason else ""
     state = Cell(f"{shape} {session.status if word == 'ended' else label(word)}{reason}", colour)
     return [
         ["title", session.title],

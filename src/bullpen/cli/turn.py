@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..client import Client, Event, Prompted
-from ..domain.reasons import why_session_ended
+from ..domain.reasons import why_ended
 
 DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
 
@@ -39,7 +39,7 @@ def fold(turn: Turn, event: Event) -> Turn:
     """The turn after one more event of its session."""
     data = event.data if isinstance(event.data, dict) else {}
     if event.type == "session_end":
-        return replace(turn, error=f"the session ended: {why_session_ended(data.get('reason'))}")
+        return replace(turn, error=f"the session ended: {why_ended(data.get('reason'))}")
     if turn.worker_id is None:
         return _before(turn, event, data)
     return _within(turn, event, data) if event.worker_id == turn.worker_id else turn

@@ -28,6 +28,7 @@ from .events import (
     WorkerTerminated,
 )
 from .queue import Queue, fold_queue
+from .reasons import how_worker_ended
 from .states import ALIVE, Activity, State, Status, next_state, next_status
 
 RESTARTS = 16  # times of restarts that are remembered of a worker
@@ -319,6 +320,6 @@ def _step(worker: Worker, event: Event) -> Worker:
                 activity_why="failed",
             )
         case WorkerTerminated() as fact:
-            return replace(worker, activity_why=f"ended: {fact.reason}")
+            return replace(worker, activity_why=how_worker_ended(fact.reason))
         case _:
             return worker

@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct
 from ..domain.conversation import AgentMessage, Plan, ToolCall, ToolCallUpdate, TurnEnd, UserPrompt
 from ..domain.conversation_state import Conversation
 from ..domain.events import Error, Fact, SessionEnd, WorkerFailed
+from ..domain.reasons import how_session_ended
 from ..domain.tool_calls import FINISHED, Tools, merged, with_tool_call
 from .append import Append
 
@@ -71,7 +72,7 @@ _SHOWN: dict[type[Fact], Callable[[Any], Message | None]] = {
     AgentMessage: _said,
     Plan: _plan,
     TurnEnd: _turn_end,
-    SessionEnd: lambda fact: _notice(fact.detail or f"{fact.status}: {fact.reason}"),
+    SessionEnd: lambda fact: _notice(fact.detail or how_session_ended(fact.status, fact.reason)),
     WorkerFailed: lambda fact: _notice(f"the worker failed: {fact.error}"),
     Error: lambda fact: _notice(fact.message),
 }

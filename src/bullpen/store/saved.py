@@ -9,7 +9,7 @@ from .projections import Row
 EVERY = 1000
 
 # Raise it whenever the fold or the snapshot changes: what was saved before is then folded anew.
-SCHEMA = 13
+SCHEMA = 14
 
 _decoder = msgspec.json.Decoder(Snapshot)
 

@@ -22,7 +22,7 @@ from ..domain.events import (
     WorkerFailed,
     WorkerSpawning,
 )
-from ..domain.reasons import why_session_ended, why_turn_ended
+from ..domain.reasons import why_ended, why_turn_ended
 from ..domain.tool_calls import FINISHED
 from .browser import iso
 
@@ -89,7 +89,7 @@ def _paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
         case WorkerFailed() as fact:
             return f"> **{event.role} failed**: {_line(fact.error)}"
         case SessionEnd() as fact:
-            return f"> {fact.status} ({_line(why_session_ended(fact.reason))}), {iso(event.timestamp)}"
+            return f"> {fact.status} ({_line(why_ended(fact.reason))}), {iso(event.timestamp)}"
     return ""
 
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { aboutOf, commandOf, inputOf, partsOf, pathsOf, pathWithin, pictureOf, plainly, titleOf } from './describe.ts'
+import { aboutOf, answeredBy, commandOf, inputOf, partsOf, pathsOf, pathWithin, pictureOf, plainly, titleOf } from './describe.ts'
 
 const call = (more: object) => ({ toolCallId: 't', ...more })
 
@@ -59,4 +59,10 @@ test('only pictures that can do nothing are shown', () => {
   expect(pictureOf('image/png', 'AA==')).toBe('data:image/png;base64,AA==')
   expect(pictureOf('image/svg+xml', 'AA==')).toBeUndefined()
   expect(pictureOf('image/png', '"><script>')).toBeUndefined()
+})
+
+test('who answered a permission has a name, and an end that came first has words', () => {
+  expect(answeredBy('phone')).toBe('by phone')
+  expect(answeredBy('user_request')).toBe('ended by a person')
+  expect(answeredBy('idle_timeout')).toBe('ended: it was idle for too long')
 })

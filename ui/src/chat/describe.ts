@@ -1,5 +1,8 @@
 /** What a tool call is about, in plain text: exactly what would be done, not what its title says of it. */
+import { deviceName } from '../parts/device.ts'
+import { quoted } from '../parts/shell.ts'
 import type { ToolCall } from '../state/chat.ts'
+import { howWorkerEnded, isEnd } from '../state/reasons.ts'
 
 export interface Change {
   path: string
@@ -49,9 +52,9 @@ export function commandOf(call: ToolCall | undefined): string | undefined {
   const input = asObject(call?.rawInput)
   const { command, cmd, args } = input
   const said = command ?? cmd
-  if (Array.isArray(said)) return plainly(said.map(quoted).join(' '))
+  if (Array.isArray(said)) return plainly(said.map(asWord).join(' '))
   if (typeof said !== 'string') return undefined
-  return plainly(Array.isArray(args) ? [said, ...args.map(quoted)].join(' ') : said)
+  return plainly(Array.isArray(args) ? [said, ...args.map(asWord)].join(' ') : said)
 }
 
 /** Everything else the tool was given, as JSON; nothing when the command or the change is all of it. */
@@ -97,11 +100,6 @@ export function pictureOf(mimeType: string, data: string): string | undefined {
   return `data:${mimeType};base64,${data.replace(/\s+/g, '')}`
 }
 
-function quoted(word: unknown): string {
-  const text = asText(word)
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
-}
-
 export function asObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
@@ -113,4 +111,13 @@ function isEmpty(value: unknown): boolean {
 export function asText(value: unknown): string {
   if (typeof value === 'string') return value
   return value == null ? '' : JSON.stringify(value)
+}
+
+/** By whom a permission was answered, or what came before an answer. */
+export function answeredBy(by: string): string {
+  return isEnd(by) ? howWorkerEnded(by) : `by ${deviceName(by)}`
+}
+
+function asWord(word: unknown): string {
+  return quoted(asText(word))
 }

@@ -1,5 +1,6 @@
 /** Whether somebody is logged in to an agent, in words; a hint, for signs can be missing where a login is there. */
 import type { Agent } from '../api/types/agents.ts'
+import { quoted } from '../parts/shell.ts'
 
 /** How an agent that is installed stands, in a word or two. */
 export function stateOf({ installed, loggedIn }: Pick<Agent, 'installed' | 'loggedIn'>): string {
@@ -14,7 +15,7 @@ export function lacksLogin({ installed, loggedIn }: Pick<Agent, 'installed' | 'l
 
 /** What a person types to log in; empty where nobody knows. */
 export function loginLine({ loginCommand }: Pick<Agent, 'loginCommand'>): string {
-  return loginCommand.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ')
+  return loginCommand.map(quoted).join(' ')
 }
 
 /** Whether a login may be what an agent lacks that has failed. */

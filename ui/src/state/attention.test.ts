@@ -70,7 +70,7 @@ test('a question of an agent that is gone is asked of nobody', () => {
 
 test('a session that ended says how', () => {
   const { need, why } = attentionOf(aSession({ status: 'completed', endReason: 'user_request' }), [], AFTER)
-  expect([need, why]).toEqual(['idle', 'user request'])
+  expect([need, why]).toEqual(['idle', 'ended by a person'])
 })
 
 test('groups are repositories or directories, and within them what needs a person comes first', () => {

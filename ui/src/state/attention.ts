@@ -3,6 +3,7 @@ import type { InboxItem } from '../api/types/inbox.ts'
 import type { Session } from '../api/types/sessions.ts'
 import type { Worker } from '../api/types/workers.ts'
 import type { Shape, Tone } from '../parts/Mark.svelte'
+import { whyEnded } from './reasons.ts'
 
 /** From what cannot go on without a person to what can wait. */
 export const NEEDS = ['asking', 'error', 'done', 'working', 'idle'] as const
@@ -66,7 +67,7 @@ function of(need: Need, label: string, worker: Worker): Attention {
 
 function quiet(session: Session, worker: Worker | undefined): Attention {
   if (session.status !== 'active')
-    return { need: 'idle', label: session.status, why: session.endReason?.replaceAll('_', ' ') ?? session.status, since: session.updatedAt }
+    return { need: 'idle', label: session.status, why: whyEnded(session.endReason), since: session.updatedAt }
   if (!worker) return { need: 'idle', label: 'nothing runs', why: 'no living worker', since: session.updatedAt }
   return of('idle', 'idle', worker)
 }

@@ -88,7 +88,7 @@ test('an agent that ended twice without a word between says so once', () => {
 })
 
 test('a turn that ended otherwise says why', () => {
-  expect(after(event('turn_end', { stopReason: 'max_tokens' }))).toMatchObject([{ text: 'The turn ended: max tokens.' }])
+  expect(after(event('turn_end', { stopReason: 'max_tokens' }))).toMatchObject([{ text: 'The turn ended: it has used all its tokens.' }])
   expect(after(event('turn_end', { stopReason: 'error', error: 'no credit' }))).toMatchObject([{ text: 'no credit', bad: true }])
 })
 

@@ -3,6 +3,7 @@
  * be folded by itself and joined to the next one; however it was cut, the same entries come of it.
  */
 import type { SessionEvent } from '../api/types/events.ts'
+import { whyTurnEnded } from './reasons.ts'
 
 export interface Option {
   optionId: string
@@ -179,7 +180,7 @@ function terminalOutput(data: Record<string, unknown>): string {
 function withTurnEnd(entries: Entries, event: SessionEvent): Entries {
   const { stopReason, error } = event.data
   if (error) return note(entries, event, text(error), true)
-  return stopReason === 'end_turn' ? entries : note(entries, event, `The turn ended: ${text(stopReason).replaceAll('_', ' ')}.`)
+  return stopReason === 'end_turn' ? entries : note(entries, event, `The turn ended: ${whyTurnEnded(text(stopReason))}.`)
 }
 
 function note(entries: Entries, event: SessionEvent, words: string, bad = false): Entries {

@@ -7,6 +7,7 @@ import type { Session } from '../api/types/sessions.ts'
 import type { Worker } from '../api/types/workers.ts'
 import { foldConversation, NEW as NEW_CONVERSATION, type Conversation } from './conversation.ts'
 import { EMPTY as EMPTY_QUEUE, foldQueue, type Queue } from './queue.ts'
+import { howWorkerEnded } from './reasons.ts'
 
 type Status = Session['status']
 type State = Worker['state']
@@ -188,7 +189,7 @@ function step(before: WorkerSnapshot, { type, timestamp, data }: SessionEvent): 
     case 'worker_failed':
       return { ...worker, ...end, error: String(data.error), activityWhy: 'failed' }
     default:
-      return { ...worker, activityWhy: `ended: ${String(data.reason)}` }
+      return { ...worker, activityWhy: howWorkerEnded(String(data.reason)) }
   }
 }
 
