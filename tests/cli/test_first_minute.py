@@ -148,7 +148,7 @@ async def test_the_first_minute(home: Home) -> None:
         await person.runs(
             "bullpen ls --all",
             "   TITLE  ID        STATE      WORKERS  DIRECTORY  AGE",
-            "·  first  <id>  completed  none     ~          <age>",
+            "○  first  <id>  completed  none     ~          <age>",
         )
         await operator.window.type("C-c")
         await operator.window.until(lambda screen: screen.rstrip().endswith(PROMPT))

@@ -19,10 +19,15 @@ def sessions(incomplete: str) -> list[tuple[str, str]]:
 
 
 async def _offers(client: "Client", incomplete: str) -> list[tuple[str, str]]:
-    from .text import mood, short  # noqa: PLC0415
+    from .text import label, mood, short  # noqa: PLC0415
 
     offers = []
     for session in await client.sessions(status=("active",)):
         plain = session.title.replace("-", "").replace("_", "").replace(".", "").isalnum()
-        offers.append((session.title if plain else short(session.id), f"{session.title} · {mood(session)}"))
+        offers.append(
+            (
+                session.title if plain else short(session.id),
+                f"{session.title} · {label(mood(session), session)}",
+            )
+        )
     return [offer for offer in offers if offer[0].startswith(incomplete)]

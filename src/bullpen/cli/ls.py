@@ -81,7 +81,7 @@ def _row(session: Session, unseen: Collection[str]) -> list[Cell | str]:
     word = mood(session, unseen)
     shape, colour = mark(word)
     why = trouble(session) if word == "error" else None
-    state = f"{word}: {fit(why, _WHY)}" if why else session.status if word == "ended" else label(word)
+    state = f"{word}: {fit(why, _WHY)}" if why else label(word, session)
     roles = ", ".join(worker.role for worker in session.workers if worker.alive)
     return [
         Cell(shape, colour),

@@ -52,7 +52,7 @@ def _facts(session: Session, unseen: Collection[str]) -> list[list[Cell | str]]:
     word = mood(session, unseen)
     shape, colour = mark(word)
     reason = f" ({why_ended(session.end_reason)})" if session.end_reason else ""
-    state = Cell(f"{shape} {session.status if word == 'ended' else label(word)}{reason}", colour)
+    state = Cell(f"{shape} {label(word, session)}{reason}", colour)
     return [
         ["title", session.title],
         ["id", session.id],

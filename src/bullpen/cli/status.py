@@ -69,7 +69,8 @@ def _print(health: Health, sessions: list[Session], unseen: Collection[str]) -> 
         word = mood(session, unseen)
         shape, colour = mark(word)
         title = fit(printable(session.title), _TITLE)
-        print(f"  {paint(shape, colour)} {title}  {paint(f'{label(word)} · {short(session.id)}', 'grey')}")
+        rest = f"{label(word, session)} · {short(session.id)}"
+        print(f"  {paint(shape, colour)} {title}  {paint(rest, 'grey')}")
     if len(sessions) > _LISTED:
         print(f"  … and {len(sessions) - _LISTED} more: bullpen ls")
 

@@ -11,13 +11,13 @@ from ..client import Session, Worker
 COLOURS = {"green": "32", "amber": "33", "red": "31", "blue": "34", "grey": "90", "bold": "1"}
 ID_LENGTH = 8
 
-_MARKS = {
+_MARKS = {  # as in the page; both pass tests/golden/words/states.json
     "needs input": ("●", "amber"),
     "error": ("✕", "red"),
     "done": ("◆", "blue"),
     "working": ("◐", "green"),
     "idle": ("○", "grey"),
-    "ended": ("·", "grey"),
+    "ended": ("○", "grey"),
 }
 
 
@@ -36,9 +36,13 @@ def mood(session: Session, unseen: Collection[str] = ()) -> str:
         return "needs input"
     if trouble(session):
         return "error"
-    if any(worker.activity == "active" for worker in alive):
+    if any(worker.activity == "active" or _starts(worker) for worker in alive):
         return "working"
     return "done" if any(worker.activity == "idle" and worker.id in unseen for worker in alive) else "idle"
+
+
+def _starts(worker: Worker) -> bool:
+    return worker.type == "agent" and worker.state == "spawning"
 
 
 def trouble(session: Session) -> str | None:
@@ -53,9 +57,9 @@ def mark(word: str) -> tuple[str, str]:
     return _MARKS[word]
 
 
-def label(word: str) -> str:
-    """A mood where there is room for a few words."""
-    return "done, not seen yet" if word == "done" else word
+def label(word: str, session: Session) -> str:
+    """A mood where there is room for a few words; one that ended says how."""
+    return {"done": "done, not seen yet", "ended": session.status}.get(word, word)
 
 
 def by_urgency(sessions: list[Session], unseen: Collection[str] = ()) -> list[Session]:

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { InboxItem } from '../api/types/inbox.ts'
 import { anItem, aSession, aWorker } from '../testing/things.ts'
-import { attentionOf, groupSessions, type Need } from './attention.ts'
+import type { Session } from '../api/types/sessions.ts'
+import { attentionOf, groupSessions, MARKS, type Need } from './attention.ts'
 
 const BEFORE = '2025-12-31T00:00:00.000Z'
 const AFTER = '2026-01-02T00:00:00.000Z'
@@ -9,6 +11,25 @@ const AFTER = '2026-01-02T00:00:00.000Z'
 function needOf(worker: Parameters<typeof aWorker>[0], news: InboxItem[] = [], seen = BEFORE): Need {
   return attentionOf(aSession({ workers: [aWorker(worker)] }), news, seen).need
 }
+
+interface State {
+  about: string
+  status: Session['status']
+  workers: Parameters<typeof aWorker>[0][]
+  unseen: string[]
+  sign: string
+  word: string
+  colour: string
+}
+
+const STATES = JSON.parse(readFileSync(new URL('../../../tests/golden/words/states.json', import.meta.url), 'utf8')) as State[]
+const COLOURS = { warn: 'amber', bad: 'red', news: 'blue', good: 'green', quiet: 'grey' } as const
+
+test.each(STATES)('it has one sign and one word, as on the command line: $about', ({ status, workers, unseen, sign, word, colour }) => {
+  const news = unseen.map((workerId) => anItem({ workerId }))
+  const { mark, label } = attentionOf(aSession({ status, workers: workers.map((worker) => aWorker(worker)) }), news, AFTER)
+  expect([MARKS[mark].sign, label, COLOURS[MARKS[mark].tone]]).toEqual([sign, word, colour])
+})
 
 test('a question and a failure need a person, seen or not', () => {
   expect(needOf({ activity: 'asking' }, [], AFTER)).toBe('asking')

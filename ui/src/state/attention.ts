@@ -11,6 +11,8 @@ export type Need = (typeof NEEDS)[number]
 
 export interface Attention {
   need: Need
+  /** Whose sign it has: a session that failed keeps that of an error when it is seen. */
+  mark: Need
   /** Words for a person: what it is, why, and since when. */
   label: string
   why: string
@@ -20,6 +22,7 @@ export interface Attention {
 /** The server's words for an agent that has had no turn since it was started (workers/acp_exchange.py). */
 const NOT_ASKED = 'waits for a prompt'
 
+/** As on the command line (cli/text.py); both pass `tests/golden/words/states.json`. */
 export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
   asking: { shape: 'full', tone: 'warn', sign: '●' },
   error: { shape: 'cross', tone: 'bad', sign: '✕' },
@@ -39,11 +42,11 @@ export function attentionOf(session: Session, news: readonly InboxItem[], seen: 
   const failed = session.workers.find((worker) => worker.state === 'failed')
   if (failed && session.status === 'active') return { ...of('error', 'error', failed), why: failed.error ?? 'failed' }
   const failure = news.find(({ kind }) => kind === 'failed')
-  if (failure) return { need: 'error', label: 'error', why: failure.text, since: failure.createdAt }
+  if (failure) return { need: 'error', mark: 'error', label: 'error', why: failure.text, since: failure.createdAt }
   const done = alive.find((worker) => finished(worker) && isNews(worker, news, seen))
   const working = alive.find((worker) => worker.type === 'agent' && (worker.activity === 'active' || worker.state === 'spawning'))
   if (done && !working) return of('done', 'done, not seen yet', done)
-  if (working) return of('working', working.state === 'spawning' ? 'starting' : 'working', working)
+  if (working) return of('working', 'working', working)
   return quiet(session, alive[0])
 }
 
@@ -62,13 +65,13 @@ function isNews(worker: Worker, news: readonly InboxItem[], seen: string): boole
 }
 
 function of(need: Need, label: string, worker: Worker): Attention {
-  return { need, label, why: worker.activityWhy, since: worker.activitySince }
+  return { need, mark: need, label, why: worker.activityWhy, since: worker.activitySince }
 }
 
 function quiet(session: Session, worker: Worker | undefined): Attention {
   if (session.status !== 'active')
-    return { need: 'idle', label: session.status, why: whyEnded(session.endReason), since: session.updatedAt }
-  if (!worker) return { need: 'idle', label: 'nothing runs', why: 'no living worker', since: session.updatedAt }
+    return { need: 'idle', mark: session.status === 'error' ? 'error' : 'idle', label: session.status, why: whyEnded(session.endReason), since: session.updatedAt }
+  if (!worker) return { need: 'idle', mark: 'idle', label: 'idle', why: 'nothing runs', since: session.updatedAt }
   return of('idle', 'idle', worker)
 }
 

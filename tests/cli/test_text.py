@@ -1,0 +1,23 @@
+"""A session has one sign and one word for how it is, the same here as in the page."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from bullpen.cli.text import label, mark, mood
+from bullpen.client import Session
+from support.golden import GOLDEN
+
+STATES: list[dict[str, Any]] = json.loads((GOLDEN / "words" / "states.json").read_text())
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state["about"])
+def test_a_session_has_one_sign_and_one_word_as_in_the_page(state: dict[str, Any]) -> None:
+    workers = [{"sessionId": "s", "name": "w", "role": "w", **worker} for worker in state["workers"]]
+    body = {"id": "s", "type": "quick", "title": "t", "status": state["status"], "workers": workers}
+    session = msgspec.convert(body, Session)
+    word = mood(session, state["unseen"])
+    sign, colour = mark(word)
+    assert (sign, label(word, session), colour) == (state["sign"], state["word"], state["colour"])
