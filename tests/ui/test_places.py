@@ -111,6 +111,18 @@ async def test_a_search_lands_on_the_message_and_marks_it(device: BrowserContext
     await expect(page.get_by_text("Nothing found")).to_be_visible()
 
 
+async def test_a_search_that_came_too_early_finds_what_was_said_by_itself(
+    device: BrowserContext, server: Server
+) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server, title="a talk")
+    page = await at(device, server, "search")
+    await page.get_by_role("searchbox", name="Search all sessions").fill("lies needle")
+    await expect(page.get_by_text("Nothing found")).to_be_visible()
+    await talk.ask("[[chunk here lies the needle]]")
+    await expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(2)
+
+
 async def test_a_search_leads_into_a_terminal_and_finds_the_words_there(
     device: BrowserContext, server: Server
 ) -> None:

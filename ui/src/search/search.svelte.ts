@@ -6,6 +6,7 @@ import type { IconName } from '../parts/icons.ts'
 
 const STEP = 30
 const MOST = 200
+const AGAIN = [500, 1000, 2000, 4000, 8000, 16_000] // ms after an answer: what was just said is found only a moment later
 
 export interface Filters {
   repoId: string
@@ -26,6 +27,8 @@ export class Searching {
   problem: string | undefined = $state()
   limit = $state(STEP)
   #looks = 0 // only the latest counts
+  #pauses: number[] = []
+  #timer: ReturnType<typeof setTimeout> | undefined
 
   get hasMore(): boolean {
     return (this.results?.length ?? 0) >= this.limit && this.limit < MOST
@@ -42,22 +45,43 @@ export class Searching {
     return this.look()
   }
 
-  async look(): Promise<void> {
+  /** Asks, and asks again a few times, for a person may be quicker than the index. */
+  look(): Promise<void> {
+    this.#pauses = [...AGAIN]
+    this.busy = hasWord(this.words)
+    return this.#ask()
+  }
+
+  /** Nobody looks any more, or the words are about to be others. */
+  rest(): void {
+    this.#pauses = []
+    clearTimeout(this.#timer)
+  }
+
+  async #ask(): Promise<void> {
+    clearTimeout(this.#timer)
     const look = ++this.#looks
     if (!hasWord(this.words)) {
       this.results = this.problem = undefined
       return
     }
-    this.busy = true
     try {
       const { results } = await rest.search(queryOf(this.words, this.filters, this.limit))
-      if (look === this.#looks) [this.results, this.problem] = [results, undefined]
+      if (look !== this.#looks) return
+      this.results = results
+      this.problem = undefined
+      this.#askLater()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       if (look === this.#looks) this.problem = error.message
     } finally {
       if (look === this.#looks) this.busy = false
     }
+  }
+
+  #askLater(): void {
+    const pause = this.#pauses.shift()
+    if (pause !== undefined) this.#timer = setTimeout(() => void this.#ask(), pause)
   }
 }
 

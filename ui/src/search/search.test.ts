@@ -1,5 +1,24 @@
-import { expect, test } from 'vitest'
-import { deedOf, hasWord, pieces, queryOf } from './search.svelte.ts'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { deedOf, hasWord, pieces, queryOf, Searching } from './search.svelte.ts'
+
+let found: object[]
+let asked: string[]
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  found = []
+  asked = []
+  vi.stubGlobal('localStorage', { getItem: () => 'the-secret' })
+  vi.stubGlobal('fetch', async (path: string) => {
+    asked.push(new URL(path, 'http://x').searchParams.get('q') ?? '')
+    return Response.json({ results: found })
+  })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
 
 const NONE = { repoId: '', agentId: '', role: '', days: '' }
 
@@ -23,4 +42,33 @@ test('a failure is not called done', () => {
   expect([label('system', 'error'), label('system', 'worker_failed')]).toEqual(['Error', 'Error'])
   expect([label('system', 'plan'), label('system', 'tool_call_update')]).toEqual(['Plan', 'Tool call'])
   expect(label('agent', 'agent_message')).toBeUndefined()
+})
+
+test('what can be found only a moment later is found without another key', async () => {
+  const searching = new Searching()
+  searching.words = 'needle'
+  await searching.again()
+  expect([searching.results, searching.busy]).toEqual([[], false])
+  found = [{ seq: 1 }]
+  await vi.advanceTimersByTimeAsync(500)
+  expect(searching.results).toEqual([{ seq: 1 }])
+})
+
+test('it is asked again a few times, and not for ever', async () => {
+  const searching = new Searching()
+  searching.words = 'needle'
+  await searching.again()
+  await vi.advanceTimersByTimeAsync(600_000)
+  expect(asked).toHaveLength(7)
+})
+
+test('who goes on typing, or goes away, is not answered about what stood there before', async () => {
+  const searching = new Searching()
+  searching.words = 'nee'
+  const looking = searching.again()
+  searching.rest()
+  await looking
+  searching.words = 'needl'
+  await vi.advanceTimersByTimeAsync(600_000)
+  expect(asked).toEqual(['nee'])
 })
