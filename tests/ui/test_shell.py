@@ -115,7 +115,7 @@ async def test_r11_closing_the_panel_can_end_its_agents_and_closes_the_socket(
         while not sockets:
             await asyncio.sleep(0.05)
     await page.keyboard.press("Control+Shift+X")
-    await page.get_by_role("button", name="End agent and close").click()
+    await page.get_by_role("button", name="End agent and leave").click()
     await expect(page.get_by_role("heading", name="Start a session")).to_be_visible()
 
     async def over() -> bool:

@@ -1,7 +1,7 @@
 /** The commands of the page: everything it can do, wherever it is done from. */
 import { panels } from '../panels/panels.ts'
 import { isNarrow } from '../parts/narrow.ts'
-import { askToEnd, askToPurge, closeSession, closeTab } from '../sessions/actions.ts'
+import { askToEnd, askToPurge, leaveSession, closeTab } from '../sessions/actions.ts'
 import { newWorkerMenu } from '../sessions/menus.ts'
 import type { App } from '../state/app.ts'
 import { sorted } from '../state/attention.ts'
@@ -65,7 +65,7 @@ function sessionCommands(app: App): Command[] {
     { id: 'session.new', title: 'New session', group: 'Session', icon: 'plus', keys: 'Mod+N', also: 'Alt+N', run: () => (view.overlay = 'new') },
     { id: 'session.rename', title: 'Rename session', group: 'Session', icon: 'edit', when: () => !!here(), run: () => (view.overlay = 'rename') },
     { id: 'session.replay', title: 'Replay this session', group: 'Session', icon: 'history', when: () => !!here(), run: () => withIt(here(), ({ id }) => page.show({ view: 'replay', sessionId: id })) },
-    { id: 'session.close', title: 'Close this panel', group: 'Session', icon: 'close', keys: 'Mod+Shift+X', when: () => !!here(), run: () => withIt(here(), (session) => closeSession(app, session)) },
+    { id: 'session.close', title: 'Leave this session', group: 'Session', icon: 'close', keys: 'Mod+Shift+X', when: () => !!here(), run: () => withIt(here(), (session) => leaveSession(app, session)) },
     { id: 'session.complete', title: 'Complete session', group: 'Session', icon: 'check', when: goes, run: () => withIt(here(), (session) => void page.complete(session)) },
     { id: 'session.end', title: 'End session', group: 'Session', icon: 'stop', hint: 'kill cancel stop', when: goes, run: () => withIt(here(), (session) => askToEnd(app, session)) },
     { id: 'session.purge', title: 'Delete session for good', group: 'Session', icon: 'trash', when: () => !!here() && !goes(), run: () => withIt(here(), (session) => askToPurge(app, session)) },

@@ -30,17 +30,17 @@ export function askToPurge({ page, view }: App, session: Session): void {
   })
 }
 
-/** R11: closing the panel ends its agents when a person wants that; the sockets close either way. */
-export function closeSession({ page, view }: App, session: Session): void {
+/** R11: leaving a session ends its agents when a person wants that; the sockets close either way. */
+export function leaveSession({ page, view }: App, session: Session): void {
   const agents = session.workers.filter((worker) => worker.type === 'agent' && isAlive(worker))
   const leave = () => page.show({ view: 'home' })
   if (!agents.length) return leave()
   view.ask({
-    title: 'Close this panel?',
-    text: `${agents.length === 1 ? 'An agent runs' : `${agents.length} agents run`} here. Left alone, it goes on without a page and can be found in the list.`,
+    title: 'Leave this session?',
+    text: `${agents.length === 1 ? 'An agent runs' : `${agents.length} agents run`} here. Left alone, ${agents.length === 1 ? 'it goes' : 'they go'} on without a page; the session stays in the list.`,
     choices: [
-      { label: agents.length === 1 ? 'End agent and close' : 'End agents and close', kind: 'danger', run: async () => (await page.endWorkers(agents)) && leave() },
-      { label: 'Close, keep running', kind: 'primary', run: leave },
+      { label: agents.length === 1 ? 'End agent and leave' : 'End agents and leave', kind: 'danger', run: async () => (await page.endWorkers(agents)) && leave() },
+      { label: 'Leave, keep running', kind: 'primary', run: leave },
     ],
   })
 }
