@@ -32,6 +32,7 @@ NOUNS = {
     "inbox": "Inbox InboxItem Seen",
     "login": "LoggedIn Login LoginCode NewLoginCode",
     "permissions": "Option Permission PermissionAnswer Permissions Rule Rules",
+    "ports": "Port Ports",
     "prompts": "Cancel Image Prompt Prompted Source",
     "questions": "Asked AskedState NewQuestion Question QuestionAnswer Questions",
     "queue": "Move NewQueueItem Queue QueueEdit QueueItem QueueSettings QueueSettingsEdit QueueWishes",

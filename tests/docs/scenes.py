@@ -5,6 +5,8 @@ from typing import Any
 
 from bullpen.agents.discovery import DEMO
 from docs.protocol_page import Section
+from support.listening import serve_in_terminal
+from support.ports import free_port
 from support.server import Server
 from support.talk import Talk
 
@@ -23,6 +25,8 @@ async def prepare(server: Server, session_id: str, section: Section) -> dict[str
             return await _asked(talk, "ask", "permission", "{pid}")
         case ["questions", *_]:
             return await _asked(talk, "question", "question", "{qid}")
+        case ["ports"]:
+            return {"{wid}": (await serve_in_terminal(server, session_id, free_port()))["id"]}
         case ["queue", *_]:
             return {"{mid}": await _queued(talk)}
         case ["restart"] | ["workers", "{wid}", "mode" | "model" | "options", *_]:

@@ -90,6 +90,7 @@ WHO_MAY = {
     "POST /api/sessions/{session_id}/diff/comments": "operate",
     "GET /api/sessions/{session_id}/files": "view",
     "GET /api/sessions/{session_id}/files/{path:path}": "view",
+    "GET /api/sessions/{session_id}/ports": "view",
     "GET /api/sessions/{session_id}/events": "view",
     "GET /api/sessions/{session_id}/messages": "view",
     "GET /api/sessions/{session_id}/workers": "view",
@@ -122,10 +123,11 @@ USUAL = (
     "operate token",
     "admin token",
 )
-# What is on the disk now is not what happened in the session.
+# What is on the disk or runs now is not what happened in the session.
 NO_GUESTS = (
     "GET /api/sessions/{session_id}/files",
     "GET /api/sessions/{session_id}/files/{path:path}",
+    "GET /api/sessions/{session_id}/ports",
 )
 SHARE = "a share of another session"
 NOBODY = "00000000-0000-4000-8000-000000000000"

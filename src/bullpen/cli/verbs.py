@@ -19,6 +19,7 @@ VERBS = {
     "attach": "Use a worker's terminal from here.",
     "logs": "Print a terminal's output, or a session's or agent's events.",
     "diff": "Show what has changed in a session's workspace.",
+    "ports": "Show what the programs of a session listen on.",
     "search": "Find what was said or printed, in any session.",
     "usage": "Show the tokens and cost that agents report.",
     "show": "Show everything about a session.",

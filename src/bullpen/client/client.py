@@ -23,6 +23,8 @@ from .shapes import (
     Imported,
     LoginCode,
     News,
+    Port,
+    Ports,
     Repositories,
     Repository,
     Session,
@@ -207,6 +209,10 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
             async for data in response.pieces():
                 yield Output(offset, data)
                 offset += len(data)
+
+    async def ports(self, session_id: str) -> list[Port]:
+        """What programs of a session listen on now, lowest first."""
+        return (await self._rest.call(Ports, Request("GET", f"{_session(session_id)}/ports"))).ports
 
     def terminal(
         self, session_id: str, worker_id: str, after: int | None = None, *, may_skip: bool = False

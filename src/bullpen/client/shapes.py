@@ -55,6 +55,21 @@ class Worker(Shape, frozen=True, kw_only=True):
         return self.type == "terminal" or self.agent_kind == "pty"
 
 
+class Port(Shape, frozen=True, kw_only=True):
+    """What a program of a worker listens on."""
+
+    port: int
+    address: str
+    worker_id: str
+    role: str
+    pid: int
+    command: str
+
+
+class Ports(Shape, frozen=True, kw_only=True):
+    ports: list[Port]
+
+
 class Session(Shape, frozen=True, kw_only=True):
     """A container of workers, tied to one directory."""
 

@@ -92,6 +92,7 @@ class SyncClient:
     add_worker = _waiting(Client.add_worker)
     end_worker = _waiting(Client.end_worker)
     restart_worker = _waiting(Client.restart_worker)
+    ports = _waiting(Client.ports)
     agents = _waiting(Client.agents)
     prompt = _waiting(Client.prompt)
     messages = _waiting(Client.messages)

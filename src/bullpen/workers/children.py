@@ -134,7 +134,7 @@ class Children:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._home_id = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
+        self.home_id = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
         self._children: dict[Key, Child] = {}
         self._keepers: Keepers
 
@@ -170,7 +170,7 @@ class Children:
 
     def marker(self, worker_id: str, run: int) -> str:
         """What a child carries in its environment, so that it can be found without its keeper."""
-        return marker(self._home_id, worker_id, run)
+        return marker(self.home_id, worker_id, run)
 
     async def spawn(self, worker_id: str, run: int, start: Start, recording: Recording) -> Child:
         """Starts a child, or finds the one that was started under the same name before.
@@ -224,7 +224,7 @@ class Children:
         return [child for child in of_worker if child.run < run]
 
     def _add(self, key: Key, keeper: Keeper, recording: Recording) -> Child:
-        child = Child(key, self._home_id, keeper, recording)
+        child = Child(key, self.home_id, keeper, recording)
         self._children[key] = child
         return child
 
@@ -243,7 +243,7 @@ class Children:
     def _on_lost(self, keys: list[Key]) -> None:
         for worker, run in keys:
             log.error("keeper lost", worker=worker, run=run)
-        ending = asyncio.get_running_loop().run_in_executor(None, end_marked, self._home_id, keys)
+        ending = asyncio.get_running_loop().run_in_executor(None, end_marked, self.home_id, keys)
         ending.add_done_callback(lambda done: self._settle_lost(keys, done))
 
     def _settle_lost(self, keys: list[Key], ending: asyncio.Future[None]) -> None:

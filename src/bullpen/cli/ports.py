@@ -1,0 +1,68 @@
+"""`bullpen ports`: what the programs of a session listen on."""
+
+from typing import Annotated, NamedTuple
+
+import typer
+from msgspec import to_builtins
+
+from ..client import Client, Port, Session
+from .complete import sessions
+from .find import find_session
+from .output import print_json
+from .table import Column, print_table
+from .verb import AsJson, new_app, with_client
+
+app = new_app()
+
+_COLUMNS = (
+    Column("PORT"),
+    Column("ADDRESS"),
+    Column("SESSION", least=10),
+    Column("ROLE", least=6),
+    Column("PID"),
+    Column("COMMAND", least=8),
+)
+
+
+class Found(NamedTuple):
+    """A port and whose it is."""
+
+    session: Session
+    port: Port
+
+
+@app.command()
+def ports(
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            help="A title, an id, or its beginning; every session if not given.", autocompletion=sessions
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Show what the programs of a session listen on.
+
+    \b
+    Examples:
+      bullpen ports my-session
+      bullpen ports --json | jq .ports[].port
+    """
+    found = with_client(lambda client: _look(client, session))
+    if json:
+        print_json({"ports": [{"sessionId": each.session.id} | to_builtins(each.port) for each in found]})
+    elif found:
+        print_table(_COLUMNS, [_row(each) for each in found])
+    else:
+        print("nothing listens; start your dev server in a terminal of the session")
+
+
+async def _look(client: Client, name: str | None) -> list[Found]:
+    asked = await client.sessions(status=("active",)) if name is None else [await find_session(client, name)]
+    found = [Found(each, port) for each in asked for port in await client.ports(each.id)]
+    return sorted(found, key=lambda each: each.port.port)
+
+
+def _row(found: Found) -> list[str]:
+    port = found.port
+    return [str(port.port), port.address, found.session.title, port.role, str(port.pid), port.command]

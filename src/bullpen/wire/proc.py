@@ -1,0 +1,45 @@
+"""What the kernel tells in /proc of sockets and programs, as values."""
+
+import ipaddress
+import sys
+from typing import NamedTuple
+
+_LISTENING = "0A"  # TCP_LISTEN
+_LONGEST_NAME = 100
+
+
+class Listener(NamedTuple):
+    """A socket that waits for connections."""
+
+    inode: int
+    address: str
+    port: int
+
+
+def read_listeners(table: str) -> list[Listener]:
+    """The listening sockets of a table like /proc/net/tcp or tcp6; a line that is cut or odd is none."""
+    lines = (line.split() for line in table.splitlines()[1:])
+    sockets = (_listener(words[1], words[9]) for words in lines if len(words) > 9 and words[3] == _LISTENING)
+    return [socket for socket in sockets if socket is not None]
+
+
+def _listener(local: str, inode: str) -> Listener | None:
+    address, _, port = local.partition(":")
+    try:
+        return Listener(int(inode), _address(bytes.fromhex(address)), int(port, 16))
+    except ValueError:
+        return None
+
+
+def _address(words: bytes) -> str:
+    """The kernel prints each 32 bits as the number they are on its machine."""
+    step = -1 if sys.byteorder == "little" else 1
+    found = ipaddress.ip_address(b"".join(words[at : at + 4][::step] for at in range(0, len(words), 4)))
+    return str(getattr(found, "ipv4_mapped", None) or found)
+
+
+def program_name(arguments: bytes, name: bytes) -> str:
+    """A program by the first of its arguments, else by the name the kernel has; one printable line."""
+    first = arguments.partition(b"\0")[0].decode(errors="replace").rpartition("/")[2]
+    said = first or name.decode(errors="replace").strip()
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in said)[:_LONGEST_NAME]

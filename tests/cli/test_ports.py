@@ -1,0 +1,31 @@
+"""`bullpen ports`, as a person and a script use it."""
+
+import json
+
+from support.commands import Bullpen
+from support.listening import serve_in_terminal
+from support.ports import free_port
+from support.server import Server
+
+
+async def test_ports_are_told_of_one_session_or_all(bullpen: Bullpen, server: Server) -> None:
+    one, other = await server.new_session(title="one"), await server.new_session(title="other")
+    silent = await bullpen("ports", "one")
+    assert (silent.code, silent.out) == (
+        0,
+        "nothing listens; start your dev server in a terminal of the session\n",
+    )
+    port = free_port()
+    worker = await serve_in_terminal(server, one["id"], port, role="web")
+    table = (await bullpen("ports", one["id"][:8])).out.splitlines()
+    assert table[0].split() == ["PORT", "ADDRESS", "SESSION", "ROLE", "PID", "COMMAND"]
+    assert [line.split()[:4] for line in table[1:]] == [[str(port), "127.0.0.1", "one", "web"]]
+    [told] = json.loads((await bullpen("ports", "--json")).out)["ports"]
+    assert (told["sessionId"], told["workerId"], told["port"]) == (one["id"], worker["id"], port)
+    assert json.loads((await bullpen("ports", other["title"], "--json")).out) == {"ports": []}
+
+
+async def test_a_session_nobody_knows_is_said(bullpen: Bullpen) -> None:
+    said = await bullpen("ports", "nowhere")
+    assert said.code == 1
+    assert "there is no session or worker called nowhere" in said.err
