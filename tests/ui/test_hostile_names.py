@@ -118,7 +118,7 @@ async def _session(page: Page, talk: Talk) -> None:
 async def _changes(page: Page, talk: Talk) -> None:
     await page.get_by_role("button", name="Show the panel").click()
     panels = page.get_by_role("tablist", name="Panels")
-    for panel in ("Plan", "Details", "Files", "Changes"):
+    for panel in ("Plan", "Details", "Files", "Preview", "Changes"):
         await panels.get_by_role("tab", name=panel).click()
         await expect(page.get_by_role("complementary", name=panel)).to_be_visible()
         await harmless(page, panel)

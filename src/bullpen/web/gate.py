@@ -31,6 +31,7 @@ POLICY = "; ".join(
         "connect-src 'self'",
         "manifest-src 'self'",
         "worker-src 'self'",
+        "frame-src http://localhost:* http://127.0.0.1:*",  # previews; [::1] is no source in a policy
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",

@@ -6,6 +6,7 @@ import type { Events } from './types/events.ts'
 import type { Listing } from './types/files.ts'
 import type { LoginCode } from './types/login.ts'
 import type { Permissions } from './types/permissions.ts'
+import type { Ports } from './types/ports.ts'
 import type { Prompt } from './types/prompts.ts'
 import type { Repositories, Repository } from './types/repositories.ts'
 import type { Search } from './types/search.ts'
@@ -77,6 +78,8 @@ export const rest = {
   commentDiff: (sessionId: string, comments: Comments) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/diff/comments`, comments),
   directory: (sessionId: string, directory: string) => call<Listing>('GET', filePath(sessionId, directory)),
   file: (sessionId: string, file: string) => download(filePath(sessionId, file)),
+
+  ports: (sessionId: string) => call<Ports>('GET', `${path(sessionId)}/ports`),
 
   agents: () => call<Agents>('GET', '/agents'),
   addAgent: (definition: object) => call<void>('POST', '/agents', definition),

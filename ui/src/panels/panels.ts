@@ -16,12 +16,15 @@ export interface Panel {
   id: string
   label: string
   icon: IconName
+  /** It shows pages, which need more room than a list. */
+  wide?: boolean
   load: () => Promise<{ default: Component<PanelProps> }>
 }
 
 export const panels: readonly Panel[] = [
   { id: 'changes', label: 'Changes', icon: 'diff', load: () => import('../diff/ChangesPanel.svelte') },
   { id: 'files', label: 'Files', icon: 'files', load: () => import('../files/FilesPanel.svelte') },
+  { id: 'preview', label: 'Preview', icon: 'preview', wide: true, load: () => import('../preview/PreviewPanel.svelte') },
   { id: 'plan', label: 'Plan', icon: 'plan', load: () => import('./Plan.svelte') },
   { id: 'details', label: 'Details', icon: 'info', load: () => import('./Details.svelte') },
 ]
