@@ -106,6 +106,14 @@ class Views:
         await page.keyboard.press("Control+Shift+B")
         await page.get_by_role("button", name="Show all").wait_for()
 
+    async def preview(self, page: Page) -> None:
+        await self._show(page, f"session/{self._house.web}")
+        await page.get_by_role("button", name=re.compile("the panel$")).wait_for()
+        if await page.get_by_role("button", name="Show the panel").count():
+            await page.keyboard.press("Control+Shift+B")
+        await page.get_by_role("tablist", name="Panels").get_by_role("tab", name="Preview").click()
+        await page.frame_locator("iframe").get_by_role("heading", name="Atlas").wait_for()
+
     async def palette(self, page: Page) -> None:
         await self._show(page, "")
         await page.keyboard.press("Control+K")
@@ -156,7 +164,16 @@ PHONE = [
     "usage",
     "settings",
 ]
-DESKTOP = [*PHONE, "palette", "help", "keys", "devices", "overview", "panel"]  # the last two stay open
+DESKTOP = [
+    *PHONE,
+    "palette",
+    "help",
+    "keys",
+    "devices",
+    "overview",
+    "panel",
+    "preview",
+]  # the last three stay open
 
 
 async def take(page: Page, name: str, size: str, theme: Theme) -> None:

@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from support.listening import type_line, until_ports
 from support.server import Server
 from support.talk import SCRIPTED, Talk
 
 from . import stories
 
+WEB_PORT = 3000
 ENVIRONMENT = {"AGENT_MAX_SESSIONS": "20", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 
@@ -21,7 +23,7 @@ class House:
         self.workspace = directory / "ada"
         self.workspace.mkdir()
         self.server = Server(directory / "home", self.workspace, ENVIRONMENT)
-        self.asking = self.done = self.terminal = self.diff = self.document = ""
+        self.asking = self.done = self.terminal = self.diff = self.document = self.web = ""
 
     async def furnish(self) -> None:
         atlas = await self._repository("atlas")
@@ -43,6 +45,7 @@ class House:
         self.diff = await self._worker(self.asking, type="diff")
         self.document = await self._worker(self.asking, type="markdown", filePath="docs/cache.md")
         self.terminal = await self._worker(self.asking, type="terminal", name="Shell")
+        self.web = await self._web(self.done)
 
     async def _repository(self, name: str) -> str:
         directory = self.workspace / name
@@ -74,6 +77,15 @@ class House:
         body = {"name": "Scout", "kind": "acp", "command": command}
         await self.server.call("PUT", f"/api/agents/{id}", 200, json=body)
         return id
+
+    async def _web(self, session_id: str) -> str:
+        """A terminal in which the page of the atlas is served."""
+        write(self.workspace / "site", {"index.html": stories.page()})
+        worker = await self.server.new_terminal(session_id, name="Web")
+        command = f"python3 -m http.server {WEB_PORT} --bind 127.0.0.1 --directory ~/site"
+        await type_line(self.server, worker, f"PS1='ada@atlas$ '; clear; {command}")
+        await until_ports(self.server, session_id, {WEB_PORT})
+        return f"{session_id}/{worker['id']}"
 
     async def _worker(self, session_id: str, **body: Any) -> str:
         answer = await self.server.call("POST", f"/api/sessions/{session_id}/workers", 201, json=body)

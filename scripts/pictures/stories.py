@@ -159,3 +159,33 @@ def failing() -> list[Step]:
 def _tool(kind: str, title: str, output: str, **more: Any) -> Step:
     content = [{"type": "content", "content": {"type": "text", "text": f"```\n{output}\n```"}}]
     return {"do": "tool", "kind": kind, "title": title, "content": content, "status": "completed", **more}
+
+
+def page() -> str:
+    """What the atlas looks like in a browser."""
+    return f"<!doctype html><title>Atlas</title><style>{LOOKS}</style>{BODY.format(tiles=_tiles())}"
+
+
+def _tiles() -> str:
+    places = [(x, y) for x in range(10) for y in range(5)]
+    return "".join(
+        f'<rect x="{x * 60}" y="{y * 60}" width="58" height="58" rx="6" fill="{_sea(x, y)}"/>'
+        for x, y in places
+    )
+
+
+def _sea(x: int, y: int) -> str:
+    return f"hsl({165 + (x * 7 + y * 13) % 50} 45% {62 + x * y % 4 * 6}%)"
+
+
+LOOKS = """
+body { margin: 0; padding: 28px; font: 15px/1.5 system-ui, sans-serif; color: #17324a; background: #f4f8fa }
+h1 { margin: 0 0 4px; font-size: 26px }
+p { margin: 0 0 18px; color: #4c6579 }
+svg { width: 100%; border-radius: 12px; background: #dcebf2 }
+path { fill: none; stroke: #fff; stroke-width: 8; stroke-linecap: round }
+button { margin-top: 16px; padding: 8px 16px; border: 0; border-radius: 8px; background: #176; color: #fff }
+"""
+BODY = """<h1>Atlas</h1><p>50 tiles, 12 ms from the cache</p>
+<svg viewBox="-10 -10 618 318">{tiles}<path d="M0 210 C120 150 180 260 300 180 S480 120 600 170"/></svg>
+<button>Draw it again</button>"""

@@ -192,6 +192,15 @@ async def test_s26_a_page_in_the_preview_reaches_nothing_of_ours(shop: PreviewPa
     await expect(shop.panel).to_be_visible()
 
 
+async def test_it_is_to_be_seen_that_a_page_has_taken_the_keyboard(shop: PreviewPage) -> None:
+    """Nothing a frame can be told keeps it from doing so."""
+    await shop.page.locator(".xterm-helper-textarea").focus()
+    await shop.serve("<input><script>document.querySelector('input').focus()</script>")
+    frame = shop.page.locator("iframe")
+    await expect(frame).to_be_focused()
+    await expect(frame).to_have_css("outline-style", "solid")
+
+
 async def test_s27_a_preview_cannot_become_our_own_page(shop: PreviewPage) -> None:
     for ours in (shop.server.url, shop.server.url.replace("127.0.0.1", "localhost")):
         (shop.server.workspace / "requests.jsonl").unlink(missing_ok=True)
