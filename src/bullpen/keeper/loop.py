@@ -53,7 +53,7 @@ class Loop:
         self._awaited_until = 0.0
         self._awake_until = 0.0
         self._floods_due = 0.0
-        self._alarm = 0.0  # when a wait ends that has no end of its own
+        self._alarm = 0.0  # the timer for which it is set
         self.after_turn: Callable[[], None] = lambda: None
         self.signals = Signals()
         self.signals.on(signal.SIGALRM, lambda: None)
@@ -101,8 +101,9 @@ class Loop:
             awaited = self.awaited
             if self.crowded and not hot and not awaited:
                 self._heeded.poll(min(self.nap, self._until_timer(self.nap)))
-            self._priority.change(patient=bool(hot) and not awaited)
-            events = poll(self._patience(awaited), _EVENTS_A_TURN)
+            flows = bool(hot) and not (awaited or self._floods)
+            self._priority.change(patient=flows)
+            events = self._flow() if flows else poll(self._patience(), _EVENTS_A_TURN)
             self._count(len(events))
             others = False
             for fd, mask in events:
@@ -168,7 +169,7 @@ class Loop:
         if self.hot:
             self.later(_QUIET, self._cool_quiet)
 
-    def _patience(self, awaited: bool) -> float:
+    def _patience(self) -> float:
         if self._awake_until:
             if self._awake_until > monotonic():
                 os.sched_yield()  # to the kernel's worker, which may wait for this very core
@@ -176,16 +177,28 @@ class Loop:
             self.rest()
         if self._floods:
             return max(0.0, min(self._floods_due, self._awaited_until) - monotonic())
-        if self.hot and not awaited:
-            return self._until_alarm()
         return self._until_timer(-1)
 
-    def _until_alarm(self) -> float:
-        """For ever: to set a timeout for each page of a flood costs as much as to read it."""
-        if self._alarm != (due := self._timers[0][0]):
-            self._alarm = due
-            set_alarm(max(0.0, due - monotonic()) + _LATE)
-        return -1
+    def _flow(self) -> list[tuple[int, int]]:
+        """Reads floods and nothing else, until something else happens, which is left to the turn."""
+        poll, hot, callbacks, quiet = self._epoll.poll, self.hot, self._callbacks, self._quiet
+        while hot and (due := self._timers[0][0]) > monotonic():
+            if due != self._alarm:
+                self._set_alarm(due)
+            events = poll(-1, _EVENTS_A_TURN)
+            for fd, _ in events:
+                if fd not in hot:
+                    return events
+            for fd, mask in events:
+                quiet.discard(fd)
+                callbacks[fd](mask)
+            self.after_turn()
+        return []
+
+    def _set_alarm(self, due: float) -> None:
+        """Ends a wait for what may not come: a timeout for each page of a flood costs as much as its read."""
+        self._alarm = due
+        set_alarm(max(0.0, due - monotonic()) + _LATE)
 
     def _until_timer(self, without: float) -> float:
         return max(0.0, self._timers[0][0] - monotonic()) if self._timers else without
