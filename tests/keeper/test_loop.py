@@ -102,6 +102,16 @@ def test_a_flood_waits_for_an_answer_but_never_starves(scene: Scene, monkeypatch
     assert len(between) > 3
 
 
+def test_floods_that_come_and_go_leave_one_timer(scene: Scene) -> None:
+    scene.watch(flood=lambda: None, event=lambda: None)
+    (flooding, _), _ = scene._pipes
+    for _ in range(10):
+        scene.loop.cool(flooding)
+        scene.loop.heat(flooding)
+    assert len(scene.loop._timers) == 1
+    scene.close()
+
+
 def test_who_awaits_an_echo_stays_awake_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now, turns = [0.0], [0]
     monkeypatch.setattr(loop, "monotonic", lambda: now[0])

@@ -45,6 +45,7 @@ class Loop:
         self._callbacks: dict[int, Callable[[int], object]] = {}
         self.hot: set[int] = set()
         self._quiet: set[int] = set()  # the hot ones that have said nothing of late
+        self._cooling = False  # a timer runs
         self._floods: dict[int, int] = {}  # the hot ones that have something to read: what epoll told of them
         self._priority = Priority()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
@@ -80,9 +81,8 @@ class Loop:
 
     def heat(self, fd: int) -> None:
         """Whenever it is told of it has to be read to its end, or be cooled: what is left is not told of."""
-        if not self.hot:
-            self.later(_QUIET, self._cool_quiet)
         self.hot.add(fd)
+        self._cool_later()
         self._epoll.modify(fd, READABLE | select.EPOLLET)
 
     def cool(self, fd: int) -> None:
@@ -162,12 +162,17 @@ class Loop:
         self._quiet.discard(fd)
         self._floods.pop(fd, None)
 
+    def _cool_later(self) -> None:
+        if self.hot and not self._cooling:
+            self._cooling = True
+            self.later(_QUIET, self._cool_quiet)
+
     def _cool_quiet(self) -> None:
+        self._cooling = False
         for fd in tuple(self._quiet):
             self.cool(fd)
         self._quiet.update(self.hot)
-        if self.hot:
-            self.later(_QUIET, self._cool_quiet)
+        self._cool_later()
 
     def _patience(self) -> float:
         if self._awake_until:
@@ -191,7 +196,8 @@ class Loop:
                     return events
             for fd, mask in events:
                 quiet.discard(fd)
-                callbacks[fd](mask)
+                if callback := callbacks.get(fd):
+                    callback(mask)
             self.after_turn()
         return []
 
