@@ -1,7 +1,6 @@
 """The ports of programs that carry a marker: real processes, real sockets."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pytest
 
 from bullpen.keeper.marker import MARKER, marker
 from bullpen.workers.ports import find_ports
+from support.ports import free_port
 
 LISTENS = """
 import os, socket, sys
@@ -49,15 +49,8 @@ def home_id(tmp_path: Path) -> str:
     return f"{os.getpid()}-{tmp_path.name}"
 
 
-def free() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def test_a_port_is_told_once_under_its_worker_and_the_first_that_has_it(home_id: str) -> None:
-    port = free()
+    port = free_port()
     with listening(home_id, "mine", port, "127.0.0.1") as pid:
         [found] = find_ports(home_id, {"mine"})
         assert found == (port, "127.0.0.1", "mine", pid, Path(sys.executable).name)
@@ -77,19 +70,19 @@ def test_a_port_is_told_once_under_its_worker_and_the_first_that_has_it(home_id:
     ],
 )
 def test_of_several_addresses_the_widest_is_told(home_id: str, addresses: tuple[str, ...], told: str) -> None:
-    with listening(home_id, "mine", free(), *addresses):
+    with listening(home_id, "mine", free_port(), *addresses):
         assert [each.address for each in find_ports(home_id, {"mine"})] == [told]
 
 
 def test_ports_are_sorted_and_each_worker_has_its_own(home_id: str) -> None:
-    low, high = sorted((free(), free()))
+    low, high = sorted((free_port(), free_port()))
     with listening(home_id, "a", high, "127.0.0.1"), listening(home_id, "b", low, "127.0.0.1"):
         found = find_ports(home_id, {"a", "b"})
         assert [(each.port, each.worker_id) for each in found] == [(low, "b"), (high, "a")]
 
 
 def test_without_proc_nothing_is_found(home_id: str, tmp_path: Path) -> None:
-    with listening(home_id, "mine", free(), "127.0.0.1"):
+    with listening(home_id, "mine", free_port(), "127.0.0.1"):
         assert find_ports(home_id, {"mine"}, tmp_path / "no proc") == []
 
 
@@ -97,7 +90,7 @@ def test_what_ended_meanwhile_or_may_not_be_looked_at_is_left_out(home_id: str, 
     """A /proc in which the process has no descriptors that can be read."""
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "tcp").write_bytes(Path("/proc/net/tcp").read_bytes())
-    with listening(home_id, "mine", free(), "127.0.0.1") as pid:
+    with listening(home_id, "mine", free_port(), "127.0.0.1") as pid:
         assert find_ports(home_id, {"mine"}, tmp_path) == []
         (tmp_path / str(pid)).mkdir()
         (tmp_path / str(pid) / "fd").write_text("not a directory")
