@@ -87,6 +87,8 @@ class Views:
     async def replay(self, page: Page) -> None:
         await self._show(page, f"replay/{self._house.asking}")
         await page.get_by_role("slider", name="Time").press("End")
+        if await page.get_by_role("tab", name="Terminals").count():  # a phone shows one thing at a time
+            await page.get_by_role("tab", name="Terminals").click()
         await page.locator(".xterm-rows").get_by_text("tiles.py").first.wait_for()
 
     async def inbox(self, page: Page) -> None:

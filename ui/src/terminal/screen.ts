@@ -29,19 +29,29 @@ export interface Watcher extends LinkWatcher {
   found(place: number, count: number): void
 }
 
+export interface Manner {
+  /** What a size that is not its own has to fit into; what is too high for a width is scrolled to. */
+  fits?: 'box' | 'width'
+  /** Nobody types here: a phone that is tapped shows no keyboard. */
+  readOnly?: boolean
+}
+
 export class XtermScreen implements Screen {
   readonly #terminal: Terminal
   readonly #box: HTMLElement
+  readonly #fits: 'box' | 'width'
   readonly #fit = new FitAddon()
   readonly #search = new SearchAddon({ highlightLimit: 1000 })
   #clamp = new Clamp()
 
-  constructor(box: HTMLElement, watcher: Watcher) {
+  constructor(box: HTMLElement, watcher: Watcher, { fits = 'box', readOnly = false }: Manner = {}) {
     defineSheet()
     this.#box = box
+    this.#fits = fits
     this.#terminal = new Terminal({
       allowProposedApi: true, // the unicode version and the marks of a search are behind it
       cursorBlink: true,
+      disableStdin: readOnly,
       fontFamily: getComputedStyle(box).getPropertyValue('--font-mono'),
       fontSize: FONT_SIZE,
       scrollback: 10_000,
@@ -82,7 +92,7 @@ export class XtermScreen implements Screen {
   resize({ cols, rows }: Size): void {
     const room = this.room()
     this.#terminal.resize(cols, rows)
-    const scale = Math.min(1, room.cols / cols, room.rows / rows)
+    const scale = Math.min(1, room.cols / cols, this.#fits === 'box' ? room.rows / rows : 1)
     this.#setFont(Math.max(SMALLEST_FONT, Math.floor(FONT_SIZE * scale * 2) / 2))
   }
 
@@ -90,6 +100,17 @@ export class XtermScreen implements Screen {
   room(): Size {
     this.#setFont(FONT_SIZE)
     return this.#fit.proposeDimensions() ?? { cols: this.#terminal.cols, rows: this.#terminal.rows }
+  }
+
+  /** Scrolls the box, where the screen is higher, by no more than it takes. */
+  showCursor(): void {
+    const screen = this.#terminal.element?.querySelector('.xterm-screen')?.getBoundingClientRect()
+    if (!screen) return
+    this.#terminal.scrollToBottom()
+    const box = this.#box
+    const line = screen.height / this.#terminal.rows
+    const top = screen.top - box.getBoundingClientRect().top + box.scrollTop + this.#terminal.buffer.active.cursorY * line
+    box.scrollTop = Math.min(top, Math.max(top + line - box.clientHeight, box.scrollTop))
   }
 
   recolour(): void {
