@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bullpen.keeper.client import KeeperFault
+from bullpen.keeper.frames import Tag
 from bullpen.keeper.input import MAX_WAITING, MAX_WRITERS
 from keeper.house import House, until
 
@@ -146,13 +147,17 @@ async def test_a_long_paste_reaches_a_terminal_whole(open_house: House) -> None:
 
 async def test_nonsense_is_refused_and_harms_nobody(open_house: House) -> None:
     await open_house.spawn(COPY)
-    write: Any = open_house.keeper.write
     resize: Any = open_house.keeper.resize
+
+    async def refused(worker: object, run: object, n: object) -> int:
+        header = {"worker": worker, "run": run, "writer": "a", "n": n}
+        return (await refusal(open_house.keeper._call(Tag.WRITE, header, lambda answer: 0))).errno
+
     nonsense: tuple[object, ...] = ("1", None, [1], {})
     for n in nonsense:
-        assert (await refusal(write("w", 1, "a", n, b"x"))).errno == errno.EINVAL
+        assert await refused("w", 1, n) == errno.EINVAL
     for worker, run in (("w", "1"), ("w", [1]), (None, None)):
-        assert (await refusal(write(worker, run, "a", 1, b"x"))).errno in (errno.EINVAL, errno.ESRCH)
+        assert await refused(worker, run, 1) in (errno.EINVAL, errno.ESRCH)
     for cols in (0, 70000, "x", None):
         with pytest.raises(KeeperFault):
             await resize("w", 1, cols, 1)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bullpen.keeper.frames import VERSION, Decoder, Tag, encode
-from bullpen.keeper.link import Listener
+from bullpen.keeper.link import Connection, Listener
 from bullpen.keeper.loop import Loop
 from keeper.house import PATIENCE, House, until
 
@@ -248,3 +248,36 @@ def test_a_stranger_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(accepted) == 1
     accepted[0].send(b"hello")
     assert friend.recv(9) == b"hello"
+
+
+def test_that_input_was_taken_is_said_before_any_later_answer_but_behind_an_echo() -> None:
+    loop, (ours, theirs) = Loop(), socket.socketpair()
+    connection = Connection(ours, loop, lambda *_: None, lambda: None)
+    connection.send_unhurried(b"taken ")
+    assert not connection.due
+    connection.send_ahead(b"echo ")
+    connection.flush()
+    connection.send_unhurried(b"taken ")
+    connection.send(b"answer")
+    connection.flush()
+    assert theirs.recv(100) == b"echo taken taken answer"
+    assert not connection.due
+    ours.close()
+    theirs.close()
+
+
+def test_what_nobody_waits_for_goes_by_itself_a_moment_later() -> None:
+    loop, (ours, theirs) = Loop(), socket.socketpair()
+    connection = Connection(ours, loop, lambda *_: None, lambda: None)
+    connection.send_unhurried(b"taken")
+
+    def speak() -> None:
+        if connection.due:
+            connection.flush()
+            loop.stop()
+
+    loop.after_turn = speak
+    loop.run()
+    assert theirs.recv(100) == b"taken"
+    ours.close()
+    theirs.close()

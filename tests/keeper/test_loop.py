@@ -35,7 +35,7 @@ class Scene:
 
         self.loop.watch(flooding, READABLE, self._noting("flood", flow))
         self.loop.watch(asking, READABLE, self._noting("event", event))
-        self.loop.heat(flooding)
+        self.loop.heat(flooding, lambda: None)
         self.loop.after_turn = lambda: self.done.append("spoke")
 
     def _noting(self, word: str, then: Callable[[], None]) -> Callable[[int], None]:
@@ -107,7 +107,7 @@ def test_floods_that_come_and_go_leave_one_timer(scene: Scene) -> None:
     (flooding, _), _ = scene._pipes
     for _ in range(10):
         scene.loop.cool(flooding)
-        scene.loop.heat(flooding)
+        scene.loop.heat(flooding, lambda: None)
     assert len(scene.loop._timers) == 1
     scene.close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.keeper import notices as notices_module
-from bullpen.keeper.frames import Decoder
+from bullpen.keeper.frames import Decoder, Tag, encode
 from bullpen.keeper.loop import Loop
 from bullpen.keeper.notices import Notices
 from bullpen.keeper.spool import SpoolWriter
@@ -21,6 +21,7 @@ class Speaker:
     def __init__(
         self, name: str, spool: SpoolWriter, loop: Loop, notices: Notices, on_terminal: bool
     ) -> None:
+        self.name = name
         out, self._end = os.pipe()
         self.stream = Stream(
             (name, 1, "out"),
@@ -191,9 +192,20 @@ def test_an_echo_comes_before_what_nobody_waits_for(
     shell = speaker("shell", True)
     notices.expect([shell.stream])
     for each in (*others, shell):
-        each.say(each.stream.key[0].encode())
+        each.say(each.name.encode())
     notices.seen()
     [(_, header, body)] = Decoder().feed(notices.next())
     assert header["ends"][0] == ["shell", 1, "out", 5]
     assert header["sizes"] == [5, *(6 for _ in others)]
     assert body.startswith(b"shellother")
+
+
+def test_a_notice_is_the_json_that_the_manual_shows(
+    notices: Notices, speaker: Callable[[str, bool], Speaker]
+) -> None:
+    terminal = speaker("terminal", True)
+    terminal.say(b"hello")
+    assert notices.next() == encode(Tag.NOTICE, {"ends": [["terminal", 1, "out", 5]], "sizes": [5]}, b"hello")
+    notices.seen()
+    terminal.say(bytes(SHORT + 1))
+    assert notices.next() == encode(Tag.NOTICE, {"ends": [["terminal", 1, "out", 5 + SHORT + 1]]})

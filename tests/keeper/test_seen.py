@@ -37,12 +37,12 @@ async def test_it_is_said_when_the_keeper_waits_for_it() -> None:
     assert line.said == [Tag.SEEN]
 
 
-async def test_it_goes_with_a_request() -> None:
+async def test_it_goes_with_a_request_and_behind_it() -> None:
     keeper, line = connected()
     keeper.data_received(NOTICE)
     keeper.resize("w", 1, 80, 24)
     keeper.resize("w", 1, 90, 24)
-    assert line.said == [Tag.SEEN, Tag.RESIZE, Tag.RESIZE]
+    assert line.said == [Tag.RESIZE, Tag.SEEN, Tag.RESIZE]
 
 
 async def test_a_keeper_that_waits_for_each_gets_it_a_moment_later(monkeypatch: Any) -> None:

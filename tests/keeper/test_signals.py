@@ -30,7 +30,7 @@ def test_an_alarm_wakes_a_loop_whose_flood_has_stopped() -> None:
     loop = Loop()
     silent, _ = os.pipe()
     loop.watch(silent, READABLE, lambda _mask: None)
-    loop.heat(silent)
+    loop.heat(silent, lambda: None)
     loop.later(0.01, loop.stop)
     loop.run()
 

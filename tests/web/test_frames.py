@@ -7,7 +7,7 @@ from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
 from bullpen.web.websocket import Frame as OurFrame
-from bullpen.web.websocket import binary_frame, text_frame
+from bullpen.web.websocket import output_frame, text_frame
 
 
 def read_frame(wire: OurFrame) -> Frame:
@@ -21,11 +21,11 @@ def read_frame(wire: OurFrame) -> Frame:
     return frame
 
 
-@pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 65_535, 65_536, 1 << 20])
-def test_a_binary_frame_is_read_back_whole(length: int) -> None:
-    data = bytes(length)
-    frame = read_frame(binary_frame(b"offset..", data))
-    assert (frame.opcode, frame.fin, frame.data) == (Opcode.BINARY, True, b"offset.." + data)
+@pytest.mark.parametrize("length", [0, 1, 117, 118, 119, 125, 126, 127, 65_527, 65_528, 65_536, 1 << 20])
+def test_output_is_read_back_whole_with_its_offset(length: int) -> None:
+    data, offset = bytes(length), (1 << 40) + length
+    frame = read_frame(output_frame(offset, data))
+    assert (frame.opcode, frame.fin, frame.data) == (Opcode.BINARY, True, offset.to_bytes(8, "big") + data)
 
 
 def test_a_text_frame_is_read_back_as_text() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import struct
 from enum import IntEnum
+from json.scanner import make_scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,13 +50,18 @@ class BadFrame(Exception):
     """The peer does not speak this protocol."""
 
 
-_to_json = json.JSONEncoder(separators=(",", ":")).encode
+to_json = json.JSONEncoder(separators=(",", ":")).encode
 # `decode` also looks for white space round it: nobody here writes any.
-_from_json = json.JSONDecoder().raw_decode
+_from_json = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # typeshed has it wrong
 
 
 def encode(tag: int, header: dict[str, Any], body: bytes = b"") -> bytes:
-    text = _to_json(header).encode()
+    return frame(tag, to_json(header), body)
+
+
+def frame(tag: int, header: str, body: bytes = b"") -> bytes:
+    """The same for a header that is JSON already: that of a key and its echo is made by hand."""
+    text = header.encode()
     length = _AFTER_LENGTH + len(text) + len(body)
     if length > MAX_FRAME:
         raise ValueError(f"a frame of {length} bytes is longer than {MAX_FRAME}")
@@ -69,29 +75,40 @@ class Decoder:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, dict[str, Any], bytes]]:
+        if not self._buffer:  # nearly always: then nothing is copied
+            frames, taken = _whole_frames(data)
+            if taken < len(data):
+                self._buffer += data[taken:]
+            return frames
         self._buffer += data
-        frames = []
-        position = 0
         with memoryview(self._buffer) as view:
-            while len(view) - position >= PREFIX.size:
-                length, tag, header_length = PREFIX.unpack_from(view, position)
-                if length > MAX_FRAME or header_length > length - _AFTER_LENGTH:
-                    raise BadFrame(f"length {length}, header {header_length}")
-                end = position + 4 + length
-                if end > len(view):
-                    break
-                body = position + PREFIX.size + header_length
-                frames.append((tag, _header(view[position + PREFIX.size : body]), bytes(view[body:end])))
-                position = end
-        del self._buffer[:position]
+            frames, taken = _whole_frames(view)
+        del self._buffer[:taken]
         return frames
 
 
-def _header(view: memoryview) -> dict[str, Any]:
+def _whole_frames(data: bytes | memoryview) -> tuple[list[tuple[int, dict[str, Any], bytes]], int]:
+    """Those that begin here and have ended, and where they end."""
+    frames = []
+    position = 0
+    while len(data) - position >= PREFIX.size:
+        length, tag, header_length = PREFIX.unpack_from(data, position)
+        if length > MAX_FRAME or header_length > length - _AFTER_LENGTH:
+            raise BadFrame(f"length {length}, header {header_length}")
+        end = position + 4 + length
+        if end > len(data):
+            break
+        body = position + PREFIX.size + header_length
+        frames.append((tag, _header(data[position + PREFIX.size : body]), bytes(data[body:end])))
+        position = end
+    return frames, position
+
+
+def _header(data: bytes | memoryview) -> dict[str, Any]:
     try:
-        text = str(view, "utf-8")
-        header, end = _from_json(text)
-    except (ValueError, RecursionError) as error:
+        text = str(data, "utf-8")
+        header, end = _from_json(text, 0)
+    except (ValueError, RecursionError, StopIteration) as error:
         raise BadFrame(str(error)) from error
     if end != len(text) or not isinstance(header, dict):
         raise BadFrame("the header is not an object")

@@ -68,24 +68,32 @@ class Input:
             raise OSError(errno.EPIPE, "its input is closed")
         if self._waiting > MAX_WAITING:
             raise OSError(errno.EAGAIN, f"{self._waiting} bytes wait for it already")
+        if not self._queue:
+            data = data[self._write(data) :]
         if data:
             self._queue.append(memoryview(data))
             self._waiting += len(data)
-            if len(self._queue) == 1:
-                self._write()
+            self._settle()
 
-    def _write(self, _mask: int = 0) -> None:
+    def _write(self, data: bytes | memoryview) -> int:
+        """How much of it the child has, or never will."""
         try:
-            written = os.write(self._fd, self._queue[0])
+            return os.write(self._fd, data) if data else 0
         except BlockingIOError:
-            written = 0
+            return 0
         except OSError:  # EPIPE: the child has closed its input and lives on
             self.close()
+            return len(data)
+
+    def _write_more(self, _mask: int) -> None:
+        """There is room for what waits."""
+        data = self._queue.popleft()
+        written = self._write(data)
+        if self._fd < 0:
             return
         self._waiting -= written
-        rest = self._queue.popleft()[written:]
-        if rest:
-            self._queue.appendleft(rest)
+        if written < len(data):
+            self._queue.appendleft(data[written:])
         self._settle()
 
     def _settle(self) -> None:
@@ -94,7 +102,7 @@ class Input:
             return
         if self._queue:
             if not self._loop.watches(self._fd):
-                self._loop.watch(self._fd, WRITABLE, self._write)
+                self._loop.watch(self._fd, WRITABLE, self._write_more)
         elif self._closing:
             self.close()
         else:

@@ -72,29 +72,42 @@ class Connection:
         self._on_end = on_end
         self._decoder = Decoder()
         self.unsent = bytearray()
-        self.due = False  # whether any of it is in a hurry
+        self._unhurried = b""  # goes behind it, or a moment later by itself
+        self.due = False  # whether there is anything to flush
         self._broken = False  # nobody reads any more; what was sent to us still counts
         connected.setblocking(False)
         self._mask = READABLE
         loop.watch(connected.fileno(), self._mask, self._ready)
         loop.heed(connected.fileno())
 
-    def send(self, frame: bytes, *, soon: bool = True) -> None:
-        """Goes out with `flush`, so that a turn costs one system call however much it has to say.
+    def send(self, frame: bytes) -> None:
+        """Goes out with `flush`, so that a turn costs one system call however much it has to say."""
+        self._catch_up()
+        self.send_ahead(frame)
 
-        What nobody waits for (`soon` is false) goes with the next that somebody does, or a moment later.
-        """
+    def send_ahead(self, frame: bytes) -> None:
+        """The same, before what nobody waits for."""
+        if not self._broken:
+            self.unsent += frame
+            self.due = True
+
+    def send_unhurried(self, frame: bytes) -> None:
+        """Nobody waits for it: it goes with the next that somebody does, or a moment later."""
         if self._broken:
             return
-        if not soon and not self.unsent:
+        if not self._unhurried:
             self._loop.later(_UNHURRIED, self._hurry)
-        self.unsent += frame
-        self.due = self.due or soon
+        self._unhurried += frame
 
     def _hurry(self) -> None:
-        self.due = bool(self.unsent)
+        self.due = self.due or bool(self._unhurried)
+
+    def _catch_up(self) -> None:
+        self.unsent += self._unhurried
+        self._unhurried = b""
 
     def flush(self) -> None:
+        self._catch_up()
         try:
             while self.unsent:
                 del self.unsent[: self._socket.send(self.unsent)]
@@ -126,6 +139,7 @@ class Connection:
 
     def _break(self) -> None:
         self._broken = True
+        self._unhurried = b""
         self.unsent.clear()
         self._watch_what_matters()
 

@@ -43,7 +43,7 @@ class Loop:
         self.nap = _NAP  # seconds: nobody would be told sooner (notices.py)
         self._last_turn = 0.0
         self._callbacks: dict[int, Callable[[int], object]] = {}
-        self.hot: set[int] = set()
+        self.hot: dict[int, Callable[[], None]] = {}  # each with what is called when it is none any more
         self._quiet: set[int] = set()  # the hot ones that have said nothing of late
         self._cooling = False  # a timer runs
         self._floods: dict[int, int] = {}  # the hot ones that have something to read: what epoll told of them
@@ -79,16 +79,16 @@ class Loop:
             self._forget_flood(fd)
             self._epoll.unregister(fd)
 
-    def heat(self, fd: int) -> None:
+    def heat(self, fd: int, on_cool: Callable[[], None]) -> None:
         """Whenever it is told of it has to be read to its end, or be cooled: what is left is not told of."""
-        self.hot.add(fd)
+        self.hot[fd] = on_cool
         self._cool_later()
         self._epoll.modify(fd, READABLE | select.EPOLLET)
 
     def cool(self, fd: int) -> None:
         if fd in self.hot:
-            self._forget_flood(fd)
             self._epoll.modify(fd, READABLE)
+            self._forget_flood(fd)
 
     def later(self, delay: float, callback: Callable[[], None]) -> None:
         self._order += 1
@@ -158,9 +158,10 @@ class Loop:
         self._floods_due = monotonic() + _PAUSE
 
     def _forget_flood(self, fd: int) -> None:
-        self.hot.discard(fd)
         self._quiet.discard(fd)
         self._floods.pop(fd, None)
+        if on_cool := self.hot.pop(fd, None):
+            on_cool()
 
     def _cool_later(self) -> None:
         if self.hot and not self._cooling:

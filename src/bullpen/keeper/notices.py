@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from time import monotonic
 
-from .frames import IN_FLIGHT, Tag, encode
+from .frames import IN_FLIGHT, Tag, frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
     from .loop import Loop
     from .stream import Stream
@@ -66,11 +65,7 @@ class Notices:
         self._unseen += 1
         told = [*answers, *self.grown]  # those first for which somebody waits
         self.grown.clear()
-        said = [stream.take_untold() for stream in told]
-        header: dict[str, Any] = {"ends": [[*stream.key, stream.spool.end] for stream in told]}
-        if any(said):
-            header["sizes"] = [*map(len, said)]
-        return encode(Tag.NOTICE, header, b"".join(said))
+        return _notice(told)
 
     def _spell(self) -> float:
         kinds = {stream.on_terminal for stream in self.grown}
@@ -89,3 +84,12 @@ class Notices:
 
     def _let_go(self) -> None:
         self._held_back = 0
+
+
+def _notice(streams: list[Stream]) -> bytes:
+    """How far they have grown, with what they said where that is short: JSON made by hand, as a key waits."""
+    ends = ",".join([f"{stream.label}{stream.spool.end}]" for stream in streams])
+    said = [stream.take_untold() for stream in streams]
+    body = b"".join(said)
+    sizes = f',"sizes":[{",".join([str(len(words)) for words in said])}]' if body else ""
+    return frame(Tag.NOTICE, f'{{"ends":[{ends}]{sizes}}}', body)

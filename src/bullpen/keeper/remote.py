@@ -6,10 +6,11 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any, TypeVar, cast
 
-from .frames import IN_FLIGHT, VERSION, BadFrame, Decoder, Tag, encode
+from .frames import IN_FLIGHT, VERSION, BadFrame, Decoder, Tag, encode, frame, to_json
 
 Result = TypeVar("Result")
 Key = tuple[str, int]  # worker, run
@@ -133,8 +134,8 @@ class Keeper(asyncio.Protocol):
 
     def write(self, worker: str, run: int, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
         """Sent at once, in the order of the calls; the writer's last number."""
-        header = {"worker": worker, "run": run, "writer": writer, "n": n}
-        return self._call(Tag.WRITE, header, lambda answer: int(answer["last"]), data)
+        header = f'"worker":{_quoted(worker)},"run":{run},"writer":{_quoted(writer)},"n":{n}'
+        return self._send(Tag.WRITE, header, _last, data)
 
     def resize(self, worker: str, run: int, cols: int, rows: int) -> asyncio.Future[None]:
         """Sent at once, in the order of the calls."""
@@ -213,13 +214,14 @@ class Keeper(asyncio.Protocol):
             self._transport.write(self._with_seen(b""))
 
     def _with_seen(self, frame: bytes) -> bytes:
+        """Behind it: somebody may wait for that."""
         if not self._owed:
             return frame
         self._owed = 0
         if self._seen_timer is not None:
             self._seen_timer.cancel()
             self._seen_timer = None
-        return _SEEN + frame
+        return frame + _SEEN
 
     def _hear(self, tag: int, header: dict[str, Any], body: bytes) -> None:
         match tag:
@@ -247,20 +249,34 @@ class Keeper(asyncio.Protocol):
             position += size
 
     def _call(
-        self, tag: Tag, header: dict[str, Any], convert: Callable[[dict[str, Any]], Result], body: bytes = b""
+        self, tag: Tag, header: dict[str, Any], convert: Callable[[dict[str, Any]], Result]
     ) -> asyncio.Future[Result]:
+        return self._send(tag, to_json(header)[1:-1], convert)
+
+    def _send(
+        self, tag: Tag, fields: str, convert: Callable[[dict[str, Any]], Result], body: bytes = b""
+    ) -> asyncio.Future[Result]:
+        """A request whose header has these fields, as JSON."""
         future: asyncio.Future[Result] = self._loop.create_future()
         if self._transport is None:
             future.set_exception(KeeperLost(f"keeper {self.id} is gone"))
             return future
         self._number += 1
-        self._transport.write(self._with_seen(encode(tag, {"id": self._number, **header}, body)))
+        header = f'{{"id":{self._number},{fields}}}' if fields else f'{{"id":{self._number}}}'
+        self._transport.write(self._with_seen(frame(tag, header, body)))
         self._waiting[self._number] = (future, convert)
         return future
 
 
 def _nothing(_: dict[str, Any]) -> None:
     return None
+
+
+def _last(answer: dict[str, Any]) -> int:
+    return int(answer["last"])
+
+
+_quoted = lru_cache(to_json)  # names of workers and writers come with every key
 
 
 def _child_status(child: dict[str, Any]) -> ChildStatus:

@@ -64,13 +64,14 @@ class Service:
 
     def _heard(self, tag: int, header: dict[str, Any], body: bytes) -> None:
         assert self._connection is not None
-        if tag == Tag.HELLO:
-            self._greet(self._connection)
+        if tag == Tag.WRITE:  # that it was taken can be said together with what the child says to it
+            self._connection.send_unhurried(self._answer(tag, header, body))
         elif tag == Tag.SEEN:
             self._notices.seen()
+        elif tag == Tag.HELLO:
+            self._greet(self._connection)
         else:
-            # That input was taken can be said together with what the child says to it.
-            self._connection.send(self._answer(tag, header, body), soon=tag != Tag.WRITE)
+            self._connection.send(self._answer(tag, header, body))
 
     def _greet(self, connection: Connection) -> None:
         connection.send(encode(Tag.HELLO, self._hello))
@@ -156,7 +157,7 @@ class Service:
     def _speak(self) -> None:
         """After each turn: what has grown, and all that was answered."""
         if self._server is not None and (notice := self._notices.next()):
-            self._server.send(notice)
+            self._server.send_ahead(notice)
             self._loop.rest()
         if self._connection is not None and self._connection.due:
             self._connection.flush()

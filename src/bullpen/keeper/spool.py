@@ -67,14 +67,17 @@ class SpoolWriter:
     def start(self) -> int:
         return self._starts[0]
 
-    def append(self, data: bytes) -> int:
+    def append(self, data: bytes | memoryview) -> int:
         """Write `data`; when the disk refuses (OSError) the rest is kept in `waiting` for `flush`."""
-        self.waiting = data
-        if self.end >= self._segment_end:
-            self._roll()
-        elif (now := _clock(_BOOTTIME)) >= self._next_entry:
-            self._note(now)
-        written = os.write(self._fd, data)
+        try:
+            if self.end >= self._segment_end:
+                self._roll()
+            elif (now := _clock(_BOOTTIME)) >= self._next_entry:
+                self._note(now)
+            written = os.write(self._fd, data)
+        except OSError:
+            self.waiting = bytes(data)
+            raise
         self.end += written
         self.waiting = b""
         return self.end if written == len(data) else self.append(data[written:])

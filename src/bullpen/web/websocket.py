@@ -21,6 +21,9 @@ HEAR = "bullpen.hear"
 WHOLE = 0x80  # not one of several pieces
 SWITCHING = 101
 SHORT = 4096  # bytes that cost less to copy than to send as a part of their own
+OFFSET = 8  # bytes
+_BINARY = WHOLE | Opcode.BINARY
+_ECHO = struct.Struct("!BBQ")
 
 
 def text_frame(encoded: bytes) -> Frame:
@@ -28,9 +31,12 @@ def text_frame(encoded: bytes) -> Frame:
     return (_head(Opcode.TEXT, len(encoded)) + encoded,)
 
 
-def binary_frame(prefix: bytes, data: bytes) -> Frame:
-    """A binary message as it goes over the wire: what stands before the data, and the data as they are."""
-    head = _head(Opcode.BINARY, len(prefix) + len(data)) + prefix
+def output_frame(offset: int, data: bytes) -> Frame:
+    """Output of a terminal as it goes over the wire: the offset of its first byte, then the bytes."""
+    length = OFFSET + len(data)
+    if length < 126:  # an echo, say
+        return (_ECHO.pack(_BINARY, length, offset) + data,)
+    head = _head(Opcode.BINARY, length) + offset.to_bytes(OFFSET, "big")
     return (head, data) if len(data) > SHORT else (head + data,)
 
 
@@ -65,10 +71,11 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def push(self, frame: Frame) -> bool:
         """Sends a frame at once; False when it has to wait, or nobody is there."""
-        if not self.writable.is_set() or self.close_sent or self.transport.is_closing():
+        transport = self.transport
+        if not self.writable.is_set() or self.close_sent or transport.is_closing():
             return False
-        if self.transport.get_write_buffer_size() or not self._write_past_transport(frame):
-            self.transport.writelines(frame)
+        if transport.get_write_buffer_size() or not self._write_past_transport(frame):
+            transport.writelines(frame)
         return True
 
     def _write_past_transport(self, frame: Frame) -> bool:

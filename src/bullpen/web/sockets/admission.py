@@ -26,7 +26,8 @@ class Socket:
 
     def __init__(self, websocket: WebSocket, principal: Principal) -> None:
         self._websocket = websocket
-        self._push: Callable[[Frame], bool] = websocket.scope["extensions"][PUSH]
+        # Sends a finished frame at once, without waking anybody; False when it has to wait its turn.
+        self.push: Callable[[Frame], bool] = websocket.scope["extensions"][PUSH]
         self._hear: Callable[[Listener | None], None] = websocket.scope["extensions"][HEAR]
         self.principal = principal
 
@@ -42,10 +43,6 @@ class Socket:
         if not self.push(frame):
             await self._websocket.send({"type": "websocket.send", "frame": frame})
 
-    def push(self, frame: Frame) -> bool:
-        """Sends a finished frame at once, without waking anybody; False when it has to wait its turn."""
-        return self._push(frame)
-
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
         """Every message of the client until it leaves; nonsense is answered, not fatal."""
         while True:
@@ -57,15 +54,8 @@ class Socket:
                 return
 
     @contextmanager
-    def hearing(self, take: Callable[[dict[str, Any]], bool]) -> Iterator[None]:
-        """Offers each message to `take` as it comes; what it does not take or refuses is in `messages`."""
-
-        def listener(text: str) -> bool:
-            try:
-                return take(_read(text))
-            except BullpenError:
-                return False  # whoever reads the messages says what is wrong with it
-
+    def hearing(self, listener: Listener) -> Iterator[None]:
+        """Offers it each short text as it comes; what it does not take is in `messages`."""
         self._hear(listener)
         try:
             yield

@@ -3,7 +3,7 @@
 import codecs
 from typing import Protocol
 
-from ..websocket import Frame, binary_frame
+from ..websocket import output_frame
 from .admission import Socket
 
 
@@ -17,10 +17,10 @@ class Form(Protocol):
 
 class BinaryForm:
     async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
-        await socket.send_frame(_numbered(offset, data))
+        await socket.send_frame(output_frame(offset, data))
 
     def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
-        return socket.push(_numbered(offset, data))
+        return socket.push(output_frame(offset, data))
 
 
 class JsonForm:
@@ -34,7 +34,3 @@ class JsonForm:
 
     def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
         return False  # half a character may have to be kept, and nobody in a hurry reads JSON
-
-
-def _numbered(offset: int, data: bytes) -> Frame:
-    return binary_frame(offset.to_bytes(8, "big"), data)

@@ -10,6 +10,7 @@ from ...domain.commands import check_size
 from ...domain.errors import BullpenError, Forbidden, Invalid
 from ...domain.ids import is_safe_id, new_id
 from ...sessions.session import Session
+from ...wire.keys import Drawn, Key, read_key
 from ...workers.window import Size
 from ..context import context_of
 from ..numbers import LARGEST
@@ -58,6 +59,7 @@ class View:
         self._json = form == "json"
         self._writer = client or new_id()
         self._unnumbered = Unnumbered()
+        self._may_type = socket.principal.scope >= Scope.OPERATE
         self._busy = False  # with a message: those that come meanwhile wait their turn
         self._viewer = self._new_viewer()
 
@@ -89,15 +91,16 @@ class View:
         terminal = self._session.terminal(self._worker_id)
         return Viewer(new_id(), self._socket, terminal, JsonForm() if self._json else BinaryForm())
 
-    def _take_at_once(self, message: dict[str, Any]) -> bool:
-        """Keys and acknowledgements, which wake nobody; False for what may have to wait for something."""
-        if self._busy:
-            return False
-        match message["type"]:
-            case "input" if self._viewer.can_write:
-                self._type(message)
-            case "ack":
-                self._viewer.drew(_whole(message, "offset"))
+    def _take_at_once(self, text: str) -> bool:
+        """Keys and acknowledgements, which wake nobody; False for what may have to wait, or is refused."""
+        match None if self._busy else read_key(text):
+            case Key(n, data) if self._may_type and self._viewer.can_write:
+                try:
+                    self._viewer.write(self._writer, n, data.encode(), acknowledge=True)
+                except BullpenError:
+                    return False  # whoever reads the messages says what is wrong with it
+            case Drawn(offset):
+                self._viewer.drew(offset)
             case _:
                 return False
         return True
@@ -136,7 +139,7 @@ class View:
             self._viewer.write(*self._unnumbered.next(), data, acknowledge=False)
 
     def _require_operate(self) -> None:
-        if self._socket.principal.scope < Scope.OPERATE:
+        if not self._may_type:
             raise Forbidden("looking is allowed, typing is not")
 
 
