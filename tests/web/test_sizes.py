@@ -1,5 +1,7 @@
 """S-18: bodies and frames that are too long, compressed to explode or nested without end take no memory."""
 
+import asyncio
+import contextlib
 import gzip
 import json
 import os
@@ -123,11 +125,22 @@ async def test_a_frame_that_says_it_is_huge_is_refused_before_it_comes(frugal: S
 
 async def test_a_message_in_many_pieces_is_refused_when_it_is_too_long(frugal: Server) -> None:
     async with frugal.socket("/ws/dashboard") as ws:
-        with pytest.raises(ConnectionClosed):
+        with contextlib.suppress(ConnectionClosed):  # it may hear of it while it still sends
             await ws.send(["x" * MIB] * 64)
-            await ws.recv()
-            await ws.recv()
-        assert ws.close_code == 1009
+        assert await closed_with(ws) == 1009
+
+
+async def test_who_sends_on_after_a_refusal_still_hears_why(frugal: Server) -> None:
+    async with frugal.socket("/ws/dashboard") as ws:
+        ws.transport.pause_reading()
+        wire = ws.transport.get_extra_info("socket")
+        with socket.socket(fileno=os.dup(wire.fileno())) as plain:
+            plain.settimeout(10)
+            await asyncio.to_thread(plain.sendall, frame(b"x", says=LARGEST_FRAME + 1))
+            for _ in range(64):
+                await asyncio.to_thread(plain.sendall, bytes(MIB))
+        ws.transport.resume_reading()
+        assert await closed_with(ws) == 1009
 
 
 async def test_a_header_that_is_too_long_is_refused(frugal: Server) -> None:

@@ -22,6 +22,7 @@ WHOLE = 0x80  # not one of several pieces
 SWITCHING = 101
 SHORT = 4096  # bytes that cost less to copy than to send as a part of their own
 OFFSET = 8  # bytes
+LINGER = 2.0  # seconds that who was refused may still be sending
 _BINARY = WHOLE | Opcode.BINARY
 _ECHO = struct.Struct("!BBQ")
 
@@ -59,6 +60,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     _listener: Listener | None = None
     _bounds: Bounds | None = None
     _descriptor = -1
+    _refused = False
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
@@ -98,6 +100,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._listener = listener
 
     def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
         if self._bounds is None:  # the request; frames come after it
             self._bounds = Bounds()
         elif self._listener and self._bounds.between_frames and self._is_heard(data):
@@ -112,6 +116,23 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             return False
         text = short_text(data)
         return text is not None and self._listener is not None and self._listener(text)
+
+    def handle_parser_exception(self) -> None:
+        """Says why it closes, and lets the rest of what was refused run into the void.
+
+        A socket that is closed with bytes unread resets the connection, and the reason is lost on its way.
+        """
+        assert self.conn.close_sent is not None
+        self._refused = self.close_sent = True
+        close = self.conn.close_sent
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code, "reason": close.reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+        self.close_timer = self.loop.call_later(LINGER, self.transport.close)
 
     async def send(self, message: MutableMapping[str, Any]) -> None:  # type: ignore[override]
         frame = message.get("frame")
