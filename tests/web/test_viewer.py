@@ -1,0 +1,76 @@
+"""A viewer far behind a flood is sent as much at a time as those who read along take of it."""
+
+import asyncio
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bullpen.keeper.spool import SpoolWriter
+from bullpen.log.recording import Recording
+from bullpen.web.sockets import viewer
+from bullpen.web.sockets.admission import Socket
+from bullpen.web.sockets.forms import BinaryForm
+from bullpen.web.sockets.viewer import AT_ONCE, Viewer
+from bullpen.web.websocket import Frame
+from bullpen.workers.ear import PIECE
+from bullpen.workers.terminal import Terminal
+from bullpen.workers.window import Size, Window
+
+
+class Wire:
+    """A socket that takes everything at once."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    async def send(self, message: dict[str, Any]) -> None:
+        assert message["type"] == "size"
+
+    async def send_frame(self, frame: Frame) -> None:
+        self.taken += len(frame[1]) if len(frame) > 1 else 0
+
+
+def flood(directory: Path, size: int) -> Recording:
+    writer = SpoolWriter(os.open(directory, os.O_RDONLY))
+    writer.append(bytes(size))
+    writer.close()
+    return Recording(directory)
+
+
+def showing(recording: Recording, wire: Wire) -> asyncio.Task[None]:
+    terminal = SimpleNamespace(
+        worker=SimpleNamespace(run=1),
+        recording=recording,
+        window=Window(Size(80, 24)),
+        ended=None,
+        replaced=False,
+        doing=None,
+        on_change=lambda _: None,
+        off_change=lambda _: None,
+    )
+    shown = Viewer("one", cast(Socket, wire), cast(Terminal, terminal), BinaryForm())
+    return asyncio.create_task(shown.show(after=0))
+
+
+async def test_who_is_behind_gets_as_much_before_a_pause_as_the_ear_hears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(viewer, "PACE", 3600)
+    wire = Wire()
+    task = showing(flood(tmp_path, 4 * AT_ONCE), wire)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert wire.taken == AT_ONCE >= PIECE
+    task.cancel()
+
+
+async def test_it_has_all_of_it_after_the_pauses(tmp_path: Path) -> None:
+    wire = Wire()
+    task = showing(flood(tmp_path, 4 * AT_ONCE), wire)
+    async with asyncio.timeout(10):
+        while wire.taken < 4 * AT_ONCE:
+            await asyncio.sleep(0.001)
+    task.cancel()
