@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import Terminal
-from bullpen.workers.screen_queries import LOOK_BACK, may_ask
+from bullpen.workers.screen_queries import LONG, LOOK_BACK, _asks, _only_paints, may_ask
 
 QUESTIONS = [
     *(b"\x1b[5n", b"\x1b[6n", b"\x1b[?6n", b"\x1b[?996n", b"\x1b[6\nn"),  # DSR, also with a control inside
@@ -48,6 +48,20 @@ OTHERS = [
         "é".encode(),
     ),
 ]
+PAINT = [
+    *(
+        b"\x1b[31m",
+        b"\x1b[m",
+        b"\x1b[38;5;17m",
+        b"\x1b[4:3m",
+        b"\x1b[K",
+        b"\x1b[2J",
+        b"\x1b[3;5H",
+        b"\x1b[2A",
+    ),
+    *(b"\x1b[?25l", b"\x1b[?1049h", b"\x1b(B"),
+    *(b"text and more", b"0;1:2?", b"[c", b"\r\n", "é".encode()),
+]
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: repr(question[:12]))
@@ -72,6 +86,33 @@ def test_whatever_the_emulator_answers_may_ask(tokens: list[bytes], lengths: lis
             assert may_ask(tail, chunk)
         tail = (tail + chunk)[-LOOK_BACK:]
         lengths = lengths[1:] + lengths[:1]
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    tail=st.sampled_from([b"", b"text", b"\x1b[3", b"\x1b]11;", b"\x1b[?2"]),
+    before=st.lists(st.sampled_from(QUESTIONS + OTHERS + PAINT), max_size=4),
+    paint=st.lists(st.sampled_from(PAINT), min_size=1, max_size=6),
+    after=st.lists(st.sampled_from(QUESTIONS + OTHERS + PAINT), max_size=4),
+)
+def test_a_glance_at_a_flood_says_what_a_closer_look_says(
+    tail: bytes, before: list[bytes], paint: list[bytes], after: list[bytes]
+) -> None:
+    flood = b"".join(paint)
+    chunk = b"".join([*before, flood * (LONG // len(flood) + 1), *after])
+    closer = b"\x05" in chunk or chunk.endswith(b"\x1b") or _asks(tail + chunk, len(tail))
+    assert may_ask(tail, chunk) == closer
+
+
+@pytest.mark.parametrize("paint", PAINT, ids=repr)
+def test_a_flood_of_what_only_paints_is_glanced_over(paint: bytes) -> None:
+    assert _only_paints(paint * LONG)
+    assert not may_ask(b"", paint * LONG)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: repr(question[:12]))
+def test_no_question_is_only_paint(question: bytes) -> None:
+    assert b"\x1b" not in question or not _only_paints(b"\x1b[31m" + question + b"\x1b[0m")
 
 
 @pytest.mark.parametrize(
