@@ -90,6 +90,17 @@ def test_an_escape_at_the_end_waits_for_what_follows(program: Program) -> None:
     assert not program.news.is_set()
 
 
+def test_an_escape_that_comes_alone_waits_as_well(program: Program) -> None:
+    program.say(b"\x1b[1m" * FLOOD + b"\x1b")
+    assert not program.ear.take(program.ear.next())
+    assert program.ear.next() == b""
+    program.news.clear()
+    program.say(b"[1mbold\x1b")
+    program.say(b"[6n")
+    assert program.news.is_set()
+    assert program.ear.take(program.ear.next())
+
+
 def test_who_is_awake_hears_the_rest_by_himself(program: Program) -> None:
     program.say(QUESTION)
     program.say(b"more")

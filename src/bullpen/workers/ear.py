@@ -38,7 +38,7 @@ class Ear:
                 return b""  # all of it is gone
             self.seen, self._tail = start, b""
             return self.next(most)
-        return piece[:-1] if len(piece) > 1 and piece.endswith(b"\x1b") else piece
+        return piece.removesuffix(b"\x1b")
 
     def _passes_by(self) -> bool:
         try:
