@@ -371,9 +371,7 @@ async def test_sessions_are_listed_once_it_is_known_which_belong_together(
     listed = page.get_by_role("navigation", name="Sessions")
     await expect(listed.get_by_role("link", name="Within")).to_have_count(0)
     known.set()
-    await expect(
-        listed.get_by_role("region", name="atlas").get_by_role("link", name="Within")
-    ).to_be_visible()
+    await expect(listed.get_by_role("group", name="atlas").get_by_role("link", name="Within")).to_be_visible()
 
 
 async def test_the_title_and_the_icon_say_who_waits(device: BrowserContext, server: Server) -> None:

@@ -126,11 +126,11 @@ async def test_the_key_bar_of_a_phone_types_what_its_keyboard_has_not(
     await expect(terminal.page.get_by_role("toolbar", name="Keys")).to_be_hidden()
     await phone.run("echo go-$((40 + 2)); cat -v")
     await phone.sees("go-42")  # the shell has left the terminal to the program
-    for name in ("Escape", "Shift and Tab", "Up", "Left"):
+    for name in ("Esc", "Shift and Tab", "Up", "Left"):
         await keys.get_by_role("button", name=name, exact=True).click()
     await phone.page.keyboard.press("Enter")
     await phone.sees("^[^[[Z^[[A^[[D")
-    await keys.get_by_role("button", name="Control").click()
+    await keys.get_by_role("button", name="Ctrl").click()
     await phone.page.keyboard.insert_text("c")
     await phone.sees("^C>")  # what is typed before the shell is back is thrown away with the program
     await phone.run("echo ended-$((40 + 2))")

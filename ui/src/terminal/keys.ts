@@ -13,7 +13,7 @@ const arrow = (label: string, name: string, final: string): BarKey => ({
 })
 const key = (label: string, name: string, text: string): BarKey => ({ label, name, types: () => text })
 
-export const BEFORE_CTRL: readonly BarKey[] = [key('Esc', 'Escape', '\x1b'), key('Tab', 'Tab', '\t'), key('⇧Tab', 'Shift and Tab', '\x1b[Z')]
+export const BEFORE_CTRL: readonly BarKey[] = [key('Esc', 'Esc', '\x1b'), key('Tab', 'Tab', '\t'), key('⇧Tab', 'Shift and Tab', '\x1b[Z')]
 export const AFTER_CTRL: readonly BarKey[] = [
   arrow('←', 'Left', 'D'),
   arrow('↑', 'Up', 'A'),
