@@ -34,7 +34,7 @@ async def test_a_permission_is_answered_by_its_button_in_every_page(
     await chat.say("[[permission title='delete it all']] [[chunk done]]")
     other = await ChatPage.at(device, chat.talk)
     for each in (chat, other):
-        card = each.page.get_by_role("region", name="Permission")
+        card = each.page.get_by_role("region", name="Permission: delete it all")
         await expect(card).to_contain_text("delete it all")
     await other.page.get_by_role("button", name="Allow", exact=True).click()
     for each in (chat, other):
@@ -48,6 +48,14 @@ async def test_a_form_is_filled_in(chat: ChatPage) -> None:
     await form.get_by_role("textbox").fill("Ada")
     await form.get_by_role("button", name="Answer").click()
     await expect(chat.log).to_contain_text('"name": "Ada"')
+
+
+async def test_each_question_is_known_by_what_it_asks(chat: ChatPage) -> None:
+    await chat.say("[[question 'your name?']] [[question 'your age?']]")
+    for asked in ("your name?", "your age?"):
+        form = chat.page.get_by_role("form", name=f"Question: {asked}")
+        await form.get_by_role("button", name="Decline").click()
+        await expect(form).to_contain_text("declined")
 
 
 async def test_what_is_said_meanwhile_waits_and_stop_ends_the_turn(chat: ChatPage) -> None:
