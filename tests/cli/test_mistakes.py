@@ -95,7 +95,9 @@ MISTAKES = {
         {},
         2,
     ),
-    "no verb": Mistake("rules", "bullpen rules wants one of ls, add, rm (see: bullpen rules --help)", {}, 2),
+    "no verb": Mistake(
+        "worker", "bullpen worker wants one of add, ls, restart, rm (see: bullpen worker --help)", {}, 2
+    ),
     "a time that has passed": Mistake(
         "queue add first later --at 2020-01-01T10:00",
         "--at wants a time that is to come, not 2020-01-01T10:00",

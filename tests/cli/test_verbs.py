@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import httpx
+import pytest
 
 from bullpen.client import Client
 from support.commands import Bullpen
@@ -46,6 +47,13 @@ async def test_a_session_from_new_to_purge(bullpen: Bullpen, server: Server) -> 
     assert "--yes" in refused.err
     assert (await bullpen("rm", "--purge", "--yes", "tour")).out == "purged tour\n"
     assert json.loads((await bullpen("ls", "--all", "--json")).out) == {"sessions": []}
+
+
+@pytest.mark.parametrize("group", ["agents", "repo", "rules", "token"])
+async def test_a_group_without_a_verb_lists_what_it_has(bullpen: Bullpen, group: str) -> None:
+    asked, listed = await bullpen(group, "--json"), await bullpen(group, "ls", "--json")
+    assert (asked.code, asked.out) == (0, listed.out)
+    assert (await bullpen(group)).out == (await bullpen(group, "ls")).out
 
 
 async def test_workers_are_added_listed_restarted_and_ended(bullpen: Bullpen, server: Server) -> None:

@@ -1,6 +1,7 @@
 """`bullpen worktree`, `new -w`, `run -w` and `repo set`, as a person or a script uses them."""
 
 import json
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -41,6 +42,17 @@ async def test_the_life_of_a_worktree(bullpen: Bullpen, repo: Repo) -> None:
     assert "back with: bullpen worktree restore fix" in (await run("worktree", "ls", "-r", "site")).out
     await run("worktree", "restore", "fix", "-r", "site")
     assert (made / "made").read_text() == "green\n"
+
+
+async def test_a_repository_nobody_registered_is_registered_by_the_command_one_is_told(
+    bullpen: Bullpen, workspace: Path
+) -> None:
+    run = runner(bullpen)
+    lonely = Repo(workspace / "my site").path
+    refused = await run("new", "-w", "-d", str(lonely), expect=1)
+    _, _, command = refused.err.strip().partition("add it with: bullpen ")
+    await run(*shlex.split(command))
+    await run("new", "-w", "-d", str(lonely))
 
 
 async def test_a_session_or_an_agent_in_a_worktree_of_its_own(bullpen: Bullpen, repo: Repo) -> None:

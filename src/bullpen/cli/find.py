@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple, TypeVar
 
 from ..client import Client, Repository, Session, Token, Worker
@@ -67,9 +68,8 @@ async def find_repository_at(client: Client, directory: Path) -> Repository:
     """The registered repository a directory lies in, or in a worktree of which."""
     around = [each for each in await client.repositories() if _holds(each, directory)]
     if not around:
-        raise NotFound(
-            f"no repository is registered for {directory}; add it with: bullpen repo add <directory>"
-        )
+        add = f"bullpen repo add {quote(str(directory))}"
+        raise NotFound(f"no repository is registered for {directory}; add it with: {add}")
     return max(around, key=lambda each: len(each.path))
 
 

@@ -26,11 +26,21 @@ class LightGroup(TyperGroup):
         return [_lightened(parameter) for parameter in super().get_params(ctx)]
 
 
+class ListingGroup(LightGroup):
+    """One that lists what it has when nothing else is asked of it, if that takes no argument."""
+
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        asked = args and (not args[0].startswith("-") or args[0] in ctx.help_option_names)
+        if not asked and (ls := self.commands.get("ls")) and not any(param.required for param in ls.params):
+            args = ["ls", *args]
+        return super().parse_args(ctx, args)
+
+
 class LightApp(typer.Typer):
     """An application of such commands."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**{"cls": LightGroup, **settings})
+        super().__init__(**{"cls": ListingGroup, **settings})
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         return super().command(name, **{"cls": LightCommand, **settings})
