@@ -56,8 +56,6 @@ class House(RuleBasedStateMachine):
             order = self.clients[client].prompt
             self.said[said] = self._through(lambda: order(said.text, said.id), death)
             self.model.submit(said)
-            if not self.model.alive:
-                self._calm_down()
 
     @rule(kind=KINDS)
     @precondition(lambda self: not self.model.alive)
@@ -99,8 +97,6 @@ class House(RuleBasedStateMachine):
         with self._step(calm=True):
             self._post("/queue/resume", 200, death=death)
             self.model.resume()
-            if not self.model.alive:
-                self._calm_down()
 
     # What comes and goes
 
@@ -125,7 +121,6 @@ class House(RuleBasedStateMachine):
         with self._step(calm=True, lost="agent"):
             os.kill(self._worker()["pid"], signal.SIGKILL)
             self.model.lose_agent()
-            self._calm_down()
 
     @rule(death=DEATHS)
     @precondition(lambda self: not self.model.alive)
@@ -237,6 +232,8 @@ class House(RuleBasedStateMachine):
         if calm:
             self._calm_down()
         yield
+        if not self.model.alive:
+            self._calm_down()  # who speaks next is to find it dead, whatever step led to that
         self.sound = True
 
     def _open(self) -> None:

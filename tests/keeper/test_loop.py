@@ -1,13 +1,17 @@
 """Whose turn it is: a flood is read all the time, and waits while somebody waits for an answer."""
 
+import fcntl
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from bullpen.keeper import loop
 from bullpen.keeper.loop import READABLE, Loop
+from bullpen.keeper.spool import SpoolWriter
+from bullpen.keeper.stream import CHUNK, Stream
 
 TURNS = 100
 
@@ -183,3 +187,38 @@ def test_it_does_not_nap_while_somebody_waits_for_an_answer(monkeypatch: pytest.
     crowd.loop.run()
     crowd.close()
     assert crowd.heard == TURNS
+
+
+def test_it_does_not_nap_while_a_pipe_is_full(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(loop, "_CROWDED", 3600.0)
+    monkeypatch.setattr(loop, "_NAP", 3600.0)
+    this = Loop()
+    this.later(5, this.stop)
+    said = 4 * CHUNK
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, said)
+    os.write(writing, bytes(said))
+    spool = SpoolWriter(os.open(tmp_path, os.O_RDONLY))
+    stream = Stream(
+        ("w", 1, "err"),
+        reading,
+        spool,
+        loop=this,
+        grown=set(),
+        on_end=lambda: None,
+        window=None,
+        on_terminal=False,
+    )
+    turns: list[int] = []
+
+    def next_turn() -> None:
+        turns.append(spool.end)
+        if spool.end == said:
+            this.stop()
+
+    this.after_turn = next_turn
+    this.run()
+    stream.close()
+    spool.close()
+    os.close(writing)
+    assert turns == [CHUNK, 2 * CHUNK, 3 * CHUNK, said]

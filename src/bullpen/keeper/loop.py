@@ -136,6 +136,10 @@ class Loop:
         """For the rest of this turn we run as everybody does, and whom we start will."""
         self._priority.change(patient=False)
 
+    def stay_awake(self) -> None:
+        """No nap after this turn: somebody has so much to say that he waits for us."""
+        self.crowded = False
+
     def rest(self) -> None:
         """The answer has come."""
         self._awake_until = 0.0

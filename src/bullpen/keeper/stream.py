@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .spool import SpoolWriter
 
 CHUNK = 64 << 10
+MUCH = 32 << 10  # a read this long: the pipe was full, or as good as that, and who fills it has to wait
 FLOOD = 2 << 10  # a read of a terminal this long says that more is coming
 FLOOD_CHUNK = 64 << 10  # of it are written at once: it comes by the page, and each write costs as much
 ROOM = FLOOD_CHUNK + CHUNK  # for what is read of it
@@ -83,6 +84,8 @@ class Stream:
         if self.on_terminal and len(data) >= FLOOD:
             self._room = memoryview(bytearray(ROOM))
             self._loop.heat(self._fd, self._cooled)
+        elif len(data) >= MUCH:
+            self._loop.stay_awake()
         self._store(data)
         return True
 
