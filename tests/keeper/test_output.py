@@ -15,7 +15,7 @@ import pytest
 
 from bullpen.keeper.loop import Loop
 from bullpen.keeper.spool import ENTRY_GAP, SpoolGone, SpoolWriter
-from bullpen.keeper.stream import CHUNK, FLOOD, FLOOD_CHUNK, WINDOW, Stream
+from bullpen.keeper.stream import AT_ONCE, CHUNK, FLOOD, FLOOD_CHUNK, FULL, WINDOW, Stream
 from keeper.house import House, gone, until
 
 RAW = "import os, tty; tty.setraw(1)\n"
@@ -362,6 +362,39 @@ def test_what_a_flood_says_waits_for_more_unless_it_is_wanted_now(tmp_path: Path
     assert say(1) == FLOOD + 1 + FLOOD_CHUNK
     loop.await_answer()
     assert say(1) == FLOOD + 2 + FLOOD_CHUNK
+
+
+def test_full_pages_are_read_one_after_the_other_unless_somebody_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = Loop()
+    stream, end = pipe_stream(tmp_path / "flood", loop)
+    os.write(end, bytes(FLOOD))
+    stream.read()
+    pages: list[int] = []  # to come
+    read: list[int] = []
+    really_read = os.readv
+
+    def next_page(fd: int, buffers: tuple[memoryview]) -> int:
+        if pages:
+            os.write(end, bytes(pages.pop(0)))
+        read.append(really_read(fd, buffers))
+        return read[-1]
+
+    def read_of(*sizes: int) -> list[int]:
+        pages[:], read[:] = sizes, []
+        stream.read()
+        return list(read)
+
+    monkeypatch.setattr(os, "readv", next_page)
+    assert read_of(FULL, FULL, 1, FULL) == [FULL, FULL, 1]
+    assert read_of(FULL) == [FULL]  # and no more was there
+    endless = read_of(*[FULL] * 100)
+    assert sum(endless) >= AT_ONCE > sum(endless[:-1])
+    loop.await_answer()
+    assert read_of(FULL, FULL) == [FULL]
+    stream.settle()
+    assert stream.spool.end == FLOOD + 2 * FULL + 1 + FULL + sum(endless) + FULL
 
 
 async def test_an_echo_beside_floods_is_answered_every_time(open_house: House) -> None:

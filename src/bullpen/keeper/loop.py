@@ -16,6 +16,7 @@ import select
 import signal
 from time import monotonic
 
+from .place import Place
 from .priority import Priority
 from .signals import Signals, set_alarm
 
@@ -48,6 +49,8 @@ class Loop:
         self._cooling = False  # a timer runs
         self._floods: dict[int, int] = {}  # the hot ones that have something to read: what epoll told of them
         self._priority = Priority()
+        self._place = Place()
+        self._look_due = 0.0  # whether it is a good one
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
         self._running = False
@@ -192,7 +195,9 @@ class Loop:
     def _flow(self) -> list[tuple[int, int]]:
         """Reads floods and nothing else, until something else happens, which is left to the turn."""
         poll, hot, callbacks, quiet = self._epoll.poll, self.hot, self._callbacks, self._quiet
-        while hot and (due := self._timers[0][0]) > monotonic():
+        while hot and (due := self._timers[0][0]) > (now := monotonic()):
+            if now > self._look_due:
+                self._look_due = now + self._place.look(next(iter(hot)), now)
             if due != self._alarm:
                 self._set_alarm(due)
             events = poll(-1, _EVENTS_A_TURN)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 CHUNK = 64 << 10
 MUCH = 32 << 10  # a read this long: the pipe was full, or as good as that, and who fills it has to wait
 FLOOD = 2 << 10  # a read of a terminal this long says that more is coming
+FULL = 4095  # bytes, all that a terminal holds: after a read this long the next page is on its way
+AT_ONCE = 16 << 10  # bytes of a flood after which we look whether anybody else has something to say
 FLOOD_CHUNK = 64 << 10  # of it are written at once: it comes by the page, and each write costs as much
 ROOM = FLOOD_CHUNK + CHUNK  # for what is read of it
 HELD = 0.008  # seconds that its bytes may wait for each other
@@ -91,17 +93,24 @@ class Stream:
 
     def _read_flood(self, mask: int, room: memoryview) -> bool:
         """The same page after page, which wait for each other: this runs twenty thousand times a second."""
+        before = filled = self._filled
+        enough = before + (0 if self._loop.awaited else AT_ONCE)
         try:
-            size = os.readv(self._fd, (room[self._filled :],))
+            while True:
+                filled += (size := os.readv(self._fd, (room[filled:],)))
+                if size < FULL or filled >= enough:
+                    break
         except BlockingIOError:
-            return False
+            size = filled - before
+            if not size:
+                return False
         except OSError:
             size = 0
+        self._filled = filled
         if not size:
             self._end()
             return False
-        self._filled += size
-        if mask != READABLE or self._filled == ROOM:  # it ends, or there is more
+        if mask != READABLE or filled == ROOM:  # it ends, or there is more
             self._loop.cool(self._fd)
         elif not self._wait_for_more():
             self.settle()
