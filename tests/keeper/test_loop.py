@@ -10,8 +10,8 @@ import pytest
 
 from bullpen.keeper import loop
 from bullpen.keeper.loop import READABLE, Loop
-from bullpen.keeper.spool import SpoolWriter
-from bullpen.keeper.stream import CHUNK, Stream
+from bullpen.keeper.stream import CHUNK
+from keeper.streams import pipe_stream
 
 TURNS = 100
 
@@ -195,30 +195,19 @@ def test_it_does_not_nap_while_a_pipe_is_full(monkeypatch: pytest.MonkeyPatch, t
     this = Loop()
     this.later(5, this.stop)
     said = 4 * CHUNK
-    reading, writing = os.pipe()
+    stream, writing = pipe_stream(tmp_path / "full", this, on_terminal=False)
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, said)
     os.write(writing, bytes(said))
-    spool = SpoolWriter(os.open(tmp_path, os.O_RDONLY))
-    stream = Stream(
-        ("w", 1, "err"),
-        reading,
-        spool,
-        loop=this,
-        grown=set(),
-        on_end=lambda: None,
-        window=None,
-        on_terminal=False,
-    )
     turns: list[int] = []
 
     def next_turn() -> None:
-        turns.append(spool.end)
-        if spool.end == said:
+        turns.append(stream.spool.end)
+        if stream.spool.end == said:
             this.stop()
 
     this.after_turn = next_turn
     this.run()
     stream.close()
-    spool.close()
+    stream.spool.close()
     os.close(writing)
     assert turns == [CHUNK, 2 * CHUNK, 3 * CHUNK, said]

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from bullpen.keeper.loop import Loop
-from bullpen.keeper.spool import ENTRY_GAP, SpoolGone, SpoolWriter
-from bullpen.keeper.stream import AT_ONCE, CHUNK, FLOOD, FLOOD_CHUNK, FULL, WINDOW, Stream
+from bullpen.keeper.spool import ENTRY_GAP, SpoolGone
+from bullpen.keeper.stream import AT_ONCE, CHUNK, FLOOD, FLOOD_CHUNK, FULL, WINDOW
 from keeper.house import House, gone, until
+from keeper.streams import pipe_stream
 
 RAW = "import os, tty; tty.setraw(1)\n"
 BLOCK = 64 << 10
@@ -306,18 +307,6 @@ async def test_a_forgotten_worker_leaves_no_file(open_house: House) -> None:
     await open_house.keeper.forget("w")
     await open_house.keeper.forget("w")
     assert list((open_house.home / "spool").iterdir()) == []
-
-
-def pipe_stream(directory: Path, loop: Loop) -> tuple[Stream, int]:
-    """A stream that takes itself for a terminal's, and where its words come from."""
-    out, end = os.pipe()
-    directory.mkdir()
-    spool = SpoolWriter(os.open(directory, os.O_RDONLY))
-    key = (directory.name, 1, "out")
-    stream = Stream(
-        key, out, spool, loop=loop, grown=set(), on_end=lambda: None, window=None, on_terminal=True
-    )
-    return stream, end
 
 
 def test_each_ready_stream_is_read_once_a_turn(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ class Machine:
     def __init__(self, proc: Path) -> None:
         self.moves: list[set[int]] = []
         self.affinity = {0, 1}
-        self.programs = [PROGRAM]
+        self.program = PROGRAM  # in the terminal's foreground
         self._proc = proc
         self._now = 0.0
         self._seconds = {"we": [0.0, 0.0], "it": [0.0, 0.0]}  # run and waited
@@ -41,7 +41,7 @@ class Machine:
         return self._now
 
     def end_program(self) -> None:
-        self.programs = [PROGRAM + 2]
+        self.program = PROGRAM + 2
 
     def set_affinity(self, pid: int, cores: set[int]) -> None:
         assert pid == 0, "only ours"
@@ -60,7 +60,7 @@ class Machine:
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path)
     monkeypatch.setattr(place, "_PROC", str(tmp_path))
-    monkeypatch.setattr(os, "tcgetpgrp", lambda _: machine.programs[-1])
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: machine.program)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(machine.affinity))
     monkeypatch.setattr(os, "sched_setaffinity", machine.set_affinity)
     return machine
@@ -114,7 +114,7 @@ def test_what_was_counted_long_ago_or_of_another_program_moves_nobody(
     looking: Place, machine: Machine
 ) -> None:
     looking.look(0, machine.pass_time(1, we_wait=0.5, it_runs=0.5, it_waits=0.3))
-    machine.programs.append(PROGRAM + 1)
+    machine.program = PROGRAM + 1
     look(looking, machine, we_wait=0.5, it_runs=0.5, it_waits=0.3)
     assert machine.moves == []
     look(looking, machine, we_wait=0.5, it_runs=0.5, it_waits=0.3)

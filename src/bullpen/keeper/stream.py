@@ -92,7 +92,7 @@ class Stream:
         return True
 
     def _read_flood(self, mask: int, room: memoryview) -> bool:
-        """The same page after page, which wait for each other: this runs twenty thousand times a second."""
+        """The same page after page, which wait for each other: twenty thousand of them come in a second."""
         before = filled = self._filled
         enough = before + (0 if self._loop.awaited else AT_ONCE)
         try:

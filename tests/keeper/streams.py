@@ -1,0 +1,20 @@
+"""A stream whose words come from a pipe that the test holds."""
+
+import os
+from pathlib import Path
+
+from bullpen.keeper.loop import Loop
+from bullpen.keeper.spool import SpoolWriter
+from bullpen.keeper.stream import Stream
+
+
+def pipe_stream(directory: Path, loop: Loop, *, on_terminal: bool = True) -> tuple[Stream, int]:
+    """One that may take itself for a terminal's, and where its words come from."""
+    out, end = os.pipe()
+    directory.mkdir()
+    spool = SpoolWriter(os.open(directory, os.O_RDONLY))
+    key = (directory.name, 1, "out")
+    stream = Stream(
+        key, out, spool, loop=loop, grown=set(), on_end=lambda: None, window=None, on_terminal=on_terminal
+    )
+    return stream, end
