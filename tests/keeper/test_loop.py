@@ -13,7 +13,7 @@ from bullpen.keeper.loop import READABLE, Loop
 from bullpen.keeper.stream import CHUNK
 from keeper.streams import pipe_stream
 
-TURNS = 100
+TURNS = 300
 
 
 class Scene:
@@ -90,20 +90,35 @@ def test_what_was_heard_is_answered_before_a_flood_is_read(scene: Scene) -> None
     assert scene.done[:4] == ["event", "spoke", "flood", "spoke"]
 
 
-def test_a_flood_waits_for_an_answer_but_never_starves(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
+@pytest.mark.parametrize(
+    ("asks", "events_between_reads"),
+    [
+        (lambda event: event == 1, 4),  # it waits for one answer
+        (lambda event: event % 7 == 1, 7),  # a key puts it off
+        (lambda event: True, 20),  # but not for ever
+    ],
+)
+def test_a_flood_waits_for_an_answer_but_never_starves(
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+    asks: Callable[[int], bool],
+    events_between_reads: int,
+) -> None:
+    now = [0]  # counts events
     monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+    for name, value in {"_ANSWER": 3600, "_QUIET": 3600, "_PAUSE": 4, "_STARVED": 20}.items():
+        monkeypatch.setattr(loop, name, value)
 
-    def ask() -> None:
-        now[0] += 0.0005
-        scene.loop.await_answer()
+    def next_event() -> None:
+        now[0] += 1
+        if asks(now[0]):
+            scene.loop.await_answer()
 
-    scene.watch(flood=lambda: None, event=ask)
+    scene.watch(flood=lambda: None, event=next_event)
     scene.loop.run()
     scene.close()
     between = "".join(word[0] for word in scene.done if word != "spoke").split("f")
-    assert between[1:-1] == ["ee"] * len(between[1:-1])
-    assert len(between) > 3
+    assert {len(events) for events in between[1:-1]} == {events_between_reads}
 
 
 def test_floods_that_come_and_go_leave_one_timer(scene: Scene) -> None:

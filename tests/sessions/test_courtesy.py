@@ -1,7 +1,9 @@
 """What catches up behind the house gives way to who asks, and to nobody else."""
 
+import pytest
+
 from bullpen import clock
-from bullpen.sessions.courtesy import Courtesy
+from bullpen.sessions.courtesy import MOMENT, PATIENCE, Courtesy
 
 
 async def test_a_house_that_nobody_asks_is_worked_for_without_rest() -> None:
@@ -25,6 +27,53 @@ def rests(courtesy: Courtesy) -> bool:
             pass
 
     running = work()
+    try:
+        running.send(None)
+    except StopIteration:
+        return False
+    running.close()
+    return True
+
+
+async def test_work_waits_while_somebody_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    courtesy, now = Courtesy(), Clock(monkeypatch)
+    assert not waits(courtesy)
+    courtesy.typed()
+    assert waits(courtesy)
+    now.pass_by(MOMENT / 2)
+    courtesy.typed()
+    now.pass_by(MOMENT / 2)
+    assert waits(courtesy)
+    now.pass_by(MOMENT)
+    assert not waits(courtesy)
+
+
+async def test_it_does_not_wait_for_ever_for_who_never_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    courtesy, now = Courtesy(), Clock(monkeypatch)
+    began = now.seconds
+    courtesy.typed()
+    while waits(courtesy):
+        now.pass_by(MOMENT / 2)
+        courtesy.typed()
+    assert PATIENCE < now.seconds - began < PATIENCE + MOMENT
+    now.pass_by(2 * MOMENT)
+    courtesy.typed()
+    assert waits(courtesy), "after a pause somebody begins anew"
+
+
+class Clock:
+    """Stands still until told otherwise."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 1000.0
+        monkeypatch.setattr(clock, "monotonic", lambda: self.seconds)
+
+    def pass_by(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def waits(courtesy: Courtesy) -> bool:
+    running = courtesy.pause()
     try:
         running.send(None)
     except StopIteration:

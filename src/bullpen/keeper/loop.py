@@ -2,7 +2,8 @@
 
 A descriptor in a flood is *hot*: epoll tells of it when something comes, and is not asked whether there is
 more. To ask a pty, or to read an empty one, waits for the kernel's worker, which waits for the program that
-prints. Meanwhile we let those who run go on. While somebody waits for an answer, floods are read rarely.
+prints. Meanwhile we let those who run go on. While somebody waits for an answer, floods are read rarely, and
+not between a key and its echo.
 
 Where little is said often, by one or by a crowd, one turn soon follows the other: then the loop naps, so that
 a turn serves several words, and only those it *heeds* wake it, or a timer.
@@ -29,7 +30,8 @@ WRITABLE = select.EPOLLOUT
 _EVENTS_A_TURN = 256
 _ANSWER = 0.02  # seconds in which an answer is awaited
 _ECHO = 0.0003  # seconds in which most come: to look again costs less than to fall asleep and be woken
-_PAUSE = 0.001  # seconds from one read of a flood to the next then
+_PAUSE = 0.002  # seconds from one read of a flood to the next then, and from a key to the next read
+_STARVED = 0.006  # seconds without a read of it, however many keys come
 _QUIET = 0.05  # seconds or more without a word: it is none any more
 _LATE = 0.002  # seconds that a timer may be late when a flood stops before it
 _NAP = 0.004  # seconds
@@ -57,6 +59,7 @@ class Loop:
         self._awaited_until = 0.0
         self._awake_until = 0.0
         self._floods_due = 0.0
+        self._floods_read = 0.0  # when
         self._alarm = 0.0  # the timer for which it is set
         self.after_turn: Callable[[], None] = lambda: None
         self.signals = Signals()
@@ -130,10 +133,16 @@ class Loop:
     def awaited(self) -> bool:
         return self._awaited_until > monotonic()
 
+    @property
+    def until_echo(self) -> float:
+        """Seconds in which an echo may yet come: what nobody waits for can wait so long."""
+        return self._awake_until - monotonic() if self._awake_until else 0.0
+
     def await_answer(self) -> None:
         """Somebody has said something, and what comes back is worth more than a flood."""
         now = monotonic()
         self._awaited_until, self._awake_until = now + _ANSWER, now + _ECHO
+        self._floods_due = min(now + _PAUSE, self._floods_read + _STARVED)
 
     def hurry(self) -> None:
         """For the rest of this turn we run as everybody does, and whom we start will."""
@@ -162,7 +171,8 @@ class Loop:
             self._quiet.discard(fd)
             if callback := self._callbacks.get(fd):
                 callback(mask)
-        self._floods_due = monotonic() + _PAUSE
+        self._floods_read = monotonic()
+        self._floods_due = self._floods_read + _PAUSE
 
     def _forget_flood(self, fd: int) -> None:
         self._quiet.discard(fd)

@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 _SPELL = 0.004  # seconds
 _SCREEN_SPELL = 0.016  # for floods and crowds: no screen shows more often what came
 _PIPE_SPELL = 0.007  # what is said on a pipe is read by the line and stored: each notice costs a commit
+_BEHIND = 0.001  # seconds after an echo until the others are told of: it is on its way to a screen
 _NEVER = 1 << 62
 
 
 class Notices:
-    """Told at once after a silence, and of a stream that has had input; of all the others once a spell."""
+    """Told at once after a silence, and of a stream that has had input; of all the others once a spell.
+
+    Who has had input is told of alone: what comes with an echo would keep the server from passing it on.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self.grown: set[Stream] = set()  # since the server was told
@@ -49,23 +53,37 @@ class Notices:
         """The notice to send now, or nothing; asked after every turn."""
         if self._unseen >= IN_FLIGHT or not self.grown:
             return b""
-        answers = self._answers() if self._expected else ()
-        if not answers and len(self.grown) <= self._held_back:
+        if self._expected and (answers := self._answers()):
+            return self._tell_answers(answers)
+        if len(self.grown) <= self._held_back:
             return b""
         now, spell = monotonic(), self._spell()
-        if not answers and (wait := self._last + spell - now) > 0:
+        if (wait := self._wait(now - self._last, spell)) > 0:
             self._hold_back(wait)
             return b""
-        for stream in answers:
-            del self._expected[stream]
-            self.grown.discard(stream)
         self._last = now
         self._loop.nap = spell
         self._held_back = 0
+        return self._tell(list(self.grown))
+
+    def _wait(self, silence: float, spell: float) -> float:
+        """Seconds until the others are told of: the rest of the spell, and for an echo half as long again."""
+        if silence < spell:
+            return spell - silence
+        return self._loop.until_echo if silence < 1.5 * spell else 0.0
+
+    def _tell_answers(self, answers: list[Stream]) -> bytes:
+        for stream in answers:
+            del self._expected[stream]
+        notice = self._tell(answers)
+        if self.grown and not self._held_back:
+            self._hold_back(_BEHIND)
+        return notice
+
+    def _tell(self, streams: list[Stream]) -> bytes:
+        self.grown.difference_update(streams)
         self._unseen += 1
-        told = [*answers, *self.grown]  # those first for which somebody waits
-        self.grown.clear()
-        return _notice(told)
+        return _notice(streams)
 
     def _spell(self) -> float:
         kinds = {stream.on_terminal for stream in self.grown}

@@ -1,8 +1,8 @@
 """Follows the logs so that what is in them can be found, after the commit and never in its way.
 
 SQLite has one writer: each batch is a short turn of it, and while sessions write we rest many times as long
-as a batch took, some time too while somebody asks. What is behind catches up when they pause, and at the next
-start.
+as a batch took, some time too while somebody asks or types. What is behind catches up when they pause, and at
+the next start.
 """
 
 import asyncio
@@ -57,8 +57,8 @@ class Indexing:
 
     async def _index(self, session_id: str) -> None:
         while True:
-            began, appended = clock.monotonic(), self._store.appended
             async with self._sessions.courtesy.piece():
+                began, appended = clock.monotonic(), self._store.appended
                 after, reading = await self._store.database.read(lambda c: search.read_next(c, session_id))
                 if reading.until <= after:
                     return

@@ -53,6 +53,7 @@ class Recorder:
                 for session_id in behind[:PORTION]:
                     self._moved.setdefault(session_id, None)
                 del behind[:PORTION]
+                await self._sessions.courtesy.pause()
                 await self._write_moved()
                 await asyncio.sleep(PACE)
 

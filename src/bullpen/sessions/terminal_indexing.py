@@ -1,7 +1,8 @@
 """Follows what terminals print so that it can be found, a moment after they have printed it.
 
 The recording is read, never the program's stream: nothing waits for us. A flood is left alone until it
-pauses, and then only its end is read; after each batch we rest many times as long as it took.
+pauses, and then only its end is read; we wait while somebody types, and after each batch we rest many times
+as long as it took.
 """
 
 import asyncio
@@ -90,6 +91,7 @@ class TerminalIndexing:
 
     async def _index_some(self, waiting: list[str]) -> list[str]:
         """A batch of what the first of them printed; who waits then."""
+        await self._sessions.courtesy.pause()
         began = clock.monotonic()
         first = {id: heard for id in waiting[:TOGETHER] if (heard := self._heard.get(id))}
         marks = await self._database.read(lambda c: read_marks(c, first))

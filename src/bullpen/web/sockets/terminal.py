@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, WebSocket
 
 from ...domain.commands import check_size
-from ...domain.errors import BullpenError, Forbidden, Invalid
-from ...domain.ids import is_safe_id, new_id
+from ...domain.errors import BullpenError, Invalid
+from ...domain.ids import new_id
 from ...sessions.session import Session
 from ...wire.keys import Drawn, Key, read_key
 from ...workers.window import Size
@@ -17,6 +17,7 @@ from ..numbers import LARGEST
 from ..scopes import Scope, allow
 from .admission import Socket, admitted, loops, seen
 from .forms import BinaryForm, JsonForm
+from .typist import Typist
 from .viewer import Viewer
 
 router = APIRouter()
@@ -36,7 +37,8 @@ async def worker_socket(
     async with admitted(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
         with seen(context.presence, session, socket.principal):
-            view = View(session, worker_id, socket, client, format)
+            typist = Typist(client, socket.principal, context.sessions.courtesy)
+            view = View(session, worker_id, socket, typist, format)
             await view.run(after if run in (None, view.run_number) else None)
 
 
@@ -48,18 +50,14 @@ class View:
         session: Session,
         worker_id: str,
         socket: Socket,
-        client: str | None,
+        typist: Typist,
         form: str,
     ) -> None:
-        if client is not None and not is_safe_id(client):
-            raise Invalid("client must be a short plain id")
         self._session = session
         self._worker_id = worker_id
         self._socket = socket
         self._json = form == "json"
-        self._writer = client or new_id()
-        self._unnumbered = Unnumbered()
-        self._may_type = socket.principal.scope >= Scope.OPERATE
+        self._typist = typist
         self._busy = False  # with a message: those that come meanwhile wait their turn
         self._viewer = self._new_viewer()
 
@@ -94,11 +92,12 @@ class View:
     def _take_at_once(self, text: str) -> bool:
         """Keys and acknowledgements, which wake nobody; False for what may have to wait, or is refused."""
         match None if self._busy else read_key(text):
-            case Key(n, data) if self._may_type and self._viewer.can_write:
+            case Key(n, data) if self._typist.may_type and self._viewer.can_write:
                 try:
-                    self._viewer.write(self._writer, n, data.encode(), acknowledge=True)
+                    self._viewer.write(self._typist.writer, n, data.encode(), acknowledge=True)
                 except BullpenError:
                     return False  # whoever reads the messages says what is wrong with it
+                self._typist.has_typed()
             case Drawn(offset):
                 self._viewer.drew(offset)
             case _:
@@ -113,7 +112,7 @@ class View:
             case "image":
                 await self._paste_image(message)
             case "resize":
-                self._require_operate()
+                self._typist.require()
                 await self._viewer.resize(_size(message), take=message.get("take") is True)
             case "ack":
                 self._viewer.drew(_whole(message, "offset"))
@@ -121,38 +120,22 @@ class View:
                 raise Invalid(f"a terminal takes input, image, resize and ack, not {unknown}")
 
     def _type(self, message: dict[str, Any]) -> None:
-        """Input under the client's own numbers is taken once however often it comes."""
-        self._require_operate()
+        self._typist.require()
         self._write(message, _bytes(message))
 
     async def _paste_image(self, message: dict[str, Any]) -> None:
         """Keeps the image in a file and pastes its path (R76); what to do with it is for a person to type."""
-        self._require_operate()
+        self._typist.require()
         data = await self._session.image_as_input(self._worker_id, _image(message))
         await self._viewer.begun()
         self._write(message, data)
 
     def _write(self, message: dict[str, Any], data: bytes) -> None:
         if "n" in message:
-            self._viewer.write(self._writer, _whole(message, "n"), data, acknowledge=True)
+            self._viewer.write(self._typist.writer, _whole(message, "n"), data, acknowledge=True)
         else:
-            self._viewer.write(*self._unnumbered.next(), data, acknowledge=False)
-
-    def _require_operate(self) -> None:
-        if not self._may_type:
-            raise Forbidden("looking is allowed, typing is not")
-
-
-class Unnumbered:
-    """Input without numbers gets ours, under a writer of its own: at most once."""
-
-    def __init__(self) -> None:
-        self._writer = new_id()
-        self._n = 0
-
-    def next(self) -> tuple[str, int]:
-        self._n += 1
-        return self._writer, self._n
+            self._viewer.write(*self._typist.next_number(), data, acknowledge=False)
+        self._typist.has_typed()
 
 
 def _bytes(message: dict[str, Any]) -> bytes:

@@ -7,16 +7,18 @@ behind it gets the screen as it is now. So a slow viewer slows only itself.
 import asyncio
 import codecs
 from collections import deque
-from collections.abc import Callable
 from functools import partial
 
 from ...domain.errors import BullpenError
 from ...keeper.spool import SpoolGone
 from ...log.recording import Recording
 from ...wire.browser import iso
+from ...wire.json import encode
 from ...workers.children import refusal
 from ...workers.terminal import Doing, Terminal
 from ...workers.window import Size
+from ..websocket import Frame, text_frame
+from .acks import Acks
 from .admission import Socket
 from .forms import Form
 
@@ -25,35 +27,6 @@ AT_ONCE = 2 << 20  # bytes sent without a pause
 WINDOW = 2 << 20  # bytes sent and not yet drawn
 BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
 PACE = 0.002  # seconds of that pause
-ACK_AFTER = 0.005  # seconds
-
-
-class Acks:
-    """Numbers to acknowledge: a moment late, so that an echo goes first, and many keys as one."""
-
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self.due = False
-        self._wake = wake
-        self._last = 0
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, n: int) -> None:
-        self._last = max(self._last, n)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(ACK_AFTER, self._ring)
-
-    def take(self) -> int:
-        self.due = False
-        return self._last
-
-    def hurry(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._ring()
-
-    def _ring(self) -> None:
-        self._timer, self.due = None, True
-        self._wake()
 
 
 class Viewer:
@@ -72,7 +45,7 @@ class Viewer:
         self._size_told = False
         self._end_told = False
         self._doing_told: Doing | None = None
-        self._acks = Acks(self._wake.set)
+        self._acks = Acks(self._acknowledge)
         self._refused: deque[BullpenError] = deque()
 
     @property
@@ -82,7 +55,8 @@ class Viewer:
     def drew(self, offset: int) -> None:
         """The viewer has drawn everything before this offset."""
         self._drawn = max(self._drawn or 0, min(offset, self._sent))
-        self._wake.set()
+        if self._sent < self._terminal.recording.end:
+            self._wake.set()
 
     @property
     def can_write(self) -> bool:
@@ -95,6 +69,7 @@ class Viewer:
     def write(self, writer: str, n: int, data: bytes, *, acknowledge: bool) -> None:
         """Types; does not wait until the keeper has it, so that the next key is not held up."""
         taken = self._terminal.write(self.name, writer, n, data)
+        self._acks.sent()
         taken.add_done_callback(partial(self._taken, n if acknowledge else None))
 
     async def resize(self, size: Size, *, take: bool = False) -> None:
@@ -132,7 +107,8 @@ class Viewer:
             await self._socket.send_error(self._refused.popleft())
             return True
         if self._acks.due:
-            await self._socket.send({"type": "ack", "n": self._acks.take()})
+            self._acks.due = False
+            await self._socket.send_frame(self._ack_frame())
             return True
         if await self._send_state():
             return True
@@ -148,8 +124,22 @@ class Viewer:
 
     def _heard(self) -> None:
         """There is more output: it goes out at once where nothing else is due, which spares waking a task."""
-        if not (self._at_rest and not self._wake.is_set() and self._push_output()):
+        if not (self._has_nothing_due and self._push_output()):
             self._wake.set()
+
+    def _acknowledge(self) -> None:
+        """The same for keys that were taken."""
+        if self._has_nothing_due and self._socket.push(self._ack_frame()):
+            self._acks.due = False
+        else:
+            self._wake.set()
+
+    def _ack_frame(self) -> Frame:
+        return text_frame(encode({"type": "ack", "n": self._acks.last}))
+
+    @property
+    def _has_nothing_due(self) -> bool:
+        return self._at_rest and not self._wake.is_set()
 
     def _push_output(self) -> bool:
         """Sends all there is; False when that is too much, or some of it has to wait."""
@@ -258,13 +248,11 @@ class Viewer:
 
     def _taken(self, n: int | None, taken: asyncio.Future[int]) -> None:
         """The keeper has said what became of some input."""
-        if taken.cancelled():
-            return
-        if error := taken.exception():
+        error = None if taken.cancelled() else taken.exception()
+        self._acks.taken(None if taken.cancelled() or error else n)
+        if error:
             self._refused.append(refusal(error))
             self._wake.set()
-        elif n is not None:
-            self._acks.add(n)
 
     def _size_changed(self) -> None:
         self._size_told = False

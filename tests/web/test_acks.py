@@ -1,0 +1,80 @@
+"""When keys are acknowledged: soon, many as one, and never between a key and its echo."""
+
+import asyncio
+
+import pytest
+
+from bullpen.web.sockets import acks
+from bullpen.web.sockets.acks import Acks
+
+
+class Told:
+    """Notes what was acknowledged, as a viewer that is at rest does."""
+
+    def __init__(self) -> None:
+        self.acks = Acks(self._tell)
+        self.numbers: list[int] = []
+        self._news = asyncio.Event()
+
+    def _tell(self) -> None:
+        self.acks.due = False
+        self.numbers.append(self.acks.last)
+        self._news.set()
+
+    async def next(self) -> int:
+        self._news.clear()
+        async with asyncio.timeout(10):
+            await self._news.wait()
+        return self.numbers[-1]
+
+
+async def test_a_key_is_acknowledged_a_moment_after_it_was_taken() -> None:
+    told = Told()
+    told.acks.sent()
+    told.acks.taken(1)
+    assert told.numbers == []
+    assert await told.next() == 1
+
+
+async def test_many_keys_are_acknowledged_by_the_last() -> None:
+    told = Told()
+    for n in range(1, 100):
+        told.acks.sent()
+        told.acks.taken(n)
+    assert await told.next() == 99
+    assert told.numbers == [99]
+
+
+async def test_no_acknowledgement_comes_between_a_key_and_its_echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acks, "AFTER", 0.0)
+    told = Told()
+    told.acks.sent()
+    told.acks.taken(1)
+    told.acks.sent()
+    await asyncio.sleep(0.05)  # the moment has passed, the second key is on its way
+    assert told.numbers == []
+    told.acks.taken(2)
+    assert told.numbers == [2]
+
+
+async def test_a_key_that_was_refused_holds_up_no_acknowledgement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acks, "AFTER", 0.0)
+    told = Told()
+    told.acks.sent()
+    told.acks.taken(1)
+    told.acks.sent()
+    await asyncio.sleep(0.05)
+    told.acks.taken(None)
+    assert told.numbers == [1]
+
+
+async def test_at_the_end_nothing_waits() -> None:
+    told = Told()
+    told.acks.hurry()
+    assert told.numbers == []
+    told.acks.sent()
+    told.acks.taken(1)
+    told.acks.hurry()
+    assert told.numbers == [1]
+    told.acks.hurry()
+    assert told.numbers == [1]
