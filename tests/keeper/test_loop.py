@@ -149,6 +149,20 @@ def test_who_awaits_an_echo_stays_awake_for_it(monkeypatch: pytest.MonkeyPatch) 
     assert turns[0] == 3  # it looked again without an event, until the answer was there
 
 
+def test_a_timer_that_was_cancelled_wakes_nobody() -> None:
+    this, turns = Loop(), [0]
+
+    def next_turn() -> None:
+        turns[0] += 1
+
+    for delay in (0.01, 0.02, 0.03):
+        this.later(delay, lambda: pytest.fail("it was cancelled")).cancel()
+    this.later(0.05, this.stop)
+    this.after_turn = next_turn
+    this.run()
+    assert turns == [1]
+
+
 class Crowd:
     """A loop with one pipe that always has something to say, and one that it heeds."""
 

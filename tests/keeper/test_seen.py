@@ -50,3 +50,19 @@ async def test_a_keeper_that_waits_for_each_gets_it_a_moment_later(monkeypatch: 
     keeper, line = connected()
     keeper.data_received(NOTICE)
     await until(lambda: line.said == [Tag.SEEN], "SEEN")
+
+
+async def test_a_keeper_that_does_not_wait_for_one_is_not_woken_for_it(monkeypatch: Any) -> None:
+    monkeypatch.setattr(remote, "_SEEN_AFTER", 0.0)
+    keeper, line = connected()
+    greeting = asyncio.create_task(keeper.greet())
+    await asyncio.sleep(0)
+    hello = {"keeper": "k", "version": 1, "pid": 1, "boot": "b", "notices": IN_FLIGHT}
+    keeper.data_received(encode(Tag.HELLO, hello))
+    await until(lambda: line.said == [Tag.HELLO, Tag.STATUS], "its children are asked for")
+    keeper.data_received(encode(Tag.REPLY, {"id": 1, "children": []}) + NOTICE)
+    await greeting
+    await asyncio.sleep(0.05)
+    assert line.said == [Tag.HELLO, Tag.STATUS]
+    keeper.data_received(NOTICE)
+    assert line.said == [Tag.HELLO, Tag.STATUS, Tag.SEEN]

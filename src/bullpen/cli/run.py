@@ -84,5 +84,6 @@ async def _prompt(client: Client, session: Session, text: str, choice: Choice) -
         now = await client.session(session.id)
         if now.status == "error" and now.workers:
             raise RemoteFault(now.workers[0].error or "the agent did not start") from None
-        await client.delete_session(session.id)  # nobody asked for an empty one
+        said = (await client.events(session.id, types=["user_prompt"], limit=1)).events
+        await client.delete_session(session.id, purge=not said)  # nobody asked for an empty one
         raise

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .loop import Loop
+    from .loop import Loop, Timer
 
 _CHUNK = 64 << 10
 _MAX_UNSENT = 1 << 20  # beyond it, a server that does not read is not listened to
@@ -73,6 +73,7 @@ class Connection:
         self._decoder = Decoder()
         self.unsent = bytearray()
         self._unhurried = b""  # goes behind it, or a moment later by itself
+        self._moment: Timer | None = None  # while it waits
         self.due = False  # whether there is anything to flush
         self._broken = False  # nobody reads any more; what was sent to us still counts
         connected.setblocking(False)
@@ -95,16 +96,22 @@ class Connection:
         """Nobody waits for it: it goes with the next that somebody does, or a moment later."""
         if self._broken:
             return
-        if not self._unhurried:
-            self._loop.later(_UNHURRIED, self._hurry)
         self._unhurried += frame
+        if self._moment is None:
+            self._moment = self._loop.later(_UNHURRIED, self._hurry)
 
     def _hurry(self) -> None:
-        self.due = self.due or bool(self._unhurried)
+        self.due = True
 
     def _catch_up(self) -> None:
         self.unsent += self._unhurried
+        self._forget_unhurried()
+
+    def _forget_unhurried(self) -> None:
         self._unhurried = b""
+        if self._moment is not None:
+            self._moment.cancel()
+            self._moment = None
 
     def flush(self) -> None:
         self._catch_up()
@@ -139,7 +146,7 @@ class Connection:
 
     def _break(self) -> None:
         self._broken = True
-        self._unhurried = b""
+        self._forget_unhurried()
         self.unsent.clear()
         self._watch_what_matters()
 

@@ -38,6 +38,18 @@ _NAP = 0.004  # seconds
 _CROWDED = 0.005  # seconds or less from one event to the next
 
 
+class Timer:
+    """A call that comes later; one that was cancelled wakes nobody."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        self.call = None
+
+
 class Loop:
     def __init__(self) -> None:
         self._epoll = select.epoll()
@@ -53,7 +65,7 @@ class Loop:
         self._priority = Priority()
         self._place = Place()
         self._look_due = 0.0  # whether it is a good one
-        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._timers: list[tuple[float, int, Timer]] = []
         self._order = 0
         self._running = False
         self._awaited_until = 0.0
@@ -96,9 +108,11 @@ class Loop:
             self._epoll.modify(fd, READABLE)
             self._forget_flood(fd)
 
-    def later(self, delay: float, callback: Callable[[], None]) -> None:
+    def later(self, delay: float, callback: Callable[[], None]) -> Timer:
         self._order += 1
-        heapq.heappush(self._timers, (monotonic() + delay, self._order, callback))
+        timer = Timer(callback)
+        heapq.heappush(self._timers, (monotonic() + delay, self._order, timer))
+        return timer
 
     def run(self) -> None:
         poll, callbacks, hot, timers = self._epoll.poll, self._callbacks, self.hot, self._timers
@@ -227,9 +241,13 @@ class Loop:
         set_alarm(max(0.0, due - monotonic()) + _LATE)
 
     def _until_timer(self, without: float) -> float:
-        return max(0.0, self._timers[0][0] - monotonic()) if self._timers else without
+        timers = self._timers
+        while timers and timers[0][2].call is None:
+            heapq.heappop(timers)
+        return max(0.0, timers[0][0] - monotonic()) if timers else without
 
     def _run_due(self) -> None:
         now = monotonic()
         while self._timers and self._timers[0][0] <= now:
-            heapq.heappop(self._timers)[2]()
+            if call := heapq.heappop(self._timers)[2].call:
+                call()

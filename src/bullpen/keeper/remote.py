@@ -75,6 +75,7 @@ class Keeper(asyncio.Protocol):
         self.version = 0
         self.pid = 0
         self.boot = ""
+        self._in_flight = 1  # notices it sends before it waits for SEEN
         self.children: set[Key] = set()  # those whose exit is not acknowledged
         self.closed: asyncio.Future[None] = loop.create_future()
         self._on_output = on_output
@@ -95,6 +96,7 @@ class Keeper(asyncio.Protocol):
         hello = await self._hello
         self.id, self.version = hello["keeper"], hello["version"]
         self.pid, self.boot = hello["pid"], hello["boot"]
+        self._in_flight = hello.get("notices", 1)
         children = await self.status()
         self.children = {(child.worker, child.run) for child in children}
         return children
@@ -206,7 +208,7 @@ class Keeper(asyncio.Protocol):
         self._owed += 1
         if self._owed >= IN_FLIGHT:
             self._say_seen()
-        elif self._seen_timer is None:  # an older keeper may wait already
+        elif self._owed >= self._in_flight and self._seen_timer is None:  # an older keeper waits already
             self._seen_timer = self._loop.call_later(_SEEN_AFTER, self._say_seen)
 
     def _say_seen(self) -> None:

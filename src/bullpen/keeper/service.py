@@ -7,7 +7,7 @@ import os
 import time
 
 from .children import Children
-from .frames import VERSION, Tag, encode
+from .frames import IN_FLIGHT, VERSION, Tag, encode
 from .input import Gap
 from .link import Connection, Listener
 from .notices import Notices
@@ -31,6 +31,7 @@ class Service:
             "pid": os.getpid(),
             "boot": _boot_id(),
             "started": time.time(),
+            "notices": IN_FLIGHT,
         }
         self._patience = patience  # seconds without server and children until the end
         self._loop = loop

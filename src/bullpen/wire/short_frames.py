@@ -5,7 +5,10 @@ Only what lies whole between two frames is taken; everything else is the parser'
 
 import struct
 
-from websockets.utils import apply_mask
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # where it was built without a compiler
+    from websockets.utils import apply_mask
 
 WHOLE_TEXT = 0x81  # the last, and only, piece of a text
 MASKED = 0x80
