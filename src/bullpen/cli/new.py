@@ -81,7 +81,8 @@ async def _choose(client: Client, session: Session, choice: Choice) -> Found:
     try:
         await choice.make(client, session.id)
     except BullpenError:
-        await client.delete_session(session.id, purge=True)  # nobody asked for one with another model
+        if (await client.session(session.id)).active:  # else it tells why its agent did not start
+            await client.delete_session(session.id, purge=True)  # nobody asked for one with another model
         raise
     return Found(session)
 
