@@ -27,7 +27,7 @@ from .sessions.presence import Presence
 from .sessions.recorder import Recorder
 from .sessions.rules import Rules
 from .sessions.sessions import Sessions
-from .sessions.startup import await_viewers, take_up
+from .sessions.startup import await_viewers, refuse_strangers, take_up
 from .sessions.tasks import background
 from .sessions.terminal_indexing import TerminalIndexing
 from .sessions.worktrees import Worktrees
@@ -120,6 +120,7 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
         credentials = Credentials(owner, keys, worker_keys, tasks)
         await credentials.load()
         store, records = EventStore(database), Records(database)
+        await refuse_strangers(children, records)
         agents = Registry(config_file(os.environ).parent / "agents")
         agents.take_up(await records.agents())
         workshop = Workshop(config, store, children, screens, agents, worker_keys.environment)

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from bullpen.keeper import remote
 from bullpen.keeper.frames import IN_FLIGHT, Decoder, Tag, encode
-from bullpen.keeper.remote import Keeper
+from bullpen.keeper.remote import Keeper, OnOutput
 from keeper.house import until
 
 NOTICE = encode(Tag.NOTICE, {"ends": []})
@@ -22,8 +22,8 @@ class Line:
         self.said += [tag for tag, _, _ in self._decoder.feed(data)]
 
 
-def connected() -> tuple[Keeper, Line]:
-    keeper, line = Keeper(lambda *_: None, lambda _: None), Line()
+def connected(on_output: OnOutput = lambda *_: None) -> tuple[Keeper, Line]:
+    keeper, line = Keeper(on_output, lambda _: None), Line()
     keeper.connection_made(cast("asyncio.Transport", line))
     return keeper, line
 
@@ -35,6 +35,23 @@ async def test_it_is_said_when_the_keeper_waits_for_it() -> None:
     assert line.said == []
     keeper.data_received(NOTICE)
     assert line.said == [Tag.SEEN]
+
+
+async def test_who_makes_a_mistake_with_what_one_child_said_loses_no_other() -> None:
+    heard: list[str] = []
+    told: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: told.append(what["exception"]))
+
+    def hear(worker: str, *_: object) -> None:
+        if worker == "bad":
+            raise ValueError("of a listener")
+        heard.append(worker)
+
+    keeper, _ = connected(hear)
+    frames = [encode(Tag.NOTICE, {"ends": [[name, 1, "out", 1]]}) for name in ("one", "bad", "other")]
+    keeper.data_received(b"".join(frames))
+    assert heard == ["one", "other"]
+    assert [str(error) for error in told] == ["of a listener"]
 
 
 async def test_it_goes_with_a_request_and_behind_it() -> None:

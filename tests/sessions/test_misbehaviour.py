@@ -4,19 +4,24 @@ import asyncio
 import json
 import os
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bullpen.domain.commands import AddWorker
+from bullpen.domain.errors import Invalid
 from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import Activity, State
 from bullpen.keeper.marker import find_marked
+from bullpen.sessions import lookup
 from bullpen.sessions.session import Session
-from bullpen.workers import acp_agent
+from bullpen.workers import acp_agent, acp_files
 from support.quiet_house import QuietHouse, say, turn, until
 from support.server import has_ended
+
+PNG = b"\x89PNG\r\n\x1a\n"
 
 
 async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
@@ -41,6 +46,7 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
         (["false"], "exit code 1"),
         (["sh", "-c", "echo too bad >&2; exit 9"], "exit code 9: too bad"),
         (["sh", "-c", "kill -SEGV $$"], "SIGSEGV"),
+        (["sh", "-c", "kill -40 $$"], "SIGRTMIN+6"),
         (["sh", "-c", "read line; exit 4"], "exit code 4"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -164,6 +170,51 @@ async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house:
     assert await house.stop_reasons(session) == ["error"] * 10
     assert secret.read_text() == "secret"
     assert await house.events(session, "file_read", "file_write") == []
+
+
+async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
+    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acp_files, "MAX_LINE", 1000)
+    (house.workspace / "binary").write_bytes(b"\xff" * 500)  # each becomes three bytes
+    session = await house.session()
+    await house.agent(session)
+    await turn(session, "[[ask method=fs/read_text_file 'params={\"path\": \"binary\"}']]")
+    await turn(session, "[[chunk here]]")
+    assert await house.stop_reasons(session) == ["error", "end_turn"]
+    assert (await house.text(session)).endswith("here")
+
+
+async def test_images_that_fit_into_no_line_are_refused_and_the_agent_goes_on(
+    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookup, "LARGEST_TOGETHER", 100)
+    session = await house.session()
+    await house.agent(session)
+    images = house.sessions.workshop.images
+    ids = [images.add(session.id, PNG + bytes(60)).id for _ in range(2)]
+    with pytest.raises(Invalid, match="with another"):
+        await say(session, "look", image_ids=ids)
+    await turn(session, "[[chunk here]]", image_ids=ids[:1])
+    assert await house.stop_reasons(session) == ["end_turn"]
+
+
+async def test_an_agent_that_floods_when_it_is_ended_is_ended_all_the_same(house: QuietHouse) -> None:
+    """More than its keeper keeps unread: nobody reads it any more, and it must not wait for that."""
+    flooding = "import os, signal, sys, time\n" + "".join(
+        f"signal.signal(signal.{name}, signal.SIG_IGN)\n" for name in ("SIGHUP", "SIGTERM")
+    )
+    flooding += "sys.stdin.read()\nwhile True: os.write(1, b'flood\\n' * 10000)"
+    house.registry.add("deaf", {"name": "Deaf", "kind": "acp", "command": [sys.executable, "-c", flooding]})
+    session = await house.session()
+    order = AddWorker(worker_id="deaf", type="agent", agent_id="deaf", workspace=str(house.workspace))
+    await session.add_worker(order)
+    await until(session, lambda s: s.worker("deaf").pid or house.sessions.workshop.children.get("deaf", 1))
+    await session.end_worker("deaf", "done")
+    async with asyncio.timeout(60):
+        while session.busy:
+            await asyncio.sleep(0.01)
+    assert house.sessions.workshop.children.get("deaf", 1) is None
 
 
 async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None:

@@ -86,6 +86,23 @@ async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_not_in
     await server.start()
 
 
+async def test_what_another_database_started_is_not_touched(server: Server, tmp_path: Path) -> None:
+    session = await server.call("POST", "/api/sessions", json={"type": "quick"})
+    path = f"/api/sessions/{session['id']}/workers"
+    worker = await server.call("POST", path, json={"type": "terminal"})
+    await server.kill()
+    env = server.environment() | {"BULLPEN_DATABASE_URL": f"sqlite:///{tmp_path / 'other.db'}"}
+    command = [sys.executable, "-m", "bullpen", "serve", "--no-open"]
+    other = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert other.returncode == 1
+    assert other.stderr.startswith("bullpen: this database knows nothing of 1 of the programs that run here")
+    await server.start()
+    [again] = (await server.call("GET", path))["workers"]
+    assert (again["state"], again["run"]) == ("active", 1)
+    assert other.stderr.endswith(f"kill -9 {again['pid']}\n")
+    assert again["id"] == worker["id"]
+
+
 def test_a_file_that_cannot_be_replaced_leaves_nothing_beside_it(tmp_path: Path) -> None:
     (tmp_path / "taken" / "by a directory").mkdir(parents=True)
     with pytest.raises(OSError, match="taken"):

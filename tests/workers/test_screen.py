@@ -265,6 +265,18 @@ def test_bytes_that_go_while_they_are_read_are_a_hole_too(tmp_path: Path) -> Non
     assert screen.text().strip() == "remains"
 
 
+def test_a_recording_that_is_gone_is_not_waited_for(tmp_path: Path) -> None:
+    """Somebody purged its session while it was read; the oldest byte of nothing is the first."""
+
+    class Gone(Tape):
+        def read(self, offset: int, limit: int) -> bytes:
+            raise LookupError
+
+    screen = screen_of(Gone(b"gone" * 100), tmp_path)
+    screen.advance(400)
+    assert screen.text() == ""
+
+
 # Threads
 
 

@@ -154,8 +154,8 @@ class Keeper(asyncio.Protocol):
         answer = await self._call(Tag.STATUS, {}, dict)
         return [_child_status(child) for child in answer["children"]]
 
-    async def consumed(self, worker: str, run: int, offset: int) -> None:
-        await self._call(Tag.CONSUMED, {"worker": worker, "run": run, "offset": offset}, _nothing)
+    def consumed(self, worker: str, run: int, offset: int) -> asyncio.Future[None]:
+        return self._call(Tag.CONSUMED, {"worker": worker, "run": run, "offset": offset}, _nothing)
 
     async def ack_exit(self, worker: str, run: int) -> None:
         await self._call(Tag.ACK_EXIT, {"worker": worker, "run": run}, _nothing)
@@ -192,7 +192,12 @@ class Keeper(asyncio.Protocol):
             self._transport.abort()
             return
         for tag, header, body in frames:
-            self._hear(tag, header, body)
+            try:
+                self._hear(tag, header, body)
+            except Exception as error:  # noqa: BLE001 (of who listens to one child: the others are not lost)
+                self._loop.call_exception_handler(
+                    {"message": "a frame was not understood", "exception": error}
+                )
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ..domain import prompts
 from ..domain.conversation import AgentMessage, Origin, UserPrompt
-from ..domain.errors import NotFound
+from ..domain.errors import Invalid, NotFound
 from ..domain.prompts import Prompt
 from ..domain.snapshot import Worker
 from ..log.log import SessionLog
@@ -17,6 +17,7 @@ from ..workers.orders import Given
 from ..workers.workshop import Workshop
 from .last_answer import last_answer
 
+LARGEST_TOGETHER = 40 << 20  # bytes of images in one prompt, which is one line to its agent
 RECAP_EVENTS = 5000
 RECAP_LENGTH = 32 << 10
 
@@ -48,6 +49,11 @@ class Lookup:
             paths = tuple(str(images.path(session_id, image_id)) for image_id in order.image_ids)
             return Given(typing=await self._typing(worker, paths))
         found = [images.read(session_id, image_id) for image_id in order.image_ids]
+        if (size := sum(len(data) for _, data in found)) > LARGEST_TOGETHER:
+            raise Invalid(
+                f"the images of one prompt may have {LARGEST_TOGETHER >> 20} MiB together, "
+                f"these have {size >> 20}: send some of them with another"
+            )
         encoded = [(kind, base64.b64encode(data).decode()) for kind, data in found]
         return Given(images=encoded, recap=await self._recap(worker) if worker else "")
 

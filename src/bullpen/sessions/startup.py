@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import structlog
 
-from ..domain.errors import NotFound, StorageFull
+from ..domain.errors import Conflict, NotFound, StorageFull
 from ..store.records import Records
-from ..workers.children import Child
+from ..workers.children import Child, Children
 from .inheritance import hand_down
 from .presence import Presence
 from .session import Session
@@ -16,14 +16,29 @@ from .sessions import Sessions
 log = structlog.get_logger()
 
 
+async def refuse_strangers(children: Children, records: Records) -> None:
+    """What runs here and is of no session in this database belongs to another one: it is not ours to end."""
+    known = await records.known_workers([child.worker_id for child in children.all()])
+    strangers = [child for child in children.all() if child.worker_id not in known]
+    if living := [child for child in strangers if not child.ended.done()]:
+        pids = " ".join(str(child.pid) for child in living)
+        raise Conflict(
+            f"this database knows nothing of {len(living)} of the programs that run here, which another one "
+            f"started (BULLPEN_DATABASE_URL, or a backup was put back): start with that one, or give them up "
+            f"first with: kill -9 {pids}"
+        )
+
+
 async def take_up(sessions: Sessions, records: Records) -> None:
-    """Adopts what the keepers run, marks what is lost, ends what nobody owns any more."""
-    await sessions.purging.finish()
+    """Adopts what the keepers run, marks what is lost, ends what was purged meanwhile."""
     children = sessions.workshop.children
-    owners = await records.sessions_of_workers([child.worker_id for child in children.all()])
+    ids = [child.worker_id for child in children.all()]
+    known = await records.known_workers(ids)  # asked first: what is purged is not known afterwards
+    await sessions.purging.finish()
+    owners = await records.sessions_of_workers(ids)
     for child in children.all():
-        if child.worker_id not in owners:
-            log.warning("ending a process of no session", worker=child.worker_id, pid=child.pid)
+        if child.worker_id in known - owners.keys():
+            log.warning("ending a process of a purged session", worker=child.worker_id, pid=child.pid)
             sessions.end_stray(child)
     owned = [child for child in children.all() if child.worker_id in owners]
     for session_id in {*owners.values(), *await records.live_sessions()}:

@@ -160,8 +160,13 @@ class Records:
         """Keeps the answer of a request whose effect is not in the database."""
         await self._database.write(answered(lambda _: None, answer))
 
+    async def known_workers(self, worker_ids: Collection[str]) -> set[str]:
+        """Those that are, or were until a purge that is not finished, of a session here."""
+        query = select(workers.c.id).where(workers.c.id.in_(worker_ids))
+        return await self._database.read(lambda c: set(c.execute(query).scalars()))
+
     async def sessions_of_workers(self, worker_ids: Collection[str]) -> dict[str, str]:
-        """The session of each worker we know of."""
+        """The session of each worker we know of, unless it is being purged."""
         of_workers = select(workers.c.id, workers.c.session_id).where(workers.c.id.in_(worker_ids))
         query = of_workers.where(workers.c.session_id.notin_(select(purges)))
         return await self._database.read(lambda c: {row.id: row.session_id for row in c.execute(query)})

@@ -68,16 +68,20 @@ class AcpAgent:
 
     async def stop(self) -> None:
         """Ends the agent and what it left behind; the log has been told before."""
-        child = self._child
-        if child is None:
+        if self._child is None:
             return
+        try:
+            await self._say_goodbye(self._child)
+        finally:
+            await self._child.stop(PATIENCE - GOODBYE)
+
+    async def _say_goodbye(self, child: Child) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(GOODBYE):
                 await Post(self._run.log, self._workshop.store, child).finish()
         if self._definition is None or self._definition.quirks.ends_on_eof:
             await child.close_input()
             await asyncio.wait([child.ended], timeout=GOODBYE)
-        await child.stop(PATIENCE - GOODBYE)
 
     async def _begin(self) -> tuple[Child, AgentDefinition] | None:
         child = self._child = self._workshop.children.get(self.worker.id, self.worker.run)

@@ -11,7 +11,8 @@ from ..domain.snapshot import Worker
 from ..sandbox.files import read_bytes, write_bytes
 from ..wire.acp import Task
 from ..wire.acp_calls import RESOURCE_NOT_FOUND, Fault, Reply
-from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from ..wire.json import encode
+from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, MAX_LINE
 
 
 async def perform(task: Task, worker: Worker, definition: AgentDefinition) -> tuple[list[Fact], Reply]:
@@ -36,6 +37,8 @@ async def _read(task: Task, worker: Worker, path: str, empty: bool) -> tuple[lis
             raise
         data = b""
     content = _some_lines(data.decode("utf-8", "replace"), task.params)
+    if len(encode(content)) > MAX_LINE:
+        raise Invalid(f"{path} is too much for one answer; ask for some of its lines (line, limit)")
     reply = Reply(rpc_id=task.rpc_id, method=task.method, result={"content": content})
     return [FileRead(path=path, size=len(data))], reply
 

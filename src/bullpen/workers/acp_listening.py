@@ -55,7 +55,7 @@ class Listening:
         recording.watch(self._news.set)
         self._child.ended.add_done_callback(lambda _: self._news.set())
         try:
-            while True:
+            while self._run.counts:
                 self._news.clear()
                 data = recording.read(self._peer.offset, PIECE)
                 if data:
@@ -66,6 +66,7 @@ class Listening:
                     return
                 else:
                     await self._wait()
+            await asyncio.shield(self._child.ended)  # whatever it says until then counts no more
         except SpoolGone:
             await self._child.stop()  # what it said is lost: it cannot be understood any more
         finally:

@@ -111,7 +111,18 @@ class Child:
             await _ask(self._keeper.ack_exit(self.worker_id, self.run))
 
     async def stop(self, patience: float = PATIENCE) -> Ended:
-        """Hang up and TERM, five seconds, KILL, then whatever still carries our marker."""
+        """Hang up and TERM, five seconds, KILL, then whatever still carries our marker.
+
+        Nobody reads an agent's last words then, and a keeper that kept more than so many would wait for that.
+        """
+        self.recording.watch(self._pass_over)
+        self._pass_over()
+        try:
+            return await self._climb_down(patience)
+        finally:
+            self.recording.unwatch(self._pass_over)
+
+    async def _climb_down(self, patience: float) -> Ended:
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
             await self._signal(number)
         try:
@@ -122,6 +133,11 @@ class Child:
             ended = await asyncio.shield(self.ended)
         await asyncio.to_thread(end_marked, self._home_id, [(self.worker_id, self.run)])
         return ended
+
+    def _pass_over(self) -> None:
+        if not self.ended.done():
+            with suppress(KeeperLost):
+                _let_go(self._keeper.consumed(self.worker_id, self.run, self.recording.end))
 
     async def _signal(self, number: signal.Signals) -> None:
         if not self.ended.done():
@@ -294,4 +310,9 @@ def refusal(error: BaseException) -> BullpenError:
 
 
 def _signal_name(number: int | None) -> str | None:
-    return signal.Signals(number).name if number else None
+    if not number:
+        return None
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one of those for real time, which have no names
+        return f"SIGRTMIN{number - signal.SIGRTMIN:+d}"

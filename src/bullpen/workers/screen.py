@@ -181,7 +181,8 @@ class Screen:
                 offset = emulation.place.offset
                 block = self._source.read(offset, min(BLOCK, to - offset))
             except LookupError:
-                self._cross_hole(emulation)
+                if not self._cross_hole(emulation):
+                    return
                 continue
             if not block:
                 return
@@ -199,14 +200,17 @@ class Screen:
             offset += len(block)
         emulation.feed(run.text(), offset - begin)
 
-    def _cross_hole(self, emulation: Emulation) -> None:
-        """The recording no longer has what comes next: goes on with the oldest that it has."""
+    def _cross_hole(self, emulation: Emulation) -> bool:
+        """The recording no longer has what comes next: goes on with the oldest that it has, if it has any."""
+        if self._source.start <= emulation.place.offset:
+            return False
         start, size = self._source.start, (emulation.terminal.cols, emulation.terminal.rows)
         for offset, cols, rows in self._source.sizes(emulation.place.offset):
             if offset >= start:
                 break
             size = (cols, rows)
         emulation.leap(start, *size, self._answered)
+        return True
 
     def _save(self, emulation: Emulation) -> bool:
         # Without room on the disk or inside of an endless sequence there is simply no newer saved screen.
