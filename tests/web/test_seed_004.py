@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 import pytest
 import pytest_asyncio
+from websockets.exceptions import ConnectionClosed
 
 from bullpen.domain.commands import WORKER_TYPES
 from support.commands import Bullpen
@@ -152,3 +153,23 @@ async def test_r81_any_agent_of_a_session_is_restarted_while_it_lives(talk: Talk
         "POST", f"{talk.path}/workers/{terminal['id']}/restart", 409, json={"continueConversation": True}
     )
     assert "not an agent" in refused["message"]
+
+
+@pytest.mark.parametrize("path", ["", "/worker/{worker}"], ids=["events", "terminal"])
+async def test_who_looks_at_a_session_that_is_purged_is_told_that_it_is_gone(
+    house: Server, path: str
+) -> None:
+    session = await house.call("POST", "/api/sessions", json={"type": "quick"})
+    workers = f"/api/sessions/{session['id']}/workers"
+    worker = (await house.call("POST", workers, json={"type": "terminal"}))["id"]
+    async with house.socket(f"/ws/session/{session['id']}{path.format(worker=worker)}") as looking:
+        if not path:
+            await looking.send('{"type": "subscribe", "after": 0}')
+        await looking.recv()
+        await house.call("DELETE", f"/api/sessions/{session['id']}?purge=true")
+        with pytest.raises(ConnectionClosed) as closed:
+            async with asyncio.timeout(30):
+                while True:
+                    await looking.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4404

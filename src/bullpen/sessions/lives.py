@@ -39,6 +39,12 @@ class Lives:
             self._latest[worker.id] = KINDS[worker.type](worker, self._log, self._workshop)
         return self._latest.get(worker.id)
 
+    def leave_terminals(self) -> None:
+        """Who looks at one moves on."""
+        for running in self._latest.values():
+            if isinstance(running, Terminal):
+                running.replace()
+
     def resume(self) -> None:
         """Takes up every worker where the last server left it."""
         for worker in self._log.snapshot.workers.values():

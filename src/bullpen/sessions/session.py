@@ -167,11 +167,18 @@ class Session:
 
     def terminal(self, worker_id: str) -> Terminal:
         """The latest run of a terminal, living or not."""
+        if self.log.closed:
+            raise NotFound(f"no session {self.id}")
         worker = self.snapshot.worker(worker_id)
         latest = self._lives.latest(worker)
         if not isinstance(latest, Terminal):
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not a terminal")
         return latest
+
+    def close(self) -> None:
+        """Nothing of it will be left: whoever follows it, or looks at a terminal, is told that it is gone."""
+        self.log.close()
+        self._lives.leave_terminals()
 
     async def image_as_input(self, worker_id: str, data: bytes) -> bytes:
         """Keeps an image and returns what is typed to speak of it in a terminal (R76)."""

@@ -120,7 +120,7 @@ class Sessions:
         if session.snapshot.status is Status.ACTIVE:
             raise Conflict("only a session that has ended can be purged")
         await self.store.hide(session_id)  # when that fails nothing has changed
-        session.log.close()
+        session.close()
         self._open.pop(session_id, None)
         self._tell(session_id, None)
         await self.purging.remove(session_id, session.snapshot.workers)

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Depends, WebSocket
 
-from ...domain.errors import BullpenError, Invalid
+from ...domain.errors import BullpenError, Invalid, NotFound
 from ...log.follow import Batch, paced
 from ...log.log import SessionLog
 from ...wire.browser import session_json
@@ -87,6 +87,7 @@ class Stream:
                 if notice := queue_notice(self._log.id, wire):
                     await self._socket.send(notice)
             await self._socket.send_frame(_frame(batch))
+        raise NotFound(f"no session {self._log.id}")  # any more: it was purged
 
     def _push(self, batch: Batch) -> bool:
         return self._socket.push(_frame(batch))
