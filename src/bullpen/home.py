@@ -26,6 +26,8 @@ OPENED = (
     "trash",
 )
 
+ADDRESS = "server.json"
+
 
 @contextmanager
 def owned(home: Path) -> Iterator[None]:
@@ -53,7 +55,12 @@ def _refuse_links(home: Path) -> None:
 
 def write_address(home: Path, url: str) -> None:
     """Tells the command line where the server is."""
-    write_private(home / "server.json", json.dumps({"url": url, "pid": os.getpid()}) + "\n")
+    write_private(home / ADDRESS, json.dumps({"url": url, "pid": os.getpid()}) + "\n")
+
+
+def forget_address(home: Path) -> None:
+    """An earlier server's: somebody else may listen there by now."""
+    (home / ADDRESS).unlink(missing_ok=True)
 
 
 def read_private(path: Path) -> str | None:

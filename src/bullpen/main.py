@@ -10,7 +10,7 @@ import ssl
 import sys
 import webbrowser
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 
 import structlog
@@ -43,6 +43,7 @@ from .web.hosts import Address, is_loopback
 from .web.http import HttpProtocol
 from .web.mint import Kind, Mint, new_seed
 from .web.owner import OwnerToken
+from .web.rest.recordings import sweep_imports
 from .web.scopes import Scope
 from .web.trail import Traffic
 from .web.websocket import WebSocketProtocol
@@ -55,6 +56,7 @@ log = structlog.get_logger()
 
 LARGEST_FRAME = 16 << 20
 GOODBYE_SECONDS = 3
+TRY_AGAIN = 1.0  # seconds
 THREAD_TURN = 0.0005  # seconds a thread may hold up the loop; Python's own 5 ms are half of a viewer's wait
 
 
@@ -64,6 +66,7 @@ def serve(config: Config, open_browser: bool) -> int:
     os.umask(0o077)
     with home.owned(config.home):
         logs.configure(config.log_level, config.home / "logs", hidden=(config.token or "",))
+        sweep_imports(config.home)
         _raise_limit()
         sys.setswitchinterval(THREAD_TURN)
         with asyncio.Runner(loop_factory=_loop) as runner:
@@ -158,12 +161,31 @@ async def _get_ready(context: Context, open_browser: bool) -> None:
     gc.enable()
     context.sessions.run(partial(_tend_worktrees, context.worktrees), "worktrees")
     context.sessions.run(context.recorder.run, "recorder")
-    home.write_address(context.config.home, context.url)
     url = await _login_url(context)
+    _tell_address(context)  # after the code: where there is no room for that one, the ballast makes some
     _print_url(url)
     log.info("ready", url=context.public_url, pid=os.getpid())
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
+
+
+def _tell_address(context: Context) -> None:
+    """Tells the command line where we are; without room for that, what an earlier server told goes."""
+    try:
+        home.write_address(context.config.home, context.url)
+    except OSError as error:
+        log.error("the command line does not find us until there is room", reason=str(error))
+        with suppress(OSError):
+            home.forget_address(context.config.home)
+        context.sessions.run(partial(_tell_address_later, context), "address")
+
+
+async def _tell_address_later(context: Context) -> None:
+    while True:
+        await asyncio.sleep(TRY_AGAIN)
+        with suppress(OSError):
+            home.write_address(context.config.home, context.url)
+            return
 
 
 async def _tend_worktrees(worktrees: Worktrees) -> None:

@@ -175,6 +175,19 @@ def test_the_place_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
         assert reader.offset_at(time) == expected
 
 
+def test_near_an_offset_only_what_follows_it_is_read(tmp_path: Path) -> None:
+    count = 100_000
+    for start in (0, count):
+        entries = b"".join(ENTRY.pack(start + number, start + number, 80, 24) for number in range(count))
+        (tmp_path / f"{start:020d}.idx").write_bytes(entries)
+        (tmp_path / f"{start:020d}.bin").write_bytes(bytes(count))
+    reader = SpoolReader(tmp_path)
+    for offset, first in ((1, 0), (count - 5, count - 6), (count, count - 1), (2 * count, 2 * count - 1)):
+        near = reader.index_near(offset)
+        assert next(near)[0] == first
+        assert sum(1 for _ in near) == 2 * count - 1 - first
+
+
 def test_half_an_entry_at_the_end_of_the_index_is_not_read(tmp_path: Path) -> None:
     writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
     writer.append(b"x")

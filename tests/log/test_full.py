@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from bullpen.store.events import EventStore
 from bullpen.store.records import Records
 from bullpen.store.room import PROBE_SECONDS
 from support.databases import Cluster
-from support.disks import Disk, disk
+from support.disks import KINDS, Disk, disk, tiny_disk
 from support.stories import START, said, texts
 
 __all__ = ["disk"]
@@ -184,6 +185,25 @@ async def test_a_server_can_start_on_a_full_disk(disk: Disk) -> None:
         disk.free()
         async with asyncio.timeout(30):
             await waiting
+
+
+@pytest.mark.skipif("tiny" not in KINDS, reason="mounting needs root")
+async def test_a_disk_that_was_filled_meanwhile_is_opened_with_the_reserve(tmp_path: Path) -> None:
+    url, ballast = f"sqlite:///{tmp_path}/bullpen.db", tmp_path / "bullpen.db.ballast"
+    with tiny_disk(tmp_path) as disk:
+        async with Database.open(url, BALLAST) as database:
+            log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        disk.fill()
+        async with Database.open(url, BALLAST) as database:
+            assert (ballast.exists(), database.full) == (False, True)
+            log = await SessionLog.open(EventStore(database), "s")
+            with pytest.raises(StorageFull):
+                await log.append([said("a command")])
+            await log.append([said("what happened")], patient=True)
+            disk.free()
+            await until(lambda: not database.full)
+            assert ballast.exists()
+            assert await kept(EventStore(database)) == ["what happened"]
 
 
 async def test_a_small_append_is_not_spoiled_by_one_too_large(store: EventStore, disk: Disk) -> None:

@@ -55,6 +55,21 @@ async def test_a_base_can_be_named_but_nothing_else(house: Server, repo: Repo) -
     assert not (repo.path / "x").exists()
 
 
+async def test_a_share_link_reads_no_file_of_the_workspace_as_a_patch(house: Server, repo: Repo) -> None:
+    first = repo.git("rev-list", "--max-parents=0", "HEAD").strip()
+    repo.write("tracked.txt", "sesame\n")
+    repo.commit("tracked")
+    repo.write(".env", "KEY=sesame\n")
+    session = await house.new_session(locationPath=str(repo.path))
+    path = f"/api/sessions/{session['id']}"
+    share = await house.call("POST", f"{path}/share", 201, json={})
+    as_guest = {"Authorization": f"Bearer {share['token']}"}
+    for query in ({}, {"base": first}, {"base": first, "patches": "false"}):
+        refused = await house.call("GET", f"{path}/diff", 403, params=query, headers=as_guest)
+        assert refused["error"] == "forbidden"
+    assert "sesame" in str(await diff_of(house, session, base=first))
+
+
 async def test_a_directory_without_git_has_no_diff(house: Server, tmp_path: Path) -> None:
     place = house.workspace / f"{tmp_path.name}-plain"
     place.mkdir()

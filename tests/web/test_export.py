@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+import httpx
 import pytest
 
 from bullpen.log.replay import Player
@@ -114,6 +115,27 @@ async def _recorded(server: Server, session_id: str) -> None:
     async with asyncio.timeout(30):
         while not (server.home / "recordings" / session_id / "metadata.json").exists():
             await asyncio.sleep(0.02)
+
+
+async def test_what_a_server_killed_during_an_import_left_is_removed_by_the_next(server: Server) -> None:
+    def left() -> list[Path]:
+        return list(server.home.glob(".import-*"))
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"half of a zip"
+            await asyncio.sleep(0.01)
+
+    importing = asyncio.ensure_future(server.http.put("/api/recordings/some", content=endless()))
+    async with asyncio.timeout(30):
+        while not left():
+            await asyncio.sleep(0.01)
+    await server.kill()
+    with pytest.raises(httpx.TransportError):
+        await importing
+    assert left()
+    await server.start()
+    assert not left()
 
 
 async def test_a_session_that_goes_on_is_completed_where_it_is_imported(

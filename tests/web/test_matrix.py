@@ -125,6 +125,7 @@ USUAL = (
 )
 # What is on the disk or runs now is not what happened in the session.
 NO_GUESTS = (
+    "GET /api/sessions/{session_id}/diff",
     "GET /api/sessions/{session_id}/files",
     "GET /api/sessions/{session_id}/files/{path:path}",
     "GET /api/sessions/{session_id}/ports",

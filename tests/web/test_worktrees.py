@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -329,6 +330,37 @@ async def test_a_worktree_somebody_works_in_is_not_removed(house: House, server:
     await house.remove("topic")
 
 
+async def test_a_worktree_is_not_removed_under_a_worker_of_a_session_that_lives_elsewhere(
+    house: House, server: Server
+) -> None:
+    path = Path((await house.add(branch="topic"))["path"])
+    (path / "inner").mkdir()
+    session = await server.new_session(title="the fleet")
+    worker = await server.new_terminal(session["id"], role="tester", workspace=str(path / "inner"))
+    refused = await house.remove("topic", 409, force=True)
+    assert refused["message"] == f"tester of the session the fleet works in {path}; end it first"
+    assert (path / "inner").is_dir()
+    await server.call("DELETE", f"/api/sessions/{session['id']}/workers/{worker['id']}")
+    await server.new_terminal(session["id"], role="tester", workspace=str(path.parent))
+    await house.remove("topic", force=True)
+
+
+async def test_a_worktree_in_which_somebody_began_during_its_cleanup_is_not_removed(
+    house: House, server: Server
+) -> None:
+    path = Path((await house.add(branch="topic"))["path"])
+    await house.set(cleanup="touch cleaning; until [ -e go ]; do sleep 0.02; done")
+    removing = asyncio.ensure_future(house.remove("topic", 409))
+    async with asyncio.timeout(30):
+        while not (path / "cleaning").exists():
+            await asyncio.sleep(0.02)
+    session = await server.new_session(repoId=house.id, worktreeId="topic", locationPath=None)
+    await server.new_terminal(session["id"], role="latecomer")
+    (path / "go").touch()
+    assert "latecomer" in (await removing)["message"]
+    assert path.is_dir()
+
+
 async def test_the_repositorys_own_directory_is_never_removed(house: House) -> None:
     await house.remove("main", 409, force=True)
     assert (house.repo.path / "readme.txt").exists()
@@ -388,6 +420,17 @@ async def test_settings_of_a_repository_are_kept_and_values_of_its_environment_a
     for wrong in ({"env": {"BULLPEN_TOKEN": "x"}}, {"env": {"A=B": "x"}}, {"setup": "a\0b"}):
         await server.call("PATCH", f"/api/repositories/{house.id}", 400, json=wrong)
     await server.call("PATCH", f"/api/repositories/{house.id}", 404, json={"agentId": "nobody"})
+
+
+async def test_changes_of_a_repository_that_come_at_once_all_stand(house: House, server: Server) -> None:
+    changes: list[dict[str, Any]] = [{"env": {f"KEY_{n}": "x"}} for n in range(8)]
+    changes += [{"queue": {"delay_seconds": 5}}, {"queue": {"max_size": 3}}, {"setup": "make"}]
+    await asyncio.gather(*(house.set(**change) for change in changes))
+    for _ in range(2):
+        told = await server.call("GET", f"/api/repositories/{house.id}")
+        assert (told["env"], told["setup"]) == ([f"KEY_{n}" for n in range(8)], "make")
+        assert (told["queue"]["delay_seconds"], told["queue"]["max_size"]) == (5, 3)
+        await server.restart()
 
 
 async def test_the_default_agent_and_environment_of_a_repository_are_those_of_its_sessions(

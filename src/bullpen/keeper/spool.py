@@ -215,6 +215,13 @@ class SpoolReader:
         if current is not None:
             yield current
 
+    def index_near(self, offset: int) -> Iterator[tuple[int, int, int, int]]:
+        """The entries from shortly before `offset` on, as they are: what lies further back is not read."""
+        segments = self._segments()
+        # What was noted where a segment begins may be the last of the one before it.
+        for start in segments[max(0, bisect_left(segments, offset) - 1) :]:
+            yield from self._entries(start, offset)
+
     def offset_at(self, time: int) -> int | None:
         """Where what was said from a time (in ns) on begins, looked for by halves; None: nothing was."""
         segments = self._segments()
@@ -280,9 +287,12 @@ class SpoolReader:
             raise SpoolGone(f"{self._path} is gone")
         return starts
 
-    def _entries(self, start: int) -> Iterator[tuple[int, int, int, int]]:
+    def _entries(self, start: int, near: int = 0) -> Iterator[tuple[int, int, int, int]]:
+        """All of a segment's own, or those from shortly before an offset on."""
         try:
             with open(self._file(start, ".idx"), "rb") as file:
+                if near > start:
+                    file.seek(_last_before(file.fileno(), near) * ENTRY.size)
                 data = file.read()
         except FileNotFoundError:
             return
@@ -314,6 +324,17 @@ def _write_whole(index: int, entries: bytes) -> None:
 
 def _name(start: int) -> str:
     return f"{start:020d}"
+
+
+def _last_before(index: int, offset: int) -> int:
+    """The number of the last entry before an offset, or of an earlier one, looked for by halves."""
+    entries = range(os.fstat(index).st_size // ENTRY.size - 1)
+
+    def reach(number: int) -> int:
+        # With its neighbour: an entry that has rotted must not lead past what is looked for.
+        return max(_entry(index, number)[0], _entry(index, number + 1)[0])
+
+    return bisect_left(entries, offset, key=reach)
 
 
 def _entry(index: int, number: int) -> tuple[int, int]:

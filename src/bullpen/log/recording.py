@@ -99,7 +99,9 @@ class Recording:
 
     def sizes(self, after: int = 0) -> Iterator[tuple[int, int, int]]:
         """Every window size as (offset, cols, rows), in order; it counts from that byte on."""
-        return ((offset, cols, rows) for offset, _, cols, rows in self.index() if cols and offset >= after)
+        # What is noted at the very first byte comes as one; behind it nothing depends on what was before.
+        entries = self._whole(self._spool.index_near(after)) if after else self.index()
+        return ((offset, cols, rows) for offset, _, cols, rows in entries if cols and offset >= after)
 
     def offset_at(self, time_ns: int) -> int:
         """Where the output of a moment begins: everything before it was said earlier."""
@@ -111,8 +113,11 @@ class Recording:
 
     def index(self, after: int = 0) -> Iterator[IndexEntry]:
         """The index as the keeper wrote it, from what holds at an offset on; what has rotted is left out."""
+        return self._whole(self._spool.index(after))
+
+    def _whole(self, entries: Iterator[IndexEntry]) -> Iterator[IndexEntry]:
         try:
-            yield from in_order(self._spool.index(after))
+            yield from in_order(entries)
         except SpoolGone:
             return
 

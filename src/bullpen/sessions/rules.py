@@ -1,5 +1,7 @@
 """The rules of the house: those of its settings, and those people added while it ran."""
 
+import asyncio
+
 import msgspec
 
 from ..domain.errors import Conflict, NotFound
@@ -18,6 +20,7 @@ class Rules:
         self._records = records
         self._sessions = sessions
         self._added: tuple[Rule, ...] = ()
+        self._changing = asyncio.Lock()  # every change is made from what the last one left
 
     async def load(self) -> None:
         stored = await self._records.setting(KEY)
@@ -32,18 +35,20 @@ class Rules:
 
     async def add(self, rule: Rule, answer: KeptAnswer[None] | None = None) -> None:
         """In force at once, for what is asked already too."""
-        if any(rule.name == each.name for each in self.all):
-            raise Conflict(f"there is a rule {rule.name} already")
-        await self._keep((*self._added, rule), answer)
+        async with self._changing:
+            if any(rule.name == each.name for each in self.all):
+                raise Conflict(f"there is a rule {rule.name} already")
+            await self._keep((*self._added, rule), answer)
         self._sessions.follow_all()
 
     async def remove(self, name: str) -> None:
-        kept = tuple(each for each in self._added if each.name != name)
-        if len(kept) == len(self._added):
-            if any(each.name == name for each in self.all):
-                raise Conflict(f"the rule {name} is in the settings; remove it there")
-            raise NotFound(f"no rule {name}")
-        await self._keep(kept)
+        async with self._changing:
+            kept = tuple(each for each in self._added if each.name != name)
+            if len(kept) == len(self._added):
+                if any(each.name == name for each in self.all):
+                    raise Conflict(f"the rule {name} is in the settings; remove it there")
+                raise NotFound(f"no rule {name}")
+            await self._keep(kept)
 
     async def _keep(self, added: tuple[Rule, ...], answer: KeptAnswer[None] | None = None) -> None:
         await self._records.set_setting(KEY, added, answer)

@@ -15,6 +15,7 @@ from ..domain.environment import PERSONAL, inherited
 from ..domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
 from ..domain.ids import new_id
 from ..domain.records import Repository, RepositorySettings
+from ..domain.snapshot import Snapshot
 from ..git import worktrees as git
 from ..git.changes import Loss, Status, read_loss, read_status
 from ..git.places import Place, find_git_dir
@@ -61,6 +62,7 @@ class Worktrees:
         self._mended = asyncio.Event()
         self.making: dict[tuple[str, str], str] = {}  # how far each has come, in git's words
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self.deciding = asyncio.Lock()  # held to change `settings`, which are made from what they were
 
     # Looking
 
@@ -173,11 +175,13 @@ class Worktrees:
         async with self.changing(repo_id):
             repository, place = await self.repository(repo_id)
             worktree = await git.find_worktree(place, name)
-            await self._require_removable(worktree, place)
+            self._require_removable(worktree, place)
+            await self._require_nobody_in(worktree)
             if worktree.path.is_dir():
                 if not force:
                     _require_no_loss(name, await read_loss(worktree.place, worktree.branch))
                 await self._clean_up(repository, worktree.path, force)
+                await self._require_nobody_in(worktree)  # a cleanup may take long
             trashed = await self.trash.take(repo_id, worktree)
         log.warning("worktree removed", repository=repo_id, name=name, force=force, trash=trashed.id)
         return trashed
@@ -257,7 +261,7 @@ class Worktrees:
                 KeptAnswer(answer.key, answer.body_hash, lambda _: (status, body))
             )
 
-    async def _require_removable(self, worktree: Worktree, place: Place) -> None:
+    def _require_removable(self, worktree: Worktree, place: Place) -> None:
         if worktree.is_main:
             raise Conflict("this is the repository's own directory, which is never removed")
         real = _real(worktree.path)  # it is what a file says that an agent may have written
@@ -267,10 +271,12 @@ class Worktrees:
         pointer = worktree.path / ".git"
         if worktree.path.exists() and not (pointer.is_file() and not pointer.is_symlink()):
             raise Conflict(f"{worktree.path} is not what git says: it has no .git file; nothing was removed")
+
+    async def _require_nobody_in(self, worktree: Worktree) -> None:
+        real = _real(worktree.path)
         for session_id in await self._records.live_sessions():
-            snapshot = (await self._sessions.open(session_id)).snapshot
-            if Path(snapshot.location_path).is_relative_to(real):
-                raise Conflict(f"the session {snapshot.title} works in {worktree.path}; end it first")
+            if who := _who_works_in(real, (await self._sessions.open(session_id)).snapshot):
+                raise Conflict(f"{who} works in {worktree.path}; end it first")
 
     async def _clean_up(self, repository: Repository, path: Path, force: bool) -> None:
         try:
@@ -296,6 +302,16 @@ class Worktrees:
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
+
+
+def _who_works_in(directory: Path, snapshot: Snapshot) -> str | None:
+    """A worker has a place of its own: that of its session may be anywhere."""
+    for worker in snapshot.workers.values():
+        if (worker.alive or worker.again) and Path(worker.workspace).is_relative_to(directory):
+            return f"{worker.role} of the session {snapshot.title}"
+    if Path(snapshot.location_path).is_relative_to(directory):
+        return f"the session {snapshot.title}"
+    return None
 
 
 async def _look(worktree: Worktree) -> Seen:

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from ..domain.errors import RemoteFault
 from . import schema
 from .ballast import SIZE, Ballast
-from .engine import READERS, file_of, parse_url, reading_engine, writing_engine
+from .engine import READERS, file_of, parse_url, passes, reading_engine, writing_engine
 from .room import Room
 from .statements import put
 from .tables import settings
@@ -25,24 +25,25 @@ T = TypeVar("T")
 class Database:
     """Reads run side by side; writes run one after another."""
 
-    def __init__(self, url: str, ballast_size: int = SIZE) -> None:
-        path = file_of(parse_url(url))
-        ballast = Ballast(path.with_name(f"{path.name}.ballast"), ballast_size) if path else None
-        if ballast:
-            ballast.restore()
+    def __init__(self, url: str, ballast: Ballast | None, has_room: bool) -> None:
         self._reading = reading_engine(url)
         self._writing = writing_engine(url)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="bullpen-reader")
         transactions = Transactions(self._writing)
-        self.writer = Writer(transactions, Room(ballast, lambda: _probe(transactions)))
+        room = Room(ballast, lambda: _probe(transactions))
+        if not has_room:
+            room.ran_out()
+        self.writer = Writer(transactions, room)
 
     @classmethod
     @asynccontextmanager
     async def open(cls, url: str, ballast_size: int = SIZE) -> AsyncIterator[Self]:
         """Brings the schema up to date and keeps the database open for the block."""
+        path = file_of(parse_url(url))
+        ballast = Ballast(path.with_name(f"{path.name}.ballast"), ballast_size) if path else None
         try:
-            await asyncio.to_thread(schema.prepare, url)
-            database = cls(url, ballast_size)
+            has_room = await asyncio.to_thread(_prepare, url, ballast)
+            database = cls(url, ballast, has_room)
         except DBAPIError as error:
             raise RemoteFault(f"cannot open the database: {error.orig}") from error
         try:
@@ -88,6 +89,21 @@ class _Call:
 
 
 _CALL: Kind = _Call()
+
+
+def _prepare(url: str, ballast: Ballast | None) -> bool:
+    """Brings the schema up to date; False when the only room for that was what the ballast gave back."""
+    try:
+        schema.prepare(url)
+    except DBAPIError as error:
+        if ballast is None or not passes(error):
+            raise
+        ballast.drop()
+        schema.prepare(url)
+        return False
+    if ballast:
+        ballast.restore()
+    return True
 
 
 def _probe(transactions: Transactions) -> None:

@@ -21,6 +21,7 @@ from .prompts import prompted_json
 from .shapes import Shape
 
 router = APIRouter(prefix="/api/sessions/{session_id}/diff", tags=["diff"])
+VIEW = [Depends(allow(Scope.VIEW, guests=False))]  # against its first commit, it is every file there
 
 
 class HunkShape(Shape):
@@ -70,7 +71,7 @@ class CommentsShape(Shape):
     busy: Literal["queue", "reject", "interrupt"] = "queue"
 
 
-@router.get("", response_model=DiffShape, dependencies=[Depends(allow(Scope.VIEW))])
+@router.get("", response_model=DiffShape, dependencies=VIEW)
 async def show(
     session_id: str,
     context: ContextDep,

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
+import structlog
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
@@ -16,15 +18,18 @@ from ..scopes import Scope, allow
 from .answers import OnceDep, json_answer
 from .shapes import ImportedShape, RebuildShape, RebuiltShape
 
+log = structlog.get_logger()
+
 router = APIRouter(prefix="/api/recordings", tags=["recordings"])
 OPERATE = [Depends(allow(Scope.OPERATE))]
+ROOM = ".import-"  # in the home: what is taken in is moved from there, not copied
 
 
 @router.put("/{session_id}", status_code=201, response_model=ImportedShape, dependencies=OPERATE)
 async def put(session_id: str, request: Request, context: ContextDep) -> Response:
     """Takes in the zip another house exported; nothing is started."""
     await context.sessions.taken_up.wait()
-    with tempfile.TemporaryDirectory(dir=context.config.home, prefix=".import-") as room:
+    with tempfile.TemporaryDirectory(dir=context.config.home, prefix=ROOM) as room:
         file = Path(room) / "zip"
         await _receive(request, file)
         unpacked = Path(room) / "unpacked"
@@ -42,6 +47,15 @@ async def rebuild(body: RebuildShape, context: ContextDep, once: OnceDep) -> Res
     if answer is not None:
         await context.records.answer_only(answer)
     return json_answer(told)
+
+
+def sweep_imports(home: Path) -> None:
+    """Removes what a server that was killed during an import left; only before there is another import."""
+    for room in home.glob(f"{ROOM}*"):
+        try:
+            shutil.rmtree(room)
+        except OSError as error:
+            log.warning("the rest of an import cannot be removed", path=str(room), reason=str(error))
 
 
 async def _receive(request: Request, file: Path) -> None:

@@ -45,8 +45,9 @@ async def add(body: NewRepositoryShape, context: ContextDep, once: OnceDep) -> R
     name = check_text("name", body.name or directory.name, MAX_TITLE)
     repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
     render = partial(repository_json, context)
-    added = await context.records.add_repository(repository, once.kept(201, render))
-    await _set(context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir)))
+    async with context.worktrees.deciding:
+        added = await context.records.add_repository(repository, once.kept(201, render))
+        await _set(context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir)))
     return json_answer(repository_json(context, added), 201)
 
 
@@ -61,15 +62,9 @@ async def edit(repo_id: str, body: RepositoryEditShape, context: ContextDep) -> 
 
     An `env` value of null removes that variable, an empty `agentId` the default.
     """
-    name = None if body.name is None else check_text("name", body.name, MAX_TITLE)
-    wishes = _wishes((await _get(context, repo_id)).queue, body)
-    given = body.model_dump(include={"agent_id", "setup", "cleanup"}, exclude_none=True) | {"env": body.env}
-    settings = edited(context.worktrees.settings(repo_id), given)
-    if settings.agent_id:
-        context.agents.get(settings.agent_id)
-    repository = await context.records.edit_repository(repo_id, name, wishes)
-    await _set(context, repo_id, settings)
-    if wishes is not None:
+    async with context.worktrees.deciding:
+        repository = await _edit(context, repo_id, body)
+    if body.queue is not None:
         await _hand_down(context, repo_id)
     return json_answer(repository_json(context, repository))
 
@@ -96,6 +91,18 @@ def repository_json(context: Context, repository: Repository) -> dict[str, Any]:
         "updatedAt": iso(repository.updated_at),
         "queue": asdict(repository.queue),
     }
+
+
+async def _edit(context: Context, repo_id: str, body: RepositoryEditShape) -> Repository:
+    name = None if body.name is None else check_text("name", body.name, MAX_TITLE)
+    wishes = _wishes((await _get(context, repo_id)).queue, body)
+    given = body.model_dump(include={"agent_id", "setup", "cleanup"}, exclude_none=True) | {"env": body.env}
+    settings = edited(context.worktrees.settings(repo_id), given)
+    if settings.agent_id:
+        context.agents.get(settings.agent_id)
+    repository = await context.records.edit_repository(repo_id, name, wishes)
+    await _set(context, repo_id, settings)
+    return repository
 
 
 def _wishes(before: QueueWishes, body: RepositoryEditShape) -> QueueWishes | None:
