@@ -25,3 +25,8 @@ async def test_a_viewer_hears_of_a_session_made_changed_and_purged(server: Serve
         assert (await next_news(ws, "session"))["session"]["title"] == "second"
         await server.call("DELETE", f"/api/sessions/{made['id']}", params={"purge": True})
         assert (await next_news(ws, "removed"))["sessionId"] == made["id"]
+
+
+async def test_a_viewer_of_a_quiet_house_hears_that_the_server_is_there(server: Server) -> None:
+    async with server.socket("/ws/dashboard") as ws:
+        assert await next_news(ws, "heartbeat") == {"type": "heartbeat"}

@@ -6,17 +6,22 @@ let sockets: TestSocket[]
 let statuses: Status[]
 let connection: Connection
 
+function connectionTo(server: { hasHeartbeat: boolean }, message = () => {}): Connection {
+  return new Connection({
+    ...server,
+    address: () => `ws://bullpen.test/${sockets.length}`,
+    opened: () => {},
+    message,
+    status: (status) => statuses.push(status),
+  })
+}
+
 beforeEach(() => {
   vi.useFakeTimers()
   vi.spyOn(Math, 'random').mockReturnValue(1)
   sockets = interceptSockets()
   statuses = []
-  connection = new Connection({
-    address: () => `ws://bullpen.test/${sockets.length}`,
-    opened: () => {},
-    message: () => {},
-    status: (status) => statuses.push(status),
-  })
+  connection = connectionTo({ hasHeartbeat: false })
 })
 
 afterEach(() => {
@@ -106,4 +111,86 @@ test('a dropped socket is no longer listened to', () => {
   vi.advanceTimersByTime(60_000)
   expect(sockets.length).toBe(1)
   expect(statuses.at(-1)).toBe('closed')
+})
+
+test('who has a heartbeat and says nothing for 40 seconds is gone', () => {
+  connection = connectionTo({ hasHeartbeat: true })
+  connection.open()
+  sockets[0]?.accept()
+  vi.advanceTimersByTime(39_999)
+  expect(statuses).toEqual(['connecting', 'open'])
+  vi.advanceTimersByTime(1)
+  expect([sockets[0]?.closed, statuses.at(-1)]).toEqual([true, 'waiting'])
+  vi.advanceTimersByTime(1000)
+  expect(sockets.length).toBe(2)
+})
+
+test('any message is a sign of life', () => {
+  connection = connectionTo({ hasHeartbeat: true })
+  connection.open()
+  sockets[0]?.accept()
+  for (let seconds = 0; seconds < 300; seconds += 30) {
+    vi.advanceTimersByTime(30_000)
+    sockets[0]?.tell({ type: 'anything' })
+  }
+  expect(sockets.length).toBe(1)
+})
+
+test('who is told nonsense and restarts comes back after the pause', () => {
+  connection = connectionTo({ hasHeartbeat: true }, () => connection.restart())
+  connection.open()
+  sockets[0]?.accept().tell({ type: 'nonsense' })
+  vi.advanceTimersByTime(1000)
+  expect(sockets.length).toBe(2)
+})
+
+test('who has no heartbeat may be silent', () => {
+  connection.open()
+  sockets[0]?.accept()
+  vi.advanceTimersByTime(3_600_000)
+  connection.nudge()
+  expect([sockets.length, statuses.at(-1)]).toEqual([1, 'open'])
+})
+
+test('a server that lets everybody in and stays silent is not hammered', () => {
+  connection = connectionTo({ hasHeartbeat: true })
+  connection.open()
+  for (const pause of [1000, 2000, 4000]) {
+    const before = sockets.length
+    sockets.at(-1)?.accept()
+    vi.advanceTimersByTime(40_000 + pause - 1)
+    expect(sockets.length).toBe(before)
+    vi.advanceTimersByTime(1)
+    expect(sockets.length).toBe(before + 1)
+  }
+})
+
+/** The lid was closed for an hour: no timer has run. */
+function sleep(): void {
+  vi.setSystemTime(Date.now() + 3_600_000)
+}
+
+test('a page that slept connects anew when it is nudged, once, and says so', () => {
+  connection = connectionTo({ hasHeartbeat: true })
+  connection.open()
+  sockets[0]?.accept()
+  sleep()
+  connection.nudge()
+  expect(statuses).toEqual(['connecting', 'open', 'waiting', 'connecting'])
+  connection.nudge()
+  sockets[1]?.accept()
+  connection.nudge()
+  vi.advanceTimersByTime(39_999)
+  expect([sockets.length, sockets[0]?.closed, statuses.at(-1)]).toEqual([2, true, 'open'])
+})
+
+test('a page that slept and is not nudged connects anew by itself, once', () => {
+  connection = connectionTo({ hasHeartbeat: true })
+  connection.open()
+  sockets[0]?.accept()
+  sleep()
+  vi.advanceTimersByTime(41_000)
+  sockets[1]?.accept()
+  vi.advanceTimersByTime(39_000)
+  expect([sockets.length, statuses.at(-1)]).toEqual([2, 'open'])
 })

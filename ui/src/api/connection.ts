@@ -5,6 +5,8 @@ import { secret } from './secret.ts'
 export type Status = 'connecting' | 'open' | 'waiting' | 'closed'
 
 export interface Peer {
+  /** Its server says something every 15 seconds; a terminal's speaks only when its program does. */
+  readonly hasHeartbeat?: boolean
   /** Asked anew for every attempt, so that it can carry where we stand. */
   address(): string
   opened(): void
@@ -13,6 +15,8 @@ export interface Peer {
 }
 
 const CONNECT_TIMEOUT = 10_000
+// Two heartbeats and some: a network that goes without a word closes nothing for minutes.
+const SILENCE = 40_000
 // 1008 nonsense, 4401 logged out, 4403 forbidden, 4404 gone, 4409 replaced: the same answer would come again.
 const FINAL = new Set([1008, 4401, 4403, 4404, 4409])
 
@@ -21,6 +25,7 @@ export class Connection {
   #socket: WebSocket | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #attempt = 0
+  #heardAt = 0
   #status: Status = 'closed'
 
   constructor(peer: Peer) {
@@ -54,6 +59,7 @@ export class Connection {
 
   /** The network or the user is back: do not sit out the pause. */
   nudge(): void {
+    if (this.#isSilent) this.#lost()
     if (this.#status === 'waiting') this.open()
   }
 
@@ -64,6 +70,7 @@ export class Connection {
 
   #opened(socket: WebSocket): void {
     clearTimeout(this.#timer)
+    this.#heard()
     socket.send(JSON.stringify({ type: 'auth', secret: secret() }))
     this.#become('open')
     this.#peer.opened()
@@ -71,7 +78,20 @@ export class Connection {
 
   #received(data: string | ArrayBuffer): void {
     this.#attempt = 0 // only now: a server that accepts and closes at once must not be hammered
+    this.#heard()
     this.#peer.message(data)
+  }
+
+  #heard(): void {
+    if (!this.#peer.hasHeartbeat) return
+    this.#heardAt = Date.now()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#lost(), SILENCE)
+  }
+
+  /** By the clock on the wall: while a device sleeps, no timer runs. */
+  get #isSilent(): boolean {
+    return this.isOpen && this.#peer.hasHeartbeat === true && Date.now() - this.#heardAt >= SILENCE
   }
 
   #lost(code?: number): void {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { ApiError, askAhead, call } from './http.ts'
+import { cutAnswer } from '../testing/answers.ts'
+import { ApiError, askAhead, call, download } from './http.ts'
 
 let answers: (Response | Error)[]
 let requests: { path: string; init: RequestInit }[]
@@ -76,4 +77,30 @@ test("a refusal is the server's own sentence and is not repeated", async () => {
 test('an answer that is no JSON still says what happened', async () => {
   answers = [new Response('<h1>Bad gateway</h1>', { status: 502 })]
   await expect(call('GET', '/sessions')).rejects.toThrow('The server answered 502.')
+})
+
+test('an answer that is cut off is asked for again, as one that did not come', async () => {
+  answers = [cutAnswer(), Response.json({ id: 's1' }, { status: 201 })]
+  expect(await call('POST', '/sessions', { type: 'quick' })).toEqual({ id: 's1' })
+  expect(header(1, 'Idempotency-Key')).toBe(header(0, 'Idempotency-Key'))
+})
+
+test('an answer that ends too early without a word is asked for again', async () => {
+  answers = [new Response('{"sessions":[{"id'), Response.json({ sessions: [] })]
+  expect(await call('GET', '/sessions')).toEqual({ sessions: [] })
+})
+
+test('a server whose answers stay cut off is said to be away', async () => {
+  for (const asking of [() => call('GET', '/sessions'), () => download('/sessions/s/files/x')]) {
+    answers = [cutAnswer(), cutAnswer(), cutAnswer()]
+    const refusal = await asking().catch((error: unknown) => error)
+    expect(refusal).toBeInstanceOf(ApiError)
+    expect(refusal).toMatchObject({ status: 0, message: 'The server does not answer.' })
+  }
+})
+
+test('an answer without a body is whole', async () => {
+  answers = [new Response(null, { status: 204 })]
+  expect(await call('DELETE', '/sessions/s')).toBeUndefined()
+  expect(requests.length).toBe(1)
 })

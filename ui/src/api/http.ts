@@ -36,19 +36,18 @@ export async function call<T>(method: Method, path: string, body?: unknown): Pro
   if (method === 'POST') headers['Idempotency-Key'] = randomId()
   const request: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store' }
   if (body !== undefined) request.body = JSON.stringify(body)
-  return read<T>(await reach(`/api${path}`, request))
+  return reach(`/api${path}`, request, read<T>)
 }
 
 /** A file as it is; what it is its content says. */
 export async function upload<T>(path: string, file: Blob): Promise<T> {
   const headers = { ...pass(), 'Idempotency-Key': randomId(), 'Content-Type': 'application/octet-stream' }
-  return read<T>(await reach(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', body: file }))
+  return reach(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', body: file }, read<T>)
 }
 
 /** Bytes; an <img> cannot carry our secret. */
 export async function download(path: string): Promise<Blob> {
-  const response = await reach(`/api${path}`, { headers: pass(), credentials: 'same-origin' })
-  return response.ok ? response.blob() : read<Blob>(response)
+  return reach(`/api${path}`, { headers: pass(), credentials: 'same-origin' }, (response) => (response.ok ? response.blob() : read<Blob>(response)))
 }
 
 /** A last word of a page that is going: it outlives the page, and nobody waits for the answer. */
@@ -57,12 +56,13 @@ export function leave(path: string): void {
   void fetch(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', keepalive: true }).catch(() => {})
 }
 
-/** Ask again when nothing came back: the key makes the repeat of a POST harmless. */
-async function reach(path: string, request: RequestInit): Promise<Response> {
+/** Ask again when nothing came back, or not all of it: the key makes the repeat of a POST harmless. */
+async function reach<T>(path: string, request: RequestInit, take: (response: Response) => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
-      return await fetch(path, request)
-    } catch {
+      return await take(await fetch(path, request))
+    } catch (error) {
+      if (error instanceof ApiError) throw error // which is an answer
       if (tried === TRIES) throw new ApiError(0, 'unreachable', UNANSWERED)
       await new Promise((resolve) => setTimeout(resolve, 400 * tried))
     }
@@ -71,9 +71,8 @@ async function reach(path: string, request: RequestInit): Promise<Response> {
 
 async function read<T>(response: Response): Promise<T> {
   const text = await response.text()
-  const answer = parse(text)
-  if (response.ok) return answer as T
-  const { error, message } = (answer ?? {}) as { error?: string; message?: string }
+  if (response.ok) return (text ? JSON.parse(text) : undefined) as T // what is no JSON was cut off, and is asked for again
+  const { error, message } = (parse(text) ?? {}) as { error?: string; message?: string }
   throw new ApiError(response.status, error ?? 'internal', message ?? `The server answered ${response.status}.`)
 }
 

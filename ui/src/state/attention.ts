@@ -19,7 +19,7 @@ export interface Attention {
   since: string
 }
 
-/** The server's words for an agent that has had no turn since it was started (workers/acp_exchange.py). */
+/** The server's words for an agent that has had no turn since it was started (workers/agent_exchange.py). */
 const NOT_ASKED = 'waits for a prompt'
 
 /** As on the command line (cli/text.py); both pass `tests/golden/words/states.json`. */

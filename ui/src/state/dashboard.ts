@@ -7,6 +7,7 @@ export type DashboardMessage =
   | { type: 'session'; session: Session }
   | { type: 'removed'; sessionId: string }
   | { type: 'inbox'; items: InboxItem[] }
+  | { type: 'heartbeat' }
 
 export function fold(sessions: readonly Session[], message: DashboardMessage): readonly Session[] {
   switch (message.type) {

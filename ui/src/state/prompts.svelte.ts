@@ -61,7 +61,8 @@ export class Prompts {
     this.#resting = false
     clearTimeout(this.#pause)
     this.#tell()
-    this.#sending = this.#sending.then(() => this.#sendAll())
+    // Whoever sent before has been told what went wrong, and nobody after them waits for it.
+    this.#sending = this.#sending.catch(() => {}).then(() => this.#sendAll())
     return this.#sending
   }
 

@@ -139,6 +139,7 @@ function firstRun({ data, role, timestamp }: SessionEvent, id: string): WorkerSn
     agentKind: nullable(data.agentKind) as WorkerSnapshot['agentKind'],
     workspace: String(data.workspace),
     filePath: nullable(data.filePath),
+    owner: null,
     state: 'spawning',
     activity: 'unknown',
     activityWhy: 'just started',
@@ -163,6 +164,8 @@ function changed(before: WorkerSnapshot, event: SessionEvent): WorkerSnapshot {
         activityWhy: String(event.data.why),
         activitySince: event.timestamp,
       }
+    case 'worker_command':
+      return { ...worker, owner: nullable(event.data.owner) }
     case 'worker_spawning':
     case 'worker_ready':
     case 'worker_exited':

@@ -61,6 +61,7 @@ export class Talk {
     this.window = emptyWindow(this.#seq + 1)
     this.caughtUp = this.#seq === session.lastSeq
     this.#connection = new Connection({
+      hasHeartbeat: true,
       address: () => socketAddress(`/session/${encodeURIComponent(session.id)}`),
       opened: () => void this.#opened(),
       message: (data) => this.#told(JSON.parse(data as string) as Message),
@@ -149,19 +150,34 @@ export class Talk {
 
   /** The end of the log, which is there before a connection can be, and often before we ask. */
   async #loadLatest(): Promise<void> {
-    const found = await this.#try(() => rest.events(this.#sessionId, LATEST))
-    const [first, last] = [found?.events.at(0), found?.events.at(-1)]
-    if (!found || !first || !last) return
+    try {
+      const { events } = await rest.events(this.#sessionId, LATEST)
+      this.#beginWith(events)
+    } catch (error) {
+      this.#latest = undefined // the stream tells the same; until it does, every connection asks again
+      if (!(error instanceof ApiError)) console.warn('The end of the log makes no sense.', error)
+    }
+  }
+
+  #beginWith(events: SessionEvent[]): void {
+    const [first, last] = [events.at(0), events.at(-1)]
+    if (!first || !last) return
     const whole = first.seq === 1
     this.#origin = whole ? 0 : last.seq
-    if (whole) this.#early = undefined // nothing lies before it
+    this.#early = whole ? undefined : [] // before the whole of it lies nothing
     this.#seq = first.seq - 1
     this.window = emptyWindow(first.seq)
-    this.#take(found.events)
+    this.#take(events)
     this.#apply()
   }
 
+  /** Nothing has come in, by whichever way. */
+  get #knowsNothing(): boolean {
+    return this.window.from === this.#seq + 1
+  }
+
   async #opened(): Promise<void> {
+    if (this.#knowsNothing) this.#latest ??= this.#loadLatest()
     await this.#latest
     this.#connection.send({ type: 'subscribe', after: this.#seq })
     void this.prompts.send()

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { cutAnswer } from '../testing/answers.ts'
 import { interceptSockets, type TestSocket } from '../testing/sockets.ts'
-import { fakeStorage } from '../testing/storage.ts'
+import { fakeStorage, fillStorage } from '../testing/storage.ts'
 import { Talk } from './talk.svelte.ts'
 
 interface Request {
@@ -13,6 +14,7 @@ let requests: Request[]
 let answer: () => Promise<Response>
 let queue = async () => new Response('{"messages":[],"count":0,"paused":false}')
 let past: { seq: number; type: string }[]
+let log: (query: URLSearchParams) => Promise<Response>
 let talk: Talk
 
 beforeEach(() => {
@@ -22,9 +24,10 @@ beforeEach(() => {
   requests = []
   answer = async () => new Response('{}')
   past = []
+  log = events
   vi.stubGlobal('fetch', (path: string, { body }: { body?: string }) => {
     requests.push({ path, body: body ? JSON.parse(body) : {} })
-    if (path.includes('/events?')) return events(new URL(path, 'http://x').searchParams)
+    if (path.includes('/events?')) return log(new URL(path, 'http://x').searchParams)
     return path.endsWith('/queue') ? queue() : answer()
   })
   talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
@@ -34,6 +37,7 @@ beforeEach(() => {
 afterEach(() => {
   talk.close()
   vi.useRealTimers()
+  vi.restoreAllMocks()
   vi.unstubAllGlobals()
 })
 
@@ -90,6 +94,56 @@ test('the end of the log is there before a connection is, which goes on from it'
   socket.tell({ type: 'events', events: [said(9, 'c')] })
   await settle()
   expect(shown()).toBe('abc')
+})
+
+/** A pane whose first load is cut off, connected all the same. */
+async function openedInACut(): Promise<TestSocket> {
+  talk.close()
+  log = async (query) => (query.has('types') ? events(query) : cutAnswer())
+  talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
+  talk.open()
+  const socket = await accepted()
+  await vi.advanceTimersByTimeAsync(2000)
+  return socket
+}
+
+/** The next connection, when this one is lost. */
+async function reconnected(socket: TestSocket): Promise<TestSocket> {
+  socket.die()
+  await vi.advanceTimersByTimeAsync(1000)
+  return accepted()
+}
+
+test('who could not load the end of the log is told it by the stream, over every connection', async () => {
+  let socket = await openedInACut()
+  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
+  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
+  socket = await reconnected(socket)
+  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 2 }])
+  socket.tell({ type: 'events', events: [said(3, 'c')] })
+  await settle()
+  expect(shown()).toBe('abc')
+})
+
+test('who could not load the end of the log and was told nothing loads it with the next connection', async () => {
+  let socket = await openedInACut()
+  past = [event(7, 'turn_start', { promptId: 'p' }), said(8, 'b')]
+  log = events
+  socket = await reconnected(socket)
+  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 8 }])
+  await settle()
+  expect([shown(), talk.caughtUp, talk.conversation.turn]).toMatchObject(['b', true, { promptId: 'p' }])
+})
+
+test('an answer that makes no sense does not keep it from listening', async () => {
+  const warned = vi.spyOn(console, 'warn').mockReturnValue()
+  talk.close()
+  log = async () => new Response('{}')
+  talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
+  talk.open()
+  log = events
+  expect((await accepted()).heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
+  expect(warned).toHaveBeenCalled()
 })
 
 test('a log that came whole is not asked for what was set in it', async () => {
@@ -210,6 +264,40 @@ test('a prompt nobody answered goes out at once when the network is back, and no
   expect(prompts()).toEqual([])
 })
 
+test('a prompt whose answer is cut off goes out again, before those that were said later', async () => {
+  await accepted()
+  answer = async () => cutAnswer()
+  const saying = talk.prompts.say('one')
+  await vi.advanceTimersByTimeAsync(1200)
+  await saying
+  expect(talk.prompts.unanswered).toBe(true)
+  requests = []
+  answer = async () => new Response('{"seq":3}')
+  await talk.prompts.say('two')
+  expect(prompts()).toMatchObject([{ text: 'one' }, { text: 'two' }])
+})
+
+test('an answer that makes no sense holds up no later prompt', async () => {
+  await accepted()
+  answer = async () => new Response('null')
+  await expect(talk.prompts.say('one')).rejects.toThrow(TypeError)
+  requests = []
+  answer = async () => new Response('{"seq":3}')
+  await talk.prompts.say('two')
+  expect(prompts()).toMatchObject([{ text: 'one' }, { text: 'two' }])
+})
+
+test('a full storage keeps no prompt from being sent, refused and tried again', async () => {
+  vi.spyOn(console, 'warn').mockReturnValue()
+  await accepted()
+  fillStorage()
+  answer = async () => new Response('{"error":"queue_full","message":"the queue is full"}', { status: 409 })
+  await talk.prompts.say('hello')
+  expect(talk.prompts.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
+  await talk.prompts.retry(talk.prompts.unsent[0]!.promptId)
+  expect(prompts()).toMatchObject([{ text: 'hello' }, { text: 'hello' }])
+})
+
 test('a prompt the stream had before the reload is not waited for', async () => {
   const socket = await accepted()
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
@@ -256,4 +344,17 @@ test('that nobody answers is said until somebody does; what the server refused s
   await vi.advanceTimersByTimeAsync(10_000)
   await accepted()
   expect(talk.problem).toBe('nothing to stop')
+})
+
+test('a server that falls silent is left for a new connection, which goes on from where it stood', async () => {
+  const socket = await accepted()
+  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
+  await vi.advanceTimersByTimeAsync(30_000)
+  socket.tell({ type: 'heartbeat', head: 2 })
+  await vi.advanceTimersByTimeAsync(39_000)
+  expect(talk.status).toBe('open')
+  await vi.advanceTimersByTimeAsync(1000)
+  expect([talk.status, socket.closed]).toEqual(['waiting', true])
+  await vi.advanceTimersByTimeAsync(1000)
+  expect((await accepted()).heard('subscribe')).toEqual([{ type: 'subscribe', after: 2 }])
 })

@@ -1,5 +1,5 @@
-import { beforeEach, expect, test } from 'vitest'
-import { fakeStorage } from '../testing/storage.ts'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { fakeStorage, fillStorage } from '../testing/storage.ts'
 import { UnsentPrompts } from './unsent.ts'
 
 const prompt = (promptId: string, at = promptId) => ({ promptId, text: `say ${promptId}`, imageIds: [], at })
@@ -8,6 +8,10 @@ let storage: Map<string, string>
 
 beforeEach(() => {
   storage = fakeStorage()
+})
+
+afterEach(() => {
+  vi.restoreAllMocks()
 })
 
 test('what was not seen in the stream is there after a reload, oldest first', () => {
@@ -46,4 +50,16 @@ test('nonsense in the storage is ignored', () => {
   storage.set('bullpen.unsent.w.x', '{"promptId":1}')
   storage.set('bullpen.unsent.w.y', 'no JSON')
   expect(new UnsentPrompts('w').all).toEqual([])
+})
+
+test('what no longer fits into the storage is known as long as the page is', () => {
+  const warned = vi.spyOn(console, 'warn').mockReturnValue()
+  const unsent = new UnsentPrompts('w')
+  unsent.add(prompt('a'))
+  fillStorage()
+  unsent.add(prompt('b'))
+  unsent.mark('a', 'the queue is full')
+  expect(unsent.all).toEqual([{ ...prompt('a'), problem: 'the queue is full' }, prompt('b')])
+  expect(new UnsentPrompts('w').all).toEqual([prompt('a')])
+  expect(warned).toHaveBeenCalledTimes(2)
 })

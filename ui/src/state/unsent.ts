@@ -26,11 +26,7 @@ export class UnsentPrompts {
 
   add(prompt: Unsent): void {
     this.#all = [...this.#all.filter(({ promptId }) => promptId !== prompt.promptId), prompt]
-    try {
-      localStorage.setItem(this.#prefix + prompt.promptId, JSON.stringify(prompt))
-    } catch (error) {
-      console.warn('The prompt will not survive a reload; the storage of this page is full.', error)
-    }
+    this.#store(prompt)
   }
 
   remove(promptId: string): void {
@@ -49,7 +45,15 @@ export class UnsentPrompts {
 
   #put(prompt: Unsent): void {
     this.#all = this.#all.map((each) => (each.promptId === prompt.promptId ? prompt : each))
-    localStorage.setItem(this.#prefix + prompt.promptId, JSON.stringify(prompt))
+    this.#store(prompt)
+  }
+
+  #store(prompt: Unsent): void {
+    try {
+      localStorage.setItem(this.#prefix + prompt.promptId, JSON.stringify(prompt))
+    } catch (error) {
+      console.warn('The prompt will not survive a reload as it is now; the storage of this page is full.', error)
+    }
   }
 
   #read(): Unsent[] {

@@ -14,3 +14,10 @@ export function fakeStorage(kept: Record<string, string> = {}): Map<string, stri
   })
   return stored
 }
+
+/** From now on nothing more fits into it. */
+export function fillStorage(): void {
+  localStorage.setItem = () => {
+    throw new DOMException('full', 'QuotaExceededError')
+  }
+}

@@ -10,6 +10,7 @@ from ...wire.browser import inbox_json, session_json
 from ..context import Context, context_of
 from ..scopes import Scope, allow
 from .admission import Socket, admitted, loops
+from .session import HEARTBEAT
 
 router = APIRouter()
 
@@ -36,10 +37,11 @@ class Dashboard:
     async def run(self) -> None:
         sessions, inbox = self._context.sessions, self._context.inbox
         async with loops() as tasks, sessions.watching(self._note), inbox.watching(self._note_inbox):
-            telling = tasks.create_task(self._tell())
+            telling, beating = tasks.create_task(self._tell()), tasks.create_task(self._beat())
             async for _ in self._socket.messages():
                 pass  # nothing to say here; reading notices the end
             telling.cancel()
+            beating.cancel()
 
     def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
         self._changed[session_id] = snapshot
@@ -69,3 +71,8 @@ class Dashboard:
     async def _tell_inbox(self, items: list[InboxItem]) -> None:
         """Always the whole of it: it is short, and then nothing can be missed."""
         await self._socket.send({"type": "inbox", "items": [inbox_json(item) for item in items]})
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            await self._socket.send({"type": "heartbeat"})
