@@ -244,7 +244,7 @@ async def test_the_frames_of_a_terminal_are_as_the_page_shows_them(stage: Stage)
         await ws.send(json.dumps({"type": "input", "n": 4, "data": "\rexit\r"}))
         await seen.until("exit")
         await ws.send(json.dumps({"type": "input", "n": 5, "data": "too late\r"}))
-        types = ("history", "size", "ack", "output", "exit", "error")
+        types = ("history", "size", "ack", "output", "exit", "error", "heartbeat")
         compare(section, await seen.until(*types), *types)
 
 

@@ -179,7 +179,7 @@ async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
     (house.workspace / "binary").write_bytes(b"\xff" * 500)  # each becomes three bytes
     session = await house.session()
     await house.agent(session)
-    await turn(session, "[[ask method=fs/read_text_file 'params={\"path\": \"binary\"}']]")
+    await turn(session, '[[ask method=fs/read_text_file \'params={"path": "binary"}\']]')
     await turn(session, "[[chunk here]]")
     assert await house.stop_reasons(session) == ["error", "end_turn"]
     assert (await house.text(session)).endswith("here")

@@ -1,4 +1,4 @@
-"""A viewer far behind a flood is sent as much at a time as those who read along take of it."""
+"""What a viewer is sent, and how much of it at a time."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from bullpen.keeper.spool import SpoolWriter
 from bullpen.log.recording import Recording
-from bullpen.web.sockets import viewer
+from bullpen.web.sockets import admission, viewer
 from bullpen.web.sockets.admission import Socket
 from bullpen.web.sockets.forms import BinaryForm
 from bullpen.web.sockets.viewer import AT_ONCE, Viewer
@@ -25,12 +25,17 @@ class Wire:
 
     def __init__(self) -> None:
         self.taken = 0
+        self.pushed: list[bytes] = []
 
     async def send(self, message: dict[str, Any]) -> None:
         assert message["type"] == "size"
 
     async def send_frame(self, frame: Frame) -> None:
         self.taken += len(frame[1]) if len(frame) > 1 else 0
+
+    def push(self, frame: Frame) -> bool:
+        self.pushed.append(b"".join(frame))
+        return True
 
 
 def flood(directory: Path, size: int) -> Recording:
@@ -74,3 +79,20 @@ async def test_it_has_all_of_it_after_the_pauses(tmp_path: Path) -> None:
         while wire.taken < 4 * AT_ONCE:
             await asyncio.sleep(0.001)
     task.cancel()
+
+
+async def test_who_hears_nothing_else_hears_a_heartbeat_until_he_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "HEARTBEAT", 0.01)
+    wire = Wire()
+    task = showing(flood(tmp_path, 1), wire)
+    async with asyncio.timeout(10):
+        while len(wire.pushed) < 3:
+            await asyncio.sleep(0.001)
+    assert {frame[2:] for frame in wire.pushed} == {b'{"type":"heartbeat"}'}
+    task.cancel()
+    await asyncio.wait([task])
+    before = len(wire.pushed)
+    await asyncio.sleep(0.05)
+    assert len(wire.pushed) == before

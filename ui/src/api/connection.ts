@@ -5,8 +5,6 @@ import { secret } from './secret.ts'
 export type Status = 'connecting' | 'open' | 'waiting' | 'closed'
 
 export interface Peer {
-  /** Its server says something every 15 seconds; a terminal's speaks only when its program does. */
-  readonly hasHeartbeat?: boolean
   /** Asked anew for every attempt, so that it can carry where we stand. */
   address(): string
   opened(): void
@@ -83,7 +81,6 @@ export class Connection {
   }
 
   #heard(): void {
-    if (!this.#peer.hasHeartbeat) return
     this.#heardAt = Date.now()
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#lost(), SILENCE)
@@ -91,7 +88,7 @@ export class Connection {
 
   /** By the clock on the wall: while a device sleeps, no timer runs. */
   get #isSilent(): boolean {
-    return this.isOpen && this.#peer.hasHeartbeat === true && Date.now() - this.#heardAt >= SILENCE
+    return this.isOpen && Date.now() - this.#heardAt >= SILENCE
   }
 
   #lost(code?: number): void {

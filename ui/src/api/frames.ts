@@ -23,6 +23,7 @@ export interface History {
 export type TerminalMessage =
   | History
   | { type: 'ack'; n: number }
+  | { type: 'heartbeat' }
   | { type: 'size'; cols: number; rows: number; owner: boolean }
   | { type: 'exit'; exitCode: number | null; signal: number | null }
   | { type: 'error'; error: string; message: string }

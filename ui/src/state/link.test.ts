@@ -152,7 +152,7 @@ test('acknowledged keys leave the line in peace', () => {
   const socket = greeted('', 0)
   link.type('a')
   socket.tell({ type: 'ack', n: 1 })
-  vi.advanceTimersByTime(60_000)
+  vi.advanceTimersByTime(39_000)
   expect(socket.closed).toBe(false)
 })
 
@@ -224,7 +224,7 @@ test('a viewer who may not type is told so and the line stays', () => {
   const socket = greeted('', 0)
   link.type('a')
   socket.tell({ type: 'error', error: 'forbidden', message: 'looking is allowed, typing is not' })
-  vi.advanceTimersByTime(60_000)
+  vi.advanceTimersByTime(39_000)
   expect(link.fault).toBe('looking is allowed, typing is not')
   expect(socket.closed).toBe(false)
 })

@@ -9,7 +9,6 @@ export class Look {
 
   constructor(sessionId: string) {
     this.#connection = new Connection({
-      hasHeartbeat: true,
       address: () => socketAddress(`/session/${encodeURIComponent(sessionId)}`),
       opened: () => this.#say(),
       message: () => {}, // subscribed to nothing, it hears only that the server is there

@@ -42,7 +42,6 @@ export class Page {
   readonly #lookedAt = new Set<string>() // items of the inbox
 
   readonly #dashboard = new Connection({
-    hasHeartbeat: true,
     address: () => socketAddress('/dashboard'),
     opened: () => {},
     message: (data) => this.#told(JSON.parse(data as string)),

@@ -61,7 +61,6 @@ export class Talk {
     this.window = emptyWindow(this.#seq + 1)
     this.caughtUp = this.#seq === session.lastSeq
     this.#connection = new Connection({
-      hasHeartbeat: true,
       address: () => socketAddress(`/session/${encodeURIComponent(session.id)}`),
       opened: () => void this.#opened(),
       message: (data) => this.#told(JSON.parse(data as string) as Message),

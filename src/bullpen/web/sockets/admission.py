@@ -15,6 +15,7 @@ from ..auth import Credentials
 from ..scopes import Principal, Scope
 from ..websocket import HEAR, PUSH, Frame, Listener
 
+HEARTBEAT = 15.0  # seconds: a client that hears nothing for longer knows that the line is dead
 SECRET_SECONDS = 5.0
 GOODBYE_SECONDS = 1.0
 UNAUTHORIZED, FORBIDDEN, GONE = 4401, 4403, 4404

@@ -9,8 +9,7 @@ from ...domain.snapshot import Snapshot
 from ...wire.browser import inbox_json, session_json
 from ..context import Context, context_of
 from ..scopes import Scope, allow
-from .admission import Socket, admitted, loops
-from .session import HEARTBEAT
+from .admission import HEARTBEAT, Socket, admitted, loops
 
 router = APIRouter()
 

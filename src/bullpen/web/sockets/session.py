@@ -16,12 +16,11 @@ from ..context import context_of
 from ..delegates import allow_delegate
 from ..scopes import Scope
 from ..websocket import Frame, text_frame
-from .admission import Socket, admitted, loops, onlooker, seen
+from .admission import HEARTBEAT, Socket, admitted, loops, onlooker, seen
 from .orders import Orders
 
 router = APIRouter()
 
-HEARTBEAT = 15.0
 
 _frames: WeakKeyDictionary[Batch, Frame] = WeakKeyDictionary()
 

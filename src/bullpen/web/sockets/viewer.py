@@ -18,6 +18,7 @@ from ...workers.children import refusal
 from ...workers.terminal import Doing, Terminal
 from ...workers.window import Size
 from ..websocket import Frame, text_frame
+from . import admission
 from .acks import Acks
 from .admission import Socket
 from .forms import Form
@@ -27,6 +28,7 @@ AT_ONCE = 2 << 20  # bytes sent without a pause
 WINDOW = 2 << 20  # bytes sent and not yet drawn
 BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
 PACE = 0.002  # seconds of that pause
+_HEARTBEAT_FRAME = text_frame(b'{"type":"heartbeat"}')
 
 
 class Viewer:
@@ -81,6 +83,7 @@ class Viewer:
         terminal.window.enter(self.name, self._size_changed)
         recording.watch(self._heard)
         terminal.on_change(self._wake.set)
+        self._beat()
         try:
             await self._begin(after)
             while not terminal.replaced:
@@ -90,9 +93,16 @@ class Viewer:
                     await self._wake.wait()
                     self._at_rest = False
         finally:
+            self._next_beat.cancel()
             terminal.off_change(self._wake.set)
             recording.unwatch(self._heard)
             terminal.window.leave(self.name)
+
+    def _beat(self) -> None:
+        """Says that the server is there, to who hears of nothing else."""
+        if self._has_nothing_due:
+            self._socket.push(_HEARTBEAT_FRAME)
+        self._next_beat = asyncio.get_running_loop().call_later(admission.HEARTBEAT, self._beat)
 
     async def _begin(self, after: int | None) -> None:
         recording = self._terminal.recording
