@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.client import Client, ConnectionLost, ServerNotRunning
+from support.repositories import Repo
 from support.server import Server
 from support.wire import Wire
 
@@ -35,6 +36,21 @@ async def test_a_purge_whose_answer_is_cut_off_is_no_error(
     await cut_client.delete_session(session.id, purge=True)
     assert wire.cuts == 1
     assert await client.sessions() == []
+
+
+async def test_a_removal_whose_answer_is_cut_off_tells_what_can_be_restored(
+    cut_client: Client, client: Client, wire: Wire, workspace: Path
+) -> None:
+    repository = await cut_client.add_repository(str(Repo(workspace / "site").path))
+    await client.add_worktree(repository.id, branch="fix")
+    await client.remove_worktree(repository.id, "fix")
+    await client.add_worktree(repository.id, branch="fix", existing=True)
+    cut_once = iter([True])
+    wire.scissors = lambda direction, _nth: direction == "down" and next(cut_once, False)
+    removed = await cut_client.remove_worktree(repository.id, "fix")
+    assert wire.cuts == 1
+    trash = (await client.worktrees(repository.id)).trash
+    assert removed == max(trash, key=lambda each: each.removed_at)
 
 
 async def test_requests_wait_for_a_server_that_is_being_restarted(client: Client, server: Server) -> None:

@@ -38,6 +38,7 @@ WORKER_FIELDS = [
     "agentKind",
     "workspace",
     "filePath",
+    "owner",
     "state",
     "activity",
     "activityWhy",

@@ -2,13 +2,14 @@
 
 from ..client import Client
 from .find import Found, find
-from .verb import Target, new_app, with_client
+from .output import print_json
+from .verb import AsJson, Target, new_app, with_client
 
 app = new_app()
 
 
 @app.command()
-def cancel(target: Target) -> None:
+def cancel(target: Target, json: AsJson = False) -> None:
     """Cancel the turn of an agent; the session goes on.
 
     \b
@@ -22,7 +23,12 @@ def cancel(target: Target) -> None:
         return found
 
     found = with_client(work)
-    print(f"cancelled the turn of {found.name}" if _was_in_turn(found) else f"{found.name} is in no turn")
+    cancelled = _was_in_turn(found)
+    if json:
+        whose = found.agent.id if found.agent else None
+        print_json({"sessionId": found.session.id, "workerId": whose, "cancelled": cancelled})
+    else:
+        print(f"cancelled the turn of {found.name}" if cancelled else f"{found.name} is in no turn")
 
 
 def _was_in_turn(found: Found) -> bool:

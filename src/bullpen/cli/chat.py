@@ -11,7 +11,7 @@ from ..domain.errors import BullpenError, Conflict
 from ..domain.reasons import spoken, why_turn_ended
 from .approve import describe
 from .filling import fill_in
-from .find import Found, find
+from .find import Found, find, find_agent
 from .lines import Lines
 from .newcomer import expected
 from .news import note_seen
@@ -63,8 +63,8 @@ class Talk:
 
     async def say(self, text: str) -> None:
         prompted = await self._client.prompt(self._session_id, text, worker_id=self._worker_id)
-        turn = Turn(prompt_id=prompted.prompt_id)
         with self._cancel_on_interrupt():
+            turn = Turn(prompt_id=prompted.prompt_id, worker_id=await self._addressee())
             following = self._client.follow(self._session_id, prompted.seq - 1, looking=True)
             async with aclosing(following) as events:
                 async for event in events:
@@ -78,9 +78,14 @@ class Talk:
         elif turn.stop_reason != "end_turn":
             print(paint(f"the turn ended: {printable(why_turn_ended(turn.stop_reason))}", "amber"))
 
+    async def _addressee(self) -> str | None:
+        """The agent that was told: the one that was named, or the session's first."""
+        agent = None if self._worker_id else await find_agent(self._client, self._session_id)
+        return agent.id if agent else self._worker_id
+
     async def _take(self, turn: Turn, event: Event) -> Turn:
         after = fold(turn, event)
-        if after.worker_id is not None and event.worker_id == after.worker_id:
+        if after.begun and event.worker_id == after.worker_id:
             _show(event)
         if after.asks is not None and after.asks is not turn.asks:
             await self._answer(after.asks)

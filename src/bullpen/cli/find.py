@@ -49,6 +49,11 @@ async def find_session(client: Client, text: str) -> Session:
     return found.session
 
 
+async def find_agent(client: Client, session_id: str) -> Worker | None:
+    """Who is told what is said to a session."""
+    return Found(await client.session(session_id)).agent
+
+
 async def find_repository(client: Client, text: str) -> Repository:
     repositories = await client.repositories()
     ways = (

@@ -4,7 +4,7 @@ import sys
 
 from ..client import Client, Session, Worker
 from ..domain.errors import Forbidden
-from .find import Found
+from .find import Found, find_agent
 
 
 async def expected(client: Client, session: Session) -> str:
@@ -24,7 +24,7 @@ async def told(client: Client, found: Found) -> Worker | None:
     """Who got the message; one that was started for it is named to the person, who did not choose it."""
     if found.agent is not None:
         return found.agent
-    agent = Found(await client.session(found.session.id)).agent
+    agent = await find_agent(client, found.session.id)
     if agent is not None:
         why = f"{found.name} had no agent; it now has {agent.name} ({agent.agent_id})"
         print(f"bullpen: {why}", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, time, timedelta
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -13,8 +13,10 @@ from .find import find_session
 from .output import print_json
 from .table import Cell, Column, print_table
 from .text import age, printable, short
-from .verb import AsJson, SessionName, new_app, with_client
+from .verb import AsJson, Quiet, SessionName, new_app, with_client
 from .words import words_of
+
+Result = TypeVar("Result")
 
 app = new_app("See and change the messages that wait for an agent.")
 
@@ -52,6 +54,8 @@ def add(
     at: Annotated[
         str | None, typer.Option(metavar="TIME", help="Not before 18:30, or 2026-03-01T18:30.")
     ] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Put a message at the end of the queue.
 
@@ -59,11 +63,17 @@ def add(
     Examples:
       bullpen queue add my-session "and run the tests"
       bullpen queue add my-session "update the dependencies" --at 23:00
+      id=$(bullpen queue add -q my-session "and commit") && bullpen queue rm my-session $id
     """
     when = time_of(at, clock.now_ms()) if at else None
     words = words_of(text)
-    _do(session, lambda client, id: client.enqueue(id, words, title=title, scheduled_time=when))
-    print(f"queued for {when:%Y-%m-%d %H:%M}" if when else "queued")
+    item = _do(session, lambda client, id: client.enqueue(id, words, title=title, scheduled_time=when))
+    if json:
+        print_json(item)
+    elif quiet:
+        print(item.id)
+    else:
+        print(f"queued for {when:%Y-%m-%d %H:%M}" if when else "queued")
 
 
 @app.command()
@@ -131,11 +141,11 @@ def _state(item: QueueItem) -> str:
     return f"{item.scheduled_time.astimezone():%m-%d %H:%M}"
 
 
-def _do(session: str, work: Callable[[Client, str], Awaitable[object]]) -> None:
-    async def find_and_work(client: Client) -> None:
-        await work(client, (await find_session(client, session)).id)
+def _do(session: str, work: Callable[[Client, str], Awaitable[Result]]) -> Result:
+    async def find_and_work(client: Client) -> Result:
+        return await work(client, (await find_session(client, session)).id)
 
-    with_client(find_and_work)
+    return with_client(find_and_work)
 
 
 async def _find(client: Client, session_id: str, text: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from ..client import Client, Event, Prompted
+from ..client import Client, Event, Prompted, Worker
 from ..domain.errors import BullpenError, Invalid
 from ..domain.reasons import why_turn_ended
 from .news import note_seen
@@ -23,7 +23,12 @@ def check_waiting(wait: bool, timeout: float | None) -> None:
 
 
 async def report_turn(
-    client: Client, session_id: str, prompted: Prompted, json: bool, timeout: float | None
+    client: Client,
+    session_id: str,
+    worker: Worker | None,
+    prompted: Prompted,
+    json: bool,
+    timeout: float | None,
 ) -> int:
     """Waits for the end of a turn, prints what was answered, returns the exit code."""
     last = prompted.seq
@@ -34,7 +39,7 @@ async def report_turn(
 
     try:
         async with asyncio.timeout(timeout):
-            turn = await follow_turn(client, session_id, prompted, note)
+            turn = await follow_turn(client, session_id, worker.id if worker else None, prompted, note)
     except TimeoutError:
         raise TookTooLong(f"the turn was not over after {timeout:g} seconds; it goes on") from None
     if json:

@@ -1,6 +1,7 @@
 """`bullpen rm`: sessions cancelled, and purged when that is asked for twice."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -8,8 +9,9 @@ import typer
 from ..client import Client, Session
 from ..domain.errors import Invalid
 from .find import find_session
+from .output import print_json
 from .text import short
-from .verb import new_app, with_client
+from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
@@ -23,6 +25,7 @@ def rm(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", "--force", "-f", help="Do not ask before a purge.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Cancel sessions and end what runs in them. History stays unless purged; worktrees always stay.
 
@@ -31,20 +34,29 @@ def rm(
       bullpen rm my-session
       bullpen rm --purge my-session
     """
-    with_client(lambda client: _rm(client, sessions, purge, yes))
+    say = (lambda _: None) if json else print
+    gone = with_client(lambda client: _rm(client, sessions, purge, yes, say))
+    if json:
+        print_json({"sessions": gone})
 
 
-async def _rm(client: Client, names: list[str], purge: bool, yes: bool) -> None:
+async def _rm(
+    client: Client, names: list[str], purge: bool, yes: bool, say: Callable[[str], None]
+) -> list[Session]:
+    """What was meant, as it is or last was; each is told of when it is gone."""
     sessions = [await find_session(client, name) for name in names]
     if purge and not yes:
         _ask(sessions)
+    gone = []
     for session in sessions:
-        if not (session.active or purge):
+        if session.active or purge:
+            gone.append(await client.delete_session(session.id, purge=purge) or session)
+            say(f"{'purged' if purge else 'cancelled'} {session.title}")
+        else:
+            gone.append(session)
             advice = f"remove its data with: bullpen rm --purge {short(session.id)}"
-            print(f"{session.title} has ended already; {advice}")
-            continue
-        await client.delete_session(session.id, purge=purge)
-        print(f"{'purged' if purge else 'cancelled'} {session.title}")
+            say(f"{session.title} has ended already; {advice}")
+    return gone
 
 
 def _ask(sessions: list[Session]) -> None:

@@ -41,6 +41,7 @@ def add(
     path: Annotated[str | None, typer.Option(help="Only on exactly this path.")] = None,
     command: Annotated[str | None, typer.Option(help="Only exactly this command line.")] = None,
     reject: Annotated[bool, typer.Option(help="Refuse instead of allowing.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Add a rule; it is in force at once.
 
@@ -54,8 +55,11 @@ def add(
     async def work(client: Client) -> Rule:
         return await client.add_rule(name, agent, kind, answer, path=path, command=command)
 
-    with_client(work)
-    print("added")
+    rule = with_client(work)
+    if json:
+        print_json(rule)
+    else:
+        print("added")
 
 
 @app.command()

@@ -9,6 +9,7 @@ from ..client import Client, Prompted, Session
 from ..domain.errors import BullpenError, Invalid, RemoteFault
 from ..domain.titles import short_title
 from .choice import Choice, Mode, Model
+from .find import find_agent
 from .output import print_json
 from .report import check_waiting, report_turn
 from .text import short
@@ -65,7 +66,8 @@ def run(
         session = await client.create_session(**where, title=name or short_title(words), agent_id=agent)
         prompted = await _prompt(client, session, words, Choice(model, mode))
         if wait:
-            return await report_turn(client, session.id, prompted, json, timeout)
+            worker = await find_agent(client, session.id)
+            return await report_turn(client, session.id, worker, prompted, json, timeout)
         if json:
             print_json({"sessionId": session.id, "promptId": prompted.prompt_id})
         else:

@@ -74,7 +74,7 @@ def send(
         )
         agent = await told(client, found)
         if wait:
-            return await report_turn(client, found.session.id, prompted, json, timeout)
+            return await report_turn(client, found.session.id, agent, prompted, json, timeout)
         if json:
             whom = {"workerId": agent.id, "agentId": agent.agent_id} if agent else {}
             print_json(to_builtins(prompted) | whom)

@@ -1,12 +1,14 @@
 """`bullpen stop`: the graceful end of sessions and workers."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from ..client import Client
-from .find import find
-from .verb import new_app, with_client
+from .find import Found, find
+from .output import print_json
+from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
@@ -16,6 +18,7 @@ def stop(
     targets: Annotated[
         list[str], typer.Argument(metavar="SESSION|WORKER...", help="Titles, ids or session/role.")
     ],
+    json: AsJson = False,
 ) -> None:
     """End sessions or single workers, gracefully. Their history stays.
 
@@ -24,16 +27,28 @@ def stop(
       bullpen stop my-session
       bullpen stop my-session/terminal-2
     """
-    with_client(lambda client: _stop(client, targets))
+    say = (lambda _: None) if json else print
+    ended = with_client(lambda client: _stop(client, targets, say))
+    if json:
+        sessions = [each.session for each in ended if each.worker is None]
+        print_json({"sessions": sessions, "workers": [each.worker for each in ended if each.worker]})
 
 
-async def _stop(client: Client, targets: list[str]) -> None:
+async def _stop(client: Client, targets: list[str], say: Callable[[str], None]) -> list[Found]:
+    """What was meant, as it is now; each is told of when it has ended."""
+    ended = []
     for found in [await find(client, target) for target in targets]:
-        if not found.session.active:
-            print(f"{found.name} has ended already")
-            continue
-        if found.worker is not None:
-            await client.end_worker(found.session.id, found.worker.id)
+        if found.session.active:
+            ended.append(await _end(client, found))
+            say(f"stopped {found.name}")
         else:
-            await client.complete_session(found.session.id)
-        print(f"stopped {found.name}")
+            ended.append(found)
+            say(f"{found.name} has ended already")
+    return ended
+
+
+async def _end(client: Client, found: Found) -> Found:
+    session, worker = found
+    if worker is None:
+        return Found(await client.complete_session(session.id))
+    return Found(session, await client.end_worker(session.id, worker.id) or worker)

@@ -14,10 +14,14 @@ DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """What is known of a turn; over once it has a stop reason, a failure or something to ask."""
+    """What is known of a turn; over once it has a stop reason, a failure or something to ask.
+
+    Until it has begun, `worker_id` is the agent the prompt waits for.
+    """
 
     prompt_id: str
-    worker_id: str | None = None
+    worker_id: str | None
+    begun: bool = False
     text: str = ""
     stop_reason: str | None = None
     error: str | None = None
@@ -40,7 +44,7 @@ def fold(turn: Turn, event: Event) -> Turn:
     data = event.data if isinstance(event.data, dict) else {}
     if event.type == "session_end":
         return replace(turn, error=f"the session ended: {why_ended(data.get('reason'))}")
-    if turn.worker_id is None:
+    if not turn.begun:
         return _before(turn, event, data)
     return _within(turn, event, data) if event.worker_id == turn.worker_id else turn
 
@@ -49,8 +53,8 @@ def _before(turn: Turn, event: Event, data: dict[str, Any]) -> Turn:
     """While the prompt waits: for an agent that starts, or behind others."""
     match event.type:
         case "turn_start" if data.get("promptId") == turn.prompt_id:
-            return replace(turn, worker_id=event.worker_id)
-        case "worker_failed":
+            return replace(turn, worker_id=event.worker_id, begun=True)
+        case "worker_failed" if event.worker_id == turn.worker_id:
             return replace(turn, error=str(data.get("error")))
         case "queue_removed" | "queue_failed" if data.get("id") == turn.prompt_id:
             return replace(turn, error="the prompt was taken out of the queue")
@@ -81,10 +85,14 @@ def _within(turn: Turn, event: Event, data: dict[str, Any]) -> Turn:
 
 
 async def follow_turn(
-    client: Client, session_id: str, prompted: Prompted, seen: Callable[[Event], None] = lambda _: None
+    client: Client,
+    session_id: str,
+    worker_id: str | None,
+    prompted: Prompted,
+    seen: Callable[[Event], None] = lambda _: None,
 ) -> Turn:
-    """The turn of a prompt when it is over, or when it needs a person."""
-    turn = Turn(prompt_id=prompted.prompt_id)
+    """The turn of a prompt to an agent when it is over, or when it needs a person."""
+    turn = Turn(prompt_id=prompted.prompt_id, worker_id=worker_id)
     async with aclosing(client.follow(session_id, prompted.seq - 1)) as events:
         async for event in events:
             turn = fold(turn, event)

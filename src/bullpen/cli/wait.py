@@ -105,8 +105,10 @@ def judge(session: Session, meant: Worker | None) -> int | None:
 
 
 def _meant(session: Session, worker: Worker | None) -> list[Worker]:
+    """What a command of an agent comes to is the agent's business, unless somebody asks for just that."""
     if worker is None:
-        return [each for each in session.workers if each.type in ("terminal", "agent")]
+        own = [each for each in session.workers if each.owner is None]
+        return [each for each in own if each.type in ("terminal", "agent")]
     return [each for each in session.workers if each.id == worker.id]
 
 

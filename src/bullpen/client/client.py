@@ -120,7 +120,9 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
             onLastDisconnect=on_last_disconnect,
         )
         query = {"findRepository": "true"} if find_repository else {}
-        return await self._rest.call(Session, Request("POST", "/api/sessions", body, query=query, key=key))
+        in_worktree = worktree is not None or bool(branch)  # which may have to be made and set up first
+        request = Request("POST", "/api/sessions", body, query=query, key=key, long=in_worktree)
+        return await self._rest.call(Session, request)
 
     async def change_session(
         self, session_id: str, *, title: str | None = None, on_last_disconnect: str | None = None
@@ -128,20 +130,23 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
         body = _given(title=title, onLastDisconnect=on_last_disconnect)
         return await self._rest.call(Session, Request("PATCH", _session(session_id), body))
 
-    async def complete_session(self, session_id: str, *, key: str | None = None) -> None:
+    async def complete_session(self, session_id: str, *, key: str | None = None) -> Session:
         """Ends a session gracefully."""
-        await self._rest.order(Request("POST", f"{_session(session_id)}/complete", {}, key=key))
+        request = Request("POST", f"{_session(session_id)}/complete", {}, key=key)
+        return await self._rest.call(Session, request)
 
     async def restart_session(
         self, session_id: str, *, continue_conversation: bool | None = None, key: str | None = None
-    ) -> None:
+    ) -> Worker:
+        """The next run of its first agent."""
         body = _given(continueConversation=continue_conversation)
-        await self._rest.order(Request("POST", f"{_session(session_id)}/restart", body, key=key))
+        request = Request("POST", f"{_session(session_id)}/restart", body, key=key)
+        return await self._rest.call(Worker, request)
 
-    async def delete_session(self, session_id: str, *, purge: bool = False) -> None:
-        """Cancels a session; its history stays unless it is purged."""
+    async def delete_session(self, session_id: str, *, purge: bool = False) -> Session | None:
+        """Cancels a session; its history stays unless it is purged. None: it was gone when asked again."""
         query = {"purge": "true"} if purge else {}
-        await self._rest.order(Request("DELETE", _session(session_id), query=query))
+        return await self._rest.remove(Session, Request("DELETE", _session(session_id), query=query))
 
     async def import_sessions(self, entries: list[Any], *, key: str | None = None) -> Imported:
         """Takes in the entries of a `sessions.json`; nothing is started."""
@@ -185,8 +190,9 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
             Worker, Request("POST", f"{_session(session_id)}/workers", body, key=key)
         )
 
-    async def end_worker(self, session_id: str, worker_id: str) -> None:
-        await self._rest.order(Request("DELETE", _worker(session_id, worker_id)))
+    async def end_worker(self, session_id: str, worker_id: str) -> Worker | None:
+        """The worker once its process is gone. None: it was purged when asked again."""
+        return await self._rest.remove(Worker, Request("DELETE", _worker(session_id, worker_id)))
 
     async def restart_worker(
         self,

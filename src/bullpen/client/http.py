@@ -6,6 +6,7 @@ proxies: each could show the token to somebody else.
 
 import asyncio
 import re
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
@@ -18,6 +19,7 @@ from .response import Broken, Response
 
 _CONNECT = 5.0  # seconds
 _SILENCE = 30.0
+_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # seconds, seconds, times
 _IDLE = 4.0  # a server closes what was not used for 5
 _GOODBYE = 1.0
 _MOST = 100  # connections at once
@@ -37,15 +39,16 @@ class Call(NamedTuple):
     target: str  # path and query, quoted
     headers: Mapping[str, str]
     body: bytes | None = None
+    silence: float | None = None  # seconds without a byte after which it is given up; else the pool's
 
 
 class Pool:
     """Opens connections as they are needed. `context` is for https."""
 
-    def __init__(self, url: str, context: SSLContext | None, *, silence: float = _SILENCE) -> None:
+    def __init__(self, url: str, context: SSLContext | None, *, silence: float | None = None) -> None:
         self._place = urlsplit(url)
         self._context = context
-        self._silence = silence
+        self._silence = _SILENCE if silence is None else silence
         self._room = asyncio.Semaphore(_MOST)
         self._idle: list[_Connection] = []
         self._closed = False
@@ -64,7 +67,8 @@ class Pool:
         async with self._room:
             connection = self._take() or await self._open()
             try:
-                response = await connection.ask(head + (call.body or b""))
+                silence = self._silence if call.silence is None else call.silence
+                response = await connection.ask(head + (call.body or b""), silence)
                 yield response
             except BaseException:
                 connection.abort()
@@ -93,28 +97,28 @@ class Pool:
                 reader, writer = await asyncio.open_connection(
                     place.hostname, place.port or _PORTS[place.scheme], ssl=self._context
                 )
+            _watch(writer.get_extra_info("socket"))
         except OSError as error:  # a timeout is one
             raise Unreachable(str(error)) from error
-        return _Connection(reader, writer, self._silence)
+        return _Connection(reader, writer)
 
 
 class _Connection:
     """One request at a time."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silence: float) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._silence = silence
         self.idle_since = 0.0
 
-    async def ask(self, message: bytes) -> Response:
+    async def ask(self, message: bytes, silence: float) -> Response:
         self._writer.write(message)
         try:
-            async with asyncio.timeout(self._silence):
+            async with asyncio.timeout(silence):
                 await self._writer.drain()
         except OSError as error:
             raise Broken(str(error) or "nothing was taken in time") from None
-        response = Response(self._reader, self._silence)
+        response = Response(self._reader, silence)
         await response.begin()
         return response
 
@@ -133,6 +137,14 @@ class _Connection:
 
     def abort(self) -> None:
         self._writer.transport.abort()
+
+
+def _watch(connection: socket.socket) -> None:
+    """Has the system ask whether the other side is still there: one at work may be silent for long."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _ALIVE.items():
+        if option := getattr(socket, name, None):  # not every system has all of them
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _head(call: Call, place: SplitResult) -> bytes:

@@ -27,12 +27,13 @@ class Recordings:
     async def import_recording(self, session_id: str, data: bytes) -> Imported:
         """Takes in a zip that was exported elsewhere."""
         path = f"/api/recordings/{quote(session_id, safe='')}"
-        return await self._rest.call(Imported, Request("PUT", path, raw=data))
+        return await self._rest.call(Imported, Request("PUT", path, raw=data, long=True))
 
     async def rebuild_recordings(self, session_id: str | None = None) -> Rebuilt:
         """Writes the files of a recording, or of all, anew from the log."""
         body = {"sessionId": session_id} if session_id else {}
-        return await self._rest.call(Rebuilt, Request("POST", "/api/recordings/rebuild", body))
+        request = Request("POST", "/api/recordings/rebuild", body, long=True)
+        return await self._rest.call(Rebuilt, request)
 
     async def share(self, session_id: str, *, expires_in: int, key: str | None = None) -> Share:
         """A link that shows one session, for so many seconds."""

@@ -29,6 +29,7 @@ Answer = TypeVar("Answer")
 _LARGEST = 512 * 1024 * 1024  # bytes of an answer that is read as a whole
 _STARTING = 503
 _GONE = 404
+_LONG = 7200.0  # seconds: the server ends a command after half an hour, and a copy after an hour
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Request:
     key: str | None = None
     telling: frozenset[int] = frozenset()  # error statuses whose body is the answer all the same
     raw: bytes | None = None  # a body that is not JSON
+    long: bool = False  # it takes as long as it takes: commands of a person, a large upload
 
     def __post_init__(self) -> None:
         if self.method == "POST" and self.key is None:
@@ -87,11 +89,12 @@ class Rest:
     async def call(self, answer: type[Answer], request: Request, patience: float | None = None) -> Answer:
         """The answer as a value; with no patience, one try."""
         reply = await self._ask(request, self._patience if patience is None else patience)
-        try:
-            return msgspec.json.decode(reply.body, type=answer)
-        except (msgspec.ValidationError, msgspec.DecodeError) as error:
-            where = f"{request.method} {request.path}"
-            raise RemoteFault(f"the server's answer to {where} makes no sense: {error}") from None
+        return _read(answer, request, reply)
+
+    async def remove(self, answer: type[Answer], request: Request) -> Answer | None:
+        """The same of a DELETE; None when a try whose answer was lost has done it."""
+        reply = await self._ask(request, self._patience)
+        return None if reply.is_error else _read(answer, request, reply)
 
     async def order(self, request: Request) -> None:
         """A request whose answer does not matter."""
@@ -114,10 +117,13 @@ class Rest:
         deadline = clock.monotonic() + patience
         sent = False
         while True:
+            began = clock.monotonic()
             try:
                 reply = await self._try(request)
             except _NoAnswer as failed:
                 sent = sent or failed.sent
+                if request.long and failed.sent:
+                    deadline += clock.monotonic() - began  # its absence tries one's patience, not its work
                 left = deadline - clock.monotonic()
                 if left <= 0 or not (sent or self._met):
                     raise failed.why from None
@@ -155,7 +161,8 @@ class Rest:
             headers["Content-Type"] = "application/octet-stream"
             body = request.raw
         target = f"{request.path}?{urlencode(request.query)}" if request.query else request.path
-        return await self._pool_for(server), Call(request.method, target, headers, body)
+        call = Call(request.method, target, headers, body, _LONG if request.long else None)
+        return await self._pool_for(server), call
 
     async def _pool_for(self, server: Server) -> Pool:
         if self._pool is None or self._server != server:
@@ -170,6 +177,14 @@ class Rest:
         if isinstance(error, Unreachable):
             return self._discovery.absence()
         return ConnectionLost("the server went away before it answered; see whether it runs: bullpen status")
+
+
+def _read(answer: type[Answer], request: Request, reply: Reply) -> Answer:
+    try:
+        return msgspec.json.decode(reply.body, type=answer)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        where = f"{request.method} {request.path}"
+        raise RemoteFault(f"the server's answer to {where} makes no sense: {error}") from None
 
 
 async def _whole(request: Request, response: Response) -> Reply:

@@ -27,6 +27,7 @@ class Worker(Shape, frozen=True, kw_only=True):
     agent_id: str | None = None
     agent_kind: str | None = None
     file_path: str | None = None
+    owner: str | None = None  # the agent whose command a terminal runs
     activity: str = "unknown"
     activity_why: str | None = None
     activity_since: datetime | None = None

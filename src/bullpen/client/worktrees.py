@@ -2,12 +2,9 @@
 
 from urllib.parse import quote
 
+from ..domain.errors import NotFound
 from .rest import Request, Rest
 from .shapes import Trashed, Worktree, WorktreeList
-
-_CHECKOUT_SECONDS = (
-    2400.0  # a big repository and a long setup; the request is repeated meanwhile, under its key
-)
 
 
 class Worktrees:
@@ -31,19 +28,28 @@ class Worktrees:
         key: str | None = None,
     ) -> Worktree:
         body = {"branch": branch, "base": base, "name": name, "existing": existing, "prompt": prompt}
-        request = Request("POST", f"{_repository(repo_id)}/worktrees", body, key=key)
-        return await self._rest.call(Worktree, request, patience=_CHECKOUT_SECONDS)
+        request = Request("POST", f"{_repository(repo_id)}/worktrees", body, key=key, long=True)
+        return await self._rest.call(Worktree, request)
 
     async def remove_worktree(self, repo_id: str, name: str, *, force: bool = False) -> Trashed:
         """Moves a worktree to the trash; a Conflict whose details say what would be lost."""
         query = {"force": "true"} if force else {}
-        return await self._rest.call(Trashed, Request("DELETE", _worktree(repo_id, name), query=query))
+        request = Request("DELETE", _worktree(repo_id, name), query=query, long=True)
+        trashed = await self._rest.remove(Trashed, request)
+        return trashed or await self._last_trashed(repo_id, name)
 
     async def restore_worktree(
         self, repo_id: str, name: str, *, id: str | None = None, key: str | None = None
     ) -> Worktree:
-        request = Request("POST", f"{_worktree(repo_id, name)}/restore", {"id": id}, key=key)
+        request = Request("POST", f"{_worktree(repo_id, name)}/restore", {"id": id}, key=key, long=True)
         return await self._rest.call(Worktree, request)
+
+    async def _last_trashed(self, repo_id: str, name: str) -> Trashed:
+        trash = (await self.worktrees(repo_id)).trash
+        found = [each for each in trash if each.name == name]
+        if not found:
+            raise NotFound(f"no worktree {name}")
+        return max(found, key=lambda each: each.removed_at)
 
 
 def _repository(repo_id: str) -> str:

@@ -246,7 +246,7 @@ def _closed(snapshot: Snapshot, worker: Worker, reason: str) -> list[Draft]:
     facts = loose_ends(conversation, by=reason)
     if conversation.turn is not None:
         facts.append(TurnEnd(stop_reason="cancelled"))
-    owned = [w for w in snapshot.workers.values() if w.alive and w.command and w.command.owner == worker.id]
+    owned = [w for w in snapshot.workers.values() if w.alive and w.owner == worker.id]
     return [
         *(Draft(fact, worker.id, worker.role) for fact in facts),
         *(Draft(WorkerTerminated(reason=reason), w.id, w.role) for w in owned),

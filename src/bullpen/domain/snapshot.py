@@ -72,6 +72,11 @@ class Worker(Struct, frozen=True, kw_only=True):
         return self.state in ALIVE
 
     @property
+    def owner(self) -> str | None:
+        """The agent whose command a terminal runs."""
+        return self.command.owner if self.command else None
+
+    @property
     def is_typed_to(self) -> bool:
         """Whether it is an agent that only has a terminal."""
         return self.agent_kind == "pty"

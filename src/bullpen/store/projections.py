@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import RowMapping
 
-from ..domain.events import Event, read_fact
+from ..domain.events import Event, WorkerCommand, read_fact
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import Activity, State, Status
 from ..wire.browser import splice_event
@@ -173,10 +173,13 @@ def _worker_row(session_id: str, position: int, worker: Worker) -> Row:
         "position": position,
         "state": worker.state.value,
         "activity": worker.activity.value,
+        "owner": worker.owner,
     }
 
 
 def _read_worker(row: RowMapping) -> Worker:
     fields = {name: row[name] for name in _WORKER_FIELDS}
     fields |= {"state": State(row["state"]), "activity": Activity(row["activity"])}
+    if row["owner"]:
+        fields["command"] = WorkerCommand(argv=(), owner=row["owner"])  # what it runs is told in the log only
     return Worker(**fields)

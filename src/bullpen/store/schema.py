@@ -14,7 +14,7 @@ from ..domain.errors import Conflict, Invalid
 from .engine import writing_engine
 from .tables import metadata
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 HEAD = REVISIONS[-1]
 SCRIPTS = Path(__file__).parent / "migrations"
 

@@ -136,6 +136,7 @@ workers = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("last_active_at", BigInteger, nullable=False),
     Column("agent_kind", Text),
+    Column("owner", Text),
 )
 
 events = Table(

@@ -162,11 +162,7 @@ def activity_of(conversation: Conversation, before: Activity, ended: TurnEnd | N
 
 def terminals_of(snapshot: Snapshot, agent_id: str) -> list[Worker]:
     """The terminals an agent ordered."""
-    return [
-        worker
-        for worker in snapshot.workers.values()
-        if worker.command is not None and worker.command.owner == agent_id
-    ]
+    return [worker for worker in snapshot.workers.values() if worker.owner == agent_id]
 
 
 def _numbered(saying: Saying, n: int) -> Callable[[int], bytes]:

@@ -62,6 +62,7 @@ class WorkerShape(Shape):
     agent_kind: Literal["acp", "pty"] | None
     workspace: str
     file_path: str | None
+    owner: str | None
     state: Literal["spawning", "active", "exited", "failed", "terminated"]
     activity: Literal["unknown", "active", "idle", "asking"]
     activity_why: str

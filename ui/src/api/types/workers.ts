@@ -34,6 +34,7 @@ export interface Worker {
   agentKind: 'acp' | 'pty' | null
   workspace: string
   filePath: string | null
+  owner: string | null
   state: 'spawning' | 'active' | 'exited' | 'failed' | 'terminated'
   activity: 'unknown' | 'active' | 'idle' | 'asking'
   activityWhy: string

@@ -1,0 +1,16 @@
+"""The agent whose command a terminal runs."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0010"
+down_revision = "0009"
+
+
+def upgrade() -> None:
+    op.add_column("workers", sa.Column("owner", sa.Text()))
+
+
+def downgrade() -> None:
+    with op.batch_alter_table("workers") as table:
+        table.drop_column("owner")
