@@ -46,9 +46,10 @@ def _starts(worker: Worker) -> bool:
 
 
 def trouble(session: Session) -> str | None:
-    """What went wrong in a session and is not mended, in a line."""
-    failed = [worker.error or "failed" for worker in session.workers if worker.state == "failed"]
-    turns = [why for worker in session.workers if (why := worker.turn_failure)]
+    """What went wrong in a session and is not mended, in a line; a command of an agent is the agent's."""
+    workers = [worker for worker in session.workers if worker.owner is None]
+    failed = [worker.error or "failed" for worker in workers if worker.state == "failed"]
+    turns = [why for worker in workers if (why := worker.turn_failure)]
     return next((" ".join(why.split()) for why in failed + turns), None)
 
 

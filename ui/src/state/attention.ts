@@ -39,7 +39,7 @@ export function attentionOf(session: Session, news: readonly InboxItem[], seen: 
   const alive = session.workers.filter((worker) => worker.state === 'spawning' || worker.state === 'active')
   const asking = alive.find((worker) => worker.activity === 'asking')
   if (asking) return { ...of('asking', 'needs input', asking), why: asked(news) || asking.activityWhy }
-  const failed = session.workers.find((worker) => worker.state === 'failed')
+  const failed = session.workers.find((worker) => worker.state === 'failed' && !worker.owner) // an agent's command is its own business
   if (failed && session.status === 'active') return { ...of('error', 'error', failed), why: failed.error ?? 'failed' }
   const failure = news.find(({ kind }) => kind === 'failed')
   if (failure) return { need: 'error', mark: 'error', label: 'error', why: failure.text, since: failure.createdAt }
