@@ -18,6 +18,7 @@ LARGE = bytes(64 << 20)  # more than fits on the way to one who does not read
 
 WORKTREE = {"name": "fix", "path": "/srv/fix"}
 SESSION = {"id": "s", "type": "worktree", "title": "fix", "status": "active"}
+DIFF: dict[str, object] = {"base": "main", "files": [], "additions": 0, "deletions": 0}
 LONG_WORK: dict[str, tuple[Callable[[Client], Awaitable[object]], object]] = {
     "a session in a new worktree": (lambda it: it.create_session(repo_id="r", worktree={}), SESSION),
     "a session on a branch": (lambda it: it.create_session(repo_id="r", branch="fix"), SESSION),
@@ -25,6 +26,7 @@ LONG_WORK: dict[str, tuple[Callable[[Client], Awaitable[object]], object]] = {
     "a removal": (lambda it: it.remove_worktree("r", "fix"), WORKTREE | {"id": "t"}),
     "a restoration": (lambda it: it.restore_worktree("r", "fix"), WORKTREE),
     "an upload": (lambda it: it.import_recording("s", LARGE), {"taken": [], "left": []}),
+    "a diff": (lambda it: it.diff("s"), DIFF),
     "a rebuild": (lambda it: it.rebuild_recordings(), {"sessions": 0, "events": 0}),
 }
 KINDS = pytest.mark.parametrize(("work", "told"), LONG_WORK.values(), ids=LONG_WORK)

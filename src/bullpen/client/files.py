@@ -40,4 +40,4 @@ class Files:
         query: dict[str, Any] = {"base": base, "workerId": worker_id}
         given = {name: value for name, value in query.items() if value is not None}
         path = f"/api/sessions/{quote(session_id, safe='')}/diff"
-        return await self._rest.call(Diff, Request("GET", path, query=given))
+        return await self._rest.call(Diff, Request("GET", path, query=given, long=True))
