@@ -72,8 +72,9 @@ class AcpAgent:
             return
         try:
             await self._say_goodbye(self._child)
-        finally:
-            await self._child.stop(PATIENCE - GOODBYE)
+        except Exception as error:  # whatever could not be said, it ends
+            log.error("no goodbye for an agent", worker=self.worker.id, exc_info=error)
+        await self._child.stop(PATIENCE - GOODBYE)
 
     async def _say_goodbye(self, child: Child) -> None:
         with suppress(TimeoutError):
