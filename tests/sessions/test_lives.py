@@ -12,8 +12,9 @@ from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import State, Status
 from bullpen.sessions.session import Session
+from bullpen.sessions.startup import take_up
 from bullpen.workers.children import Child
-from support.quiet_house import QuietHouse, say, until
+from support.quiet_house import QuietHouse, first_agent, say, turn, until
 
 STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
 
@@ -74,6 +75,21 @@ async def test_a_keeper_that_dies_while_a_stray_is_ended_takes_nobody_along(clos
             await soon(lambda: not psutil.pid_exists(worker.pid or 0) and not spool.exists())
             assert await house.session()
     assert [each for each in told if each["event"] == "a task failed"] == []
+
+
+async def test_a_session_made_while_the_last_ones_are_taken_up_begins_once(closed_house: QuietHouse) -> None:
+    """Whoever waits for a server that restarts may ask for one in its first moment."""
+    closed_house.define()
+    async with closed_house.open() as house:
+        house.sessions.taken_up.clear()
+        making = asyncio.create_task(house.session("scripted"))
+        await asyncio.wait([making], timeout=1)
+        assert not making.done(), "it would be read by two"
+        await take_up(house.sessions, house.records)
+        session = await making
+        await until(session, lambda s: first_agent(s).state == "active")
+        await turn(session, "[[stream n=5]]")
+        assert await house.text(session) == "<0><1><2><3><4>"
 
 
 async def test_an_earlier_run_that_is_left_is_ended_beside_the_next(closed_house: QuietHouse) -> None:

@@ -44,7 +44,11 @@ class NewSession(Struct, frozen=True, kw_only=True):
 async def create_session(
     sessions: Sessions, records: Records, order: NewSession, answer: Answer | None = None
 ) -> Session:
-    """A new session, open, with the agent that was asked for and no other worker."""
+    """A new session, open, with the agent that was asked for and no other worker.
+
+    Not before those of the last server are taken up: this one would be taken for one of them and begin twice.
+    """
+    await sessions.taken_up.wait()
     config = sessions.workshop.config
     repository = await _repository(records, order)
     start = _plan(config.workspace_root, repository, order)
