@@ -156,13 +156,13 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
 async def _get_ready(context: Context, open_browser: bool) -> None:
     """Adopts what was left running; only then are we healthy."""
     await take_up(context.sessions, context.records)
+    _tell_address(context)
     await await_viewers(context.sessions, context.records, context.presence)
     gc.freeze()  # all of it stays: a collection that looked at it would hold up somebody's echo
     gc.enable()
     context.sessions.run(partial(_tend_worktrees, context.worktrees), "worktrees")
     context.sessions.run(context.recorder.run, "recorder")
     url = await _login_url(context)
-    _tell_address(context)  # after the code: where there is no room for that one, the ballast makes some
     _print_url(url)
     log.info("ready", url=context.public_url, pid=os.getpid())
     if open_browser and "SSH_CONNECTION" not in os.environ:
