@@ -1,4 +1,7 @@
-"""What catches up behind the house gives way to who asks, and to nobody else."""
+"""What catches up behind the house gives way to who asks or types, and to nobody else."""
+
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -26,12 +29,20 @@ def rests(courtesy: Courtesy) -> bool:
         async with courtesy.piece():
             pass
 
-    running = work()
+    return pauses(work())
+
+
+def waits(courtesy: Courtesy) -> bool:
+    return pauses(courtesy.pause())
+
+
+def pauses(work: Coroutine[Any, Any, None]) -> bool:
+    """Whether it has to wait for something."""
     try:
-        running.send(None)
+        work.send(None)
     except StopIteration:
         return False
-    running.close()
+    work.close()
     return True
 
 
@@ -70,13 +81,3 @@ class Clock:
 
     def pass_by(self, seconds: float) -> None:
         self.seconds += seconds
-
-
-def waits(courtesy: Courtesy) -> bool:
-    running = courtesy.pause()
-    try:
-        running.send(None)
-    except StopIteration:
-        return False
-    running.close()
-    return True
