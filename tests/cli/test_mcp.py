@@ -96,12 +96,9 @@ async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Ser
 async def test_a_command_that_failed_does_not_end_the_wait_for_its_session(server: Server) -> None:
     await define_scripted(server)
     async with agent(await delegate(server)) as helper:
-        started = await helper.call(
-            "start_session",
-            agent="scripted",
-            directory=str(server.workspace),
-            prompt="[[terminal 'exit 4' release=false]] [[sleep 0.5]] [[chunk mended]]",
-        )
+        order = {"agent": "scripted", "directory": str(server.workspace)}
+        prompt = "[[terminal 'exit 4' release=false]] [[sleep 0.5]] [[chunk mended]]"
+        started = await helper.call("start_session", **order, prompt=prompt)
         done = await helper.call("wait_for_session", session=started["id"])
         assert (done["outcome"], done["last"][0]["text"].endswith("mended")) == ("done", True)
 

@@ -45,7 +45,10 @@ async def test_many_keys_are_acknowledged_by_the_last() -> None:
     assert told.numbers == [99]
 
 
-async def test_no_acknowledgement_comes_between_a_key_and_its_echo(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("second", "acknowledged"), [(2, 2), (None, 1)], ids=["taken", "refused"])
+async def test_no_acknowledgement_comes_between_a_key_and_its_echo(
+    monkeypatch: pytest.MonkeyPatch, second: int | None, acknowledged: int
+) -> None:
     monkeypatch.setattr(acks, "AFTER", 0.0)
     told = Told()
     told.acks.sent()
@@ -53,19 +56,8 @@ async def test_no_acknowledgement_comes_between_a_key_and_its_echo(monkeypatch: 
     told.acks.sent()
     await asyncio.sleep(0.05)  # the moment has passed, the second key is on its way
     assert told.numbers == []
-    told.acks.taken(2)
-    assert told.numbers == [2]
-
-
-async def test_a_key_that_was_refused_holds_up_no_acknowledgement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acks, "AFTER", 0.0)
-    told = Told()
-    told.acks.sent()
-    told.acks.taken(1)
-    told.acks.sent()
-    await asyncio.sleep(0.05)
-    told.acks.taken(None)
-    assert told.numbers == [1]
+    told.acks.taken(second)
+    assert told.numbers == [acknowledged]
 
 
 async def test_at_the_end_nothing_waits() -> None:
