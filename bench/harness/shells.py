@@ -29,6 +29,6 @@ def start_lines(terminal: Terminal) -> None:
 
 
 def _wait_until_ready(terminal: Terminal) -> None:
-    seen = b""
-    while not seen.endswith(flood.READY):
+    seen, ready = b"", flood.READY.strip()
+    while ready not in seen:  # perhaps in the screen one is shown first: typing need not wait for that
         seen += terminal.read()

@@ -45,7 +45,7 @@ from .web.mint import Kind, Mint, new_seed
 from .web.owner import OwnerToken
 from .web.rest.recordings import sweep_imports
 from .web.scopes import Scope
-from .web.trail import Traffic
+from .web.traffic import Traffic
 from .web.websocket import WebSocketProtocol
 from .web.worker_keys import WorkerKeys
 from .workers.children import Children

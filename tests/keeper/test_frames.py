@@ -1,7 +1,9 @@
 """Frames: any values come back, however the bytes are cut."""
 
 import json
+import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +29,7 @@ def test_frames_come_back_however_the_bytes_are_cut(
     decoder, received, position, turn = Decoder(), [], 0, 0
     while position < len(data):
         step = cuts[turn % len(cuts)]
-        received += decoder.feed(data[position : position + step])
+        received += list(decoder.feed(data[position : position + step]))
         position, turn = position + step, turn + 1
     assert received == sent
 
@@ -35,13 +37,38 @@ def test_frames_come_back_however_the_bytes_are_cut(
 def test_an_incomplete_frame_gives_nothing() -> None:
     decoder = Decoder()
     whole = encode(Tag.WRITE, {"n": 1}, b"body")
-    assert decoder.feed(whole[:-1]) == []
-    assert decoder.feed(whole[-1:]) == [(Tag.WRITE, {"n": 1}, b"body")]
+    assert list(decoder.feed(whole[:-1])) == []
+    assert list(decoder.feed(whole[-1:])) == [(Tag.WRITE, {"n": 1}, b"body")]
+
+
+def test_the_first_frame_waits_for_nothing_behind_it() -> None:
+    nonsense = encode(Tag.NOTICE, {})[:-2] + b"]]"
+    frames = Decoder().feed(encode(Tag.WRITE, {"n": 1}, b"body") + nonsense)
+    assert next(frames) == (Tag.WRITE, {"n": 1}, b"body")
+    with pytest.raises(BadFrame):
+        next(frames)
+
+
+def test_a_long_frame_in_many_pieces_is_put_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked = 0
+
+    class Counting(struct.Struct):
+        def unpack_from(self, *where: Any) -> tuple[Any, ...]:
+            nonlocal unpacked
+            unpacked += 1
+            return super().unpack_from(*where)
+
+    monkeypatch.setattr("bullpen.keeper.frames.PREFIX", Counting(PREFIX.format))
+    whole, decoder = encode(Tag.WRITE, {}, bytes(1 << 20)), Decoder()
+    pieces = [whole[start : start + 4096] for start in range(0, len(whole), 4096)]
+    frames = [frame for piece in pieces for frame in decoder.feed(piece)]
+    assert frames == [(Tag.WRITE, {}, bytes(1 << 20))]
+    assert unpacked == 2  # when it began and when it had ended
 
 
 def test_text_that_is_no_utf8_travels_in_a_header() -> None:
     name = b"caf\xe9".decode(errors="surrogateescape")
-    assert Decoder().feed(encode(Tag.SPAWN, {"argv": [name]})) == [(Tag.SPAWN, {"argv": [name]}, b"")]
+    assert list(Decoder().feed(encode(Tag.SPAWN, {"argv": [name]}))) == [(Tag.SPAWN, {"argv": [name]}, b"")]
 
 
 def test_a_frame_longer_than_allowed_is_not_sent() -> None:
@@ -64,7 +91,7 @@ def test_a_frame_longer_than_allowed_is_not_sent() -> None:
 )
 def test_nonsense_is_refused(data: bytes) -> None:
     with pytest.raises(BadFrame):
-        Decoder().feed(data)
+        list(Decoder().feed(data))
 
 
 def test_the_layout_is_as_documented() -> None:

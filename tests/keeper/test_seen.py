@@ -54,6 +54,17 @@ async def test_who_makes_a_mistake_with_what_one_child_said_loses_no_other() -> 
     assert [str(error) for error in told] == ["of a listener"]
 
 
+async def test_what_nobody_could_make_sense_of_was_seen_too() -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+
+    def fail(*_: object) -> None:
+        raise ValueError("of a listener")
+
+    keeper, line = connected(fail)
+    keeper.data_received(encode(Tag.NOTICE, {"ends": [["bad", 1, "out", 1]]}) * IN_FLIGHT)
+    assert line.said == [Tag.SEEN]  # else the keeper would wait for ever with what all the others say
+
+
 async def test_it_goes_with_a_request_and_behind_it() -> None:
     keeper, line = connected()
     keeper.data_received(NOTICE)

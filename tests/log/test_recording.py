@@ -63,17 +63,19 @@ def test_all_who_are_told_of_it_get_the_same_bytes(tmp_path: Path) -> None:
     writer = SpoolWriter(os.open(tmp_path, os.O_RDONLY), segment=8)
     recording = Recording(tmp_path)
     heard: list[tuple[str, bytes]] = []
-    recording.watch(lambda: heard.append(("first to come", recording.read(0, 1000))))
-    recording.watch(lambda: heard.append(("wants little", recording.read(6, 3))))
-    recording.watch(lambda: heard.append(("last to come", recording.read(6, 1000))))
+    recording.watch(lambda: heard.append(("in no hurry", recording.read(0, 1000))))
+    recording.watch(lambda: heard.append(("wants little", recording.read(6, 3))), first=True)
+    recording.watch(lambda: heard.append(("comes last", recording.read(6, 1000))))
+    recording.watch(lambda: heard.append(("waits for it", recording.read(6, 1000))), first=True)
     recording.grow(writer.append(b"before"))
     heard.clear()
     writer.append(b"some ")
     recording.grow(writer.append(b"more"))
     assert heard == [
-        ("last to come", b"some more"),
+        ("waits for it", b"some more"),
         ("wants little", b"som"),
-        ("first to come", b"beforesome more"),
+        ("in no hurry", b"beforesome more"),
+        ("comes last", b"some more"),
     ]
     writer.close()
     recording.close()

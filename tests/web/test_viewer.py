@@ -81,6 +81,22 @@ async def test_it_has_all_of_it_after_the_pauses(tmp_path: Path) -> None:
     task.cancel()
 
 
+async def test_it_is_sent_before_those_in_no_hurry_are_told_whoever_came_first(tmp_path: Path) -> None:
+    writer = SpoolWriter(os.open(tmp_path, os.O_RDONLY))
+    recording, wire = Recording(tmp_path), Wire()
+    sent: list[int] = []
+    recording.watch(lambda: sent.append(len(wire.pushed)))
+    task = showing(recording, wire)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    recording.watch(lambda: sent.append(len(wire.pushed)))
+    recording.grow(writer.append(b"echo"), b"echo")
+    assert sent == [1, 1]
+    assert wire.pushed[0].endswith(b"echo")
+    task.cancel()
+    writer.close()
+
+
 async def test_who_hears_nothing_else_hears_a_heartbeat_until_he_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,12 +11,12 @@ from bullpen.wire.keys import Drawn, Key, read_key
 
 @given(n=st.integers(0, 1 << 70), data=st.text())
 def test_a_key_comes_back_with_its_number(n: int, data: str) -> None:
-    assert read_key(json.dumps({"type": "input", "n": n, "data": data})) == Key(n, data)
+    assert read_key(json.dumps({"type": "input", "n": n, "data": data}).encode()) == Key(n, data)
 
 
 @given(offset=st.integers(0, 1 << 62))
 def test_so_does_how_far_a_viewer_has_drawn(offset: int) -> None:
-    assert read_key(json.dumps({"offset": offset, "type": "ack"})) == Drawn(offset)
+    assert read_key(json.dumps({"offset": offset, "type": "ack"}).encode()) == Drawn(offset)
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_so_does_how_far_a_viewer_has_drawn(offset: int) -> None:
     ids=lambda text: text[:40] or "nothing",
 )
 def test_what_is_neither_is_left_alone(text: str) -> None:
-    assert read_key(text) is None
+    assert read_key(text.encode(errors="surrogatepass")) is None

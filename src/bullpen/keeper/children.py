@@ -54,9 +54,9 @@ class Children:
         return child
 
     def running(self, worker: str, run: int) -> Child:
-        child = self.find(worker, run)
-        if not child.running:
-            raise OSError(errno.ESRCH, f"child {worker}/{run} has ended")
+        child = self._children.get((worker, run))  # a key waits: one call less than to `find` it
+        if child is None or not child.running:
+            raise OSError(errno.ESRCH, f"child {worker}/{run} {'has ended' if child else 'does not exist'}")
         return child
 
     def release(self, worker: str, run: int) -> None:

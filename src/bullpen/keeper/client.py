@@ -105,7 +105,8 @@ class Keepers:
 
     async def _connect(self, name: str) -> None:
         connected = _dial(self._directory, name)
-        make = partial(Keeper, self._heard_output, self._heard_exit)
+        on_output = self._on_output if self._held is None else self._hold_output
+        make = partial(Keeper, on_output, self._heard_exit)
         _, keeper = await asyncio.get_running_loop().create_unix_connection(make, sock=connected)
         try:
             async with asyncio.timeout(_ANSWER_WITHIN):
@@ -128,11 +129,8 @@ class Keepers:
         if keeper.children:
             self._call_back(partial(self._on_lost, sorted(keeper.children)))
 
-    def _heard_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
-        if self._held is None:
-            self._on_output(worker, run, stream, end, last)
-        else:
-            self._held.append(partial(self._on_output, worker, run, stream, end, last))
+    def _hold_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
+        self._call_back(partial(self._on_output, worker, run, stream, end, last))
 
     def _heard_exit(self, exit_: Exit) -> None:
         self._call_back(partial(self._on_exit, exit_))
@@ -145,6 +143,8 @@ class Keepers:
 
     def _release(self) -> None:
         held, self._held = self._held or [], None
+        for keeper in self._all:
+            keeper.on_output = self._on_output
         for call in held:
             call()
 

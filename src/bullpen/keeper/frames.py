@@ -14,7 +14,10 @@ from json.scanner import make_scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
+
+    Frame = tuple[int, dict[str, Any], bytes]  # tag, header, body
 
 VERSION = (
     1  # of the keeper as a whole: raised when new children should no longer go to keepers already running
@@ -72,39 +75,35 @@ class Decoder:
     """Takes bytes as they come, gives whole frames; what is incomplete waits inside."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._rest = bytearray()
+        self._wanted = 0  # bytes of it that make a difference
 
-    def feed(self, data: bytes) -> list[tuple[int, dict[str, Any], bytes]]:
-        if not self._buffer:  # nearly always: then nothing is copied
-            frames, taken = _whole_frames(data)
-            if taken < len(data):
-                self._buffer += data[taken:]
-            return frames
-        self._buffer += data
-        with memoryview(self._buffer) as view:
-            frames, taken = _whole_frames(view)
-        del self._buffer[:taken]
-        return frames
-
-
-def _whole_frames(data: bytes | memoryview) -> tuple[list[tuple[int, dict[str, Any], bytes]], int]:
-    """Those that begin here and have ended, and where they end."""
-    frames = []
-    position = 0
-    while len(data) - position >= PREFIX.size:
-        length, tag, header_length = PREFIX.unpack_from(data, position)
-        if length > MAX_FRAME or header_length > length - _AFTER_LENGTH:
-            raise BadFrame(f"length {length}, header {header_length}")
-        end = position + 4 + length
-        if end > len(data):
-            break
-        body = position + PREFIX.size + header_length
-        frames.append((tag, _header(data[position + PREFIX.size : body]), bytes(data[body:end])))
-        position = end
-    return frames, position
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Each is read when it is asked for: who waits for the first does not wait for the others."""
+        if self._rest:  # seldom
+            self._rest += data
+            if len(self._rest) < self._wanted:
+                return
+            data = bytes(self._rest)
+            self._rest.clear()
+        position, size, wanted = 0, len(data), PREFIX.size
+        while size - position >= PREFIX.size:
+            length, tag, header_length = PREFIX.unpack_from(data, position)
+            if length > MAX_FRAME or header_length > length - _AFTER_LENGTH:
+                raise BadFrame(f"length {length}, header {header_length}")
+            wanted = 4 + length
+            if size - position < wanted:
+                break
+            start, position = position + PREFIX.size, position + wanted
+            body = start + header_length
+            yield tag, _header(data[start:body]), data[body:position]
+            wanted = PREFIX.size
+        if position < size:
+            self._rest += data[position:]
+            self._wanted = wanted
 
 
-def _header(data: bytes | memoryview) -> dict[str, Any]:
+def _header(data: bytes) -> dict[str, Any]:
     try:
         text = str(data, "utf-8")
         header, end = _from_json(text, 0)

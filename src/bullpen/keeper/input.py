@@ -42,7 +42,10 @@ class Input:
         if number == last + 1:
             self._put(data)
             last = number
-        self._remember(writer, last)
+        self.numbers.pop(writer, None)
+        self.numbers[writer] = last
+        if len(self.numbers) > MAX_WRITERS:
+            del self.numbers[next(iter(self.numbers))]
         return last
 
     def close_after_rest(self) -> None:
@@ -57,19 +60,16 @@ class Input:
             os.close(self._fd)
             self._fd = -1
 
-    def _remember(self, writer: str, number: int) -> None:
-        self.numbers.pop(writer, None)
-        self.numbers[writer] = number
-        if len(self.numbers) > MAX_WRITERS:
-            del self.numbers[next(iter(self.numbers))]
-
     def _put(self, data: bytes) -> None:
         if self._fd < 0 or self._closing:
             raise OSError(errno.EPIPE, "its input is closed")
         if self._waiting > MAX_WAITING:
             raise OSError(errno.EAGAIN, f"{self._waiting} bytes wait for it already")
         if not self._queue:
-            data = data[self._write(data) :]
+            written = self._write(data)
+            if written == len(data):
+                return
+            data = data[written:]
         if data:
             self._queue.append(memoryview(data))
             self._waiting += len(data)

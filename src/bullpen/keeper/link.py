@@ -105,16 +105,14 @@ class Connection:
 
     def _catch_up(self) -> None:
         self.unsent += self._unhurried
-        self._forget_unhurried()
-
-    def _forget_unhurried(self) -> None:
         self._unhurried = b""
         if self._moment is not None:
-            self._moment.cancel()
+            self._moment.call = None
             self._moment = None
 
     def flush(self) -> None:
-        self._catch_up()
+        if self._unhurried:
+            self._catch_up()
         try:
             while self.unsent:
                 del self.unsent[: self._socket.send(self.unsent)]
@@ -123,30 +121,29 @@ class Connection:
         except OSError:
             self._break()
         self.due = bool(self.unsent)
-        self._watch_what_matters()
+        if self.due or self._mask != READABLE:
+            self._watch_what_matters()
 
     def _ready(self, mask: int) -> None:
         if mask & _GONE:
             self._break()
-        if mask & (READABLE | _GONE):
-            self._receive()
-
-    def _receive(self) -> None:
+        if not mask & (READABLE | _GONE):
+            return
         try:
             data = self._socket.recv(_CHUNK)
-            frames = self._decoder.feed(data)
         except (BlockingIOError, ConnectionResetError):  # a reset hides nothing: the next read goes on
             return
+        try:
+            for tag, header, body in self._decoder.feed(data):
+                self._on_frame(tag, header, body)
         except BadFrame:
-            data, frames = b"", []
-        for frame in frames:
-            self._on_frame(*frame)
+            data = b""
         if not data:
             self._close()
 
     def _break(self) -> None:
         self._broken = True
-        self._forget_unhurried()
+        self._catch_up()
         self.unsent.clear()
         self._watch_what_matters()
 

@@ -118,13 +118,15 @@ class Loop:
         poll, callbacks, hot, timers = self._epoll.poll, self._callbacks, self.hot, self._timers
         self._running = True
         while self._running:
-            awaited = self.awaited
-            if self.crowded and not hot and not awaited:
+            if self.crowded and not hot and not self.awaited:
                 self._heeded.poll(min(self.nap, self._until_timer(self.nap)))
-            flows = bool(hot) and not (awaited or self._floods)
-            self._priority.change(patient=flows)
+            flows = bool(hot) and not (self._floods or self.awaited)
+            if flows is not self._priority.patient:
+                self._priority.change(patient=flows)
             events = self._flow() if flows else poll(self._patience(), _EVENTS_A_TURN)
-            self._count(len(events))
+            now = monotonic()
+            self.crowded = len(events) * _CROWDED > now - self._last_turn
+            self._last_turn = now
             others = False
             for fd, mask in events:
                 if fd in hot:
@@ -169,11 +171,6 @@ class Loop:
     def rest(self) -> None:
         """The answer has come."""
         self._awake_until = 0.0
-
-    def _count(self, events: int) -> None:
-        now = monotonic()
-        self.crowded = events * _CROWDED > now - self._last_turn
-        self._last_turn = now
 
     def _read_floods(self) -> None:
         now = monotonic()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from .frames import IN_FLIGHT, Tag, frame
+from .stream import UNHEEDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ _SPELL = 0.004  # seconds
 _SCREEN_SPELL = 0.016  # for floods and crowds: no screen shows more often what came
 _PIPE_SPELL = 0.007  # what is said on a pipe is read by the line and stored: each notice costs a commit
 _BEHIND = 0.001  # seconds after an echo until the others are told of: it is on its way to a screen
-_NEVER = 1 << 62
 
 
 class Notices:
@@ -31,7 +31,6 @@ class Notices:
         self.grown: set[Stream] = set()  # since the server was told
         self._loop = loop
         self._unseen = 0  # notices the server has not answered
-        self._expected: dict[Stream, int] = {}  # have had input, and said nothing since: where they stood
         self._last = float("-inf")  # when the server was told
         self._held_back = 0  # how many of `grown` can wait for the end of the spell
 
@@ -41,19 +40,18 @@ class Notices:
 
     def expect(self, streams: Iterable[Stream]) -> None:
         """Somebody waits for what they say next."""
-        self._expected.update((stream, stream.spool.end) for stream in streams)
+        for stream in streams:
+            stream.heeded_from = stream.spool.end
 
     def drop(self, streams: Iterable[Stream]) -> None:
         """An exit says it all."""
         self.grown.difference_update(streams)
-        for stream in streams:
-            self._expected.pop(stream, None)
 
     def next(self) -> bytes:
         """The notice to send now, or nothing; asked after every turn."""
         if self._unseen >= IN_FLIGHT or not self.grown:
             return b""
-        if self._expected and (answers := self._answers()):
+        if answers := [stream for stream in self.grown if stream.spool.end > stream.heeded_from]:
             return self._tell_answers(answers)
         if len(self.grown) <= self._held_back:
             return b""
@@ -64,7 +62,10 @@ class Notices:
         self._last = now
         self._loop.nap = spell
         self._held_back = 0
-        return self._tell(list(self.grown))
+        self._unseen += 1
+        notice = _notice(self.grown)
+        self.grown.clear()
+        return notice
 
     def _wait(self, silence: float, spell: float) -> float:
         """Seconds until the others are told of: the rest of the spell, and for an echo half as long again."""
@@ -74,27 +75,18 @@ class Notices:
 
     def _tell_answers(self, answers: list[Stream]) -> bytes:
         for stream in answers:
-            del self._expected[stream]
-        notice = self._tell(answers)
+            stream.heeded_from = UNHEEDED
+        self.grown.difference_update(answers)
         if self.grown and not self._held_back:
             self._hold_back(_BEHIND)
-        return notice
-
-    def _tell(self, streams: list[Stream]) -> bytes:
-        self.grown.difference_update(streams)
         self._unseen += 1
-        return _notice(streams)
+        return _notice(answers)
 
     def _spell(self) -> float:
         kinds = {stream.on_terminal for stream in self.grown}
         if True not in kinds:
             return _PIPE_SPELL
         return _SCREEN_SPELL if self._loop.hot or (self._loop.crowded and False not in kinds) else _SPELL
-
-    def _answers(self) -> list[Stream]:
-        """Those that have said something since their input."""
-        expected = self._expected
-        return [stream for stream in self.grown if stream.spool.end > expected.get(stream, _NEVER)]
 
     def _hold_back(self, delay: float) -> None:
         self._loop.later(delay, self._let_go)
@@ -104,10 +96,13 @@ class Notices:
         self._held_back = 0
 
 
-def _notice(streams: list[Stream]) -> bytes:
+def _notice(streams: Iterable[Stream]) -> bytes:
     """How far they have grown, with what they said where that is short: JSON made by hand, as a key waits."""
-    ends = ",".join([f"{stream.label}{stream.spool.end}]" for stream in streams])
-    said = [stream.take_untold() for stream in streams]
-    body = b"".join(said)
-    sizes = f',"sizes":[{",".join([str(len(words)) for words in said])}]' if body else ""
-    return frame(Tag.NOTICE, f'{{"ends":[{ends}]{sizes}}}', body)
+    ends, sizes, body = "", "", b""
+    for stream in streams:
+        said = stream.take_untold()
+        ends += f",{stream.label}{stream.spool.end}]"
+        sizes += f",{len(said)}"
+        body += said
+    given = f',"sizes":[{sizes[1:]}]' if body else ""
+    return frame(Tag.NOTICE, f'{{"ends":[{ends[1:]}]{given}}}', body)

@@ -17,15 +17,15 @@ class Priority:
     """Ours to change only if nobody else has chosen one. Children inherit it."""
 
     def __init__(self) -> None:
-        self._patient = False
+        self.patient = False
         self._changeable = _PATIENT != _NONE and os.sched_getscheduler(0) == _USUAL
 
     def change(self, patient: bool) -> None:
-        if patient == self._patient or not self._changeable:
+        if patient == self.patient or not self._changeable:
             return
         try:
             os.sched_setscheduler(0, _PATIENT if patient else _USUAL, os.sched_param(0))
         except OSError:  # not allowed here
             self._changeable = False
             return
-        self._patient = patient
+        self.patient = patient

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any, TypeVar, cast
 
 from .frames import IN_FLIGHT, VERSION, BadFrame, Decoder, Tag, encode, frame, to_json
@@ -78,7 +78,7 @@ class Keeper(asyncio.Protocol):
         self._in_flight = 1  # notices it sends before it waits for SEEN
         self.children: set[Key] = set()  # those whose exit is not acknowledged
         self.closed: asyncio.Future[None] = loop.create_future()
-        self._on_output = on_output
+        self.on_output = on_output
         self._on_exit = on_exit
         self._hello: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[dict[str, Any]], Any]]] = {}
@@ -136,8 +136,8 @@ class Keeper(asyncio.Protocol):
 
     def write(self, worker: str, run: int, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
         """Sent at once, in the order of the calls; the writer's last number."""
-        header = f'"worker":{_quoted(worker)},"run":{run},"writer":{_quoted(writer)},"n":{n}'
-        return self._send(Tag.WRITE, header, _last, data)
+        names = f'"worker":{_quoted(worker)},"run":{run},"writer":{_quoted(writer)}'
+        return self._send(Tag.WRITE, f'{names},"n":{n}', _last, data)
 
     def resize(self, worker: str, run: int, cols: int, rows: int) -> asyncio.Future[None]:
         """Sent at once, in the order of the calls."""
@@ -187,17 +187,17 @@ class Keeper(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         assert self._transport is not None
         try:
-            frames = self._decoder.feed(data)
+            for tag, header, body in self._decoder.feed(data):
+                try:
+                    if tag == Tag.NOTICE:
+                        self._hear_notice(header, body)
+                    else:
+                        self._hear(tag, header)
+                except Exception as error:  # noqa: BLE001 (of who listens to one child: the others are not lost)
+                    about = {"message": "a frame was not understood", "exception": error}
+                    self._loop.call_exception_handler(about)
         except BadFrame:
             self._transport.abort()
-            return
-        for tag, header, body in frames:
-            try:
-                self._hear(tag, header, body)
-            except Exception as error:  # noqa: BLE001 (of who listens to one child: the others are not lost)
-                self._loop.call_exception_handler(
-                    {"message": "a frame was not understood", "exception": error}
-                )
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
@@ -230,11 +230,8 @@ class Keeper(asyncio.Protocol):
             self._seen_timer = None
         return frame + _SEEN
 
-    def _hear(self, tag: int, header: dict[str, Any], body: bytes) -> None:
+    def _hear(self, tag: int, header: dict[str, Any]) -> None:
         match tag:
-            case Tag.NOTICE:
-                self._hear_notice(header["ends"], header.get("sizes", ()), body)
-                self._owe_seen()  # after somebody's echo has gone out
             case Tag.EXIT:
                 self._on_exit(Exit(**{name: header[name] for name in Exit.__slots__}))
             case Tag.REPLY:
@@ -248,12 +245,15 @@ class Keeper(asyncio.Protocol):
             case Tag.HELLO if not self._hello.done():
                 self._hello.set_result(header)
 
-    def _hear_notice(self, ends: list[Any], sizes: Iterable[int], body: bytes) -> None:
+    def _hear_notice(self, header: dict[str, Any], body: bytes) -> None:
         """How far each stream has come, and its last bytes where the keeper gave them."""
-        position = 0
-        for (worker, run, stream, end), size in zip(ends, chain(sizes, repeat(0)), strict=False):
-            self._on_output(worker, run, stream, end, body[position : position + size])
-            position += size
+        ends, position = header["ends"], 0
+        try:
+            for (worker, run, stream, end), size in zip(ends, header.get("sizes") or repeat(0), strict=False):
+                self.on_output(worker, run, stream, end, body[position : position + size])
+                position += size
+        finally:
+            self._owe_seen()  # after somebody's echo has gone out; whatever became of it, the keeper waits
 
     def _call(
         self, tag: Tag, header: dict[str, Any], convert: Callable[[dict[str, Any]], Result]

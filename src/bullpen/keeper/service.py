@@ -7,7 +7,7 @@ import os
 import time
 
 from .children import Children
-from .frames import IN_FLIGHT, VERSION, Tag, encode
+from .frames import IN_FLIGHT, VERSION, Tag, encode, frame
 from .input import Gap
 from .link import Connection, Listener
 from .notices import Notices
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from .child import Child
     from .loop import Loop
+
+
+_FAULTS = (OSError, KeyError, TypeError, ValueError, OverflowError, AttributeError)  # of what a server asks
 
 
 class Service:
@@ -43,7 +46,6 @@ class Service:
         self._idle_since = time.monotonic()
         self._requests: dict[int, Callable[[dict[str, Any], bytes], dict[str, Any]]] = {
             Tag.SPAWN: self._spawn,
-            Tag.WRITE: self._write,
             Tag.RESIZE: self._resize,
             Tag.SIGNAL: self._signal,
             Tag.CLOSE_INPUT: self._close_input,
@@ -65,8 +67,9 @@ class Service:
 
     def _heard(self, tag: int, header: dict[str, Any], body: bytes) -> None:
         assert self._connection is not None
-        if tag == Tag.WRITE:  # that it was taken can be said together with what the child says to it
-            self._connection.send_unhurried(self._answer(tag, header, body))
+        if tag == Tag.WRITE and self._server is not None:
+            # That it was taken can be said together with what the child says to it.
+            self._connection.send_unhurried(self._take_input(header, body))
         elif tag == Tag.SEEN:
             self._notices.seen()
         elif tag == Tag.HELLO:
@@ -83,16 +86,10 @@ class Service:
                 self._tell_exit(child)
 
     def _answer(self, tag: int, header: dict[str, Any], body: bytes) -> bytes:
-        answer: dict[str, Any] = {"id": header.get("id")}
         try:
-            return encode(Tag.REPLY, answer | self._request(tag)(header, body))
-        except Gap as gap:
-            answer |= {"errno": gap.errno, "message": gap.strerror, "last": gap.last}
-        except OSError as error:
-            answer |= {"errno": error.errno, "message": error.strerror}
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            answer |= {"errno": errno.EINVAL, "message": f"{type(error).__name__}: {error}"}
-        return encode(Tag.FAULT, answer)
+            return encode(Tag.REPLY, {"id": header.get("id")} | self._request(tag)(header, body))
+        except _FAULTS as error:
+            return _fault(header, error)
 
     def _request(self, tag: int) -> Callable[[dict[str, Any], bytes], dict[str, Any]]:
         if self._server is None:
@@ -112,12 +109,17 @@ class Service:
         self._notices.expect(child.streams.values())
         return {"pid": child.pid, "started": child.started, "tty": child.tty}
 
-    def _write(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
-        child = self._children.running(*_key(header))
-        last = child.input.take(str(header["writer"]), header["n"], body)
+    def _take_input(self, header: dict[str, Any], body: bytes) -> bytes:
+        """The answer to a WRITE: JSON made by hand, as a key waits."""
+        try:
+            request = int(header["id"])
+            child = self._children.running(header["worker"], header["run"])
+            last = child.input.take(str(header["writer"]), header["n"], body)
+        except _FAULTS as error:
+            return _fault(header, error)
         self._notices.expect(child.streams.values())  # what it says to that is not read yet
         self._loop.await_answer()
-        return {"last": last}
+        return frame(Tag.REPLY, f'{{"id":{request},"last":{last}}}')
 
     def _resize(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
         self._children.running(*_key(header)).resize(*window_size(header))
@@ -157,7 +159,7 @@ class Service:
 
     def _speak(self) -> None:
         """After each turn: what has grown, and all that was answered."""
-        if self._server is not None and (notice := self._notices.next()):
+        if self._server is not None and self._notices.grown and (notice := self._notices.next()):
             self._server.send_ahead(notice)
             self._loop.rest()
         if self._connection is not None and self._connection.due:
@@ -172,6 +174,18 @@ class Service:
         idle = self._connection is None and not self._children
         if idle and time.monotonic() - self._idle_since >= self._patience:
             self._loop.stop()
+
+
+def _fault(header: dict[str, Any], error: Exception) -> bytes:
+    fault: dict[str, Any] = {"id": header.get("id")}
+    match error:
+        case Gap():
+            fault |= {"errno": error.errno, "message": error.strerror, "last": error.last}
+        case OSError():
+            fault |= {"errno": error.errno, "message": error.strerror}
+        case _:
+            fault |= {"errno": errno.EINVAL, "message": f"{type(error).__name__}: {error}"}
+    return encode(Tag.FAULT, fault)
 
 
 def _key(header: dict[str, Any]) -> tuple[str, int]:

@@ -73,7 +73,7 @@ class SpoolWriter:
             if self.end >= self._segment_end:
                 self._roll()
             elif (now := _clock(_BOOTTIME)) >= self._next_entry:
-                self._note(now)
+                self.unindexed += self._entry(now)
             written = os.write(self._fd, data)
         except OSError:
             self.waiting = bytes(data)
@@ -88,7 +88,7 @@ class SpoolWriter:
 
     def resize(self, cols: int, rows: int) -> None:
         self._size = self._size_due = (cols, rows)
-        self._note(_clock(_BOOTTIME))
+        self.unindexed += self._entry(_clock(_BOOTTIME))
         with suppress(OSError):  # then it is written later
             self.write_index()
 
@@ -135,9 +135,6 @@ class SpoolWriter:
         self._index = index
         self._starts.append(self.end)
         self._segment_end = self.end + self._segment
-
-    def _note(self, now: int) -> None:
-        self.unindexed += self._entry(now)
 
     def _entry(self, now: int) -> bytes:
         entry = ENTRY.pack(self.end, self._epoch + now, *self._size_due)

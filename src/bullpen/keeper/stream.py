@@ -29,6 +29,7 @@ INDEXED_EVERY = 1.0  # seconds; what came when is written for all of them at onc
 RETRY = 1.0  # seconds until a refused write to the spool is tried again
 _LAST_READS = 64  # of a chunk each: more than a pipe can hold
 _NO_LIMIT = 1 << 62
+UNHEEDED = 1 << 62  # nobody waits for what it says
 
 
 class Stream:
@@ -47,6 +48,7 @@ class Stream:
         self.label = to_json(key)[:-1] + ","  # a notice says this, and its end
         self.on_terminal = on_terminal
         self.spool = spool
+        self.heeded_from = UNHEEDED  # or where it stood when it was last typed to, until that is answered
         self._fd = fd
         self._loop = loop
         self._grown = grown  # those the server is to be told about

@@ -22,7 +22,7 @@ class Recording:
 
     def __init__(self, path: Path) -> None:
         self._spool = SpoolReader(path)
-        self._watchers: dict[Callable[[], None], None] = {}
+        self._watchers: tuple[Callable[[], None], ...] = ()
         self._news = _NONE  # offset and bytes of what watchers are being told of
         self.end = self._bound("end")
 
@@ -48,7 +48,7 @@ class Recording:
         elif end - before <= SHARED and len(self._watchers) > 1:
             self._news = self._read_news(before, end)
         try:
-            for watcher in tuple(reversed(self._watchers)):
+            for watcher in self._watchers:
                 watcher()
         finally:
             self._news = _NONE
@@ -59,15 +59,12 @@ class Recording:
         except (SpoolGone, OSError):
             return _NONE  # each finds out for itself
 
-    def watch(self, watcher: Callable[[], None]) -> None:
-        """Calls `watcher` whenever there is more; it must not block.
-
-        The last to come is called first: viewers wait for an echo, who has listened from the start does not.
-        """
-        self._watchers[watcher] = None
+    def watch(self, watcher: Callable[[], None], *, first: bool = False) -> None:
+        """Calls `watcher` whenever there is more, before or after those who are there; it must not block."""
+        self._watchers = (watcher, *self._watchers) if first else (*self._watchers, watcher)
 
     def unwatch(self, watcher: Callable[[], None]) -> None:
-        self._watchers.pop(watcher, None)
+        self._watchers = tuple(each for each in self._watchers if each != watcher)
 
     async def grown(self, offset: int, seconds: float) -> bool:
         """Waits until there is more than up to an offset, but only for so long; whether there is."""

@@ -17,7 +17,7 @@ from ..sessions.worktrees import Worktrees
 from ..store.records import Records
 from .auth import Credentials
 from .mint import Mint
-from .trail import Traffic
+from .traffic import Traffic
 
 
 @dataclass

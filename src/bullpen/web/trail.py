@@ -1,26 +1,16 @@
 """What every request leaves behind: a line in the audit log, what it adds to the counts, and some room."""
 
-from collections import Counter
-from collections.abc import Callable
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..sessions.courtesy import Courtesy
 from .audit import AuditLog
-from .websocket import PUSH, Frame
+from .traffic import Traffic
+from .websocket import COUNT
 
 READING = ("GET", "HEAD")
 REFUSED = (401, 403, 429)
 SWITCHED = 101  # a socket that was let in, as HTTP says it
 OURS = 4000  # closing codes from here on say why we closed
-
-
-class Traffic:
-    """What went through the doors since the start."""
-
-    def __init__(self) -> None:
-        self.bytes_out = 0
-        self.answers: Counter[int] = Counter()  # by status
 
 
 class Trail:
@@ -35,8 +25,8 @@ class Trail:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             match message["type"]:
-                case "websocket.send":
-                    self._traffic.bytes_out += _size(message)
+                case "websocket.send" if "frame" not in message:
+                    self._traffic.bytes_out += _size(message["text"])
                 case "http.response.body" | "websocket.http.response.body":
                     self._traffic.bytes_out += len(message.get("body", b""))
                 case _:
@@ -45,16 +35,8 @@ class Trail:
 
         self._courtesy.asked()
         if scope["type"] == "websocket":
-            scope["extensions"][PUSH] = self._counted(scope["extensions"][PUSH])
+            scope["extensions"][COUNT](self._traffic)
         await self._app(scope, receive, sending)
-
-    def _counted(self, push: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
-        def pushing(frame: Frame) -> bool:
-            if pushed := push(frame):
-                self._traffic.bytes_out += sum(map(len, frame))
-            return pushed
-
-        return pushing
 
     def _note(self, scope: Scope, message: Message) -> None:
         match message:
@@ -72,10 +54,7 @@ class Trail:
         self._audit_log.write(scope.get("principal"), method, scope["path"], status, peer_of(scope))
 
 
-def _size(message: Message) -> int:
-    if (frame := message.get("frame")) is not None:
-        return sum(map(len, frame))
-    text: str = message["text"]
+def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 

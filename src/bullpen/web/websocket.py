@@ -11,13 +11,15 @@ from websockets.frames import Opcode
 from websockets.http11 import Request
 
 from ..wire.short_frames import Bounds, short_text
+from .traffic import Traffic
 
 Frame = tuple[bytes, ...]  # in parts that nobody has to join: what goes to the kernel is copied there anyway
 
-Listener = Callable[[str], bool]  # whether it took the text; else it comes the usual way
+Listener = Callable[[bytes], bool]  # whether it took the text; else it comes the usual way
 
 PUSH = "bullpen.push"
 HEAR = "bullpen.hear"
+COUNT = "bullpen.count"
 WHOLE = 0x80  # not one of several pieces
 SWITCHING = 101
 SHORT = 4096  # bytes that cost less to copy than to send as a part of their own
@@ -54,9 +56,10 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     """Beside `text` and `bytes` a message may have a `frame`. Nothing is compressed, so it goes as it is.
 
     The extensions `PUSH` and `HEAR` of the scope are ways past the application's layers, out and in, for
-    what is small and often: somebody's keys and their echo.
+    what is small and often: somebody's keys and their echo. `COUNT` says where finished frames are counted.
     """
 
+    _traffic: Traffic
     _listener: Listener | None = None
     _bounds: Bounds | None = None
     _descriptor = -1
@@ -66,34 +69,38 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if self.response.status_code == SWITCHING:
             extensions: dict[str, Any] = self.scope["extensions"]
+            self._traffic = Traffic()
             extensions[PUSH] = self.push
             extensions[HEAR] = self.hear
+            extensions[COUNT] = self.count
             if self.scheme == "ws":  # what goes over TLS is the transport's to write
                 self._descriptor = self.transport.get_extra_info("socket").fileno()
 
     def push(self, frame: Frame) -> bool:
         """Sends a frame at once; False when it has to wait, or nobody is there."""
         transport = self.transport
-        if not self.writable.is_set() or self.close_sent or transport.is_closing():
+        if self.close_sent or transport.is_closing():
             return False
-        if transport.get_write_buffer_size() or not self._write_past_transport(frame):
+        written = 0
+        if not transport.get_write_buffer_size() and self._descriptor >= 0:
+            # Straight into the socket: the transport would wait for the end of the loop's turn.
+            try:
+                written = os.writev(self._descriptor, frame)
+            except OSError:  # it is full, or broken: the transport will find out and knows what to do
+                written = 0
+        elif not self.writable.is_set():
+            return False
+        size = sum(map(len, frame))
+        if not written:
             transport.writelines(frame)
+        elif written < size:
+            transport.write(memoryview(b"".join(frame))[written:])
+        self._traffic.bytes_out += size
         return True
 
-    def _write_past_transport(self, frame: Frame) -> bool:
-        """Straight into the socket; False when nothing was written.
-
-        The transport would wait for the end of the loop's turn, and take another turn for it.
-        """
-        if self._descriptor < 0:
-            return False
-        try:
-            written = os.writev(self._descriptor, frame)
-        except OSError:  # it is full, or broken: the transport will find out and knows what to do
-            return False
-        if written < sum(map(len, frame)):
-            self.transport.write(memoryview(b"".join(frame))[written:])
-        return True
+    def count(self, traffic: Traffic) -> None:
+        """From now on what is pushed counts as this traffic."""
+        self._traffic = traffic
 
     def hear(self, listener: Listener | None) -> None:
         """From now on short texts are offered to a listener first, unless others wait before them."""
@@ -104,18 +111,17 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             return
         if self._bounds is None:  # the request; frames come after it
             self._bounds = Bounds()
-        elif self._listener and self._bounds.between_frames and self._is_heard(data):
+        elif (
+            self._listener is not None
+            and self._bounds.between_frames
+            and not (self.close_sent or self.frames or self.queue.qsize())  # nothing waits before it
+            and (text := short_text(data)) is not None
+            and self._listener(text)
+        ):
             return
         else:
             self._bounds.walk(data)
         super().data_received(data)
-
-    def _is_heard(self, data: bytes) -> bool:
-        """Whether the listener took it: a short text before which nothing waits."""
-        if self.close_sent or self.frames or self.queue.qsize():
-            return False
-        text = short_text(data)
-        return text is not None and self._listener is not None and self._listener(text)
 
     def handle_parser_exception(self) -> None:
         """Says why it closes, and lets the rest of what was refused run into the void.

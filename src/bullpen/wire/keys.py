@@ -23,7 +23,7 @@ class Drawn(msgspec.Struct, tag="ack", frozen=True, gc=False):
 _decoder: msgspec.json.Decoder[Key | Drawn] = msgspec.json.Decoder(Key | Drawn)
 
 
-def read_key(text: str) -> Key | Drawn | None:
+def read_key(text: bytes) -> Key | Drawn | None:
     """None for everything else, nonsense too: whoever reads every message knows what to say of it."""
     try:
         return _decoder.decode(text)

@@ -21,12 +21,9 @@ class Bounds:
     """Where a stream of frames stands, seen from outside of its parser."""
 
     def __init__(self) -> None:
+        self.between_frames = True
         self._missing = 0  # bytes of a frame that has begun
         self._lost = False  # in the middle of a head: where the next frame begins is the parser's secret
-
-    @property
-    def between_frames(self) -> bool:
-        return not self._missing and not self._lost
 
     def walk(self, data: bytes) -> None:
         """These bytes go to the parser."""
@@ -36,18 +33,25 @@ class Bounds:
             self._lost = size is None
             position += size or 0
         self._missing = max(0, position - len(data))
+        self.between_frames = not self._missing and not self._lost
 
 
-def short_text(data: bytes) -> str | None:
+def short_text(data: bytes) -> bytes | None:
     """The text of data that are exactly one short frame as a client sends it; None: let the parser see."""
     if not 2 + MASK <= len(data) <= 2 + MASK + LONGEST:
         return None
     if data[0] != WHOLE_TEXT or data[1] != MASKED | len(data) - 2 - MASK:
         return None
+    text = apply_mask(data[2 + MASK :], data[2 : 2 + MASK])
+    return text if text.isascii() or _is_utf8(text) else None
+
+
+def _is_utf8(data: bytes) -> bool:
     try:
-        return str(apply_mask(data[2 + MASK :], data[2 : 2 + MASK]), "utf-8")
+        data.decode()
     except UnicodeDecodeError:
-        return None
+        return False
+    return True
 
 
 def _frame_size(data: bytes, start: int) -> int | None:

@@ -96,7 +96,7 @@ class Terminal:
         The keeper takes each number of a writer once, in order.
         """
         child = self._living()
-        if size := self.window.use(viewer):
+        if self.window.owner != viewer and (size := self.window.use(viewer)):
             child.resize(*size, self._has_new_size)
         return child.write(writer, n, data)
 

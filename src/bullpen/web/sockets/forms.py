@@ -3,15 +3,15 @@
 import codecs
 from typing import Protocol
 
-from ..websocket import output_frame
+from ..websocket import Frame, output_frame
 from .admission import Socket
 
 
 class Form(Protocol):
     async def send_output(self, socket: Socket, offset: int, data: bytes) -> None: ...
 
-    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
-        """Sends at once; False when that cannot be."""
+    def frame(self, offset: int, data: bytes) -> Frame | None:
+        """What can be sent at once; None when that cannot be."""
         ...
 
 
@@ -19,8 +19,7 @@ class BinaryForm:
     async def send_output(self, socket: Socket, offset: int, data: bytes) -> None:
         await socket.send_frame(output_frame(offset, data))
 
-    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
-        return socket.push(output_frame(offset, data))
+    frame = staticmethod(output_frame)
 
 
 class JsonForm:
@@ -32,5 +31,5 @@ class JsonForm:
         if text := self._decoder.decode(data):
             await socket.send({"type": "output", "offset": offset - held, "data": text})
 
-    def push_output(self, socket: Socket, offset: int, data: bytes) -> bool:
-        return False  # half a character may have to be kept, and nobody in a hurry reads JSON
+    def frame(self, offset: int, data: bytes) -> None:
+        return None  # half a character may have to be kept, and nobody in a hurry reads JSON

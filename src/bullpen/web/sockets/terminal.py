@@ -89,19 +89,19 @@ class View:
         terminal = self._session.terminal(self._worker_id)
         return Viewer(new_id(), self._socket, terminal, JsonForm() if self._json else BinaryForm())
 
-    def _take_at_once(self, text: str) -> bool:
+    def _take_at_once(self, text: bytes) -> bool:
         """Keys and acknowledgements, which wake nobody; False for what may have to wait, or is refused."""
-        match None if self._busy else read_key(text):
-            case Key(n, data) if self._typist.may_type and self._viewer.can_write:
-                try:
-                    self._viewer.write(self._typist.writer, n, data.encode(), acknowledge=True)
-                except BullpenError:
-                    return False  # whoever reads the messages says what is wrong with it
-                self._typist.has_typed()
-            case Drawn(offset):
-                self._viewer.drew(offset)
-            case _:
-                return False
+        said = None if self._busy else read_key(text)
+        if isinstance(said, Key) and self._typist.may_type:
+            try:
+                self._viewer.write(self._typist.writer, said.n, said.data.encode(), acknowledge=True)
+            except BullpenError:
+                return False  # whoever reads the messages waits for its beginning, or says what is wrong
+            self._typist.has_typed()
+        elif isinstance(said, Drawn):
+            self._viewer.drew(said.offset)
+        else:
+            return False
         return True
 
     async def _take(self, message: dict[str, Any]) -> None:

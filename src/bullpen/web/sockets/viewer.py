@@ -11,7 +11,6 @@ from functools import partial
 
 from ...domain.errors import BullpenError
 from ...keeper.spool import SpoolGone
-from ...log.recording import Recording
 from ...wire.browser import iso
 from ...wire.json import encode
 from ...workers.children import refusal
@@ -40,7 +39,7 @@ class Viewer:
         self._terminal = terminal
         self._form = form
         self._wake = asyncio.Event()
-        self._at_rest = False  # nothing is due
+        self._at_rest = False  # nothing is due, and nobody has said otherwise
         self._sent = 0
         self._unpaused = 0  # bytes sent since the last pause
         self._drawn: int | None = None  # None until the viewer says it draws
@@ -58,12 +57,7 @@ class Viewer:
         """The viewer has drawn everything before this offset."""
         self._drawn = max(self._drawn or 0, min(offset, self._sent))
         if self._sent < self._terminal.recording.end:
-            self._wake.set()
-
-    @property
-    def can_write(self) -> bool:
-        """There is a program to type to."""
-        return self._terminal.has_begun
+            self._rouse()
 
     async def begun(self) -> None:
         await self._terminal.begun()
@@ -81,26 +75,26 @@ class Viewer:
         """Sends until a later run takes this one's place; the caller cancels it when the viewer leaves."""
         terminal, recording = self._terminal, self._terminal.recording
         terminal.window.enter(self.name, self._size_changed)
-        recording.watch(self._heard)
-        terminal.on_change(self._wake.set)
+        recording.watch(self._heard, first=True)
+        terminal.on_change(self._rouse)
         self._beat()
         try:
             await self._begin(after)
             while not terminal.replaced:
                 self._wake.clear()
                 if not await self._step():
-                    self._at_rest = True
+                    self._at_rest = not self._wake.is_set()
                     await self._wake.wait()
                     self._at_rest = False
         finally:
             self._next_beat.cancel()
-            terminal.off_change(self._wake.set)
+            terminal.off_change(self._rouse)
             recording.unwatch(self._heard)
             terminal.window.leave(self.name)
 
     def _beat(self) -> None:
         """Says that the server is there, to who hears of nothing else."""
-        if self._has_nothing_due:
+        if self._at_rest:
             self._socket.push(_HEARTBEAT_FRAME)
         self._next_beat = asyncio.get_running_loop().call_later(admission.HEARTBEAT, self._beat)
 
@@ -134,41 +128,42 @@ class Viewer:
 
     def _heard(self) -> None:
         """There is more output: it goes out at once where nothing else is due, which spares waking a task."""
-        if not (self._has_nothing_due and self._push_output()):
-            self._wake.set()
+        if not (self._at_rest and self._push_output()):
+            self._rouse()
+
+    def _rouse(self) -> None:
+        self._at_rest = False
+        self._wake.set()
 
     def _acknowledge(self) -> None:
         """The same for keys that were taken."""
-        if self._has_nothing_due and self._socket.push(self._ack_frame()):
+        if self._at_rest and self._socket.push(self._ack_frame()):
             self._acks.due = False
         else:
-            self._wake.set()
+            self._rouse()
 
     def _ack_frame(self) -> Frame:
         return text_frame(encode({"type": "ack", "n": self._acks.last}))
 
-    @property
-    def _has_nothing_due(self) -> bool:
-        return self._at_rest and not self._wake.is_set()
-
     def _push_output(self) -> bool:
         """Sends all there is; False when that is too much, or some of it has to wait."""
         recording = self._terminal.recording
-        if recording.end - self._sent > AT_ONCE or self._is_behind:
+        if recording.end - self._sent > AT_ONCE:
+            return False
+        draws = self._drawn is not None
+        if draws and self._is_behind:
             return False
         while self._sent < recording.end:
-            if self._may_not_be_sent or not self._push_frame(recording):
+            if draws and self._may_not_be_sent:
                 return False
-        return True
-
-    def _push_frame(self, recording: Recording) -> bool:
-        try:
-            data = recording.read(self._sent, FRAME)
-        except (SpoolGone, OSError):
-            return False
-        if not data or not self._form.push_output(self._socket, self._sent, data):
-            return False
-        self._sent += len(data)
+            try:
+                data = recording.read(self._sent, FRAME)
+            except (SpoolGone, OSError):
+                return False
+            frame = self._form.frame(self._sent, data)
+            if not data or frame is None or not self._socket.push(frame):
+                return False
+            self._sent += len(data)
         return True
 
     @property
@@ -262,11 +257,11 @@ class Viewer:
         self._acks.taken(None if taken.cancelled() or error else n)
         if error:
             self._refused.append(refusal(error))
-            self._wake.set()
+            self._rouse()
 
     def _size_changed(self) -> None:
         self._size_told = False
-        self._wake.set()
+        self._rouse()
 
 
 def _whole_characters(data: bytes) -> tuple[str, int]:
