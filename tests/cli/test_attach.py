@@ -1,14 +1,18 @@
 """`bullpen attach`, used by a person in tmux."""
 
 import re
+import signal
 
 import psutil
+import pytest
 
-from bullpen.client import Client
+from bullpen.cli.attach import exit_code
+from bullpen.client import Client, Exit
 from support.server import Server
 from support.tmux import PROMPT, Tmux
 
 NOTICE = "the connection is lost"
+BARS = r"Mem .*\["  # what top draws of the memory after `m`
 
 
 async def new_terminal(server: Server, title: str = "job") -> dict[str, str]:
@@ -72,17 +76,41 @@ async def test_the_programs_exit_code_is_ours(server: Server, tmux: Tmux) -> Non
     await tmux.until("code=7")
 
 
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (Exit(0, None), 0),
+        (Exit(7, None), 7),
+        (Exit(None, "SIGINT"), 130),
+        (Exit(None, "SIGRTMIN+6"), 128 + signal.SIGRTMIN + 6),
+        (Exit(None, "SIGUNHEARDOF"), 143),
+    ],
+    ids=str,
+)
+def test_how_it_ended_is_told_as_a_shell_would(end: Exit, code: int) -> None:
+    assert exit_code(end) == code
+
+
+def clock_of(screen: str) -> str:
+    """What top shows as the time, if it is there."""
+    return next(iter(re.findall(r"top - (\S+)", screen)), "")
+
+
 async def test_top_goes_on_over_a_killed_server(server: Server, tmux: Tmux) -> None:
     """The whole promise: kill -9 in the middle, what is typed meanwhile arrives, nothing is lost."""
     worker = await new_terminal(server)
     await attach(tmux)
     await run_in_program(tmux, "echo before the $((40 + 2))", "before the 42")
     await run_in_program(tmux, "top -d 0.5", "PID USER")
+    assert not re.search(BARS, tmux.screen())
     await server.kill()
     await tmux.until(NOTICE)
-    await tmux.type("q")
+    await tmux.type("m")
     await server.start()
-    await tmux.until(lambda screen: NOTICE not in screen and re.search(r"[#$]$", screen.strip()) is not None)
+    back = clock_of(await tmux.until(lambda screen: NOTICE not in screen and bool(re.search(BARS, screen))))
+    await tmux.until(lambda screen: clock_of(screen) not in ("", back))
+    await tmux.type("q")
+    await tmux.until(lambda screen: re.search(r"[#$]$", screen.strip()) is not None)
     await run_in_program(tmux, "echo pid=$$", f"pid={worker['pid']}")
     assert "before the 42" in tmux.screen("-S", "-500")
 

@@ -1,20 +1,29 @@
-"""R-06 for our own client: a terminal whose connection is cut again and again, both ways at once."""
+"""R-06 for our own client: connections that are cut again and again, both ways at once, and from the first
+message on: the one that says what was before."""
 
 import asyncio
+import json
 import os
 import random
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from bullpen.client import Client, Exit, Frame, Output
+from bullpen.client import Client, Event, Exit, Frame, History, Output
 from bullpen.client.terminal import Terminal
+from bullpen.log.log import FAR_BEHIND, SessionLog
+from bullpen.store.database import Database
+from bullpen.store.events import EventStore
 from support.server import Server
+from support.stories import said
 from support.wire import Wire
 
 CUTS = 1000 if os.environ.get("BULLPEN_FAULTS") == "full" else 100
+FEWER_CUTS = CUTS // 5
+FIRST_CUTS = 3  # of those: a client that gets nothing knocks less often
 END = b"<end>"
 
 # Counts aloud all the time, and writes down what it is told until it is told to end.
@@ -94,3 +103,76 @@ async def test_a_terminal_that_is_cut_loses_and_doubles_nothing_either_way(
         assert heard == b"".join([piece.data async for piece in client.output(*where)])
     counted = heard.split(b"ready\n", 1)[1].splitlines()
     assert counted == [b"%d" % number for number in range(1, len(counted) + 1)]
+
+
+def cut_the_first_message(wire: Wire, got: Sequence[object], chance: random.Random) -> None:
+    """Cuts the wire in what comes right behind the handshake, and anywhere when something has come."""
+
+    def scissors(direction: str, nth: int) -> bool:
+        if not got:
+            return wire.cuts < FIRST_CUTS and direction == "down" and nth == 1
+        return wire.cuts < FEWER_CUTS and chance.random() < (0.04 if nth else 0.01)
+
+    wire.scissors = scissors
+
+
+async def test_a_terminal_that_is_cut_in_its_history_goes_on_right_behind_it(
+    server: Server, wire: Wire, tmp_path: Path
+) -> None:
+    program = tmp_path / "talker.py"
+    program.write_text(TALKER)
+    session = await server.new_session()
+    worker = await server.new_terminal(session["id"])
+    where, ready = (session["id"], worker["id"]), asyncio.Event()
+    got: list[Output | History] = []
+    async with (
+        asyncio.timeout(280),
+        Client(server.url, server.token) as near,
+        Client(wire.url, server.token) as far,
+        near.terminal(*where, after=0) as typist,
+        asyncio.TaskGroup() as tasks,
+    ):
+        tasks.create_task(listen(typist, ready))
+        await typist.write(f"exec {sys.executable} {program} {tmp_path / 'journal'}\n".encode())
+        await ready.wait()
+        cut_the_first_message(wire, got, random.Random(7))
+        async with far.terminal(*where) as terminal:
+            async for frame in terminal:
+                if isinstance(frame, Output | History):
+                    got.append(frame)
+                if wire.cuts == FEWER_CUTS:
+                    await typist.write(END)
+        stored = b"".join([piece.data async for piece in near.output(*where)])
+    history, *output = got
+    assert isinstance(history, History)
+    assert b"".join(frame.data for frame in output if isinstance(frame, Output)) == stored[history.offset :]
+    assert not any(isinstance(frame, History) for frame in output)
+
+
+async def test_a_follower_that_is_cut_in_its_snapshot_gets_every_event_once(
+    server: Server, wire: Wire
+) -> None:
+    session = await server.new_session()
+    await server.stop()
+    async with Database.open(f"sqlite:///{server.home}/bullpen.db") as database:
+        log = await SessionLog.open(EventStore(database), session["id"])
+        await log.append([said(str(n)) for n in range(FAR_BEHIND)])
+    await server.start()
+    async with server.socket(f"/ws/session/{session['id']}") as socket:
+        await socket.send('{"type": "subscribe", "after": 0}')
+        assert json.loads(await socket.recv())["type"] == "snapshot"
+    got: list[Event] = []
+    cut_the_first_message(wire, got, random.Random(8))
+    async with (
+        asyncio.timeout(280),
+        Client(wire.url, server.token) as far,
+        aclosing(far.follow(session["id"])) as events,
+    ):
+        async for event in events:
+            got.append(event)
+            if event.seq > FAR_BEHIND:
+                if wire.cuts == FEWER_CUTS:
+                    break
+                await server.call("PATCH", f"/api/sessions/{session['id']}", json={"title": str(event.seq)})
+    assert [event.seq for event in got] == list(range(1, len(got) + 1))
+    assert [event.data["message"] for event in got[1 : FAR_BEHIND + 1]] == [str(n) for n in range(FAR_BEHIND)]

@@ -5,7 +5,7 @@ import random
 import sys
 from pathlib import Path
 
-from support.server import Server
+from support.server import Server, has_ended
 from support.viewer import Typist, Viewer
 
 BURSTER = """
@@ -108,18 +108,25 @@ async def test_input_typed_while_the_server_is_killed_reaches_the_child_once_and
 
 
 async def test_how_a_child_ended_while_the_server_was_dead_is_told_after_its_last_byte(
-    server: Server,
+    server: Server, workspace: Path
 ) -> None:
     session = await server.new_session()
-    ends = {"sleep 1; echo last; exit 7": (7, None), "sleep 1; echo last; kill -15 $$": (None, "SIGTERM")}
-    workers = {}
+    ends = {"exit 7": (7, None), "kill -15 $$": (None, "SIGTERM")}
+    dead = workspace / "dead"
+    workers, pids = {}, []
     for command, end in ends.items():
         worker = await server.new_terminal(session["id"])
         typist = Typist(server, session["id"], worker["id"], "typist")
-        await typist.type(f"trap - TERM; exec sh -c '{command}'\n")
+        wait = f"until [ -e {dead} ]; do sleep 0.02; done"
+        await typist.type(f"trap - TERM; exec sh -c '{wait}; echo last; {command}'\n")
         workers[worker["id"]] = end
+        pids.append(worker["pid"])
     await server.kill()
-    await asyncio.sleep(2)
+    assert not any(map(has_ended, pids))
+    dead.touch()
+    async with asyncio.timeout(60):
+        while not all(map(has_ended, pids)):
+            await asyncio.sleep(0.01)
     await server.start()
     for worker_id, (code, signal) in workers.items():
         worker = await server.worker_in(session["id"], worker_id, "exited")

@@ -77,11 +77,10 @@ async def test_b8_a_foreign_origin_is_refused_whatever_the_credential(house: Ser
         assert answer.status_code == 403, origin
 
 
-def raw(house: Server, request: str) -> str:
+def status_of(house: Server, request: str) -> str:
     with socket.create_connection(("127.0.0.1", house.port), 5) as connection:
         connection.sendall(request.replace("\n", "\r\n").encode())
-        answer = connection.makefile("rb").read().decode(errors="replace")
-    return answer.split("\r\n", 1)[0]
+        return connection.makefile("rb").readline().decode().split()[1]
 
 
 FOREIGN = [
@@ -107,12 +106,31 @@ async def test_b8_a_foreign_or_doubled_host_is_refused_even_for_public_paths(hou
     for head, path in itertools.product(FOREIGN, ("/api/health", "/", "/api/sessions")):
         request = head.format(path=path, port=house.port)
         request += f"Authorization: Bearer {house.token}\nConnection: close\n\n"
-        assert raw(house, request).split()[1] in ("400", "403"), (path, head)
+        assert status_of(house, request) in ("400", "403"), (path, head)
         login_request = head.replace("GET", "POST", 1).format(path="/api/login", port=house.port)
         login_request += (
             'Content-Type: application/json\nContent-Length: 12\nConnection: close\n\n{"code":"x"}'
         )
-        assert raw(house, login_request).split()[1] in ("400", "403"), ("/api/login", head)
+        assert status_of(house, login_request) in ("400", "403"), ("/api/login", head)
+
+
+UPGRADE = """Upgrade: websocket
+Connection: Upgrade
+Sec-WebSocket-Version: 13
+Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==
+Authorization: Bearer {token}
+
+"""
+
+
+@shared
+async def test_b8_no_socket_opens_under_a_foreign_or_doubled_host(house: Server) -> None:
+    upgrade = UPGRADE.format(token=house.token)
+    ours = f"GET /ws/dashboard HTTP/1.1\nHost: 127.0.0.1:{house.port}\n"
+    assert status_of(house, ours + upgrade) == "101"
+    for head, path in itertools.product(FOREIGN, SOCKETS):
+        request = head.format(path=path, port=house.port) + upgrade
+        assert status_of(house, request) in ("400", "403"), (path, head)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.test"])

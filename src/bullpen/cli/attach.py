@@ -57,9 +57,13 @@ async def attach_to(client: Client, tty: Tty, found: Found, read_only: bool = Fa
 
 def exit_code(end: Exit) -> int:
     """The program's own, as a shell would tell it."""
-    if end.signal is not None:
-        return 128 + getattr(signal.Signals, end.signal, signal.SIGTERM)
-    return end.code or 0
+    return 128 + _signal_number(end.signal) if end.signal else end.code or 0
+
+
+def _signal_number(name: str) -> int:
+    """Also of those for real time, which are counted from the first of them."""
+    first, sign, further = name.partition("+")
+    return getattr(signal.Signals, first, signal.SIGTERM) + (int(further) if sign else 0)
 
 
 def _ending(end: Exit) -> str:
