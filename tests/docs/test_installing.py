@@ -1,0 +1,90 @@
+"""What the pages say of installing and upgrading a wheel is done with one, without a network."""
+
+import sysconfig
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from bullpen import __version__
+from docs.fences import tries, typed
+from support.wheels import Environment, build, run
+
+pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per process
+FILE = "dist/bullpen-*.whl"  # the same file, as the pages say
+
+
+class Machine:
+    """A home with `dist/` in it, a place for pip to install into and one for uv."""
+
+    def __init__(self, home: Path, wheel: Path) -> None:
+        self._home = home
+        self._tools = home / "tools"
+        (home / "dist").mkdir()
+        (home / "dist" / wheel.name).symlink_to(wheel)
+        self._environment = Environment(home / "environment")
+        furnish(home / "environment")
+        (bullpen,) = distributions(name="bullpen", path=[str(wheel)])
+        (home / "needed").write_text("\n".join(Requirement(line).name for line in bullpen.requires or ()))
+
+    def type(self, line: str) -> str:
+        """Neither asks the network; uv, which cannot see what is here, is told to do without the rest."""
+        pip = {"PIP_PYTHON": str(self._environment.python), "PIP_NO_INDEX": "1"}
+        uv = {"UV_OFFLINE": "1", "UV_EXCLUDE": "needed", "UV_TOOL_DIR": str(self._tools)}
+        return typed(line, self._home, {"HOME": str(self._home)} | pip | uv)
+
+    def installed(self, tool: str) -> Path:
+        """The package as pip or uv has laid it down; the command runs."""
+        place = {"pip": self._home / "environment", "uv": self._tools / "bullpen"}[tool]
+        furnish(place)
+        assert __version__ in run([str(place / "bin" / "bullpen"), "--version"])
+        (package,) = place.glob("lib/python*/site-packages/bullpen/__init__.py")
+        return package
+
+
+def furnish(environment: Path) -> None:
+    """All that is installed for us, but for Bullpen itself."""
+    (packages,) = environment.glob("lib/python*/site-packages")
+    for path in Path(sysconfig.get_paths()["purelib"]).iterdir():
+        if "bullpen" not in path.name and not (packages / path.name).exists():
+            (packages / path.name).symlink_to(path)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture
+def machine(wheel: Path, tmp_path: Path) -> Machine:
+    return Machine(tmp_path, wheel)
+
+
+@tries("README.md", "pip install", "uv tool install")
+def test_pip_and_uv_install_the_wheel(written: list[str], machine: Machine) -> None:
+    for line in written:
+        machine.type(f"{line} {FILE}")
+        machine.installed(line.split()[0])
+
+
+@tries("docs/operations.md", "pip install --force-reinstall", "uv tool install --force")
+def test_pip_and_uv_install_the_wheel_again(written: list[str], machine: Machine) -> None:
+    pip, uv = written
+    for first, again in ((f"pip install {FILE}", pip), (f"uv tool install {FILE}", f"{uv} {FILE}")):
+        machine.type(first)
+        package = machine.installed(first.split()[0])
+        new = package.read_text()
+        package.unlink()
+        package.write_text(f"{new}# old\n")
+        if "pip install" in first:
+            machine.type(f"{first} --upgrade")
+            assert package.read_text() != new  # it leaves the version it has alone
+        machine.type(again)
+        assert package.read_text() == new
+
+
+@tries("docs/operations.md", 'pip install "$(ls')
+def test_pip_installs_the_driver_of_postgresql_with_it(written: list[str], machine: Machine) -> None:
+    assert "psycopg[binary]" in machine.type(written[0])
+    machine.installed("pip")
