@@ -7,9 +7,13 @@ socket as a page does; some read slowly, some not at all. Late is counted from t
 twenty viewers, spread over the crowd in the order they came. The crowd is read by one process on the same
 machine, as a browser is not: those who are only counted read twenty times a second, so that they take little
 of the cores the server, the keeper and the agent share with them. What the agent takes is not the server's.
+
+Then the server is killed and started again, with viewers of many sessions. They come back, fifty at a time,
+each with the number of the last event it has; every session has one more then. It ends when all have it.
 """
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -17,6 +21,7 @@ import selectors
 import sys
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
 from statistics import quantiles
@@ -28,6 +33,8 @@ from systems.bullpen import Bullpen
 
 OURS = "Bullpen"
 RATE, SECONDS, QUICK_SECONDS = 1000, 10, 2
+SESSIONS, QUICK_SESSIONS, EACH = 100, 10, 5  # what is watched over a restart, and by how many
+AT_ONCE = 50  # viewers that come back
 LOOKED_AT = 20  # viewers whose every event is timed
 COUNTED_EVERY, PARTS = 0.05, 10  # seconds between two looks at the others, which take turns
 SIP, SIP_EVERY = 2 << 10, 0.1  # bytes a slow viewer reads, and how often
@@ -43,13 +50,15 @@ ROWS = [
     Row("late 500", "500 viewers, 50 slow and 10 stopped, p99", "ms", [Target(50)]),
     Row("cores 500", "the same, server and keeper", "cores"),
     Row("memory 500", "the same, more memory than before", "MB", [Target(200)]),
+    Row("restart", "a restart, until all viewers of many sessions are at the head", "ms", [Target(10_000)]),
 ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="One agent that talks, and many who watch.")
     parser.add_argument("--quick", action="store_true", help="for two seconds, to see whether it works")
-    seconds = QUICK_SECONDS if parser.parse_args().quick else SECONDS
+    quick = parser.parse_args().quick
+    seconds, sessions = (QUICK_SECONDS, QUICK_SESSIONS) if quick else (SECONDS, SESSIONS)
     results: Results = defaultdict(lambda: defaultdict(list))
     with Bullpen() as system:
         pids = system.pids()  # before there is an agent
@@ -59,8 +68,11 @@ def main() -> int:
             figures = watch(system, pids, many, slow, stopped, RATE * seconds)
             for name, value in figures.items():
                 results[f"{name} {many + slow + stopped}"][OURS].append(value)
+    with Bullpen() as system:
+        results["restart"][OURS].append(restart(system, sessions))
     print(f"{platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end")
-    print(f"{RATE} events a second for {seconds} s\n")
+    print(f"{RATE} events a second for {seconds} s")
+    print(f"{sessions} sessions and {sessions * EACH} viewers at the restart\n")
     print(values_table(ROWS, [OURS], results))
     print(
         "\n"
@@ -93,6 +105,43 @@ def watch(
         viewer.socket.close()
     system.call("DELETE", f"/api/sessions/{session}")
     return figures
+
+
+def restart(system: Bullpen, many: int) -> float:
+    """Milliseconds from the kill of a server until every viewer has the last event of its session."""
+    sessions = [system.new_session() for _ in range(many)]
+    heads = {session: head_of(system, session) for session in sessions}
+    crowd = [session for session in sessions for _ in range(EACH)]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        before = list(threads.map(lambda session: follow(system, session, 0, heads[session]), crowd))
+        began = time.perf_counter()
+        system.restart()
+        for session in sessions:
+            system.call("PATCH", f"/api/sessions/{session}", {"title": "after the restart"})
+        after = list(
+            threads.map(lambda session: follow(system, session, heads[session], heads[session] + 1), crowd)
+        )
+        took = (time.perf_counter() - began) * 1000
+    for socket in (*before, *after):
+        socket.close()
+    return took
+
+
+def head_of(system: Bullpen, session: str) -> int:
+    head: int = system.call("GET", f"/api/sessions/{session}")["lastSeq"]
+    return head
+
+
+def follow(system: Bullpen, session: str, after: int, head: int) -> WebSocket:
+    """A viewer that has every event from one number to another."""
+    client = WebSocket(system.port, f"/ws/session/{session}", system.headers)
+    client.send(TEXT, json.dumps({"type": "subscribe", "after": after}).encode())
+    while after < head:
+        for event in json.loads(bytes(client.receive()[1])).get("events", []):
+            if event["seq"] != after + 1:
+                raise SystemExit(f"a viewer got {event['seq']} after {after}")
+            after += 1
+    return client
 
 
 class Viewer:

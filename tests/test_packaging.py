@@ -84,6 +84,7 @@ def test_a_wheel_made_of_the_sdist_is_the_same_and_needs_no_node(
     wheel: zipfile.ZipFile, tmp_path: Path
 ) -> None:
     sdist = build("sdist", tmp_path / "sdist")
+    assert sdist.stat().st_size < LARGEST
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (tree,) = tmp_path.glob("bullpen-*/")

@@ -1,11 +1,14 @@
 """Wheels and sdists of this tree, and environments a person would install them into."""
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
 import sys
-import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "src")
@@ -37,20 +40,47 @@ def build_newer(version: str, directory: Path) -> Path:
 
 
 class Environment:
-    """A Python environment with the dependencies in it already, and Bullpen when it is installed."""
+    """A Python environment with nothing in it, until Bullpen is installed."""
 
     def __init__(self, path: Path) -> None:
         self.bin = path / "bin"
         self.python = self.bin / "python"
         run([sys.executable, "-m", "venv", "--without-pip", str(path)])
-        (packages,) = path.glob("lib/python*/site-packages")
-        # A path file leads to the packages, not to what path files there lead to: our own tree is not found.
-        (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+        (self.packages,) = path.glob("lib/python*/site-packages")
 
     def install(self, wheel: Path) -> None:
-        """Over what is there, as an upgrade does."""
-        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check"]
-        run([*pip, "install", "--quiet", "--no-deps", "--no-index", "--upgrade", str(wheel)])
+        """Over what is there, as an upgrade does; what the wheel asks for is linked, not fetched."""
+        (metadata,) = importlib.metadata.distributions(name="bullpen", path=[str(wheel)])
+        for distribution in needed(metadata.requires or ()):
+            self._link(distribution)
+        pip = [sys.executable, "-m", "pip", "--isolated", "--python", str(self.python)]
+        run(
+            [*pip, "--disable-pip-version-check", "install", "--quiet", "--no-index", "--upgrade", str(wheel)]
+        )
+
+    def _link(self, distribution: importlib.metadata.Distribution) -> None:
+        for file in distribution.files or ():
+            link = self.packages / file
+            if ".." not in file.parts and not link.exists():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(str(distribution.locate_file(file)))
+
+
+def needed(lines: Iterable[str]) -> list[importlib.metadata.Distribution]:
+    """Of what is installed for us: what these requirements ask for, and what that asks for in turn."""
+    found = []
+    waiting = [(line, "") for line in lines]
+    seen = set(waiting)
+    while waiting:
+        line, extra = waiting.pop()
+        wanted = Requirement(line)
+        if wanted.marker is None or wanted.marker.evaluate({"extra": extra}):
+            found.append(importlib.metadata.distribution(wanted.name))
+            extras = ("", *wanted.extras)
+            more = {(each, extra) for each in found[-1].requires or () for extra in extras} - seen
+            seen |= more
+            waiting += more
+    return found
 
 
 def run(command: list[str], env: dict[str, str] | None = None) -> str:
