@@ -14,10 +14,8 @@ from support.server import end_processes_of
 
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-TREES = [
-    "this tree",
-    *(["a fresh clone"] if FULL else []),
-]  # which has all of it to fetch from the registries
+# A clone has all of it to fetch from the registries.
+TREES = ["this tree", "a fresh clone"] if FULL else ["this tree"]
 # How this machine reaches the registries; who has everything already does not ask them.
 NETWORK = re.compile(r"(pip|npm_config|ssl_cert)_.*|.*_proxy|.*_ca_(bundle|certs)", re.IGNORECASE)
 
