@@ -1,39 +1,41 @@
 """The server is killed at its persistence and send syscalls in handshakes, turns and recovery (R-02)."""
 
-import os
-import random
+import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from bullpen.log.recordings import Recordings
+from support.agent_client import SECONDS, AgentClient, define_scripted, insist
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
-from support.strace import killed_at
+from support.strace import kill_at_each, share_points
 from support.stubborn import Stubborn
 
-FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-POINTS = list(range(1, 161)) if FULL else random.sample(range(1, 110), 40)
-SHARES = 32 if FULL else 10  # a test each, so that none takes minutes
+# So many in a round, or a few more: of the log and its followers, the recorder, the file the agent writes.
+MADE = {"fdatasync": 15, "writev": 12, "write": 34, "pwrite64": 280}
+MADE |= {"ftruncate": 1, "rename": 1, "unlinkat": 1, "renameat": 1}
+SHARES = share_points(MADE, tests=10)
 TEXT = "[[stream n=5]] [[write path=file content=w]] [[permission title=x]] [[tool title=y]] [[chunk end]]"
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("share", range(len(SHARES)))
 async def test_a_kill_at_any_syscall_of_a_handshake_and_a_turn_loses_and_doubles_nothing(
     server: Server, workspace: Path, share: int
 ) -> None:
-    deaths = 0
-    for number in POINTS[share::SHARES]:
+    async def one_round(stack: AsyncExitStack, number: int) -> int:
         journal = define_scripted(workspace, agent_id=f"agent-{number}")
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(killed_at(server.pid, number))
-            stubborn = Stubborn(server, stack)
-            await _one_round(server, f"agent-{number}", journal)
-            await stubborn.close()
-            deaths += stubborn.deaths
-        await server.ready()
-    assert deaths, "no kill hit: the test shows nothing"
+        written = workspace / "file"
+        written.unlink(missing_ok=True)  # what a file holds already is not written
+        stubborn = Stubborn(server, stack)
+        await _one_round(server, f"agent-{number}", journal)
+        await stubborn.close()
+        assert written.read_text() == "w"
+        assert {path.name for path in workspace.iterdir()} == {"file", ".config"}
+        return stubborn.deaths
+
+    await kill_at_each(server, SHARES[share], MADE, one_round)
 
 
 async def _one_round(server: Server, agent_id: str, journal: Path) -> None:
@@ -54,4 +56,13 @@ async def _one_round(server: Server, agent_id: str, journal: Path) -> None:
     assert len({record["pid"] for record in records}) == 1
     heard = [message_of(record).get("method") for record in records if record["dir"] == "in"]
     assert heard == ["initialize", "session/new", "session/prompt", None, None]
-    await talker.server.call("DELETE", talker.path)
+    await _until_recorded(talker)
+    await insist(lambda: server.call("DELETE", talker.path))
+
+
+async def _until_recorded(talker: AgentClient) -> None:
+    recordings = Recordings(talker.server.home / "recordings")
+    async with asyncio.timeout(SECONDS):
+        while recordings.described(talker.id) < len(talker.events):
+            await asyncio.sleep(0.02)
+    assert recordings.last_seq(talker.id) == len(talker.events)

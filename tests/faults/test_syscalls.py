@@ -1,8 +1,6 @@
 """The server is killed at its persistence and send syscalls, in a command and in its recovery (R-02)."""
 
 import asyncio
-import os
-import random
 import sys
 import uuid
 from collections.abc import Awaitable, Callable
@@ -14,21 +12,17 @@ import httpx
 import pytest
 
 from support.server import Server
-from support.strace import killed_at
+from support.strace import kill_at_each, share_points
 from support.stubborn import Stubborn
 from support.viewer import LOST, Typist, Viewer
 
 T = TypeVar("T")
 
-FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-POINTS = list(range(1, 121)) if FULL else random.sample(range(1, 81), 40)
-SHARES = 24 if FULL else 8  # a test each, so that none takes minutes
+MADE = {"fdatasync": 3, "writev": 10, "write": 45, "pwrite64": 50}  # so many in a round, or a few more
+SHARES = share_points(MADE, tests=8)
 
 READER = """
 import os, sys, tty
-
-import pytest
-
 tty.setraw(0)
 os.write(1, b"ready")
 journal = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -48,25 +42,22 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
                 await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("share", range(len(SHARES)))
 async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
     server: Server, workspace: Path, share: int
 ) -> None:
-    points = POINTS[share::SHARES]
     program = workspace / "reader.py"
     program.write_text(READER)
     session = await server.new_session()
-    deaths = 0
-    for number in points:
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(killed_at(server.pid, number))
-            stubborn = Stubborn(server, stack)
-            await _one_round(server, session["id"], program, workspace / f"journal-{number}")
-            await stubborn.close()
-            deaths += stubborn.deaths
-        await server.ready()
-    assert deaths, "no kill hit: the test shows nothing"
-    await _check_log(server, session["id"], rounds=len(points))
+
+    async def one_round(stack: AsyncExitStack, number: int) -> int:
+        stubborn = Stubborn(server, stack)
+        await _one_round(server, session["id"], program, workspace / f"journal-{number}")
+        await stubborn.close()
+        return stubborn.deaths
+
+    rounds = await kill_at_each(server, SHARES[share], MADE, one_round)
+    await _check_log(server, session["id"], rounds)
 
 
 async def _one_round(server: Server, session_id: str, program: Path, journal: Path) -> None:

@@ -1,20 +1,91 @@
-"""Kills a process at the Nth of its persistence and send syscalls, or lets them fail, by strace."""
+"""Kills a process at its persistence and send syscalls, or lets them fail, by strace.
+
+strace counts for itself what each thread makes of each syscall. The Nth of a set is the first that comes to N
+in any thread: of a set, the seldom ones never do. So a point of death is one syscall and its number.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import chain, zip_longest
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-CALLS = "write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,ftruncate,rename,renameat2,unlink"
+from .server import Server
+
+FULL = os.environ.get("BULLPEN_FAULTS") == "full"
+SOME = 40  # points in a normal run
+LONG = 40  # rounds are enough for one test, so that none takes minutes
+
+Point = tuple[str, int]
+
+FILES = "ftruncate,rename,renameat,renameat2,unlink,unlinkat"
+CALLS = f"write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,{FILES}"
 DISK = "pwrite64,fsync,fdatasync,ftruncate"  # those of the database
 
 
 @asynccontextmanager
 async def killed_at(pid: int, number: int, calls: str = CALLS) -> AsyncIterator[None]:
-    """SIGKILL instead of the syscall's return, at the given number, if the process comes that far."""
+    """SIGKILL instead of a syscall, where a thread first comes to this number of one of them, if any does."""
     async with _injected(pid, calls, f"signal=SIGKILL:when={number}"):
         yield
+
+
+def share_points(made: Mapping[str, int], tests: int) -> list[list[Point]]:
+    """The points of each test: some of those any round makes, or in full all there may be."""
+    if not FULL:
+        turns = zip_longest(*([(call, n) for n in _shuffled(most)] for call, most in made.items()))
+        some = [point for point in chain.from_iterable(turns) if point][:SOME]
+        return [some[test::tests] for test in range(tests)]
+    steps = {call: 1 + made.get(call, 0) // LONG for call in CALLS.split(",")}
+    return [
+        [(call, n) for n in range(first, 1000, step)]
+        for call, step in steps.items()
+        for first in range(1, step + 1)
+    ]
+
+
+def _shuffled(most: int) -> list[int]:
+    return random.sample(range(1, most + 1), most)
+
+
+async def kill_at_each(
+    server: Server,
+    points: Sequence[Point],
+    made: Mapping[str, int],
+    one_round: Callable[[AsyncExitStack, int], Awaitable[int]],
+) -> int:
+    """A round for each point, in full until one is not reached; `one_round` returns the deaths it saw."""
+    deaths = rounds = 0
+    call = ""
+    for rounds, (call, number) in enumerate(points, 1):
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(killed_at(server.pid, number, call))
+            died = await one_round(stack, rounds)
+        died += await _start_if_dead(server)
+        deaths += died
+        if FULL and not died:
+            break  # a round makes no more of these: all were hit
+    else:
+        assert not FULL, f"there was no end of {call}"
+    assert deaths or call not in made, "no kill hit: the test shows nothing"
+    return rounds
+
+
+async def _start_if_dead(server: Server) -> bool:
+    """The kill may come after the last answer, when nobody looks any more."""
+    try:
+        await server.ready()
+    except AssertionError:
+        assert server.process is not None
+        if server.process.returncode != -signal.SIGKILL:
+            raise
+        await server.start()
+        return True
+    return False
 
 
 @asynccontextmanager

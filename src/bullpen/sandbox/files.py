@@ -11,6 +11,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import PurePosixPath
 
 import structlog
@@ -93,8 +94,11 @@ def size_of(root: str, path: str) -> int:
         return os.fstat(fd).st_size
 
 
-def write_bytes(root: str, path: str, data: bytes) -> bool:
-    """Replaces or makes a file inside the root, whole or not at all; False when it was like that before."""
+def write_bytes(root: str, path: str, data: bytes, order: str | None = None) -> bool:
+    """Replaces or makes a file inside the root, whole or not at all; False when it was like that before.
+
+    `order` names what will be done again if we are killed: then nothing of the first time stays.
+    """
     relative = inside(root, path)
     with opened_root(root) as top, _told(path):
         mode = NEW_FILE
@@ -104,7 +108,7 @@ def write_bytes(root: str, path: str, data: bytes) -> bool:
             mode = stat.S_IMODE(os.fstat(fd).st_mode)
             relative = _real_place(root, fd, path)  # behind a link: what it points to is replaced
         with opened_parent(top, relative) as parent:
-            _replace(parent, PurePosixPath(relative).name, data, mode)
+            _replace(parent, PurePosixPath(relative).name, data, mode, order or secrets.token_hex(6))
     return True
 
 
@@ -226,8 +230,10 @@ def _make(parent: int, name: str) -> None:
         os.close(fd)
 
 
-def _replace(parent: int, name: str, data: bytes, mode: int) -> None:
-    temporary = f".{name[:200]}.{secrets.token_hex(6)}"
+def _replace(parent: int, name: str, data: bytes, mode: int, order: str) -> None:
+    temporary = f".{name[:200]}.{sha256(order.encode('utf-8', 'replace')).hexdigest()[:12]}"
+    with suppress(FileNotFoundError):
+        os.unlink(temporary, dir_fd=parent)  # ours, when we were killed before the rename
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o600, dir_fd=parent)
     try:

@@ -45,7 +45,7 @@ async def _read(task: Task, worker: Worker, path: str, empty: bool) -> tuple[lis
 
 async def _write(task: Task, worker: Worker, path: str, content: str) -> tuple[list[Fact], Reply]:
     data = content.encode("utf-8", "replace")
-    await asyncio.to_thread(write_bytes, worker.workspace, path, data)
+    await asyncio.to_thread(write_bytes, worker.workspace, path, data, f"{worker.id} {task.rpc_id}")
     reply = Reply(rpc_id=task.rpc_id, method=task.method, result={})
     return [FileWrite(path=path, size=len(data))], reply
 
