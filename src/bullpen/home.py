@@ -5,10 +5,12 @@ import fcntl
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from . import clock
 from .domain.errors import Conflict, Invalid
 
 # What is opened by name further down; the rest is replaced, never written through.
@@ -27,6 +29,7 @@ OPENED = (
 )
 
 ADDRESS = "server.json"
+PATIENCE, LOOK_EVERY = 1.0, 0.02  # seconds
 
 
 @contextmanager
@@ -36,14 +39,26 @@ def owned(home: Path) -> Iterator[None]:
     home.chmod(0o700)
     lock = os.open(home / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Conflict(f"another server runs on {home}; stop it first or set BULLPEN_HOME") from None
+        if not _take(lock):
+            raise Conflict(f"another server runs on {home}; stop it first or set BULLPEN_HOME")
         _refuse_links(home)
         yield
     finally:
         os.close(lock)
+
+
+def _take(lock: int) -> bool:
+    """Takes the lock. What a server that was killed was just starting holds it too, until it runs."""
+    deadline = clock.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if clock.monotonic() > deadline:
+                return False
+        else:
+            return True
+        time.sleep(LOOK_EVERY)
 
 
 def _refuse_links(home: Path) -> None:

@@ -1,6 +1,7 @@
 """The data directory: private whatever the umask, owned by one server (S-31, R-20)."""
 
 import asyncio
+import fcntl
 import os
 import re
 import stat
@@ -101,6 +102,16 @@ async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_not_in
     await server.kill()
     assert (server.home / "server.lock").exists()
     await server.start()
+
+
+def test_who_has_the_lock_of_a_dead_server_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    """A program it was just starting: forked, so it has what its parent had, until it runs."""
+    lock = os.open(tmp_path / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with subprocess.Popen(["sleep", "0.2"], pass_fds=[lock]):
+        os.close(lock)
+        with owned(tmp_path):
+            pass
 
 
 async def test_what_another_database_started_is_not_touched(server: Server, tmp_path: Path) -> None:
