@@ -107,7 +107,7 @@ class Connection:
         self.unsent += self._unhurried
         self._unhurried = b""
         if self._moment is not None:
-            self._moment.call = None
+            self._moment.cancel()
             self._moment = None
 
     def flush(self) -> None:
