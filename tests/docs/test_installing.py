@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 
 from bullpen import __version__
 from docs.fences import tries, typed
+from support.repositories import Repo
 from support.wheels import Environment, build, run
 
 pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per process
@@ -88,3 +89,28 @@ def test_pip_and_uv_install_the_wheel_again(written: list[str], machine: Machine
 def test_pip_installs_the_driver_of_postgresql_with_it(written: list[str], machine: Machine) -> None:
     assert "psycopg[binary]" in machine.type(written[0])
     machine.installed("pip")
+
+
+@tries("README.md", "pipx install", "uv tool install")
+def test_pipx_is_told_what_uv_is_told(written: list[str]) -> None:
+    assert written[0] == as_pipx(written[1])
+
+
+@tries("docs/operations.md", "pipx install", "uv tool install")
+def test_pipx_is_told_again_what_uv_is_told(written: list[str]) -> None:
+    assert written[0] == as_pipx(written[1])
+
+
+def as_pipx(line: str) -> str:
+    """It is no tool of the tests; uv, which they run, takes the same words."""
+    return f"{line.replace('uv tool', 'pipx')} {FILE}"
+
+
+@tries("docs/operations.md", "git pull")
+def test_a_clone_is_brought_up_to_date(written: list[str], tmp_path: Path) -> None:
+    ours = Repo(tmp_path / "ours")
+    ours.git("clone", "-q", str(ours.path), str(tmp_path / "theirs"))
+    ours.write("news.txt", "new")
+    ours.commit("second")
+    typed(written[0], tmp_path / "theirs", {"HOME": str(tmp_path)})
+    assert (tmp_path / "theirs" / "news.txt").read_text() == "new"

@@ -201,3 +201,24 @@ def test_the_address_of_a_database_is_taken(written: list[str], tmp_path: Path) 
     show = f'{written[0]}\n{sys.executable} -c "from bullpen.config import load; print(load().database_url)"'
     address = typed(show, tmp_path, {"HOME": str(tmp_path)})
     assert lines(written[0])[0].endswith(f"'{address.strip()}'")
+
+
+@tries("README.md", "ssh -L")
+def test_the_tunnel_of_the_readme_ends_where_the_server_listens(written: list[str], tmp_path: Path) -> None:
+    assert ends_of_tunnel(written[0]) == where_it_listens(tmp_path)
+
+
+@tries("docs/operations.md", "ssh -L")
+def test_the_tunnel_of_the_page_ends_where_the_server_listens(written: list[str], tmp_path: Path) -> None:
+    assert ends_of_tunnel(written[0]) == where_it_listens(tmp_path)
+
+
+def ends_of_tunnel(line: str) -> list[str]:
+    (ends,) = re.findall(r"^ssh -L (\d+:[\d.]+:\d+) \w+@\w+$", line)
+    return str(ends).split(":")
+
+
+def where_it_listens(home: Path) -> list[str]:
+    """The same port here and there: the link that is printed leads to it."""
+    settings = load(env={"HOME": str(home)})
+    return [str(settings.port), settings.host, str(settings.port)]
