@@ -42,7 +42,6 @@ class Child:
         self.run = order.run
         self.nonce = order.nonce
         self.pid = self.started = 0
-        self.running = True  # until it was reaped
         self.streams: dict[str, Stream] = {}
         self.input = Input(stdio.input, loop)
         self.exit: dict[str, int | None] | None = None
@@ -50,6 +49,10 @@ class Child:
         self._status: int | None = None
         self._loop = loop
         self._on_exit = on_exit
+
+    @property
+    def running(self) -> bool:
+        return self._status is None
 
     @property
     def tty(self) -> str | None:
@@ -97,7 +100,7 @@ class Child:
             self.streams["out"].consumed(offset)
 
     def reap(self, status: int) -> None:
-        self._status, self.running = status, False
+        self._status = status
         self.input.close()
         self._stdio.ended()
         self._settle()
