@@ -13,11 +13,22 @@ from ..domain.errors import (
     StorageFull,
     TooMany,
     Unauthorized,
+    Unavailable,
 )
 
 _BY_CODE: dict[str, type[BullpenError]] = {
     kind.code: kind
-    for kind in (Conflict, Forbidden, Invalid, NotFound, RemoteFault, StorageFull, TooMany, Unauthorized)
+    for kind in (
+        Conflict,
+        Forbidden,
+        Invalid,
+        NotFound,
+        RemoteFault,
+        StorageFull,
+        TooMany,
+        Unauthorized,
+        Unavailable,
+    )
 }
 _BY_STATUS: dict[int, type[BullpenError]] = {
     400: Invalid,
@@ -30,6 +41,7 @@ _BY_STATUS: dict[int, type[BullpenError]] = {
     422: Invalid,
     429: TooMany,
     502: RemoteFault,
+    503: Unavailable,
     507: StorageFull,
 }
 _BY_CLOSE_CODE: dict[int, tuple[type[BullpenError], str]] = {
@@ -62,8 +74,7 @@ def refusal(status: int, body: Any, headers: Mapping[str, str] | None = None) ->
     if code:
         error.code = code
     error.details = fields.get("details")
-    if isinstance(error, TooMany):
-        error.retry_after = _seconds((headers or {}).get("retry-after"), error.retry_after)
+    error.retry_after = _seconds((headers or {}).get("retry-after"), error.retry_after)
     return error
 
 
@@ -75,5 +86,5 @@ def closing(code: int | None, reason: str = "") -> BullpenError | None:
     return kind(reason or sentence)
 
 
-def _seconds(text: str | None, otherwise: int) -> int:
+def _seconds(text: str | None, otherwise: int | None) -> int | None:
     return int(text) if text and text.isdecimal() else otherwise

@@ -11,6 +11,7 @@ class BullpenError(Exception):
 
     code = "internal"
     details: object = None
+    retry_after: int | None = None  # seconds, when the same request may succeed later
 
     def with_details(self, details: object) -> Self:
         self.details = details
@@ -61,13 +62,21 @@ class TooMany(BullpenError):
     """A limit is reached; it can be tried again later."""
 
     code = "too_many"
-    retry_after = 60
+    retry_after: int = 60
 
 
-class StorageFull(BullpenError):
+class Unavailable(BullpenError):
+    """The database cannot be used now: it is locked or not reachable. Nothing was changed."""
+
+    code = "unavailable"
+    retry_after = 5
+
+
+class StorageFull(Unavailable):
     """The disk has no room for another event."""
 
     code = "storage_full"
+    retry_after = None  # until a person frees some space
 
 
 class RemoteFault(BullpenError):

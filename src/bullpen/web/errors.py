@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from ..domain.errors import BullpenError, TooMany
+from ..domain.errors import BullpenError
 from ..wire.json import encode
 
 log = structlog.get_logger()
@@ -26,6 +26,7 @@ STATUS = {
     "unsupported_media_type": 415,
     "too_many": 429,
     "remote_fault": 502,
+    "unavailable": 503,
     "storage_full": 507,
 }
 
@@ -53,7 +54,7 @@ def install(app: FastAPI) -> None:
 
 async def _ours(_: Request, error: Exception) -> Response:
     assert isinstance(error, BullpenError)
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+    headers = None if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.code not in STATUS:
         log.error("internal error", exc_info=error)
         return error_response("internal", "internal error")
