@@ -66,7 +66,7 @@ class TooMany(BullpenError):
 
 
 class Unavailable(BullpenError):
-    """The database cannot be used now: it is locked or not reachable. Nothing was changed."""
+    """A resource (the database, file descriptors, memory) cannot be used now. Nothing was changed."""
 
     code = "unavailable"
     retry_after = 5
