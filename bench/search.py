@@ -23,11 +23,13 @@ from bullpen.agents.registry import Registry
 from bullpen.domain.conversation import UserPrompt
 from bullpen.domain.events import Draft, SessionStart
 from bullpen.log.log import SessionLog
+from bullpen.sandbox.roots import WorkspaceRoots
 from bullpen.sessions.indexing import Indexing
 from bullpen.sessions.sessions import Sessions
 from bullpen.sessions.tasks import background
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
+from bullpen.store.records import Records
 from bullpen.store.search import Filters, search
 from bullpen.workers.children import Children
 from bullpen.workers.screens import Screens
@@ -64,7 +66,10 @@ async def measure(directory: Path, messages: int, seconds: float) -> int:
         background() as tasks,
     ):
         store = EventStore(database)
-        sessions = Sessions(store, Workshop(settings, store, children, screens, Registry(directory)), tasks)
+        roots = WorkspaceRoots(settings, Records(database), {})
+        sessions = Sessions(
+            store, Workshop(settings, store, children, screens, Registry(directory), roots), tasks
+        )
         sessions.taken_up.set()
         began = time.monotonic()
         logs = [await fill(store, number, messages // SESSIONS) for number in range(SESSIONS)]

@@ -36,7 +36,8 @@ class Config:
     port: int
     database_url: str
     token: str | None
-    workspace_root: Path
+    workspace_root: tuple[Path, ...]
+    scratch_root: Path
     idle_timeout: int
     max_sessions: int
     permission_timeout: int
@@ -72,6 +73,14 @@ def _path(value: Any) -> Path:
     if not isinstance(value, str) or not value:
         raise ValueError("must be a path")
     return Path(value).expanduser().absolute()
+
+
+def _paths(value: Any) -> tuple[Path, ...]:
+    """Directories separated by colons, or a list of them."""
+    paths = value.split(":") if isinstance(value, str) else value
+    if not isinstance(paths, (list, tuple)):
+        raise ValueError("must be directories separated by colons")
+    return tuple(_path(path) for path in paths if path)
 
 
 def _text(value: Any) -> str:
@@ -202,7 +211,18 @@ OPTIONS = (
     Option("database_url", "BULLPEN_DATABASE_URL", lambda _: "", _text, "SQLAlchemy URL; SQLite by default"),
     Option("token", "BULLPEN_TOKEN", lambda _: None, _text, "the owner's token; made when not given", True),
     Option(
-        "workspace_root", "AGENT_WORKSPACE_ROOT", lambda env: Path(_home(env)), _path, "sessions stay in here"
+        "workspace_root",
+        "AGENT_WORKSPACE_ROOT",
+        lambda _: (),
+        _paths,
+        "directories, separated by colons, that no session may leave; not set: those allowed by the owner",
+    ),
+    Option(
+        "scratch_root",
+        "BULLPEN_SCRATCH_ROOT",
+        lambda env: Path(_home(env)) / "bullpen",
+        _path,
+        "where a session gets a new directory if it names none",
     ),
     Option(
         "idle_timeout", "AGENT_SESSION_IDLE_TIMEOUT", lambda _: 30, _number(0, 10**6), "minutes; 0: never"

@@ -20,6 +20,7 @@ from . import __version__, home, logs
 from .agents.registry import Registry
 from .config import Config, config_file
 from .domain.errors import Invalid, StorageFull
+from .sandbox.roots import WorkspaceRoots
 from .sessions.inbox import Inbox
 from .sessions.indexing import Indexing
 from .sessions.notifications import Notifications
@@ -126,9 +127,13 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
         await refuse_strangers(children, records)
         agents = Registry(config_file(os.environ).parent / "agents")
         agents.take_up(await records.agents())
-        workshop = Workshop(config, store, children, screens, agents, worker_keys.environment)
-        workshop.repositories = await records.repository_settings()
+        repositories = await records.repository_settings()
+        roots = WorkspaceRoots(config, records, repositories)
+        await roots.load()
+        workshop = Workshop(config, store, children, screens, agents, roots, worker_keys.environment)
+        workshop.repositories = repositories
         sessions = Sessions(store, workshop, tasks)
+        sessions.imported = await records.imported_sessions()
         inbox, presence, rules = Inbox(sessions), Presence(tasks), Rules(records, sessions)
         await rules.load()
         sessions.run(inbox.follow, "inbox")
@@ -146,6 +151,7 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
             rules=rules,
             recorder=Recorder(sessions, records),
             agents=agents,
+            roots=roots,
             mint=mint,
             traffic=Traffic(),
             url=address.url,

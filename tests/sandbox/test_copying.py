@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from bullpen.sandbox.copying import copy_file
+from bullpen.sandbox.files import WorkspaceFiles
+from support.boundary import OneRoot
 
 
 class Two:
@@ -20,7 +22,9 @@ class Two:
         (self.outside / "secret").write_text("secret")
 
     def copy(self, name: str) -> bool:
-        return copy_file(str(self.source), str(self.target), name)
+        boundary = OneRoot(self.source.parent)
+        source, target = (WorkspaceFiles(str(each), boundary) for each in (self.source, self.target))
+        return copy_file(source, target, name)
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import pytest
 
 from bullpen.domain.errors import BullpenError, Forbidden, Invalid, NotFound
 from bullpen.sandbox import files
-from bullpen.sandbox.files import open_beneath, read_bytes, walk_beneath, write_bytes
+from bullpen.sandbox.files import WorkspaceFiles, open_beneath, walk_beneath
+from support.boundary import OneRoot
 
 
 @pytest.fixture
@@ -32,11 +33,15 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+def workspace(root: Path) -> WorkspaceFiles:
+    return WorkspaceFiles(str(root), OneRoot(root))
+
+
 @pytest.mark.parametrize(
     "path", ["a/file", "{root}/a/file", "a/../a/file", "./a//file", "in/file", "in-file"]
 )
 def test_a_file_inside_is_read(root: Path, path: str) -> None:
-    assert read_bytes(str(root), path.format(root=root)) == b"hello"
+    assert workspace(root).read_bytes(path.format(root=root)) == b"hello"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +57,7 @@ def test_a_file_inside_is_read(root: Path, path: str) -> None:
     ],
 )
 def test_a_way_out_is_refused(root: Path, path: str) -> None:
-    for act in (lambda p: read_bytes(str(root), p), lambda p: write_bytes(str(root), p, b"x")):
+    for act in (lambda p: workspace(root).read_bytes(p), lambda p: workspace(root).write_bytes(p, b"x")):
         with pytest.raises(Forbidden):
             act(path.format(root=root))
     assert (root.parent / "secret").read_text() == "secret"
@@ -66,14 +71,14 @@ def test_what_is_no_file_is_refused_and_nothing_blocks(
     root: Path, path: str, error: type[BullpenError]
 ) -> None:
     with pytest.raises(error):
-        read_bytes(str(root), path)
+        workspace(root).read_bytes(path)
 
 
 def test_a_file_is_made_with_its_directories_and_replaced_whole(root: Path) -> None:
-    assert write_bytes(str(root), "x/y/new", b"one")
+    assert workspace(root).write_bytes("x/y/new", b"one")
     assert (root / "x/y/new").read_bytes() == b"one"
     before = (root / "x/y/new").stat().st_ino
-    assert write_bytes(str(root), "x/y/new", b"two")
+    assert workspace(root).write_bytes("x/y/new", b"two")
     assert (root / "x/y/new").read_bytes() == b"two"
     assert (root / "x/y/new").stat().st_ino != before
     assert sorted(os.listdir(root / "x/y")) == ["new"]
@@ -81,14 +86,14 @@ def test_a_file_is_made_with_its_directories_and_replaced_whole(root: Path) -> N
 
 def test_the_same_content_is_not_written_again(root: Path) -> None:
     before = (root / "a/file").stat()
-    assert not write_bytes(str(root), "a/file", b"hello")
+    assert not workspace(root).write_bytes("a/file", b"hello")
     after = (root / "a/file").stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_a_replaced_file_keeps_its_mode_and_the_links_to_it(root: Path) -> None:
     (root / "a/file").chmod(0o751)
-    assert write_bytes(str(root), "in-file", b"new")
+    assert workspace(root).write_bytes("in-file", b"new")
     assert (root / "in-file").is_symlink()
     assert (root / "a/file").read_bytes() == b"new"
     assert (root / "a/file").stat().st_mode & 0o777 == 0o751
@@ -160,7 +165,7 @@ def test_s10_the_same_race_is_lost_by_a_path_that_is_checked_and_then_opened(roo
 
 def test_without_the_kernels_help_no_link_is_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_SYS_OPENAT2", 9999)
-    assert read_bytes(str(root), "a/file") == b"hello"
+    assert workspace(root).read_bytes("a/file") == b"hello"
     for path in ("in/file", "in-file", "out/secret", "out-file"):
         with pytest.raises(BullpenError):
-            read_bytes(str(root), path)
+            workspace(root).read_bytes(path)

@@ -16,6 +16,7 @@ from bullpen.domain.ids import new_id
 from bullpen.domain.prompts import Prompt, Prompted
 from bullpen.domain.snapshot import Snapshot, Worker
 from bullpen.log.log import SessionLog
+from bullpen.sandbox.roots import WorkspaceRoots
 from bullpen.sessions.create import NewSession, create_session
 from bullpen.sessions.session import Session
 from bullpen.sessions.sessions import Sessions
@@ -76,7 +77,8 @@ class QuietHouse:
             background() as tasks,
         ):
             store, self.records = EventStore(database), Records(database)
-            workshop = Workshop(settings, store, children, screens, self.registry)
+            roots = WorkspaceRoots(settings, self.records, {})
+            workshop = Workshop(settings, store, children, screens, self.registry, roots)
             self.sessions = Sessions(store, workshop, tasks, self._idle_seconds)
             await take_up(self.sessions, self.records)
             yield self

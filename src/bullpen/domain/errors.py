@@ -69,7 +69,7 @@ class Unavailable(BullpenError):
     """A resource (the database, file descriptors, memory) cannot be used now. Nothing was changed."""
 
     code = "unavailable"
-    retry_after = 5
+    retry_after: int | None = 5
 
 
 class StorageFull(Unavailable):

@@ -21,15 +21,15 @@ _DULL = frozenset(
 _TELLING = frozenset({"HEAD", "index", "packed-refs", "MERGE_HEAD"})  # of a git directory
 
 
-async def watch_work_tree(place: Place) -> AsyncGenerator[None]:
-    """One item each time that files, the index or a branch have changed."""
+async def watch_work_tree(place: Place, is_watched: Callable[[str], bool]) -> AsyncGenerator[None]:
+    """Yield each time that files, the index or a branch have changed. `is_watched` can leave out paths."""
     paths = [place.work_tree]
     if not place.git_dir.is_relative_to(place.work_tree):
         paths.append(place.git_dir)
     refs = place.common_dir / "refs" / "heads"
     if refs.is_dir() and not refs.is_relative_to(place.work_tree):
         paths.append(refs)
-    async for _ in watch(paths, lambda path: _matters(place, Path(path))):
+    async for _ in watch(paths, lambda path: _matters(place, Path(path)) and is_watched(path)):
         yield
 
 

@@ -1,4 +1,4 @@
-"""Copies files from one workspace to another: what leads out of either is left out, and said in our log."""
+"""Copy files from one workspace to another; what leads out of either is left out and logged."""
 
 import errno
 import os
@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 
 import structlog
 
-from .files import SAFELY, open_beneath, opened_parent, opened_root
+from ..domain.errors import Forbidden
+from .files import WorkspaceFiles, open_beneath
 
 log = structlog.get_logger()
 
@@ -16,21 +17,23 @@ _GONE = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR}  # meanwhile, or something e
 _OUTSIDE = {errno.EXDEV, errno.ELOOP}
 
 
-def copy_file(source: str, target: str, name: str) -> bool:
-    """Copies one file under the same name, with its mode and times; False when it was left out.
+def copy_file(source: WorkspaceFiles, target: WorkspaceFiles, name: str) -> bool:
+    """Copy one file under the same name, with its mode and times; return False if it was left out.
 
     The copy is a file of its own, whatever other names the original has. A link stays a link, and is
-    copied only when it leads to something inside.
+    copied only when it leads to something inside that is not protected.
     """
     try:
-        with opened_root(source) as here, opened_root(target) as there:
+        with source.opened() as here, target.opened() as there:
             if _is_link(here, name):
-                os.close(open_beneath(here, name, os.O_PATH))
-                return _copy_link(here, there, name)
-            return _copy_content(here, there, name)
+                with source.opening(here, name, os.O_PATH):
+                    return _copy_link(source, here, target, there, name)
+            return _copy_content(source, here, target, there, name)
+    except Forbidden:
+        return False
     except OSError as error:
         if error.errno in _OUTSIDE:
-            log.warning("security: not copied, it leads out of its directory", path=f"{source}/{name}")
+            log.warning("security: not copied, it leads out of its directory", path=f"{source.root}/{name}")
         elif error.errno not in _GONE:
             raise
         return False
@@ -44,22 +47,25 @@ def _is_link(top: int, name: str) -> bool:
         os.close(fd)
 
 
-def _copy_link(here: int, there: int, name: str) -> bool:
+def _copy_link(source: WorkspaceFiles, here: int, target: WorkspaceFiles, there: int, name: str) -> bool:
     last = PurePosixPath(name).name
-    with opened_parent(here, name) as parent:
+    with source.opened_parent(here, name) as parent:
         text = os.readlink(last, dir_fd=parent)
-    with opened_parent(there, name) as parent:
+    with target.opened_parent(there, name) as parent:
         os.symlink(text, last, dir_fd=parent)
     return True
 
 
-def _copy_content(here: int, there: int, name: str) -> bool:
-    fd = open_beneath(here, name, os.O_RDONLY | os.O_NOFOLLOW | SAFELY)
-    with open(fd, "rb") as original:
+def _copy_content(source: WorkspaceFiles, here: int, target: WorkspaceFiles, there: int, name: str) -> bool:
+    with source.opening(here, name, os.O_RDONLY | os.O_NOFOLLOW) as fd:
         about = os.fstat(fd)
         if not stat.S_ISREG(about.st_mode):
             return False
-        with opened_parent(there, name) as parent, open(_create(parent, name), "wb") as copy:
+        with (
+            open(fd, "rb", closefd=False) as original,
+            target.opened_parent(there, name) as parent,
+            open(_create(parent, name), "wb") as copy,
+        ):
             shutil.copyfileobj(original, copy, 1 << 20)
             copy.flush()
             os.fchmod(copy.fileno(), stat.S_IMODE(about.st_mode))

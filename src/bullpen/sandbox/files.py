@@ -1,7 +1,7 @@
-"""Files inside a workspace, opened so that no link and no race leads out of it.
+"""Read and write the files of a workspace; no link, no race and no mount leads out of it.
 
-A path that is checked and then opened can be swapped between the two; here the kernel does both at once
-(openat2). Where it cannot, every directory on the way is opened by itself and no link is followed at all.
+A path that is checked and then opened can be swapped between the two steps. Here the kernel does both at once
+(openat2), and whether a file is protected is decided by what was opened, not by its path.
 """
 
 import ctypes
@@ -12,17 +12,20 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Protocol
 
 import structlog
 from msgspec import Struct
 
-from ..domain.errors import Forbidden, Invalid, NotFound
+from ..domain.errors import Forbidden, Invalid, NotFound, Unavailable
+from .protected import ProtectedPlaces
 
 log = structlog.get_logger()
 
 MAX_FILE = 64 << 20
 MOST_ENTRIES = 10_000
+MAX_RACES = 1000  # opens of a path that is being renamed before it counts as busy
 NEW_DIRECTORY = 0o750
 NEW_FILE = 0o644  # as a person's own editor would make it; our own umask is stricter
 
@@ -32,21 +35,13 @@ _RESOLVE_BENEATH = 0x08
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 # Not to hang on a FIFO, nor to make a terminal ours.
 SAFELY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
-def read_bytes(root: str, path: str) -> bytes:
-    """All of a regular file inside the root."""
-    with opened_root(root) as top, _told(path), _file(top, inside(root, path)) as fd:
-        if os.fstat(fd).st_size > MAX_FILE:
-            raise Invalid(f"{path} is larger than {MAX_FILE >> 20} MiB")
-        with open(fd, "rb", closefd=False) as file:
-            return file.read(MAX_FILE + 1)
 
 
 class Entry(Struct, frozen=True):
@@ -63,64 +58,152 @@ class Listing(Struct, frozen=True):
     more: int = 0
 
 
-def read_any(root: str, path: str) -> bytes | Listing:
-    """A regular file's bytes, or what is in a directory."""
-    relative = _within(root, path)
-    with opened_root(root) as top, _told(path):
-        fd = open_beneath(top, relative, os.O_RDONLY | SAFELY)
+class Boundary(Protocol):
+    """What decides which directories are workspaces; `roots.WorkspaceRoots` is the one there is."""
+
+    protected: ProtectedPlaces
+
+    def contains(self, real: Path) -> bool:
+        """Tell whether a real path lies inside a workspace root."""
+
+    def require_inside(self, fd: int, path: str) -> None:
+        """Raise Forbidden unless the opened directory lies inside a workspace root."""
+
+
+class WorkspaceFiles:
+    """The files of one workspace. `secrets`: also those in the secret places of a home."""
+
+    def __init__(self, root: str, boundary: Boundary, *, secrets: bool = False) -> None:
+        self.root = root
+        self.boundary = boundary
+        self._secrets = secrets
+
+    def at(self, root: str) -> "WorkspaceFiles":
+        """Return the files of another directory, as the same caller may see them."""
+        return WorkspaceFiles(root, self.boundary, secrets=self._secrets)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return all of a regular file."""
+        with self.opened() as top, _translated(path), self._file(top, inside(self.root, path)) as fd:
+            return _read(fd, path)
+
+    def read_any(self, path: str) -> bytes | Listing:
+        """Return a regular file's bytes, or the entries of a directory, directories first."""
+        relative = "." if path in ("", ".") else inside(self.root, path)
+        with self.opened() as top, _translated(path), self.opening(top, relative) as fd:
+            mode = os.fstat(fd).st_mode
+            if stat.S_ISDIR(mode):
+                return self._list(fd, relative)
+            if not stat.S_ISREG(mode):
+                raise Invalid(f"{path} is not a regular file")
+            return _read(fd, path)
+
+    def size_of(self, path: str) -> int:
+        """Return the length of a regular file."""
+        with self.opened() as top, _translated(path), self._file(top, inside(self.root, path)) as fd:
+            return os.fstat(fd).st_size
+
+    def is_protected(self, path: str) -> bool:
+        """Tell whether a path of the workspace is a protected place; a link is not followed."""
+        with self.opened() as top:
+            try:
+                fd = open_beneath(top, inside(self.root, path), os.O_PATH | os.O_NOFOLLOW)
+            except OSError:
+                return False  # there is nothing to protect
+            try:
+                return self._refuses(fd)
+            finally:
+                os.close(fd)
+
+    def write_bytes(self, path: str, data: bytes, order: str | None = None) -> bool:
+        """Replace or make a file, whole or not at all; return False if it had this content already.
+
+        `order` names what will be done again if the server is killed: then nothing of the first time stays.
+        """
+        relative = inside(self.root, path)
+        with self.opened() as top, _translated(path):
+            mode = NEW_FILE
+            with suppress(FileNotFoundError), self._file(top, relative) as fd:
+                if os.fstat(fd).st_size == len(data) and _holds(fd, data):
+                    return False
+                mode = stat.S_IMODE(os.fstat(fd).st_mode)
+                relative = _real_place(self.root, fd, path)  # behind a link: what it points to is replaced
+            with self.opened_parent(top, relative) as parent:
+                _replace(parent, PurePosixPath(relative).name, data, mode, order or secrets.token_hex(6))
+        return True
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory, and those above it, unless it is there."""
+        relative = inside(self.root, path)
+        with self.opened() as top, _translated(path):
+            os.close(self._open_or_make(top, relative))
+
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        """Open the workspace itself. What was opened is checked, so a path swapped for a link is refused."""
         try:
-            is_directory = stat.S_ISDIR(os.fstat(fd).st_mode)
+            fd = os.open(self.root, _DIRECTORY)
+        except (FileNotFoundError, NotADirectoryError):
+            raise NotFound(f"the workspace {self.root} is gone") from None
+        except OSError as error:
+            raise _refusal(self.root, error) from None
+        try:
+            self.boundary.require_inside(fd, self.root)
+            yield fd
         finally:
             os.close(fd)
-    return list_directory(root, path) if is_directory else read_bytes(root, path)
 
-
-def list_directory(root: str, path: str) -> Listing:
-    """The entries of a directory inside the root, directories first."""
-    relative = _within(root, path)
-    with opened_root(root) as top, _told(path):
-        fd = open_beneath(top, relative, os.O_RDONLY | os.O_DIRECTORY | SAFELY)
+    @contextmanager
+    def opening(self, top: int, relative: str, flags: int = os.O_RDONLY) -> Iterator[int]:
+        """Open something below the workspace; Forbidden if it is a protected place."""
+        fd = open_beneath(top, relative, flags | (os.O_CLOEXEC if flags & os.O_PATH else SAFELY))
         try:
-            entries = [_entry(fd, name) for name in os.listdir(fd)]
+            if self._refuses(fd):
+                raise _protected(relative)
+            yield fd
         finally:
             os.close(fd)
-    entries.sort(key=lambda entry: (entry.type != "directory", entry.name))
-    return Listing(relative, entries[:MOST_ENTRIES], max(0, len(entries) - MOST_ENTRIES))
 
+    @contextmanager
+    def opened_parent(self, top: int, relative: str) -> Iterator[int]:
+        """Open the directory of a file, made when it is missing; Forbidden if it is a protected place."""
+        directory = str(PurePosixPath(relative).parent)
+        fd = os.dup(top) if directory == "." else self._open_or_make(top, directory)
+        try:
+            if self._refuses(fd):
+                raise _protected(relative)
+            yield fd
+        finally:
+            os.close(fd)
 
-def size_of(root: str, path: str) -> int:
-    """How long a regular file inside the root is."""
-    with opened_root(root) as top, _told(path), _file(top, inside(root, path)) as fd:
-        return os.fstat(fd).st_size
+    @contextmanager
+    def _file(self, top: int, relative: str) -> Iterator[int]:
+        with self.opening(top, relative) as fd:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise Invalid(f"{relative} is not a regular file")
+            yield fd
 
+    def _list(self, fd: int, relative: str) -> Listing:
+        found = [(name, status) for name in os.listdir(fd) if (status := _status(fd, name))]
+        hidden = self.boundary.protected.hidden((status for _, status in found), secrets=self._secrets)
+        entries = [_entry(*each) for each, is_hidden in zip(found, hidden, strict=True) if not is_hidden]
+        entries.sort(key=lambda entry: (entry.type != "directory", entry.name))
+        return Listing(relative, entries[:MOST_ENTRIES], max(0, len(entries) - MOST_ENTRIES))
 
-def write_bytes(root: str, path: str, data: bytes, order: str | None = None) -> bool:
-    """Replaces or makes a file inside the root, whole or not at all; False when it was like that before.
+    def _open_or_make(self, top: int, directory: str) -> int:
+        try:
+            return open_beneath(top, directory, _DIRECTORY)
+        except FileNotFoundError:
+            with self.opened_parent(top, directory) as above, suppress(FileExistsError):
+                _make(above, PurePosixPath(directory).name)
+            return open_beneath(top, directory, _DIRECTORY)
 
-    `order` names what will be done again if we are killed: then nothing of the first time stays.
-    """
-    relative = inside(root, path)
-    with opened_root(root) as top, _told(path):
-        mode = NEW_FILE
-        with suppress(FileNotFoundError), _file(top, relative) as fd:
-            if os.fstat(fd).st_size == len(data) and _holds(fd, data):
-                return False
-            mode = stat.S_IMODE(os.fstat(fd).st_mode)
-            relative = _real_place(root, fd, path)  # behind a link: what it points to is replaced
-        with opened_parent(top, relative) as parent:
-            _replace(parent, PurePosixPath(relative).name, data, mode, order or secrets.token_hex(6))
-    return True
-
-
-def make_directory(root: str, path: str) -> None:
-    """Makes a directory inside the root, and those above it, unless it is there."""
-    relative = inside(root, path)
-    with opened_root(root) as top, _told(path):
-        os.close(_open_or_make(top, relative))
+    def _refuses(self, fd: int) -> bool:
+        return self.boundary.protected.refuses(fd, secrets=self._secrets)
 
 
 def inside(root: str, path: str) -> str:
-    """The path relative to the root; Forbidden, and logged, when it does not even look as if it lay there."""
+    """Return the path relative to the root; Forbidden, and logged, when it is not even written as inside."""
     if "\0" in path or not path:
         raise Invalid("a file needs a path without NUL")
     relative = os.path.relpath(os.path.join(root, path), root)
@@ -131,17 +214,22 @@ def inside(root: str, path: str) -> str:
     return relative
 
 
-def _within(root: str, path: str) -> str:
-    """The same, where the root itself will do."""
-    return "." if path in ("", ".") else inside(root, path)
+def _read(fd: int, path: str) -> bytes:
+    if os.fstat(fd).st_size > MAX_FILE:
+        raise Invalid(f"{path} is larger than {MAX_FILE >> 20} MiB")
+    with open(fd, "rb", closefd=False) as file:
+        return file.read(MAX_FILE + 1)
 
 
-def _entry(directory: int, name: str) -> Entry:
-    shown = os.fsencode(name).decode("utf-8", "replace")
+def _status(directory: int, name: str) -> os.stat_result | None:
     try:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except OSError:  # gone meanwhile
-        return Entry(shown, "other", 0)
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:  # removed meanwhile
+        return None
+
+
+def _entry(name: str, found: os.stat_result) -> Entry:
+    shown = os.fsencode(name).decode("utf-8", "replace")
     for is_type, word in ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link")):
         if is_type(found.st_mode):
             return Entry(shown, word, found.st_size)
@@ -149,14 +237,18 @@ def _entry(directory: int, name: str) -> Entry:
 
 
 def open_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
-    """A descriptor of something below the directory `top`; OSError EXDEV when the way leads out of it."""
+    """Open something below the directory `top`; OSError EXDEV if the path leads out of it."""
     how = _OpenHow(flags, mode, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
-    fd: int = _libc.syscall(
-        _SYS_OPENAT2, top, os.fsencode(relative), ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how))
-    )
-    if fd >= 0:
-        return fd
-    number = ctypes.get_errno()
+    name = os.fsencode(relative)
+    for _ in range(MAX_RACES):
+        fd: int = _libc.syscall(
+            _SYS_OPENAT2, top, name, ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how))
+        )
+        if fd >= 0:
+            return fd
+        number = ctypes.get_errno()
+        if number != errno.EAGAIN:  # EAGAIN: something was renamed while a `..` was followed
+            break
     if number in (errno.ENOSYS, errno.EPERM):  # an old kernel, or a filter that does not know the call
         return walk_beneath(top, relative, flags, mode)
     raise OSError(number, os.strerror(number), relative)
@@ -176,49 +268,6 @@ def walk_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
         return os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=here)
     finally:
         os.close(here)
-
-
-@contextmanager
-def opened_root(root: str) -> Iterator[int]:
-    try:
-        fd = os.open(root, _DIRECTORY)
-    except OSError:
-        raise NotFound(f"the workspace {root} is gone") from None
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-@contextmanager
-def _file(top: int, relative: str) -> Iterator[int]:
-    fd = open_beneath(top, relative, os.O_RDONLY | SAFELY)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise Invalid(f"{relative} is not a regular file")
-        yield fd
-    finally:
-        os.close(fd)
-
-
-@contextmanager
-def opened_parent(top: int, relative: str) -> Iterator[int]:
-    """The directory of a file, made when it is missing."""
-    directory = str(PurePosixPath(relative).parent)
-    fd = os.dup(top) if directory == "." else _open_or_make(top, directory)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _open_or_make(top: int, directory: str) -> int:
-    try:
-        return open_beneath(top, directory, _DIRECTORY)
-    except FileNotFoundError:
-        with opened_parent(top, directory) as above, suppress(FileExistsError):
-            _make(above, PurePosixPath(directory).name)
-        return open_beneath(top, directory, _DIRECTORY)
 
 
 def _make(parent: int, name: str) -> None:
@@ -260,18 +309,29 @@ def _real_place(root: str, fd: int, path: str) -> str:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """What the kernel refuses, in our words."""
+def _translated(path: str) -> Iterator[None]:
+    """Turn an error of the kernel into one of ours."""
     try:
         yield
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}") from None
     except OSError as error:
-        if error.errno in (errno.EXDEV, errno.ELOOP):
-            raise _escape(path) from None
-        raise Invalid(f"{path}: {error.strerror}") from None
+        raise _refusal(path, error) from None
+
+
+def _refusal(path: str, error: OSError) -> Forbidden | Invalid | Unavailable:
+    if error.errno in (errno.EXDEV, errno.ELOOP):
+        return _escape(path)
+    if error.errno in _EXHAUSTED:
+        return Unavailable(f"{path} cannot be opened now: {error.strerror}; try again in a moment")
+    return Invalid(f"{path}: {error.strerror}")
 
 
 def _escape(path: str) -> Forbidden:
     log.warning("security: path outside the workspace", path=path)
     return Forbidden(f"{path} is outside the workspace")
+
+
+def _protected(path: str) -> Forbidden:
+    log.warning("security: path of a protected place", path=path)
+    return Forbidden(f"{path} is protected: it belongs to Bullpen or holds credentials")

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from ..domain.records import Repository
 from ..git.discovery import find_place
-from ..sandbox.paths import directory_inside
+from ..sandbox.roots import WorkspaceRoots
 from ..store.records import Records
 from .create import NewSession
 from .worktrees import Worktrees
 
 
 async def with_repository(
-    root: Path, records: Records, worktrees: Worktrees, order: NewSession
+    roots: WorkspaceRoots, records: Records, worktrees: Worktrees, order: NewSession
 ) -> NewSession:
     """The order with the repository its directory is of, and with the worktree; as it is when there is none.
 
@@ -23,7 +23,7 @@ async def with_repository(
     """
     if order.repo_id or not order.location_path:
         return order
-    directory = directory_inside(root, order.location_path)
+    directory = roots.directory(order.location_path)
     repositories = await records.repositories()
     if found := _of_work_tree(repositories, directory):
         return replace(order, repo_id=found.id)

@@ -1,7 +1,5 @@
 """Makes a session: checks where it may live, then stores its first event."""
 
-from pathlib import Path
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,7 +14,7 @@ from ..domain.queue import Queue
 from ..domain.records import Repository
 from ..domain.snapshot import Snapshot
 from ..log.log import Answer, SessionLog
-from ..sandbox.paths import directory_inside
+from ..sandbox.roots import WorkspaceRoots
 from ..store.records import Records
 from ..workers.workshop import Workshop
 from .inheritance import queue_settings
@@ -49,11 +47,11 @@ async def create_session(
     Not before those of the last server are taken up: this one would be taken for one of them and begin twice.
     """
     await sessions.taken_up.wait()
-    config = sessions.workshop.config
+    config, roots = sessions.workshop.config, sessions.workshop.roots
     repository = await _repository(records, order)
-    start = _plan(config.workspace_root, repository, order)
-    inherited = queue.inherit(Queue(), queue_settings(config, repository))
     session_id = new_id()
+    start = _plan(roots, repository, order, session_id)
+    inherited = queue.inherit(Queue(), queue_settings(config, repository))
     if order.agent_id is None:
         return sessions.welcome(
             await SessionLog.create(sessions.store, session_id, [Draft(start), *inherited], answer)
@@ -105,21 +103,24 @@ def _goes_back_by_itself(definition: AgentDefinition) -> bool:
     return definition.kind == "pty" and bool(template) and not any("{sessionId}" in word for word in template)
 
 
-def _plan(root: Path, repository: Repository | None, order: NewSession) -> SessionStart:
+def _plan(
+    roots: WorkspaceRoots, repository: Repository | None, order: NewSession, session_id: str
+) -> SessionStart:
     kind = order.type or ("worktree" if order.repo_id else "quick")
     commands.check_last_disconnect(order.on_last_disconnect)
     match kind:
         case "worktree":
             if repository is None:
                 raise Invalid("a worktree session needs a repoId")
-            location = order.location_path or repository.path
+            directory = roots.directory(order.location_path or repository.path)
         case "quick":
             if order.repo_id:
                 raise Invalid("a quick session has no repository; leave out repoId or the type")
-            location = order.location_path or str(root)
+            name = f"session-{session_id[:8]}"
+            given = order.location_path
+            directory = roots.directory(given) if given else roots.default_directory(name)
         case _:
             raise Invalid(f"a session's type is worktree or quick, not {kind}")
-    directory = directory_inside(root, location)
     title = commands.check_text("title", order.title or directory.name or str(directory), commands.MAX_TITLE)
     return SessionStart(
         session_type=kind,

@@ -10,7 +10,7 @@ from ..git.includes import FILE, included_files, parse_patterns
 from ..git.places import Place
 from ..git.process import run_process
 from ..sandbox.copying import copy_file
-from ..sandbox.files import read_bytes
+from ..sandbox.files import WorkspaceFiles
 
 COMMAND_SECONDS = 1800.0
 TAIL = 16 << 10
@@ -18,20 +18,20 @@ MOST_BYTES = 1 << 30
 _RECORDED = 'exec >"$0" 2>&1; exec /bin/sh -c "$1"'
 
 
-async def copy_included(repository: Place, work_tree: Path) -> list[str]:
-    """Copies what `.worktreeinclude` names from the repository's own work tree; returns the names."""
+async def copy_included(source: WorkspaceFiles, repository: Place, work_tree: Path) -> list[str]:
+    """Copy what `.worktreeinclude` names from the repository's own work tree; return the names."""
     try:
-        text = read_bytes(str(repository.work_tree), FILE).decode("utf-8", "replace")
+        text = source.read_bytes(FILE).decode("utf-8", "replace")
     except NotFound:
         return []
     names = await included_files(repository, parse_patterns(text))
     inside = repository.work_tree / ".worktrees"
     wanted = [name for name in names if not (repository.work_tree / name).is_relative_to(inside)]
-    return await asyncio.to_thread(_copy_all, str(repository.work_tree), str(work_tree), wanted)
+    return await asyncio.to_thread(_copy_all, source, source.at(str(work_tree)), wanted)
 
 
-def _copy_all(source: str, target: str, names: list[str]) -> list[str]:
-    size = sum(_size(os.path.join(source, name)) for name in names)
+def _copy_all(source: WorkspaceFiles, target: WorkspaceFiles, names: list[str]) -> list[str]:
+    size = sum(_size(os.path.join(source.root, name)) for name in names)
     if size > MOST_BYTES:
         raise Conflict(f"{FILE} names {size >> 20} MiB of files; leave out what is not needed")
     return [name for name in names if copy_file(source, target, name)]

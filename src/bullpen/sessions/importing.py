@@ -13,7 +13,6 @@ from ..domain.events import Draft, Event, SessionImported, SessionStart, WorkerE
 from ..domain.records import Repository
 from ..domain.snapshot import Snapshot, fold
 from ..log.log import SessionLog
-from ..sandbox.paths import directory_inside
 from ..store.records import Records
 from ..wire.sessions_json import SavedSession, SavedWorker, is_uuid, read_saved
 from ..workers.kinds import KINDS
@@ -61,7 +60,7 @@ async def import_sessions(sessions: Sessions, records: Records, entries: Sequenc
 async def _import_one(sessions: Sessions, repositories: list[Repository], saved: SavedSession) -> Taken:
     session_id = _own_id(saved.id)
     await _require_absent(sessions, session_id)
-    directory = directory_inside(sessions.workshop.config.workspace_root, saved.location_path)
+    directory = sessions.workshop.roots.directory(saved.location_path)
     repository = next((each for each in repositories if saved.repository_id == each.id), None)
     repository = repository or next((each for each in repositories if each.path == str(directory)), None)
     is_worktree = saved.type == "worktree" and repository is not None

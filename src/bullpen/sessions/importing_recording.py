@@ -56,6 +56,7 @@ async def _take(sessions: Sessions, session_id: str, recorded: Recorded, room: P
         database = sessions.store.database
         await require_new(database, session_id, worker_ids)
         await asyncio.to_thread(_place_files, sessions.workshop, session_id, worker_ids, room)
+        sessions.imported.add(session_id)
         await import_appends(database, session_id, story.appends())
         sessions.workshop.recordings.remember(session_id)
         session = sessions.welcome(await SessionLog.open(sessions.store, session_id))

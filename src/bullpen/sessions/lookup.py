@@ -12,7 +12,7 @@ from ..log.log import SessionLog
 from ..wire.keystrokes import Typing
 from ..workers import orders
 from ..workers.change_text import as_text
-from ..workers.changes import place_of, read_changes
+from ..workers.changes import read_changes
 from ..workers.orders import Given
 from ..workers.workshop import Workshop
 from .last_answer import last_answer
@@ -33,7 +33,7 @@ class Lookup:
         """What is passed on, as it is at this moment."""
         if origin.what == "diff":
             workspace = self._log.snapshot.worker(origin.worker_id).workspace
-            return as_text(await read_changes(place_of(workspace)))
+            return as_text(await read_changes(self._workshop.files(workspace)))
         return await last_answer(self._workshop.store, self._log.id, origin.worker_id)
 
     async def given(self, order: Prompt) -> Given:

@@ -44,6 +44,7 @@ class Sessions:
         self.workshop = workshop
         self.taken_up = asyncio.Event()
         self.importing = asyncio.Lock()
+        self.imported: set[str] = set()  # sessions whose recording came from elsewhere, by id
         self.courtesy = Courtesy()
         self.purging = Purging(store, workshop, tasks)
         self._tasks = tasks
@@ -66,6 +67,12 @@ class Sessions:
         """
         await self.taken_up.wait()
         return await self.open(session_id)
+
+    def workspace_of(self, snapshot: Snapshot, worker_id: str | None = None) -> str:
+        """Return the directory of a session or of one of its workers; Conflict if it was imported."""
+        if snapshot.id in self.imported:
+            raise Conflict("this session was imported, so it has no workspace here; it can only be looked at")
+        return snapshot.location_path if worker_id is None else snapshot.worker(worker_id).workspace
 
     async def open(self, session_id: str) -> Session:
         if session := self._open.get(session_id):

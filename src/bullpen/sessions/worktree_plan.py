@@ -9,6 +9,7 @@ from ..domain.errors import Conflict, Invalid, NotFound
 from ..git import worktrees as git
 from ..git.places import Place
 from ..git.refs import MAIN, check_branch, check_name, check_revision, slug
+from ..sandbox.roots import WorkspaceRoots
 
 
 class NewWorktree(Struct, frozen=True, kw_only=True):
@@ -86,10 +87,10 @@ def _places(place: Place, name: str) -> tuple[Path, Path]:
     return beside / name, place.work_tree / ".worktrees" / name
 
 
-def choose_path(root: Path, place: Place, name: str) -> Path:
-    """Beside the repository; inside it when beside is outside the workspace root."""
+def choose_path(roots: WorkspaceRoots, place: Place, name: str) -> Path:
+    """Return a directory beside the repository, or inside it if beside it no session may live."""
     beside, inside = _places(place, name)
-    path = beside if beside.is_relative_to(os.path.realpath(root)) else inside
+    path = beside if roots.contains(beside) else inside
     if path.parent.is_symlink() or (path.parent.exists() and not path.parent.is_dir()):
         raise Invalid(f"{path.parent} is a link or no directory, and none is followed here")
     if os.path.lexists(path):

@@ -22,7 +22,6 @@ from ..git.places import Place, find_git_dir
 from ..git.process import marked
 from ..git.refs import check_branch
 from ..git.worktrees import Worktree
-from ..sandbox.paths import directory_inside
 from ..store.answers import KeptAnswer
 from ..store.append import AlreadyAnswered
 from ..store.records import Records
@@ -55,7 +54,7 @@ class Worktrees:
         config = sessions.workshop.config
         self._records = records
         self._sessions = sessions
-        self._root = config.workspace_root
+        self._roots = sessions.workshop.roots
         self._logs = config.home / "logs" / "worktrees"
         self.trash = Trash(config.home / "trash")
         self._errands = Errands(config.home / "worktrees")
@@ -101,7 +100,7 @@ class Worktrees:
     async def at(self, repo_id: str, directory: str) -> Worktree:
         """The worktree in a directory that is there already."""
         _, place = await self.repository(repo_id)
-        real = directory_inside(self._root, directory)
+        real = self._roots.directory(directory)
         for each in await git.list_worktrees(place):
             if _real(each.path) == real:
                 return each
@@ -139,14 +138,14 @@ class Worktrees:
             repo_id=repo_id,
             key=order.key,
             name=name,
-            path=str(choose_path(self._root, place, name)),
+            path=str(choose_path(self._roots, place, name)),
             branch=branch,
             start=await choose_start(place, branch, order),
             begun_at=clock.now_ms(),
         )
 
         async def furnish(path: Path) -> list[str]:
-            copied = await copy_included(place, path)
+            copied = await copy_included(self._sessions.workshop.files(repository.path), place, path)
             await self._run("setup", repository, path, marker=errand.id)
             return copied
 
@@ -265,7 +264,7 @@ class Worktrees:
         if worktree.is_main:
             raise Conflict("this is the repository's own directory, which is never removed")
         real = _real(worktree.path)  # it is what a file says that an agent may have written
-        if not real.is_relative_to(_real(self._root)) or place.work_tree.is_relative_to(real):
+        if not self._roots.contains(real) or place.work_tree.is_relative_to(real):
             log.warning("security: a worktree claims a directory it cannot have", path=str(real))
             raise Forbidden(f"{worktree.path} cannot be a worktree of {place.work_tree}")
         pointer = worktree.path / ".git"

@@ -14,7 +14,7 @@ from .database import Database
 from .group import Group
 from .purge import remove
 from .statements import put
-from .tables import purges, repositories, sessions, unseen, workers
+from .tables import IMPORTED, purges, repositories, sessions, settings, unseen, workers
 
 
 async def import_appends(database: Database, session_id: str, appends: Iterable[Append]) -> None:
@@ -52,6 +52,7 @@ def _write(connection: Connection, append: Append) -> None:
         raise refusal
     if append.before.last_seq == 0:
         put(connection, purges, [{"session_id": snapshot.id}])
+        put(connection, settings, [{"key": IMPORTED + snapshot.id, "value": "true"}])
 
 
 def _know_repository(connection: Connection, repo_id: str) -> None:

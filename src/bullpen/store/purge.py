@@ -13,6 +13,7 @@ from ..domain.errors import NotFound
 from .database import Database
 from .statements import put
 from .tables import (
+    IMPORTED,
     consumed,
     events,
     messages,
@@ -23,6 +24,7 @@ from .tables import (
     search_marks,
     search_terminals,
     sessions,
+    settings,
     snapshots,
     unseen,
     usage,
@@ -89,4 +91,5 @@ def _remove_rest(connection: Connection, session_id: str) -> None:
     of_search = (search_documents, search_marks, search_terminals)
     for table in (*of_search, usage, messages, snapshots, unseen, workers, purges):
         connection.execute(delete(table).where(table.c.session_id == session_id))
+    connection.execute(delete(settings).where(settings.c.key == IMPORTED + session_id))
     connection.execute(delete(sessions).where(sessions.c.id == session_id))

@@ -15,7 +15,7 @@ from .answers import KeptAnswer, answered
 from .database import Database
 from .listing import Filters, Page, read_page
 from .statements import add, put
-from .tables import agents, purges, repositories, sessions, settings, workers
+from .tables import IMPORTED, agents, purges, repositories, sessions, settings, workers
 
 _OF_REPOSITORY = "repository:"
 
@@ -134,6 +134,18 @@ class Records:
         """The sessions with a living worker. Unsorted: to sort, SQLite would walk all that ever were."""
         query = select(sessions.c.id).where(sessions.c.live.is_(True), sessions.c.id.notin_(select(purges)))
         return await self._database.read(lambda c: list(c.execute(query).scalars()))
+
+    async def active_locations(self) -> list[str]:
+        """The directories of sessions that have not ended."""
+        query = select(sessions.c.location_path).where(sessions.c.status == Status.ACTIVE).distinct()
+        return await self._database.read(lambda c: list(c.execute(query).scalars()))
+
+    async def imported_sessions(self) -> set[str]:
+        """The sessions whose recording came from elsewhere."""
+        query = select(settings.c.key).where(settings.c.key.startswith(IMPORTED))
+        return await self._database.read(
+            lambda c: {key.removeprefix(IMPORTED) for key in c.execute(query).scalars()}
+        )
 
     async def passing_sessions(self) -> list[str]:
         """The sessions that shall end when nobody looks at them."""

@@ -321,6 +321,8 @@ codes = Table(  # each logs one browser in, once
     Column("expires_at", BigInteger, nullable=False),
 )
 
+IMPORTED = "imported:"  # with the id of a session: its recording came from elsewhere
+
 settings = Table(
     "settings",
     metadata,

@@ -8,6 +8,7 @@ from starlette.requests import HTTPConnection
 
 from ..agents.registry import Registry
 from ..config import Config
+from ..sandbox.roots import WorkspaceRoots
 from ..sessions.inbox import Inbox
 from ..sessions.presence import Presence
 from ..sessions.recorder import Recorder
@@ -34,6 +35,7 @@ class Context:
     inbox: Inbox
     rules: Rules
     agents: Registry
+    roots: WorkspaceRoots
     mint: Mint
     traffic: Traffic
     url: str

@@ -84,6 +84,11 @@ def principal_of(connection: HTTPConnection) -> Principal:
     return principal
 
 
+def may_read_secrets(connection: HTTPConnection) -> bool:
+    """Tell whether the caller is served the secret places of a home."""
+    return principal_of(connection).scope is Scope.ADMIN
+
+
 def require_stated(routes: Iterable[BaseRoute]) -> None:
     """Refuses to start when a route does not state who may call it."""
     silent = [str(getattr(route, "path", route)) for route in routes if not _stated(route)]

@@ -8,30 +8,32 @@ from ..domain.conversation import FileRead, FileWrite
 from ..domain.errors import BullpenError, Forbidden, Invalid, NotFound
 from ..domain.events import Error, Fact
 from ..domain.snapshot import Worker
-from ..sandbox.files import read_bytes, write_bytes
+from ..sandbox.files import WorkspaceFiles
 from ..wire.acp import Task
 from ..wire.acp_calls import RESOURCE_NOT_FOUND, Fault, Reply
 from ..wire.json import encode
 from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, MAX_LINE
 
 
-async def perform(task: Task, worker: Worker, definition: AgentDefinition) -> tuple[list[Fact], Reply]:
+async def perform(
+    task: Task, worker: Worker, definition: AgentDefinition, files: WorkspaceFiles
+) -> tuple[list[Fact], Reply]:
     """Does it, and what is told of it and answered. To do it twice is to do it once."""
     try:
         match task.method, task.params:
             case "fs/read_text_file", {"path": str(path)}:
-                return await _read(task, worker, path, empty=definition.quirks.missing_file == "empty")
+                return await _read(task, files, path, empty=definition.quirks.missing_file == "empty")
             case "fs/write_text_file", {"path": str(path), "content": str(content)}:
-                return await _write(task, worker, path, content)
+                return await _write(task, worker, files, path, content)
             case _:
                 raise Invalid(f"{task.method} needs a path and what belongs to it")
     except BullpenError as error:
         return _told(error), Reply(rpc_id=task.rpc_id, method=task.method, fault=_fault(error))
 
 
-async def _read(task: Task, worker: Worker, path: str, empty: bool) -> tuple[list[Fact], Reply]:
+async def _read(task: Task, files: WorkspaceFiles, path: str, empty: bool) -> tuple[list[Fact], Reply]:
     try:
-        data = await asyncio.to_thread(read_bytes, worker.workspace, path)
+        data = await asyncio.to_thread(files.read_bytes, path)
     except NotFound:
         if not empty:
             raise
@@ -43,9 +45,11 @@ async def _read(task: Task, worker: Worker, path: str, empty: bool) -> tuple[lis
     return [FileRead(path=path, size=len(data))], reply
 
 
-async def _write(task: Task, worker: Worker, path: str, content: str) -> tuple[list[Fact], Reply]:
+async def _write(
+    task: Task, worker: Worker, files: WorkspaceFiles, path: str, content: str
+) -> tuple[list[Fact], Reply]:
     data = content.encode("utf-8", "replace")
-    await asyncio.to_thread(write_bytes, worker.workspace, path, data, f"{worker.id} {task.rpc_id}")
+    await asyncio.to_thread(files.write_bytes, path, data, f"{worker.id} {task.rpc_id}")
     reply = Reply(rpc_id=task.rpc_id, method=task.method, result={})
     return [FileWrite(path=path, size=len(data))], reply
 

@@ -154,7 +154,9 @@ class Listening:
         """Does what the agent wants; the answer is stored with the end of its line."""
         reply = None
         if task.method.startswith("fs/"):
-            facts, reply = await acp_files.perform(task, self._run.worker, self._definition)
+            facts, reply = await acp_files.perform(
+                task, self._run.worker, self._definition, self._run.workshop.files(self._run.worker.workspace)
+            )
 
         def decide(exchange: Exchange) -> Change:
             exchange.tell(*facts)

@@ -6,7 +6,6 @@ the stream: read twice, it is made once.
 
 import os
 import uuid
-from pathlib import Path
 from typing import Any
 
 from ..domain import commands
@@ -16,7 +15,7 @@ from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
 from ..domain.events import Draft, WorkerCommand, WorkerTerminated
 from ..domain.snapshot import Worker
 from ..domain.states import State
-from ..sandbox.paths import directory_inside
+from ..sandbox.root_rules import directory_below
 from ..wire.acp import Task
 from ..wire.acp_calls import RESOURCE_NOT_FOUND, Fault, Reply
 from ..wire.jsonrpc import INVALID_PARAMS
@@ -111,7 +110,7 @@ def _create(exchange: Exchange, task: Task) -> str:
         worker_id=str(uuid.uuid5(uuid.NAMESPACE_OID, task.id)),
         type="terminal",
         name=_name(argv),
-        workspace=str(directory_inside(Path(agent.workspace), str(params.get("cwd") or agent.workspace))),
+        workspace=str(directory_below(agent.workspace, str(params.get("cwd") or agent.workspace))),
     )
     spawning = commands.add_worker(exchange.snapshot, order)
     limit = params.get("outputByteLimit")

@@ -7,11 +7,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..domain.errors import BullpenError, Conflict
-from ..git.diff import read_diff
+from ..git.diff import Tracked, read_diff
 from ..git.diff_format import MOST_PATCH, FileDiff, new_file, text
 from ..git.discovery import find_place
 from ..git.places import Place
-from ..sandbox.files import read_bytes, size_of
+from ..sandbox.files import WorkspaceFiles
 
 MOST_NEW = 200  # new files that are shown with their content
 MOST_LISTED = 2000  # and that are listed at all
@@ -30,41 +30,47 @@ class Changes(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str | None = None
 
 
-def place_of(workspace: str) -> Place:
-    """Where git works for a workspace; Conflict when it is in no repository."""
-    place = find_place(Path(workspace))
-    if place is None:
-        raise Conflict(f"{workspace} is not in a git repository, so there is nothing to compare it with")
+def place_of(workspace: WorkspaceFiles) -> Place:
+    """Return where git works for a workspace; Conflict if no repository inside the roots contains it."""
+    place = find_place(Path(workspace.root))
+    if place is None or not workspace.boundary.contains(Path(os.path.realpath(place.work_tree))):
+        raise Conflict(f"{workspace.root} is not in a git repository, so there is nothing to compare it with")
     return place
 
 
-async def read_changes(place: Place, base: str | None = None) -> Changes:
+async def read_changes(workspace: WorkspaceFiles, base: str | None = None) -> Changes:
+    """Compare the work tree around a workspace with its base; protected places are left out."""
+    place = place_of(workspace)
+    work_tree = workspace.at(str(place.work_tree))
     tracked = await read_diff(place, base)
-    new = await asyncio.to_thread(_new_files, str(place.work_tree), tracked.untracked)
-    files = sorted(tracked.files + new, key=lambda file: file.path)
-    left_out = len(tracked.untracked) - len(new)
+    files, more = await asyncio.to_thread(_visible_files, work_tree, tracked)
     return Changes(
         base=tracked.base,
         branch=tracked.branch,
         files=files,
         additions=sum(file.additions or 0 for file in files),
         deletions=sum(file.deletions or 0 for file in files),
-        note=f"{left_out} more new files are not listed" if left_out > 0 else tracked.note,
+        note=f"{more} more new files are not listed" if more > 0 else tracked.note,
     )
 
 
-def _new_files(root: str, paths: list[str]) -> list[FileDiff]:
-    return [_new_file(root, path, count < MOST_NEW) for count, path in enumerate(paths[:MOST_LISTED])]
+def _visible_files(work_tree: WorkspaceFiles, tracked: Tracked) -> tuple[list[FileDiff], int]:
+    """Return the changed files by path, and how many new ones are left out because there are too many."""
+    known = [file for file in tracked.files if not work_tree.is_protected(file.path)]
+    listed = tracked.untracked[:MOST_LISTED]
+    names = [name for name in listed if not work_tree.is_protected(name)]
+    new = [_new_file(work_tree, name, count < MOST_NEW) for count, name in enumerate(names)]
+    return sorted(known + new, key=lambda file: file.path), len(tracked.untracked) - len(listed)
 
 
-def _new_file(root: str, name: str, shown: bool) -> FileDiff:
+def _new_file(work_tree: WorkspaceFiles, name: str, shown: bool) -> FileDiff:
     """A file that vanishes, cannot be read or is no file is listed all the same."""
     path = os.fsencode(name)
     if not shown:
         return new_file(path, None, NOT_SHOWN)
     try:
-        if size_of(root, name) > MOST_PATCH:
+        if work_tree.size_of(name) > MOST_PATCH:
             return new_file(path, None, TOO_LARGE)
-        return new_file(path, read_bytes(root, name))
+        return new_file(path, work_tree.read_bytes(name))
     except BullpenError as error:
         return new_file(path, None, text(str(error).encode("utf-8", "replace")))

@@ -7,6 +7,7 @@ from msgspec import to_builtins
 from ..domain.documents import DiffChanged
 from ..domain.events import Fact
 from ..git.watch import watch_work_tree
+from ..sandbox.files import WorkspaceFiles
 from .changes import Changes, place_of, read_changes
 from .steady import SteadyWorker
 
@@ -17,10 +18,14 @@ class DiffWorker(SteadyWorker):
     tells = DiffChanged
 
     def changes(self) -> AsyncGenerator[None]:
-        return watch_work_tree(place_of(self.worker.workspace))
+        return watch_work_tree(place_of(self._files), self._workshop.roots.is_watched)
+
+    @property
+    def _files(self) -> WorkspaceFiles:
+        return self._workshop.files(self.worker.workspace)
 
     async def look(self) -> Fact:
-        return diff_changed(await read_changes(place_of(self.worker.workspace)))
+        return diff_changed(await read_changes(self._files))
 
 
 def diff_changed(changes: Changes) -> DiffChanged:

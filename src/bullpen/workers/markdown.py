@@ -8,7 +8,7 @@ from ..domain.documents import DocumentChanged
 from ..domain.errors import BullpenError, Invalid
 from ..domain.events import Fact
 from ..git.watch import watch
-from ..sandbox.files import inside, read_bytes, size_of
+from ..sandbox.files import inside
 from .steady import SteadyWorker
 
 MOST_SHOWN = 1 << 20  # bytes
@@ -29,11 +29,11 @@ class MarkdownWorker(SteadyWorker):
                         break
 
     async def look(self) -> Fact:
-        root, path = self.worker.workspace, self._path
+        files, path = self._workshop.files(self.worker.workspace), self._path
         try:
-            if size_of(root, path) > MOST_SHOWN:
+            if files.size_of(path) > MOST_SHOWN:
                 return DocumentChanged(path=path, note=f"larger than {MOST_SHOWN >> 20} MiB")
-            return DocumentChanged(path=path, text=read_bytes(root, path).decode("utf-8", "replace"))
+            return DocumentChanged(path=path, text=files.read_bytes(path).decode("utf-8", "replace"))
         except BullpenError as error:
             return DocumentChanged(path=path, note=str(error))
 

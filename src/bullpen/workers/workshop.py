@@ -14,7 +14,8 @@ from ..keeper.marker import MARKER
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
 from ..log.recordings import Recordings
-from ..sandbox.paths import directory_inside
+from ..sandbox.files import WorkspaceFiles
+from ..sandbox.roots import WorkspaceRoots
 from ..store.events import EventStore
 from .children import Children
 from .images import Images
@@ -52,6 +53,7 @@ class Workshop:
         children: Children,
         screens: Screens,
         agents: Agents,
+        roots: WorkspaceRoots,
         own_key: Callable[[str, int], Mapping[str, str]] = lambda worker_id, run: {},
     ) -> None:
         """`own_key` are the variables with which a run of a worker can say what it does."""
@@ -60,6 +62,7 @@ class Workshop:
         self.children = children
         self.screens = screens
         self.agents = agents
+        self.roots = roots
         self.own_key = own_key
         self.images = Images(config.home / "images")
         self.recordings = Recordings(config.home / "recordings")
@@ -79,8 +82,12 @@ class Workshop:
         return {**base, **self._repository_environment(repo_id), **(more or {}), **marker}
 
     def place(self, worker: Worker) -> str:
-        """The directory a worker runs in; refused when it is not, or not any more, inside the root."""
-        return str(directory_inside(self.config.workspace_root, worker.workspace))
+        """Return the directory a worker runs in; Forbidden if it is not, or no longer, inside a root."""
+        return str(self.roots.directory(worker.workspace))
+
+    def files(self, workspace: str) -> WorkspaceFiles:
+        """The files of a workspace as agents and viewers may see them, without the user's secrets."""
+        return WorkspaceFiles(workspace, self.roots)
 
     def _repository_environment(self, repo_id: str | None) -> dict[str, str]:
         """What a person set for everything that runs in a repository."""

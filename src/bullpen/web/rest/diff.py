@@ -10,11 +10,12 @@ from starlette.responses import Response
 from ...domain.ids import new_id
 from ...domain.prompts import Prompt
 from ...git.refs import check_revision
+from ...sandbox.files import WorkspaceFiles
 from ...sessions.session import Session
-from ...workers.changes import place_of, read_changes
+from ...workers.changes import read_changes
 from ...workers.comments import Comment, as_message
-from ..context import ContextDep
-from ..scopes import Scope, allow, principal_of
+from ..context import Context, ContextDep
+from ..scopes import Scope, allow, may_read_secrets, principal_of
 from .agent_shapes import Id, PromptedShape
 from .answers import OnceDep, json_answer
 from .prompts import prompted_json
@@ -74,6 +75,7 @@ class CommentsShape(Shape):
 @router.get("", response_model=DiffShape, dependencies=VIEW)
 async def show(
     session_id: str,
+    request: Request,
     context: ContextDep,
     base: str | None = None,
     worker_id: Annotated[str | None, Query(alias="workerId")] = None,
@@ -83,7 +85,9 @@ async def show(
     session = await context.sessions.get(session_id)
     if base is not None:
         check_revision(base)
-    changes: dict[str, Any] = to_builtins(await read_changes(place_of(_workspace(session, worker_id)), base))
+    changes: dict[str, Any] = to_builtins(
+        await read_changes(_workspace(context, request, session, worker_id), base)
+    )
     if not patches:
         for file in changes["files"]:
             file["patch"], file["hunks"] = "", []
@@ -98,7 +102,7 @@ async def comment(
 ) -> Response:
     """Sends remarks on lines to an agent as one message."""
     session = await context.sessions.get(session_id)
-    changes = await read_changes(place_of(_workspace(session, body.worker_id)))
+    changes = await read_changes(_workspace(context, request, session, body.worker_id))
     comments = [Comment(**each.model_dump()) for each in body.comments]
     order = Prompt(
         text=as_message(comments, changes.files, body.text),
@@ -111,6 +115,6 @@ async def comment(
     return json_answer(prompted_json(await session.prompt(order)), 202)
 
 
-def _workspace(session: Session, worker_id: str | None) -> str:
-    snapshot = session.snapshot
-    return snapshot.location_path if worker_id is None else snapshot.worker(worker_id).workspace
+def _workspace(context: Context, request: Request, session: Session, worker_id: str | None) -> WorkspaceFiles:
+    workspace = context.sessions.workspace_of(session.snapshot, worker_id)
+    return WorkspaceFiles(workspace, context.roots, secrets=may_read_secrets(request))

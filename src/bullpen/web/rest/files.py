@@ -3,13 +3,13 @@
 import asyncio
 from typing import Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from msgspec import to_builtins
 from starlette.responses import Response
 
-from ...sandbox.files import Listing, list_directory, read_any
-from ..context import ContextDep
-from ..scopes import Scope, allow
+from ...sandbox.files import Listing, WorkspaceFiles
+from ..context import Context, ContextDep
+from ..scopes import Scope, allow, may_read_secrets
 from .answers import json_answer
 from .shapes import Shape
 
@@ -33,20 +33,25 @@ class ListingShape(Shape):
 
 
 @router.get("", response_model=ListingShape, dependencies=VIEW)
-async def list_root(session_id: str, context: ContextDep) -> Response:
-    session = await context.sessions.get(session_id)
-    root = session.snapshot.location_path
-    return json_answer(to_builtins(await asyncio.to_thread(list_directory, root, ".")))
+async def list_root(session_id: str, request: Request, context: ContextDep) -> Response:
+    files = await _files(session_id, request, context)
+    return json_answer(to_builtins(await asyncio.to_thread(files.read_any, ".")))
 
 
 @router.get("/{path:path}", response_class=Response, dependencies=VIEW)
-async def show(session_id: str, path: str, context: ContextDep) -> Response:
+async def show(session_id: str, path: str, request: Request, context: ContextDep) -> Response:
     """A file's bytes, or a directory's entries as JSON."""
-    session = await context.sessions.get(session_id)
-    found = await asyncio.to_thread(read_any, session.snapshot.location_path, path)
+    files = await _files(session_id, request, context)
+    found = await asyncio.to_thread(files.read_any, path)
     if isinstance(found, Listing):
         return json_answer(to_builtins(found))
     return Response(found, headers=_HARMLESS, media_type=_kind(found))
+
+
+async def _files(session_id: str, request: Request, context: Context) -> WorkspaceFiles:
+    session = await context.sessions.get(session_id)
+    workspace = context.sessions.workspace_of(session.snapshot)
+    return WorkspaceFiles(workspace, context.roots, secrets=may_read_secrets(request))
 
 
 def _kind(data: bytes) -> str:

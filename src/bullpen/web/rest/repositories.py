@@ -4,7 +4,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from msgspec.structs import asdict, replace
 from starlette.responses import Response
 
@@ -17,11 +17,10 @@ from ...domain.records import Repository, RepositorySettings
 from ...domain.repositories import edited
 from ...domain.states import Status
 from ...git.places import find_git_dir
-from ...sandbox.paths import directory_inside
 from ...sessions.inheritance import hand_down
 from ...wire.browser import iso
 from ..context import Context, ContextDep
-from ..scopes import Scope, allow
+from ..scopes import Scope, allow, principal_of
 from .answers import OnceDep, json_answer
 from .shapes import NewRepositoryShape, RepositoriesShape, RepositoryEditShape, RepositoryShape
 
@@ -38,9 +37,14 @@ async def list_repositories(context: ContextDep) -> Response:
 
 
 @router.post("", status_code=201, response_model=RepositoryShape, dependencies=OPERATE)
-async def add(body: NewRepositoryShape, context: ContextDep, once: OnceDep) -> Response:
-    directory = directory_inside(context.config.workspace_root, body.path)
-    git_dir = directory_inside(context.config.workspace_root, str(find_git_dir(directory)))
+async def add(body: NewRepositoryShape, request: Request, context: ContextDep, once: OnceDep) -> Response:
+    """Register a repository. It becomes a workspace root, so only the owner adds one outside the others."""
+    is_owner = principal_of(request).scope is Scope.ADMIN
+    allowed = context.roots.directory_of_owner if is_owner else context.roots.directory
+    directory = allowed(body.path)
+    git_dir = find_git_dir(directory)
+    if not git_dir.is_relative_to(directory):
+        git_dir = allowed(str(git_dir))
     now = clock.now_ms()
     name = check_text("name", body.name or directory.name, MAX_TITLE)
     repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
@@ -48,6 +52,7 @@ async def add(body: NewRepositoryShape, context: ContextDep, once: OnceDep) -> R
     async with context.worktrees.deciding:
         added = await context.records.add_repository(repository, once.kept(201, render))
         await _set(context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir)))
+        await context.roots.reload_repositories()
     return json_answer(repository_json(context, added), 201)
 
 
@@ -73,6 +78,7 @@ async def edit(repo_id: str, body: RepositoryEditShape, context: ContextDep) -> 
 async def remove(repo_id: str, context: ContextDep) -> Response:
     """Forgets the repository; its files and its sessions stay."""
     await context.records.remove_repository(repo_id)
+    await context.roots.reload_repositories()
     return Response(status_code=204)
 
 

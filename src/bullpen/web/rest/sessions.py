@@ -61,8 +61,7 @@ async def create(
         started_by=starter_of(request),
     )
     if find_repository:
-        root = context.config.workspace_root
-        order = await with_repository(root, context.records, context.worktrees, order)
+        order = await with_repository(context.roots, context.records, context.worktrees, order)
     session = await create_in_worktree(
         context.sessions,
         context.records,
@@ -142,6 +141,7 @@ async def restart(
 ) -> Response:
     """Starts the first agent again, whether it lives or not."""
     session = await context.sessions.get(session_id)
+    context.sessions.workspace_of(session.snapshot)
     order = body or RestartShape()
 
     def render(snapshot: Snapshot) -> object:
@@ -170,7 +170,7 @@ def _wanted(body: NewSessionShape) -> Wanted | None:
 
 async def _worktree(context: Context, snapshot: Snapshot) -> dict[str, Any] | None:
     """The worktree a session lives in, as it is now; what is wrong with it is said, not raised (R-24)."""
-    if snapshot.type != "worktree" or not snapshot.repo_id:
+    if snapshot.type != "worktree" or not snapshot.repo_id or snapshot.id in context.sessions.imported:
         return None
     name = snapshot.worktree_id or MAIN
     try:

@@ -10,7 +10,6 @@ from ...domain.ids import new_id
 from ...domain.snapshot import Snapshot
 from ...log.pieces import cast_lines, output_chunks
 from ...sandbox.files import inside
-from ...sandbox.paths import directory_inside
 from ...wire.browser import worker_json
 from ..context import ContextDep
 from ..numbers import LARGEST
@@ -36,7 +35,8 @@ async def add(session_id: str, body: NewWorkerShape, context: ContextDep, once: 
     """Starts a worker; what is not said of a role that ended stays as it was."""
     session = await context.sessions.get(session_id)
     before = session.snapshot.in_role(body.role) if body.role else None
-    where = body.workspace or (before.workspace if before else session.snapshot.location_path)
+    of_session = context.sessions.workspace_of(session.snapshot)
+    where = body.workspace or (before.workspace if before else of_session)
     file_path = body.file_path or (before.file_path if before else None)
     if file_path:
         inside(where, file_path)
@@ -47,7 +47,7 @@ async def add(session_id: str, body: NewWorkerShape, context: ContextDep, once: 
         role=body.role,
         agent_id=body.agent_id or (before.agent_id if before else None),
         file_path=file_path,
-        workspace=str(directory_inside(context.config.workspace_root, where)),
+        workspace=str(context.roots.directory(where)),
         cols=body.cols,
         rows=body.rows,
     )
@@ -84,6 +84,7 @@ async def restart(
 ) -> Response:
     """The next run of a worker that ended; of an agent that lives too, when its conversation is spoken of."""
     session = await context.sessions.get(session_id)
+    context.sessions.workspace_of(session.snapshot, worker_id)
     answer = once.answer(200, lambda snapshot: worker_json(snapshot.worker(worker_id), session_id))
     if body is None or body.continue_conversation is None:
         worker = await session.restart_worker(worker_id, answer)

@@ -11,7 +11,6 @@ from ...domain.ids import new_id
 from ...domain.prompts import Prompt, addressee
 from ...domain.snapshot import Worker
 from ...domain.states import State, Status
-from ...sandbox.paths import workspace_inside
 from ...sessions.create import NewSession, create_session
 from ...sessions.session import Session
 from ...wire import relay
@@ -108,7 +107,7 @@ class Relay:
             raise Invalid("an agent needs a workspace")
         where, failure = request.workspace, None
         try:
-            where = str(workspace_inside(self._context.config.workspace_root, request.workspace))
+            where = str(self._context.roots.new_directory(request.workspace))
         except BullpenError as error:
             failure = str(error)
         order = AddWorker(

@@ -1,0 +1,216 @@
+"""Decide whether an opened file or directory belongs to Bullpen itself or to the user's secrets.
+
+Places are compared by device and inode, so a symbolic link, a hard link, a bind mount or another spelling of
+the path does not get around the check. Every reader of workspace files calls `ProtectedPlaces.refuses`.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .. import clock
+from ..config import Config, config_file
+from .root_rules import homes
+
+# Places below a home directory that hold credentials. Only an administrator is served what is in them.
+SECRET_PLACES = (
+    ".ssh",
+    ".gnupg",
+    ".password-store",
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/hub",
+    ".config/op",
+    ".config/rclone",
+    ".config/github-copilot",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".mozilla",
+    ".local/share/keyrings",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    ".my.cnf",
+    ".vault-token",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".terraform.d/credentials.tfrc.json",
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".gemini/google_accounts.json",
+    ".local/share/opencode/auth.json",
+)
+
+MAX_INDEX_AGE = 1.0  # seconds for which the inodes below a place are not read again
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+
+Inode = tuple[int, int]  # device and number: what identifies a file whatever it is called
+
+
+class ProtectedPlaces:
+    """The places of Bullpen, refused to every caller, and the user's secrets, refused below `admin`."""
+
+    def __init__(self, own: Iterable[Path], homes: Iterable[Path]) -> None:
+        """`own` are Bullpen's files and directories; `homes` are searched for `SECRET_PLACES`."""
+        self._own = _Places(own)
+        self._secret = _Places(home / place for home in homes for place in SECRET_PLACES)
+
+    def refuses(self, fd: int, *, secrets: bool = False) -> bool:
+        """Tell whether the opened file or directory is protected. `secrets`: the caller may read secrets."""
+        chain = list(_chain(fd))
+        if not chain:
+            return True
+        return self._own.holds(fd, chain) or (not secrets and self._secret.holds(fd, chain))
+
+    def is_below(self, path: str) -> bool:
+        """Tell by its name whether a path is in one of Bullpen's places: enough to ignore a change there."""
+        return self._own.is_below(path)
+
+    def hidden(self, entries: Iterable[os.stat_result], *, secrets: bool = False) -> list[bool]:
+        """Tell for each entry of a directory that is not refused itself whether the entry is protected."""
+        own, secret = self._own.at_entry(), self._secret.at_entry()
+        return [own(entry) or (not secrets and secret(entry)) for entry in entries]
+
+
+def protected_places(config: Config) -> ProtectedPlaces:
+    """Return the protected places of a server with these settings."""
+    database = config.database_url.removeprefix("sqlite:///")
+    files = [database, f"{database}-wal", f"{database}-shm"] if database != config.database_url else []
+    own = (config.home, config_file(os.environ).parent, config.tls_key, *map(Path, files))
+    return ProtectedPlaces((path for path in own if path is not None), homes())
+
+
+class _Places:
+    """A set of files and directories, found again by inode at each question: they come and go."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = tuple(paths)
+        self._below: frozenset[Inode] = frozenset()
+        self._read_at = -MAX_INDEX_AGE
+
+    def holds(self, fd: int, chain: list[os.stat_result]) -> bool:
+        """Tell whether one of the places is in the chain: the file itself and the directories above it."""
+        here, mounts = {_inode(found) for found in chain}, self._mounts()
+        if not here.isdisjoint(mounts):
+            return True
+        same_device = {mount for (device, _), mount in mounts.items() if device == chain[0].st_dev}
+        # Two ways to a place that the chain does not show: another name of a file, and a bind mount.
+        may_hide = _has_more_names(chain[0]) or _mount(fd) not in same_device
+        return bool(same_device) and may_hide and not here.isdisjoint(self._inodes_below())
+
+    def is_below(self, path: str) -> bool:
+        return any(Path(path).is_relative_to(place) for place in self._paths)
+
+    def at_entry(self) -> Callable[[os.stat_result], bool]:
+        """Return a test for the entries of one directory."""
+        inodes = self._mounts().keys()
+        devices = {device for device, _ in inodes}
+        return lambda entry: (
+            _inode(entry) in inodes
+            or (entry.st_dev in devices and _has_more_names(entry) and _inode(entry) in self._inodes_below())
+        )
+
+    def _mounts(self) -> dict[Inode, int]:
+        """Return the places that exist now, each with the mount that it is reached through."""
+        found = {}
+        for path in self._paths:
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError), _opened(path) as place:
+                found[_inode(os.fstat(place))] = _mount(place)
+        return found
+
+    def _inodes_below(self) -> frozenset[Inode]:
+        """Return the inodes of everything in the places. It takes long, so it is kept for a moment."""
+        now = clock.monotonic()
+        if now - self._read_at > MAX_INDEX_AGE:
+            self._below = frozenset(_walk(self._paths))
+            self._read_at = now
+        return self._below
+
+
+def _chain(fd: int) -> Iterator[os.stat_result]:
+    """Yield the status of an opened file and of the directories above it; nothing if it was just moved."""
+    found = os.fstat(fd)
+    if stat.S_ISDIR(found.st_mode):
+        yield from _upwards(os.dup(fd))
+        return
+    # The kernel knows the directory that the file was opened in. The name is checked again in that directory,
+    # because another program may have moved the file since.
+    directory, name = os.path.split(os.readlink(f"/proc/self/fd/{fd}"))
+    try:
+        parent = os.open(directory, _DIRECTORY | os.O_NOFOLLOW)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not _has(parent, name, _inode(found)):
+        os.close(parent)
+        return
+    yield found
+    yield from _upwards(parent)
+
+
+def _has(directory: int, name: str, inode: Inode) -> bool:
+    try:
+        return _inode(os.stat(name, dir_fd=directory, follow_symlinks=False)) == inode
+    except FileNotFoundError:
+        return False
+
+
+def _upwards(fd: int) -> Iterator[os.stat_result]:
+    """Yield the status of a directory and of each one above it, up to the root; closes the descriptor."""
+    below: Inode | None = None
+    try:
+        while True:
+            found = os.fstat(fd)
+            if _inode(found) == below:  # the root is its own parent
+                return
+            yield found
+            below = _inode(found)
+            above = os.open("..", _DIRECTORY, dir_fd=fd)
+            os.close(fd)
+            fd = above
+    finally:
+        os.close(fd)
+
+
+def _has_more_names(found: os.stat_result) -> bool:
+    return not stat.S_ISDIR(found.st_mode) and found.st_nlink > 1
+
+
+def _mount(fd: int) -> int:
+    """Return the id of the mount that a descriptor was opened through."""
+    with open(f"/proc/self/fdinfo/{fd}") as lines:
+        return next((int(line.split()[1]) for line in lines if line.startswith("mnt_id:")), -1)
+
+
+def _walk(paths: Iterable[Path]) -> Iterator[Inode]:
+    for path in paths:
+        with suppress(OSError):
+            yield _inode(os.stat(path))
+        for directory, directories, files in os.walk(path):
+            for name in (*directories, *files):
+                with suppress(OSError):
+                    yield _inode(os.lstat(os.path.join(directory, name)))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _inode(found: os.stat_result) -> Inode:
+    return found.st_dev, found.st_ino

@@ -1,0 +1,248 @@
+"""Decide which directories a session may live in: those inside a workspace root.
+
+If `workspace_root` is set, its directories are the only roots. Otherwise the roots are the scratch directory,
+every registered repository with its worktrees, and the directories that the owner has added.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import Literal
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from .. import clock
+from ..config import Config
+from ..domain.errors import Conflict, Forbidden, Invalid, NotFound
+from ..domain.records import RepositorySettings
+from ..git.discovery import find_place
+from ..store.answers import KeptAnswer
+from ..store.records import Records
+from .files import WorkspaceFiles
+from .protected import protected_places
+from .root_rules import offered, quoted, real_path, refusal
+
+log = structlog.get_logger()
+
+KEY = "roots"  # of the setting that stores the added ones
+NEW_ROOT = 0o750
+
+
+class Root(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A directory in which sessions are allowed, and why."""
+
+    path: str
+    source: Literal["setting", "scratch", "repository", "added"]
+    added_at: int | None = None  # milliseconds since the epoch
+
+
+class WorkspaceRoots:
+    """The roots in force. Only `add` and registering a repository extend them."""
+
+    def __init__(
+        self, config: Config, records: Records, repositories: Mapping[str, RepositorySettings]
+    ) -> None:
+        """`repositories` are the settings of the registered ones, by id, as they change."""
+        self.protected = protected_places(config)
+        self._fixed = config.workspace_root
+        self._scratch = config.scratch_root
+        self._records = records
+        self._settings = repositories
+        self._added: tuple[Root, ...] = ()
+        self._registered: dict[str, str] = {}  # paths of repositories by id
+        self._changing = asyncio.Lock()  # each change is made from what the last one left
+
+    async def load(self) -> None:
+        """Read the added roots. The first time, each directory that an active session has becomes one."""
+        await self.reload_repositories()
+        stored = await self._records.setting(KEY)
+        if stored is None:
+            used = await self._records.active_locations()
+            await self._keep(tuple(_added(path) for path in used if refusal(Path(path)) is None))
+        else:
+            self._added = msgspec.convert(stored, tuple[Root, ...])
+
+    async def reload_repositories(self) -> None:
+        """Read which repositories are registered; called after each change of them."""
+        self._registered = {each.id: each.path for each in await self._records.repositories()}
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the setting `workspace_root` decides, so that no root can be added."""
+        return bool(self._fixed)
+
+    @property
+    def all(self) -> list[Root]:
+        if self._fixed:
+            return [Root(path=str(path), source="setting") for path in self._fixed]
+        repositories = (Root(path=path, source="repository") for path in self._registered.values())
+        return [Root(path=str(self._scratch), source="scratch"), *repositories, *self._added]
+
+    # Deciding
+
+    def directory(self, text: str) -> Path:
+        """Return the real directory that a text names; Forbidden, and logged, if no root contains it."""
+        real = real_path(text)
+        if not self.contains(real):
+            raise self._outside(text, real)
+        return self._checked(real, text)
+
+    def directory_of_owner(self, text: str) -> Path:
+        """Return a directory inside a root, or one that the owner may add as a root."""
+        real = real_path(text)
+        if self.contains(real) or not (self._fixed or refusal(real)):
+            return self._checked(real, text)
+        raise self._outside(text, real)
+
+    def new_directory(self, text: str) -> Path:
+        """Return the real directory that a text names inside a root; make it if it is missing."""
+        real = real_path(text)
+        if not os.path.isdir(real) and (root := self._root_of(real)):
+            WorkspaceFiles(str(root), self).make_directory(str(real))
+        return self.directory(text)
+
+    def default_directory(self, name: str) -> Path:
+        """Return where a session without a place lives: the first fixed root, or a new scratch directory."""
+        if self._fixed:
+            return self.directory(str(self._fixed[0]))
+        self._scratch.mkdir(NEW_ROOT, parents=True, exist_ok=True)
+        return self.new_directory(str(self._scratch / name))
+
+    def contains(self, real: Path) -> bool:
+        """Tell whether a real path lies inside a root, or in a worktree of a registered repository."""
+        return self._root_of(real) is not None or (not self._fixed and self._is_worktree(real))
+
+    def require_inside(self, fd: int, path: str) -> None:
+        """Raise Forbidden unless an opened directory lies inside a root and is not protected."""
+        real = Path(os.readlink(f"/proc/self/fd/{fd}"))
+        if not self.contains(real):
+            raise self._outside(path, real)
+        if self.protected.refuses(fd, secrets=True):
+            raise _protected(path)
+
+    def is_watched(self, path: str) -> bool:
+        """Tell whether a change at a path is reported; changes in Bullpen's own places are not."""
+        return not self.protected.is_below(path)
+
+    # Changing
+
+    async def add(self, text: str, force: bool, answer: KeptAnswer[Root] | None = None) -> Root:
+        """Allow sessions in a directory. `force` allows the home directory or another shared one."""
+        if self._fixed:
+            raise Conflict(
+                "the workspace roots are fixed by the setting workspace_root (AGENT_WORKSPACE_ROOT); "
+                "change that setting and restart the server"
+            )
+        real = real_path(text)
+        if refused := refusal(real, force=force):
+            raise refused
+        root = _added(str(self._checked(real, text)))
+        async with self._changing:
+            others = tuple(each for each in self._added if each.path != root.path)
+            await self._keep((*others, root), _about(answer, root))
+        log.warning("security: workspace root added", path=root.path, forced=force)
+        return root
+
+    async def remove(self, text: str) -> None:
+        """Forget an added root. Programs that run there go on; none is started there any more."""
+        path = str(PurePath(text))
+        async with self._changing:
+            kept = tuple(each for each in self._added if each.path != path)
+            if len(kept) == len(self._added):
+                raise self._not_added(path)
+            await self._keep(kept)
+        log.warning("security: workspace root removed", path=path)
+
+    async def _keep(self, added: tuple[Root, ...], answer: KeptAnswer[None] | None = None) -> None:
+        await self._records.set_setting(KEY, added, answer)
+        self._added = added
+
+    def _not_added(self, path: str) -> Conflict | NotFound:
+        found = next((each for each in self.all if each.path == path), None)
+        match found.source if found else None:
+            case "setting":
+                return Conflict(f"{path} is a root by the setting workspace_root; change that setting")
+            case "scratch":
+                return Conflict(f"{path} is always a root; the setting scratch_root moves it")
+            case "repository":
+                return Conflict(f"{path} is a root because it is registered; remove the repository")
+        return NotFound(f"{path} is not a workspace root")
+
+    # What the rules need
+
+    def _root_of(self, real: Path) -> Path | None:
+        return next((root for root in self._directories() if real.is_relative_to(root)), None)
+
+    def _directories(self) -> Iterator[Path]:
+        for root in self.all:
+            path = Path(os.path.realpath(root.path))
+            yield path
+            if root.source == "repository":
+                yield path.with_name(f"{path.name}.worktrees")
+
+    def _is_worktree(self, real: Path) -> bool:
+        """A worktree that is elsewhere: it and a registered repository point at each other."""
+        place = find_place(real)
+        if place is None or refusal(place.work_tree) is not None:
+            return False
+        common = str(place.common_dir)
+        return any(
+            common in (self._git_dir(repo_id), os.path.join(path, ".git"))
+            for repo_id, path in self._registered.items()
+        )
+
+    def _git_dir(self, repo_id: str) -> str | None:
+        settings = self._settings.get(repo_id)
+        return settings.git_dir if settings else None
+
+    def _checked(self, real: Path, text: str) -> Path:
+        """Return a directory that exists and is not protected."""
+        try:
+            fd = os.open(real, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise NotFound(f"there is no directory {text}") from None
+        except OSError as error:
+            raise Invalid(f"{text}: {error.strerror}") from None
+        try:
+            if self.protected.refuses(fd, secrets=True):
+                raise _protected(text)
+        finally:
+            os.close(fd)
+        return real
+
+    def _outside(self, text: str, real: Path) -> Forbidden | NotFound:
+        log.warning("security: path outside the workspace roots", path=text, real=str(real))
+        if self._fixed:
+            roots = ":".join(map(str, self._fixed))
+            return Forbidden(
+                f"{text} is outside the workspace root {roots}; choose a directory inside it, "
+                "or start the server with another --workspace-root"
+            )
+        if refused := refusal(real):
+            return refused
+        if not real.is_dir():
+            return NotFound(f"there is no directory {text}")
+        root = offered(real)
+        return Forbidden(
+            f"sessions are not allowed in {root} yet; allow it with `bullpen roots add {quoted(root)}`"
+        ).with_details({"allowRoot": str(root)})
+
+
+def _added(path: str) -> Root:
+    return Root(path=path, source="added", added_at=clock.now_ms())
+
+
+def _about(answer: KeptAnswer[Root] | None, root: Root) -> KeptAnswer[None] | None:
+    """Return an answer about a root, for a write that returns nothing."""
+    if answer is None:
+        return None
+    status_and_body = answer.render(root)
+    return KeptAnswer(answer.key, answer.body_hash, lambda _: status_and_body)
+
+
+def _protected(text: str) -> Forbidden:
+    log.warning("security: a protected place as a workspace", path=text)
+    return Forbidden(f"{text} is protected: it belongs to Bullpen")

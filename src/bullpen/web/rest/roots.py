@@ -1,0 +1,58 @@
+"""/api/roots: the directories in which sessions are allowed."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from ...sandbox.roots import Root
+from ...wire.browser import iso
+from ..context import ContextDep
+from ..scopes import Scope, allow
+from .answers import OnceDep, json_answer
+from .shapes import Shape
+
+router = APIRouter(prefix="/api/roots", tags=["roots"], dependencies=[Depends(allow(Scope.ADMIN))])
+
+MAX_PATH = 4096  # characters, as the kernel has it
+
+
+class RootShape(Shape):
+    path: str
+    source: Literal["setting", "scratch", "repository", "added"]
+    added_at: str | None
+
+
+class RootsShape(Shape):
+    fixed: bool
+    roots: list[RootShape]
+
+
+class NewRootShape(Shape):
+    path: Annotated[str, Field(min_length=1, max_length=MAX_PATH)]
+    force: bool = False  # also the home directory, or another that many programs use
+
+
+@router.get("", response_model=RootsShape)
+async def list_roots(context: ContextDep) -> Response:
+    """`fixed`: the setting workspace_root decides, and no root can be added or removed."""
+    roots = context.roots
+    return json_answer({"fixed": roots.is_fixed, "roots": [_root_json(each) for each in roots.all]})
+
+
+@router.post("", status_code=201, response_model=RootShape)
+async def add(body: NewRootShape, context: ContextDep, once: OnceDep) -> Response:
+    root = await context.roots.add(body.path, body.force, once.kept(201, _root_json))
+    return json_answer(_root_json(root), 201)
+
+
+@router.delete("", status_code=204)
+async def remove(path: Annotated[str, Query(max_length=MAX_PATH)], context: ContextDep) -> Response:
+    await context.roots.remove(path)
+    return Response(status_code=204)
+
+
+def _root_json(root: Root) -> dict[str, Any]:
+    added_at = iso(root.added_at) if root.added_at is not None else None
+    return {"path": root.path, "source": root.source, "addedAt": added_at}
