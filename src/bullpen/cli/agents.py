@@ -17,6 +17,7 @@ from .output import print_json
 from .table import Cell, Column, print_table
 from .text import life
 from .verb import AsJson, new_app, with_client
+from .where import create_session
 
 app = new_app("List agents, or see whether one works here.")
 
@@ -63,7 +64,7 @@ async def _test(client: Client, agent_id: str, path: str, timeout: float) -> str
         raise NotFound(f"there is no agent {agent_id}; see: bullpen agents ls")
     if not agent.installed:
         raise DidNotStart(f"{agent.name} is not installed; to install it, run: {agent.install_hint}")
-    session = await client.create_session(location_path=path, title=f"test of {agent_id}", agent_id=agent_id)
+    session = await create_session(client, location_path=path, title=f"test of {agent_id}", agent_id=agent_id)
     try:
         async with asyncio.timeout(timeout):
             worker = await _settled(client, session)

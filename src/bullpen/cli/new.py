@@ -17,7 +17,7 @@ from .output import print_json
 from .terminal.tty import Tty
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
-from .where import Base, Branch, InWorktree, place
+from .where import Base, Branch, InWorktree, create_session, place
 
 app = new_app()
 
@@ -54,7 +54,7 @@ def new(
         where = await place(client, directory, worktree, branch, base, name)
         if agent is None:
             return await _start_terminal(client, where, name, role)
-        session = await client.create_session(**where, title=name, agent_id=agent, role=role)
+        session = await create_session(client, **where, title=name, agent_id=agent, role=role)
         return await _choose(client, session, Choice(model, mode))
 
     if not (detach or json or quiet or agent):
@@ -88,7 +88,7 @@ async def _choose(client: Client, session: Session, choice: Choice) -> Found:
 
 
 async def _start_terminal(client: Client, where: dict[str, Any], name: str | None, role: str | None) -> Found:
-    session = await client.create_session(**where, title=name)
+    session = await create_session(client, **where, title=name)
     cols, rows = shutil.get_terminal_size() if sys.stdout.isatty() else (None, None)
     try:
         terminal = await client.add_worker(session.id, "terminal", role=role, cols=cols, rows=rows)

@@ -14,7 +14,7 @@ from .output import print_json
 from .report import check_waiting, report_turn
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
-from .where import Base, Branch, InWorktree, place
+from .where import Base, Branch, InWorktree, create_session, place
 from .words import words_of
 
 app = new_app()
@@ -63,7 +63,7 @@ def run(
 
     async def work(client: Client) -> int:
         where = await place(client, directory, worktree, branch, base, words)
-        session = await client.create_session(**where, title=name or short_title(words), agent_id=agent)
+        session = await create_session(client, **where, title=name or short_title(words), agent_id=agent)
         prompted = await _prompt(client, session, words, Choice(model, mode))
         if wait:
             worker = await find_agent(client, session.id)

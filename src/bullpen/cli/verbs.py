@@ -34,6 +34,7 @@ VERBS = {
     "import": "Take in a recording, or sessions that another program saved.",
     "recordings": "Check the files of a recording, or write them anew.",
     "repo": "Register, list, change or forget git repositories.",
+    "roots": "Allow sessions in a directory.",
     "worktree": "Make, list, remove or restore worktrees of a repository.",
     "token": "Add, list, revoke or rotate the tokens that let others in.",
     "mcp": "Let an agent use Bullpen, over the Model Context Protocol.",

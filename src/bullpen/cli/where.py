@@ -1,14 +1,16 @@
 """Where a new session lives: a directory, of a registered repository or not, or a worktree of its own."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..client import Client
-from ..domain.errors import Invalid
+from ..client import Client, Session
+from ..domain.errors import Forbidden, Invalid
 from .find import find_repository_at
+from .text import home_relative, printable
 
 InWorktree = Annotated[bool, typer.Option("--worktree", "-w", help="In a worktree of its own.")]
 Branch = Annotated[
@@ -19,6 +21,26 @@ Base = Annotated[str | None, typer.Option("--base", help="Where the worktree's n
 
 def absolute(directory: Path) -> Path:
     return Path(os.path.abspath(directory.expanduser()))
+
+
+async def create_session(client: Client, **wanted: Any) -> Session:
+    """Create a session. If its directory is not allowed yet, ask the user once and remember the answer."""
+    try:
+        return await client.create_session(**wanted)
+    except Forbidden as refused:
+        root = refused.details.get("allowRoot") if isinstance(refused.details, dict) else None
+        if root is None or not _is_allowed(root):
+            raise
+    await client.add_root(root)
+    return await client.create_session(**wanted)
+
+
+def _is_allowed(root: str) -> bool:
+    """Ask the user on the terminal; without one, the server's refusal says what to do."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"Allow sessions in {printable(home_relative(root))}? [Y/n] ", end="", flush=True, file=sys.stderr)
+    return sys.stdin.readline().lower() in ("\n", "y\n", "yes\n")
 
 
 async def place(

@@ -15,6 +15,7 @@ from .frames import Output
 from .inbox import Waiting
 from .recordings import Recordings
 from .rest import Request, Rest
+from .roots import Roots
 from .searching import Searching
 from .shapes import (
     Event,
@@ -44,7 +45,7 @@ _EVENTS = 1000
 _STARTING = 503
 
 
-class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees):
+class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, Roots):
     """Reaches the server the settings say, or the one at a given url."""
 
     def __init__(

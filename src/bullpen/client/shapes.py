@@ -174,6 +174,21 @@ class Repository(Shape, frozen=True, kw_only=True):
     queue: dict[str, Any] = {}  # how the queues of its sessions work; None: as everywhere
 
 
+class Root(Shape, frozen=True, kw_only=True):
+    """A directory in which sessions are allowed, and why: setting, scratch, repository or added."""
+
+    path: str
+    source: str
+    added_at: datetime | None = None
+
+
+class RootList(Shape, frozen=True, kw_only=True):
+    """`fixed`: the setting workspace_root decides, and no root can be added or removed."""
+
+    fixed: bool
+    roots: list[Root]
+
+
 class Worktree(Shape, frozen=True, kw_only=True):
     """One of a repository's directories; `problem` is what is wrong with it."""
 

@@ -28,11 +28,16 @@ def real_path(text: str) -> Path:
         path = Path(text).expanduser()
         if not path.is_absolute():
             raise Invalid(f"{text} is not an absolute path")
-        return Path(os.path.realpath(path))
+        real = Path(os.path.realpath(path))
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.lstat(real)  # raises if a name is too long or a directory above cannot be searched
+        return real
     except RuntimeError:
         raise Invalid(f"{text} names a user that this machine does not have") from None
     except (OSError, ValueError) as error:
-        raise Invalid(f"{text[:200]!r} is not a usable path: {error}") from None
+        raise Invalid(
+            f"{text[:200]!r} is not a usable path: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def directory_below(top: str, text: str) -> Path:

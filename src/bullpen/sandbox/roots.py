@@ -47,8 +47,9 @@ class WorkspaceRoots:
     ) -> None:
         """`repositories` are the settings of the registered ones, by id, as they change."""
         self.protected = protected_places(config)
-        self._fixed = config.workspace_root
-        self._scratch = config.scratch_root
+        # Resolved once: a program that swaps a root for a link later does not move the boundary.
+        self._fixed = tuple(Path(os.path.realpath(path)) for path in config.workspace_root)
+        self._scratch = Path(os.path.realpath(config.scratch_root))
         self._records = records
         self._settings = repositories
         self._added: tuple[Root, ...] = ()
@@ -178,7 +179,7 @@ class WorkspaceRoots:
 
     def _directories(self) -> Iterator[Path]:
         for root in self.all:
-            path = Path(os.path.realpath(root.path))
+            path = Path(root.path)
             yield path
             if root.source == "repository":
                 yield path.with_name(f"{path.name}.worktrees")
@@ -223,7 +224,7 @@ class WorkspaceRoots:
             )
         if refused := refusal(real):
             return refused
-        if not real.is_dir():
+        if not os.path.isdir(real):
             return NotFound(f"there is no directory {text}")
         root = offered(real)
         return Forbidden(

@@ -1,0 +1,66 @@
+"""`bullpen roots`: the directories in which sessions are allowed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..client import Root
+from .output import print_json
+from .table import Column, print_table
+from .text import home_relative
+from .verb import AsJson, new_app, with_client
+from .where import absolute
+
+app = new_app("Allow sessions in a directory, or list and remove such directories.")
+
+_COLUMNS = (Column("PATH", least=12), Column("WHY"))
+_WHY = {
+    "setting": "the setting workspace_root",
+    "scratch": "sessions without a directory",
+    "repository": "a registered repository",
+    "added": "you added it",
+}
+
+
+@app.command()
+def ls(json: AsJson = False) -> None:
+    """List the directories in which sessions are allowed, with all that is below them."""
+    listed = with_client(lambda client: client.roots())
+    if json:
+        print_json(listed)
+    else:
+        print_table(_COLUMNS, [_row(root) for root in listed.roots])
+
+
+@app.command()
+def add(
+    directory: Annotated[Path, typer.Argument(help="The directory to allow.")] = Path("."),
+    force: Annotated[
+        bool, typer.Option("--force", help="Also the home directory, or another that many programs use.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Allow sessions in a directory and in all that is below it.
+
+    \b
+    Examples:
+      bullpen roots add
+      bullpen roots add /srv/app
+    """
+    root = with_client(lambda client: client.add_root(str(absolute(directory)), force=force))
+    if json:
+        print_json(root)
+    else:
+        print(f"sessions are allowed in {home_relative(root.path)}")
+
+
+@app.command()
+def rm(directory: Annotated[Path, typer.Argument(help="A directory that was added.")]) -> None:
+    """Allow no new sessions in a directory. What runs there goes on."""
+    with_client(lambda client: client.remove_root(str(absolute(directory))))
+    print(f"no new sessions in {home_relative(str(absolute(directory)))}")
+
+
+def _row(root: Root) -> list[str]:
+    return [home_relative(root.path), _WHY.get(root.source, root.source)]
