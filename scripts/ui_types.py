@@ -34,6 +34,7 @@ NOUNS = {
     "permissions": "Option Permission PermissionAnswer Permissions Rule Rules",
     "ports": "Port Ports",
     "prompts": "Cancel Image Prompt Prompted Source",
+    "roots": "NewRoot Root Roots",
     "questions": "Asked AskedState NewQuestion Question QuestionAnswer Questions",
     "queue": "Move NewQueueItem Queue QueueEdit QueueItem QueueSettings QueueSettingsEdit QueueWishes",
     "repositories": "NewRepository Repositories Repository RepositoryEdit",

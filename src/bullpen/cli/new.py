@@ -24,7 +24,7 @@ app = new_app()
 
 @app.command()
 def new(
-    directory: Annotated[Path, typer.Argument(help="Where it works.")] = Path("."),
+    directory: Annotated[Path | None, typer.Argument(help="Where it works; else here.")] = None,
     name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
     worktree: InWorktree = False,
     branch: Branch = None,

@@ -26,7 +26,9 @@ def run(
     agent: Annotated[str | None, typer.Option(help="Which agent; see: bullpen agents ls")] = None,
     model: Model = None,
     mode: Mode = None,
-    directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
+    directory: Annotated[
+        Path | None, typer.Option("--directory", "-C", help="Where it works; else here.")
+    ] = None,
     name: Annotated[
         str | None, typer.Option("--name", "-n", help="The session's title; else the prompt's first words.")
     ] = None,

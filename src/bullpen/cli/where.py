@@ -45,17 +45,22 @@ def _is_allowed(root: str) -> bool:
 
 async def place(
     client: Client,
-    directory: Path,
+    directory: Path | None,
     in_worktree: bool,
     branch: str | None,
     base: str | None,
     prompt: str | None,
 ) -> dict[str, Any]:
-    """What `create_session` is told about it."""
-    path = absolute(directory)
+    """Return what `create_session` is told about it.
+
+    Sessions do not live in the home directory itself. Started from there, a session gets a new directory.
+    """
+    path = absolute(directory or Path("."))
     if not (in_worktree or branch):
         if base:
             raise Invalid("--base is for a new worktree; add --worktree")
+        if directory is None and path == absolute(Path("~")):
+            return {}
         return {"location_path": str(path), "find_repository": True}
     repository = await find_repository_at(client, path)
     mode = "either" if branch and not base else "new"

@@ -7,6 +7,7 @@ export class ApiError extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
+    readonly details?: unknown,
   ) {
     super(message)
   }
@@ -72,8 +73,8 @@ async function reach<T>(path: string, request: RequestInit, take: (response: Res
 async function read<T>(response: Response): Promise<T> {
   const text = await response.text()
   if (response.ok) return (text ? JSON.parse(text) : undefined) as T // what is no JSON was cut off, and is asked for again
-  const { error, message } = (parse(text) ?? {}) as { error?: string; message?: string }
-  throw new ApiError(response.status, error ?? 'internal', message ?? `The server answered ${response.status}.`)
+  const { error, message, details } = (parse(text) ?? {}) as { error?: string; message?: string; details?: unknown }
+  throw new ApiError(response.status, error ?? 'internal', message ?? `The server answered ${response.status}.`, details)
 }
 
 function parse(text: string): unknown {

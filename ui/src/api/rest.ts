@@ -46,6 +46,7 @@ export const rest = {
   createSession: (session: NewSession) => call<Session>('POST', '/sessions', session),
   editSession: (id: string, change: { title?: string; onLastDisconnect?: 'keep' | 'terminate' }) =>
     call<Session>('PATCH', path(id), change),
+  addRoot: (directory: string) => call('POST', '/roots', { path: directory }),
   cancelSession: (id: string) => call<Session>('DELETE', path(id)),
   purgeSession: (id: string) => call<Session>('DELETE', `${path(id)}?purge=true`),
   completeSession: (id: string) => call<Session>('POST', `${path(id)}/complete`),

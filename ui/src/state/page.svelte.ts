@@ -30,6 +30,8 @@ export class Page {
   /** Whether everything above has been told at least once: before that nothing is empty, only unknown. */
   ready = $state(false)
   problem: string | undefined = $state()
+  /** The directory in which the last attempt was refused because the owner has not allowed sessions there yet. */
+  rootToAllow: string | undefined = $state()
   busy = $state(false)
   route: Route = $state.raw(parseRoute(location.hash))
 
@@ -123,6 +125,11 @@ export class Page {
     return loaded
   }
 
+  /** Allows sessions in a directory, from now on. */
+  allowRoot(directory: string): Promise<boolean> {
+    return this.attempt(async () => void (await rest.addRoot(directory)))
+  }
+
   /** A new session, shown at once; its first prompt goes with it when there is one. */
   startSession(wanted: NewSession, prompt: string, promptId: string): Promise<boolean> {
     return this.attempt(async () => {
@@ -187,6 +194,7 @@ export class Page {
   async attempt(action: () => Promise<void>): Promise<boolean> {
     this.busy = true
     this.problem = undefined
+    this.rootToAllow = undefined
     try {
       await action()
       return true
@@ -276,6 +284,7 @@ export class Page {
     this.#unanswered = error.status === 0
     if (error.status === 401 && this.entrance === 'inside') this.entrance = 'outside'
     this.problem = error.message
+    this.rootToAllow = (error.details as { allowRoot?: string } | undefined)?.allowRoot
   }
 }
 

@@ -1,0 +1,90 @@
+"""`bullpen roots`, and the question that `new` and `run` ask in a directory that is not allowed yet."""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import Bullpen
+from support.server import Server
+from support.tmux import PROMPT, Tmux
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    """A server for which no setting fixes the roots; the project lies outside the home directory."""
+    (tmp_path / "user").mkdir()
+    (tmp_path / "srv/app").mkdir(parents=True)
+    this = Server(tmp_path / "home", tmp_path / "user", {"AGENT_WORKSPACE_ROOT": ""})
+    await this.start()
+    yield this
+    await this.close()
+
+
+@pytest.fixture
+async def person(server: Server, tmp_path: Path) -> AsyncIterator[Tmux]:
+    """A person at a terminal, in the project."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = server.environment() | {"PATH": path, "TERM": "xterm-256color"}
+    async with Tmux.open(tmp_path / "tmux", env, cols=200) as tmux:
+        await tmux.enter(f"cd {tmp_path}/srv/app; clear")
+        await tmux.until(PROMPT)
+        yield tmux
+
+
+async def test_new_asks_once_whether_sessions_are_allowed_and_goes_on(
+    person: Tmux, server: Server, tmp_path: Path
+) -> None:
+    await person.enter("bullpen new --name first")
+    await person.until(f"Allow sessions in {tmp_path}/srv/app? [Y/n]")
+    await person.enter("")
+    await person.until(lambda screen: "Allow" not in screen and "srv/app" in screen)
+    await person.enter("echo I am in $PWD")
+    await person.until(f"I am in {tmp_path}/srv/app")
+    await person.type("C-]")
+    await person.until(PROMPT)
+    await person.enter("clear; bullpen new -d --name second")
+    assert "Allow" not in await person.until("started second")
+
+
+async def test_no_means_no_and_the_error_says_what_to_do(
+    person: Tmux, server: Server, tmp_path: Path
+) -> None:
+    await person.enter("bullpen run hello --agent demo")
+    await person.until("[Y/n]")
+    await person.enter("n")
+    await person.until("bullpen roots add")
+    assert (await server.call("GET", "/api/sessions"))["total"] == 0
+
+
+async def test_without_a_terminal_the_error_names_the_exact_command(server: Server, tmp_path: Path) -> None:
+    bullpen = Bullpen(server.environment())
+    refused = await bullpen("new", "-d", str(tmp_path / "srv/app"))
+    assert refused.code == 1
+    command = f"bullpen roots add {tmp_path}/srv/app"
+    assert f"`{command}`" in refused.err
+    await bullpen(*command.split()[1:])
+    assert (await bullpen("new", "-d", str(tmp_path / "srv/app"))).code == 0
+    listed = (await bullpen("roots", "ls")).out
+    assert "~/bullpen" in listed
+    assert "srv/app" in listed
+    await bullpen("roots", "rm", str(tmp_path / "srv/app"))
+    assert (await bullpen("new", "-d", str(tmp_path / "srv/app"))).code == 1
+
+
+async def test_the_home_directory_needs_force(server: Server) -> None:
+    bullpen = Bullpen(server.environment())
+    refused = await bullpen("roots", "add", str(server.workspace))
+    assert refused.code == 1
+    assert "--force" in refused.err
+    await bullpen("roots", "add", "--force", str(server.workspace))
+    assert (await bullpen("new", "-d", str(server.workspace))).code == 0
+
+
+async def test_new_in_the_home_directory_gets_a_directory_of_its_own(person: Tmux, server: Server) -> None:
+    await person.enter("cd; bullpen new -d --name mine")
+    await person.until("started mine")
+    [session] = (await server.call("GET", "/api/sessions"))["sessions"]
+    assert Path(session["locationPath"]).parent == server.workspace / "bullpen"
