@@ -84,12 +84,21 @@ class Stage:
         if section.method == "PUT" and section.path == "/api/recordings/{id}":
             return await self._put_recording()
         body = json.loads(self.real(json.dumps(bodies[0]))) if bodies else None
-        query = {"q": "build"} if section.path == "/api/search" else None
+        query = await self._query(section)
         answer = await self.server.http.request(section.method, self.path(path), json=body, params=query)
         if section.path.endswith("/rotate"):
             self.server.token = answer.json()["token"]
             self.server.http.headers["Authorization"] = f"Bearer {self.server.token}"
         return answer
+
+    async def _query(self, section: Section) -> dict[str, str] | None:
+        if section.path == "/api/search":
+            return {"q": "build"}
+        if section.name == "DELETE /api/roots":
+            root = {"path": self.real(f"{HOME}/other")}
+            await self.server.call("POST", "/api/roots", 201, json=root)
+            return root
+        return None
 
     async def _with_worktree(self, path: str) -> str:
         worktrees = self.path("/api/repositories/{id}/worktrees")

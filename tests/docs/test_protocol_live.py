@@ -22,8 +22,9 @@ from support.talk import Talk
 @pytest.fixture
 async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     """A server that takes as many agents as the page has requests to them."""
-    this = Server(tmp_path / "home", workspace, {"AGENT_MAX_SESSIONS": "0"})
+    this = Server(tmp_path / "home", workspace, {"AGENT_MAX_SESSIONS": "0", "AGENT_WORKSPACE_ROOT": ""})
     await this.start()
+    await this.call("POST", "/api/roots", 201, json={"path": str(workspace), "force": True})
     yield this
     await this.close()
 

@@ -1,1 +1,1 @@
-"""The wall round a workspace."""
+"""Where sessions live, and which files they can reach."""
