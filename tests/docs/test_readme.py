@@ -7,9 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
 
 from bullpen.cli import app, turn, wait
 from support.server import Server
@@ -136,6 +139,8 @@ class Stranger:
 
     async def _attach(self, command: str) -> None:
         self._window.type(f"{command}\r")
+        await self._window.until(r"Allow sessions in /srv/\S+\? \[Y/n\] ")
+        self._window.type("\r")
         await self._window.until(r"attached to first")
         await self._window.until(r"[$#] ")
 
@@ -175,12 +180,21 @@ class Stranger:
         assert await asyncio.to_thread(self._server.process.wait, 60) == -signal.SIGKILL
 
 
-async def test_every_command_of_the_readme_does_what_it_says(tmp_path: Path) -> None:
-    data, checkout = tmp_path / ".local" / "share" / "bullpen", tmp_path / "bullpen"
+@pytest.fixture
+def checkout() -> Iterator[Path]:
+    """A fresh clone in /srv, outside of any home directory."""
+    with TemporaryDirectory(dir="/srv") as place:
+        path = Path(place, "bullpen")
+        subprocess.run(["git", "init", "-q", path], check=True)
+        (path / ".venv").symlink_to(Path(sys.prefix))
+        yield path
+
+
+async def test_every_command_of_the_readme_does_what_it_says(tmp_path: Path, checkout: Path) -> None:
+    """The home directory is empty, and no setting says where sessions may live."""
+    data = tmp_path / ".local" / "share" / "bullpen"
     data.parent.mkdir(parents=True)
-    checkout.mkdir()
-    (checkout / ".venv").symlink_to(Path(sys.prefix))
-    server = Server(data, tmp_path)
+    server = Server(data, tmp_path, {"AGENT_WORKSPACE_ROOT": ""})
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TERM": "xterm-256color", "PS1": PROMPT}
     try:
         async with Window.open(checkout, env) as window:
