@@ -22,6 +22,7 @@ OPENED = (
     "images",
     "keeper",
     "logs",
+    "overlays",
     "recordings",
     "screens",
     "spool",

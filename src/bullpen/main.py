@@ -20,6 +20,7 @@ from . import __version__, home, logs
 from .agents.registry import Registry
 from .config import Config, config_file
 from .domain.errors import Invalid, StorageFull
+from .git.overlays import OVERLAYS
 from .sandbox.roots import WorkspaceRoots
 from .sessions.inbox import Inbox
 from .sessions.indexing import Indexing
@@ -68,6 +69,7 @@ def serve(config: Config, open_browser: bool) -> int:
     with home.owned(config.home):
         logs.configure(config.log_level, config.home / "logs", hidden=(config.token or "",))
         sweep_imports(config.home)
+        OVERLAYS.keep_in(config.home / "overlays")
         _raise_limit()
         sys.setswitchinterval(THREAD_TURN)
         with asyncio.Runner(loop_factory=_loop) as runner:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from bullpen.domain.errors import BullpenError
-from bullpen.git import anchors, changes, diff, includes, revisions, run, worktrees
+from bullpen.git import anchors, changes, diff, includes, revisions, worktrees
 from bullpen.git.places import Place
 from support.tricks import Trap
 
@@ -16,7 +16,7 @@ async def _on_both(trap: Trap, call: Callable[..., Awaitable[object]], *more: ob
 
 
 async def _lists(place: Place) -> None:
-    await diff._read_lists(place, "HEAD", await run.filter_overrides(place))
+    await diff._read_lists(place, "HEAD")
 
 
 async def _add(trap: Trap) -> None:

@@ -12,9 +12,10 @@ import pytest
 import uvloop
 
 from bullpen.domain.errors import Conflict, RemoteFault
+from bullpen.git.command import start_git
 from bullpen.git.places import Place
 from bullpen.git.process import run_process
-from bullpen.git.run import OPTIONS, GitFailed, run_git
+from bullpen.git.run import GitFailed, run_git
 from support.repositories import Repo
 
 
@@ -37,10 +38,14 @@ async def test_a_linked_worktree_is_looked_at_with_its_own_index(repo: Repo) -> 
     assert (await run_git(repo.place, "status", "--porcelain")).output == b""
 
 
-async def test_every_call_carries_the_line_that_turns_everything_off(repo: Repo, tmp_path: Path) -> None:
+async def test_git_gets_an_environment_of_our_own_and_names_from_outside_are_no_options(
+    repo: Repo, tmp_path: Path
+) -> None:
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
-    program.write_text('#!/bin/sh\nfor each in "$@"; do echo "$each"; done; env; umask\n')
+    program.write_text(
+        '#!/bin/sh\ncase "$*" in *--list*) exit;; esac\nfor each in "$@"; do echo "$each"; done; env; umask\n'
+    )
     program.chmod(0o755)
     before = os.environ["PATH"]
     os.environ |= {"PATH": f"{program.parent}:{before}", "GIT_DIR": "/elsewhere", "GIT_EXTERNAL_DIFF": "evil"}
@@ -53,18 +58,34 @@ async def test_every_call_carries_the_line_that_turns_everything_off(repo: Repo,
     where = [f"--git-dir={repo.git_dir}", f"--work-tree={repo.path}"]
     off = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=all"]
     rest = ["--numstat", "--end-of-options", "--output=x", "--", "-a"]
-    assert lines[: len(OPTIONS) + 11] == [*OPTIONS, *where, "diff", *off, *rest]
-    names = {line.partition("=")[0] for line in lines if "=" in line and line[0].isupper()}
-    assert {each for each in names if each.startswith("GIT_")} == {
-        "GIT_CONFIG_NOSYSTEM",
-        "GIT_TERMINAL_PROMPT",
-        "GIT_NO_LAZY_FETCH",
-        "GIT_OPTIONAL_LOCKS",
-        "GIT_LITERAL_PATHSPECS",
-        "GIT_PROGRESS_DELAY",
-        "GIT_COMMON_DIR",
+    assert lines[:13] == ["--no-optional-locks", "--no-pager", *where, "diff", *off, *rest]
+    variables = dict(line.split("=", 1) for line in lines if line.startswith("GIT_"))
+    assert variables.pop("GIT_COMMON_DIR") != str(repo.git_dir)
+    assert variables == {
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_PROGRESS_DELAY": "1",
+        "GIT_TERMINAL_PROMPT": "0",
     }
     assert lines[-1] == "0027"
+
+
+async def test_no_transport_is_allowed_even_where_git_reads_a_configuration_that_allows_it(
+    repo: Repo, tmp_path: Path
+) -> None:
+    canary = tmp_path / "canary"
+    repo.git("config", "protocol.ext.allow", "always")
+    url = f"ext::sh -c touch% {canary}"
+    repo.git("ls-remote", url, check=False)
+    assert canary.exists()
+    canary.unlink()
+    ended = await start_git("ls-remote", [url], {"GIT_DIR": str(repo.git_dir)})
+    assert "transport 'ext' not allowed" in ended.errors
+    assert not canary.exists()
 
 
 async def test_a_failure_is_one_sentence_of_git(repo: Repo) -> None:
@@ -84,7 +105,7 @@ async def test_a_repository_that_is_gone_is_a_fault_not_the_one_around_it(repo: 
 async def test_a_lock_that_is_left_over_is_a_conflict_that_names_it(repo: Repo) -> None:
     (repo.git_dir / "refs" / "heads" / "topic.lock").touch()
     with pytest.raises(Conflict, match=r"topic\.lock is left of another git"):
-        await run_git(repo.place, "branch", refs=["topic", "main"])
+        await run_git(repo.place, "update-ref", refs=["refs/heads/topic", "main"])
 
 
 async def test_more_output_than_wanted_is_refused_or_cut(repo: Repo) -> None:

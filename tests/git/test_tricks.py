@@ -41,7 +41,7 @@ def test_nobody_else_starts_git() -> None:
         for path in SRC.rglob("*.py")
         if '"git"' in path.read_text() and path.parent.name != "checkup"
     ]
-    assert started == [Path("git/run.py")]
+    assert started == [Path("git/command.py")]
 
 
 @pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)

@@ -9,7 +9,7 @@ from .diff_format import FileDiff, Index, parse_diff, parse_raw, text
 from .places import Place
 from .process import Ended
 from .revisions import find_commit
-from .run import Filters, filter_overrides, run_git
+from .run import run_git
 
 MOST_OUTPUT = 32 << 20  # bytes of patches in one diff
 TIMEOUT = 60.0  # seconds; the first look at a large work tree reads all of it
@@ -36,16 +36,15 @@ async def read_diff(place: Place, base: str | None = None) -> Tracked:
 
     One look at every file of the work tree, not two: `git status` would take as long as the diff.
     """
-    filters = await filter_overrides(place)
     (commit, patches, from_base), from_head, untracked, branch = await asyncio.gather(
-        _read_patches(place, base, filters),
-        _read_staged(place, filters),
-        _read_untracked(place, filters),
+        _read_patches(place, base),
+        _read_staged(place),
+        _read_untracked(place),
         _read_branch(place),
     )
     index = Index(from_base=from_base, from_head=from_head)
     note = TOO_MUCH if patches.cut else None
-    output = await _read_lists(place, commit, filters) if patches.cut else patches.output
+    output = await _read_lists(place, commit) if patches.cut else patches.output
     files = parse_diff(output, index)
     return Tracked(base=commit, files=files, untracked=untracked, branch=branch, note=note)
 
@@ -77,9 +76,7 @@ async def _merge_base(place: Place, line: str, head: str) -> str:
     return text(found.output).strip() if found.code == 0 else head
 
 
-async def _read_patches(
-    place: Place, wanted: str | None, filters: Filters
-) -> tuple[str, Ended, dict[bytes, bytes]]:
+async def _read_patches(place: Place, wanted: str | None) -> tuple[str, Ended, dict[bytes, bytes]]:
     """The base, what differs from it, and what its commits have changed since."""
     base = await find_base(place, wanted)
     patches, committed = await asyncio.gather(
@@ -92,17 +89,14 @@ async def _read_patches(
             timeout=TIMEOUT,
             limit=MOST_OUTPUT,
             cut=True,
-            filters=filters,
         ),
         _read_committed(place, base),
     )
     return base, patches, committed
 
 
-async def _read_lists(place: Place, base: str, filters: Filters) -> bytes:
-    said = await run_git(
-        place, "diff", *_LISTS, refs=[base], paths=[], timeout=TIMEOUT, limit=MOST_OUTPUT, filters=filters
-    )
+async def _read_lists(place: Place, base: str) -> bytes:
+    said = await run_git(place, "diff", *_LISTS, refs=[base], paths=[], timeout=TIMEOUT, limit=MOST_OUTPUT)
     return said.output
 
 
@@ -113,14 +107,14 @@ async def _read_committed(place: Place, base: str) -> dict[bytes, bytes]:
     return parse_raw(said.output)
 
 
-async def _read_staged(place: Place, filters: Filters) -> dict[bytes, bytes]:
-    said = await run_git(place, "diff", "--cached", *_RAW, paths=[], limit=MOST_OUTPUT, filters=filters)
+async def _read_staged(place: Place) -> dict[bytes, bytes]:
+    said = await run_git(place, "diff", "--cached", *_RAW, paths=[], limit=MOST_OUTPUT)
     return parse_raw(said.output)
 
 
-async def _read_untracked(place: Place, filters: Filters) -> list[str]:
+async def _read_untracked(place: Place) -> list[str]:
     options = ("--others", "--exclude-standard", "-z")
-    said = await run_git(place, "ls-files", *options, timeout=TIMEOUT, limit=MOST_OUTPUT, filters=filters)
+    said = await run_git(place, "ls-files", *options, timeout=TIMEOUT, limit=MOST_OUTPUT)
     return said.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 

@@ -1,50 +1,35 @@
-"""The one way to call git: nothing a repository or an agent inside it says makes it run a program.
+"""Call git so that nothing a repository contains makes git run a program.
 
-Git does what a repository tells it: hooks, fsmonitor, filters, external diffs, helpers. So every call is an
-argument list with all of that turned off (`OPTIONS`), a small environment, and directories that we know of.
+Git runs programs that its configuration names: hooks, fsmonitor, filters, external diffs, helpers. So git
+gets a configuration of our own (see overlays.py), a small environment, and directories that the server
+determined.
 
     place = Place(git_dir=…, common_dir=…, work_tree=…)
     said = await run_git(place, "diff", "--numstat", "-z", refs=[base], paths=["src/a.py"])
     said.output                                                       # bytes, as git wrote them
 
-What people or agents name goes into `refs` and `paths`, which stand behind `--end-of-options` and `--`,
-never into the options.
+Names that come from clients or agents go into `refs` and `paths`, which stand behind `--end-of-options` and
+`--`, never into the options.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from typing import NewType
+
+from msgspec.structs import replace
 
 from ..domain.errors import Conflict, RemoteFault
+from .command import LIMIT, TIMEOUT, start_git
+from .overlays import OVERLAYS
 from .places import Place
-from .process import Ended, marked, run_process
-
-OPTIONS = (
-    "--no-optional-locks",
-    "--no-pager",
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "diff.external="),
-    *("-c", "log.showSignature=false"),
-    *("-c", "gpg.program=/bin/false"),
-    *("-c", "core.sshCommand=/bin/false"),
-    *("-c", "credential.helper="),
-    *("-c", "protocol.allow=never"),
-    *("-c", "core.editor=/bin/false"),
-    *("-c", "core.alternateRefsCommand="),
-    *("-c", "safe.bareRepository=explicit"),
-    *("-c", "commit.gpgSign=false"),
-)
+from .process import Ended, marked
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 
-# The verbs there are, each with what keeps it from looking into submodules and from converting content.
+# The verbs that may be called, each with the options that keep it out of submodules: git would read their
+# own configuration.
 VERBS: dict[str, tuple[str, ...]] = {
     "blame": ("--no-textconv",),
-    "branch": (),
     "cat-file": (),
     "check-ignore": (),
-    "config": (),
     "diff": _DIFF,
     "diff-files": _DIFF,
     "diff-index": _DIFF,
@@ -64,20 +49,9 @@ VERBS: dict[str, tuple[str, ...]] = {
     "worktree": (),
 }
 
-# Those that read or write content, and so would convert it.
-_CONVERTING = frozenset(
-    {"blame", "check-ignore", "diff", "diff-files", "diff-index", "ls-files", "show", "status", "worktree"}
-)
-
-Filters = NewType("Filters", dict[str, str])  # made by `filter_overrides` alone
-
-TIMEOUT = 10.0  # seconds
-LIMIT = 16 << 20  # bytes of output
-MOST_FILTERS = 500  # more would not fit into an environment
-
 
 class GitFailed(RemoteFault):
-    """Git ended with a code nobody expected."""
+    """Git ended with an exit code that the caller does not accept."""
 
     def __init__(self, verb: str, ended: Ended) -> None:
         self.exit_code = ended.code
@@ -98,24 +72,32 @@ async def run_git(
     accept: Sequence[int] = (0,),
     on_progress: Callable[[str], None] | None = None,
     marker: str | None = None,
-    filters: Filters | None = None,
 ) -> Ended:
-    """Runs `git <verb> <options> --end-of-options <refs> -- <paths>` in a place.
+    """Run `git <verb> <options> --end-of-options <refs> -- <paths>` in a place.
 
-    `options` are words of our own. `refs` and `paths` may come from anybody; paths are taken literally.
-    An exit code that is not in `accept` is a GitFailed. Output beyond `limit` is a RemoteFault, unless `cut`
-    says that the beginning is enough; the result tells whether it was cut. `on_progress` gets every line of
-    stderr as it comes. Cancelling ends git and all it started. A `marker` lets `end_marked` do so
-    after a kill of the server. `filters` are those of `filter_overrides`, when it was asked already.
+    `options` are words of our own. `refs` and `paths` may come from any client; paths are taken literally.
+    Raise GitFailed if the exit code is not in `accept`. Raise RemoteFault if git prints more than `limit`
+    bytes, unless `cut` allows the result to be cut there. `on_progress` gets each line of stderr. Cancelling
+    ends git and its children. With a `marker`, `end_marked` can end them after a kill of the server.
     """
-    if filters is None:
-        filters = await filter_overrides(place, timeout) if verb in _CONVERTING else Filters({})
-    words = [verb, *VERBS[verb], *options]
+    overlay = await OVERLAYS.prepare(place)
+    where = (f"--git-dir={place.git_dir}", f"--work-tree={place.work_tree}")
+    words = [*VERBS[verb], *options]
     if refs:
         words += ["--end-of-options", *refs]
     if paths is not None:
         words += ["--", *paths]
-    ended = await _run(place, words, filters | marked(marker), stdin, timeout, limit, on_progress)
+    ended = await start_git(
+        verb,
+        words,
+        {"GIT_COMMON_DIR": str(overlay), **marked(marker)},
+        where=where,
+        stdin=stdin,
+        timeout=timeout,
+        limit=limit,
+        on_progress=on_progress,
+    )
+    ended = replace(ended, errors=ended.errors.replace(str(overlay), str(place.common_dir)))
     if ended.cut:
         if cut:
             return ended
@@ -125,73 +107,7 @@ async def run_git(
     return ended
 
 
-async def filter_overrides(place: Place, timeout: float = TIMEOUT) -> Filters:
-    """Empty commands for every filter the config knows, as environment.
-
-    Not `-c`: that splits at the first `=`, so a filter named `a=b` would stay what it is.
-    """
-    words = ["config", "--null", "--name-only", "--get-regexp", r"^filter\."]
-    ended = await _run(place, words, {}, b"", timeout, LIMIT, None)
-    if ended.code not in (0, 1):  # 1: there is none
-        raise _failure("config", ended)
-    keys = ended.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
-    names = sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys})
-    if len(names) > MOST_FILTERS or ended.cut:
-        raise RemoteFault(f"the config of {place.work_tree} has more filters than we can turn off")
-    pairs = [
-        (f"filter.{name}.{key}", value)
-        for name in names
-        for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
-    ]
-    numbered = {f"GIT_CONFIG_KEY_{n}": key for n, (key, _) in enumerate(pairs)}
-    numbered |= {f"GIT_CONFIG_VALUE_{n}": value for n, (_, value) in enumerate(pairs)}
-    return Filters({"GIT_CONFIG_COUNT": str(len(pairs))} | numbered if pairs else {})
-
-
-async def _run(
-    place: Place,
-    words: Sequence[str],
-    variables: dict[str, str],
-    stdin: bytes,
-    timeout: float,
-    limit: int,
-    on_progress: Callable[[str], None] | None,
-) -> Ended:
-    where = (f"--git-dir={place.git_dir}", f"--work-tree={place.work_tree}")
-    try:
-        return await run_process(
-            ["git", *OPTIONS, *where, *words],
-            env=_environment(place) | variables,
-            cwd="/",  # git goes to the work tree itself; nothing is looked for where we happen to be
-            timeout=timeout,
-            limit=limit,
-            stdin=stdin,
-            on_line=on_progress,
-        )
-    except TimeoutError:
-        raise RemoteFault(f"git {words[0]} did not finish within {timeout:g} s") from None
-    except (OSError, ValueError) as error:
-        raise RemoteFault(f"git {words[0]} cannot be started: {error}") from None
-
-
-def _environment(place: Place) -> dict[str, str]:
-    return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": os.environ.get("HOME", "/"),
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_LITERAL_PATHSPECS": "1",
-        "GIT_PROGRESS_DELAY": "1",
-        "GIT_COMMON_DIR": str(place.common_dir),  # else a file `commondir` says which config is read
-    }
-
-
-def _failure(verb: str, ended: Ended) -> Conflict | RemoteFault:
-    if ended.code == 127:
-        return RemoteFault("there is no git on this machine; install it")
+def _failure(verb: str, ended: Ended) -> Conflict | GitFailed:
     if ".lock': File exists" in ended.errors:
         lock = ended.errors.partition("Unable to create '")[2].partition("'")[0]
         return Conflict(f"{lock} is left of another git; wait for that git to end, or remove the file")
@@ -199,7 +115,7 @@ def _failure(verb: str, ended: Ended) -> Conflict | RemoteFault:
 
 
 def _reason(ended: Ended) -> str:
-    """The line a person can do something with: the first that git calls fatal or an error."""
+    """Return the first line that git calls fatal or an error."""
     lines = ended.errors.splitlines()
     marked = [line for line in lines if line.startswith(("fatal: ", "error: "))]
     line = (marked or lines or [f"it ended with code {ended.code}"])[0]

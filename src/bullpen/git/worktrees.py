@@ -1,17 +1,21 @@
 """The worktrees of a repository: listed as git knows them, made, and taken back when a later step fails."""
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from ..domain.errors import Conflict, Invalid, NotFound, RemoteFault
+from .overlays import OVERLAYS
 from .places import Place
 from .refs import MAIN
 from .revisions import find_commit
 from .run import GitFailed, run_git
 
 CHECKOUT_SECONDS = 600.0
+DIRECTORY_MODE = 0o750  # what git makes with the umask we give it
 
 
 class Worktree(Struct, frozen=True, kw_only=True):
@@ -83,27 +87,28 @@ async def add_worktree(
     on_progress: Callable[[str], None] | None = None,
     marker: str | None = None,
 ) -> None:
-    """Checks a branch out in an empty directory."""
-    try:
-        await run_git(
-            repository,
-            "worktree",
-            "add",
-            refs=[str(path), branch],
-            timeout=CHECKOUT_SECONDS,
-            on_progress=on_progress,
-            marker=marker,
-        )
-    except GitFailed as failed:
-        if "already checked out" in failed.stderr:
-            where = failed.stderr.rpartition(" checked out at ")[2].strip().strip("'")
-            raise Conflict(f"the branch {branch} is checked out in {where} already") from None
-        raise
+    """Check a branch out in an empty directory, or raise Conflict if a worktree has it checked out."""
+    for other in await list_worktrees(repository):
+        if other.branch == branch:
+            raise Conflict(f"the branch {branch} is checked out in {other.path} already")
+    _make_directory_of_worktrees(repository.common_dir)
+    await run_git(
+        repository,
+        "worktree",
+        "add",
+        refs=[str(path), branch],
+        timeout=CHECKOUT_SECONDS,
+        on_progress=on_progress,
+        marker=marker,
+    )
+    _separate_from_overlay(repository, path, await OVERLAYS.render_worktree_config(repository))
 
 
 async def discard_worktree(repository: Place, path: Path) -> None:
-    """Takes back a worktree that was just made, with everything in it."""
+    """Remove a worktree that was just made, with everything in it."""
     await run_git(repository, "worktree", "remove", "--force", "--force", refs=[str(path)], timeout=60)
+    with suppress(OSError):  # others are left
+        (repository.common_dir / "worktrees").rmdir()
 
 
 async def create_branch(repository: Place, branch: str, head: str, marker: str | None = None) -> None:
@@ -118,6 +123,29 @@ async def create_branch(repository: Place, branch: str, head: str, marker: str |
 async def delete_branch(repository: Place, branch: str, head: str) -> None:
     """Takes back a branch that was just made, unless it has moved on."""
     await run_git(repository, "update-ref", "-d", refs=[f"refs/heads/{branch}", head])
+
+
+def _make_directory_of_worktrees(common_dir: Path) -> None:
+    """Make `worktrees` with the mode that git gives it: the link to it in an overlay cannot dangle."""
+    directory = common_dir / "worktrees"
+    with suppress(FileExistsError):
+        directory.mkdir()
+        directory.chmod(DIRECTORY_MODE)
+
+
+def _separate_from_overlay(repository: Place, path: Path, config: bytes | None) -> None:
+    """Let a new worktree name its own git directory, and give it the `config.worktree` that git copies.
+
+    Git took the overlay for the common directory and wrote its name. The file keeps its mode; a link in its
+    place is not followed.
+    """
+    name = _names(repository.common_dir)[Path(os.path.realpath(path))]
+    admin = repository.common_dir / "worktrees" / name
+    flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path / ".git", flags), "wb") as pointer:
+        pointer.write(b"gitdir: " + os.fsencode(admin) + b"\n")
+    if config is not None:
+        (admin / "config.worktree").write_bytes(config)
 
 
 def _worktree(record: dict[str, str], name: str, place: Place, *, is_main: bool) -> Worktree:

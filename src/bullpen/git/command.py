@@ -1,0 +1,61 @@
+"""Start the git program with an environment of our own. All other modules call `run_git` in run.py."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from ..domain.errors import RemoteFault
+from .process import Ended, run_process
+
+TIMEOUT = 10.0  # seconds
+LIMIT = 16 << 20  # bytes of output
+_NOT_FOUND = 127  # exit code of a shell that finds no such program
+
+
+async def start_git(
+    verb: str,
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    where: Sequence[str] = (),
+    stdin: bytes = b"",
+    timeout: float = TIMEOUT,
+    limit: int = LIMIT,
+    on_progress: Callable[[str], None] | None = None,
+) -> Ended:
+    """Run `git <where> <verb> <words>`, or raise RemoteFault if git cannot be started or takes too long.
+
+    Git inherits only PATH and HOME from the server. It reads no configuration of the system or the user.
+    """
+    try:
+        ended = await run_process(
+            ["git", "--no-optional-locks", "--no-pager", *where, verb, *words],
+            env={**_environment(), **environment},
+            cwd="/",  # git changes to the work tree itself and must not discover a repository here
+            timeout=timeout,
+            limit=limit,
+            stdin=stdin,
+            on_line=on_progress,
+        )
+    except TimeoutError:
+        raise RemoteFault(f"git {verb} did not finish within {timeout:g} s") from None
+    except (OSError, ValueError) as error:
+        raise RemoteFault(f"git {verb} cannot be started: {error}") from None
+    if ended.code == _NOT_FOUND:
+        raise RemoteFault("there is no git on this machine; install it")
+    return ended
+
+
+def _environment() -> dict[str, str]:
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.environ.get("HOME", "/"),  # ~/.config/git/ignore is read, ~/.gitconfig is not
+        "LC_ALL": "C",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ALLOW_PROTOCOL": "none",  # overrides every protocol.*.allow
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_PROGRESS_DELAY": "1",
+    }

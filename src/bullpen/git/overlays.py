@@ -1,0 +1,170 @@
+"""Give git a common directory that has the repository's objects and refs, and a configuration of our own.
+
+Git reads `$GIT_COMMON_DIR/config` and ignores the configuration in `$GIT_DIR` (see gitrepository-layout(5)).
+An overlay is such a directory: symbolic links to what a repository shares between its worktrees, no hooks,
+and a `config` with the settings that configuration.py selects. The repository's configuration is read once
+and parsed by a git that has no repository; git works only with the copy, so there is no moment at which a
+change of the original can take effect.
+"""
+
+import atexit
+import hashlib
+import os
+import shutil
+import stat
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from tempfile import mkdtemp
+
+from msgspec import Struct
+
+from ..domain.errors import RemoteFault
+from ..home import write_private
+from .command import start_git
+from .configuration import (
+    Setting,
+    has_worktree_config,
+    parse_settings,
+    render,
+    select_of_new_worktree,
+    select_of_repository,
+    select_of_user,
+)
+from .places import Place
+
+MAX_CONFIG = 4 << 20  # bytes of one configuration file
+
+_CONFIG = "config"
+_WORKTREE_CONFIG = "config.worktree"
+_GIT_DIR = "git-dir"  # a link of ours: it dangles when the worktree is gone
+_SHARED = ("HEAD", "info", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
+
+
+class _ConfigFile(Struct, frozen=True):
+    """A configuration file as it was read last."""
+
+    content: bytes
+    settings: list[Setting]
+
+
+class _Sources(Struct, frozen=True):
+    """The files from which the configuration of one overlay is made."""
+
+    of_user: list[_ConfigFile]
+    of_repository: list[_ConfigFile]
+
+    def render(self) -> bytes:
+        of_user = [each for file in self.of_user for each in select_of_user(file.settings)]
+        of_repository = [each for file in self.of_repository for each in select_of_repository(file.settings)]
+        return render(of_user + of_repository)
+
+
+class Overlays:
+    """The overlays of this process, one for each worktree; in a temporary directory without `keep_in`."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, _ConfigFile] = {}
+        self._written: dict[Path, _Sources] = {}
+        self._kept_in: Path | None = None
+
+    def keep_in(self, directory: Path) -> None:
+        """Keep the overlays over restarts, and remove those of worktrees that are gone."""
+        self._kept_in = directory
+        for link in directory.glob(f"*/{_GIT_DIR}"):
+            if not link.exists():
+                shutil.rmtree(link.parent, ignore_errors=True)
+
+    async def prepare(self, place: Place) -> Path:
+        """Return the overlay of a worktree, with the settings that its configuration has now."""
+        sources = await self._sources(place)
+        overlay = self._path(place)
+        if self._written.get(overlay) != sources or not (overlay / _CONFIG).exists():
+            try:
+                _write(overlay, place, sources.render())
+            except OSError as error:
+                raise RemoteFault(f"{overlay} cannot be written: {error.strerror}") from None
+            self._written[overlay] = sources
+        return overlay
+
+    async def render_worktree_config(self, repository: Place) -> bytes | None:
+        """Return the `config.worktree` that a new worktree starts with, or None if it has none."""
+        shared = await self._read(repository.common_dir / _CONFIG)
+        if not has_worktree_config(shared.settings):
+            return None
+        own = await self._read(repository.git_dir / _WORKTREE_CONFIG)
+        return render(select_of_new_worktree(own.settings))
+
+    async def _sources(self, place: Place) -> _Sources:
+        home = Path(os.environ.get("HOME", "/"))
+        of_user = [
+            await self._read(file, includes=True)
+            for file in (home / ".config/git/config", home / ".gitconfig")
+        ]
+        of_repository = [await self._read(place.common_dir / _CONFIG)]
+        if has_worktree_config(of_repository[0].settings):
+            of_repository.append(await self._read(place.git_dir / _WORKTREE_CONFIG))
+        return _Sources(of_user, of_repository)
+
+    async def _read(self, file: Path, *, includes: bool = False) -> _ConfigFile:
+        """Read a file, and parse it if it has changed. What it includes is read when it is parsed."""
+        content = _read_bounded(file)
+        known = self._files.get(file)
+        if known is None or known.content != content:
+            settings = await _parse(file, content, includes=includes) if content else []
+            self._files[file] = known = _ConfigFile(content, settings)
+        return known
+
+    def _path(self, place: Place) -> Path:
+        name = hashlib.sha256(os.fsencode(place.git_dir) + b"\0" + os.fsencode(place.common_dir))
+        return (self._kept_in or self._temporary) / name.hexdigest()[:32]
+
+    @cached_property
+    def _temporary(self) -> Path:
+        directory = mkdtemp(prefix="bullpen-git-")
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        return Path(directory)
+
+
+OVERLAYS = Overlays()
+
+
+async def _parse(file: Path, content: bytes, *, includes: bool) -> list[Setting]:
+    """Return the settings of a file. With includes git reads the file itself, else the given content."""
+    source = ("--file", str(file), "--includes") if includes else ("--file", "-", "--no-includes")
+    words = (*source, "--null", "--list")
+    ended = await start_git("config", words, {"GIT_DIR": os.devnull}, stdin=b"" if includes else content)
+    if ended.code or ended.cut:
+        reason = (ended.errors.splitlines() or ["it is too long"])[0].removeprefix("fatal: ")
+        raise RemoteFault(f"the git configuration {file} cannot be read: {reason}")
+    return parse_settings(ended.output)
+
+
+def _read_bounded(file: Path) -> bytes:
+    """Return the content of a configuration file, empty if there is none, without waiting for a writer."""
+    try:
+        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+            if not _is_readable(os.fstat(opened.fileno()).st_mode):
+                raise RemoteFault(f"the git configuration {file} is not a file")
+            content = opened.read(MAX_CONFIG + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    except OSError as error:
+        raise RemoteFault(f"the git configuration {file} cannot be read: {error.strerror}") from None
+    if len(content) > MAX_CONFIG:
+        raise RemoteFault(f"the git configuration {file} is larger than {MAX_CONFIG >> 20} MiB")
+    return content
+
+
+def _is_readable(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISCHR(mode)  # people link ~/.gitconfig to /dev/null
+
+
+def _write(overlay: Path, place: Place, config: bytes) -> None:
+    """Make an overlay or replace its configuration. A git that a killed server left may be using it."""
+    overlay.mkdir(mode=0o700, parents=True, exist_ok=True)
+    links = {name: place.common_dir / name for name in _SHARED} | {_GIT_DIR: place.git_dir}
+    for name, target in links.items():
+        with suppress(FileExistsError):
+            (overlay / name).symlink_to(target)
+    write_private(overlay / _CONFIG, config)
