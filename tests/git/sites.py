@@ -31,7 +31,7 @@ async def _discard(trap: Trap) -> None:
     trap.repo.git(
         "-c", "core.hooksPath=/dev/null", "worktree", "add", "-q", "--no-checkout", f"{trap.top}/going"
     )
-    trap.canary.unlink(missing_ok=True)  # plain git, just now
+    trap.forget()  # plain git, just now
     await worktrees.discard_worktree(trap.repo.place, trap.top / "going")
 
 
@@ -66,9 +66,10 @@ SITES: dict[str, Site] = {
 }
 
 
-async def visit(site: Site, trap: Trap) -> None:
-    """A site may refuse what it finds; it may not run it."""
+async def visit(site: Site, trap: Trap) -> str | None:
+    """Call a site and return why it refused, or None. A site may refuse what it finds; it may not run it."""
     try:
         await site(trap)
-    except BullpenError:
-        return
+    except BullpenError as refusal:
+        return str(refusal)
+    return None

@@ -34,6 +34,10 @@ class Trap:
             (place.work_tree / "src" / "code.txt").write_text("changed\n")
             os.utime(place.work_tree / "src" / "more.txt", (1, 1))
 
+    def forget(self) -> None:
+        """Remove the trace of a program that ran."""
+        self.canary.unlink(missing_ok=True)
+
     def configure(self, *pairs: tuple[str, str]) -> None:
         for key, value in pairs:
             self.repo.git("config", key, value)
