@@ -20,19 +20,20 @@ def trap(tmp_path: Path) -> Trap:
     return Trap(tmp_path)
 
 
-def calls_of_git() -> Iterator[str]:
-    """The functions in which `run_git` is called."""
+def callers_of(name: str) -> Iterator[str]:
+    """Yield the functions that call the function `name`."""
     for path in sorted(SRC.rglob("*.py")):
         module = ".".join(path.relative_to(SRC).with_suffix("").parts)
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.AsyncFunctionDef | ast.FunctionDef):
                 called = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-                if any(isinstance(name, ast.Name) and name.id == "run_git" for name in called):
+                if any(isinstance(each, ast.Name) and each.id == name for each in called):
                     yield f"{module}.{function.name}"
 
 
 def test_every_place_that_calls_git_is_tried() -> None:
-    assert set(calls_of_git()) == set(SITES)
+    assert set(callers_of("run_git")) == set(SITES)
+    assert set(callers_of("start_git")) == {"git.run.run_git", "git.overlays._parse"}
 
 
 def test_nobody_else_starts_git() -> None:

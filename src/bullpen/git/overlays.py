@@ -71,9 +71,10 @@ class Overlays:
     def keep_in(self, directory: Path) -> None:
         """Keep the overlays over restarts, and remove those of worktrees that are gone."""
         self._kept_in = directory
-        for link in directory.glob(f"*/{_GIT_DIR}"):
-            if not link.exists():
-                shutil.rmtree(link.parent, ignore_errors=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        for overlay in directory.iterdir():
+            if not (overlay / _GIT_DIR).exists():
+                shutil.rmtree(overlay, ignore_errors=True)
 
     async def prepare(self, place: Place) -> Path:
         """Return the overlay of a worktree, with the settings that its configuration has now."""
@@ -162,7 +163,7 @@ def _is_readable(mode: int) -> bool:
 
 def _write(overlay: Path, place: Place, config: bytes) -> None:
     """Make an overlay or replace its configuration. A git that a killed server left may be using it."""
-    overlay.mkdir(mode=0o700, parents=True, exist_ok=True)
+    overlay.mkdir(mode=0o700, exist_ok=True)
     links = {name: place.common_dir / name for name in _SHARED} | {_GIT_DIR: place.git_dir}
     for name, target in links.items():
         with suppress(FileExistsError):
