@@ -71,8 +71,7 @@ class Overlays:
     def keep_in(self, directory: Path) -> None:
         """Keep the overlays over restarts, and remove those of worktrees that are gone."""
         self._kept_in = directory
-        directory.mkdir(mode=0o700, exist_ok=True)
-        for overlay in directory.iterdir():
+        for overlay in directory.glob("*"):
             if not (overlay / _GIT_DIR).exists():
                 shutil.rmtree(overlay, ignore_errors=True)
 
@@ -109,7 +108,7 @@ class Overlays:
 
     async def _read(self, file: Path, *, includes: bool = False) -> _ConfigFile:
         """Read a file, and parse it if it has changed. What it includes is read when it is parsed."""
-        content = _read_bounded(file)
+        content = _read_file(file)
         known = self._files.get(file)
         if known is None or known.content != content:
             settings = await _parse(file, content, includes=includes) if content else []
@@ -141,29 +140,27 @@ async def _parse(file: Path, content: bytes, *, includes: bool) -> list[Setting]
     return parse_settings(ended.output)
 
 
-def _read_bounded(file: Path) -> bytes:
-    """Return the content of a configuration file, empty if there is none, without waiting for a writer."""
+def _read_file(file: Path) -> bytes:
+    """Return the content of a configuration file, empty if there is none. Do not wait for a pipe's writer."""
     try:
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
-            if not _is_readable(os.fstat(opened.fileno()).st_mode):
+            status = os.fstat(opened.fileno())
+            if stat.S_ISCHR(status.st_mode):  # users link ~/.gitconfig to /dev/null
+                return b""
+            if not stat.S_ISREG(status.st_mode):
                 raise RemoteFault(f"the git configuration {file} is not a file")
-            content = opened.read(MAX_CONFIG + 1)
+            if status.st_size > MAX_CONFIG:
+                raise RemoteFault(f"the git configuration {file} is larger than {MAX_CONFIG >> 20} MiB")
+            return opened.read()
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
         raise RemoteFault(f"the git configuration {file} cannot be read: {error.strerror}") from None
-    if len(content) > MAX_CONFIG:
-        raise RemoteFault(f"the git configuration {file} is larger than {MAX_CONFIG >> 20} MiB")
-    return content
-
-
-def _is_readable(mode: int) -> bool:
-    return stat.S_ISREG(mode) or stat.S_ISCHR(mode)  # people link ~/.gitconfig to /dev/null
 
 
 def _write(overlay: Path, place: Place, config: bytes) -> None:
     """Make an overlay or replace its configuration. A git that a killed server left may be using it."""
-    overlay.mkdir(mode=0o700, exist_ok=True)
+    overlay.mkdir(mode=0o700, parents=True, exist_ok=True)
     links = {name: place.common_dir / name for name in _SHARED} | {_GIT_DIR: place.git_dir}
     for name, target in links.items():
         with suppress(FileExistsError):
