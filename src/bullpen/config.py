@@ -56,6 +56,7 @@ class Config:
     tls_certificate: Path | None
     tls_key: Path | None
     allow_plain_http_beyond_loopback: bool
+    request_timeout: int
     log_level: str
     redact: tuple[str, ...]
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -304,6 +305,13 @@ OPTIONS = (
         lambda _: False,
         _yes_or_no,
         "anyone on the way can read and type",
+    ),
+    Option(
+        "request_timeout",
+        "BULLPEN_REQUEST_TIMEOUT",
+        lambda _: 10,
+        _number(1, 3600),
+        "seconds until the headers of a request must be complete, and without a credential its body",
     ),
     Option(
         "log_level",

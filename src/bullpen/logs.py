@@ -4,14 +4,19 @@ import logging
 import os
 import re
 import sys
+from collections import Counter
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from . import clock
+
 FILE_SIZE = 10 << 20
 FILES = 5
+REPEATS_A_MINUTE = 20  # warnings and errors with the same words that a log takes
+LONGEST_WORDS = 200  # characters by which they are compared
 NOISY = ("uvicorn", "uvicorn.error", "uvicorn.access", "websockets", "asyncio")
 
 
@@ -76,6 +81,48 @@ class PrivateFile(RotatingFileHandler):
         sys.stderr.write(f"cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
 
 
+class RepeatLimit(logging.Filter):
+    """Drops warnings and errors that repeat the same words too often, and later writes how many.
+
+    So a client that causes one again and again does not push older lines out of the rotated files.
+    """
+
+    def __init__(self, handler: logging.Handler) -> None:
+        super().__init__()
+        self._handler = handler
+        self._minute = 0
+        self._repeats: Counter[str] = Counter()  # by the words
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING or record.name == __name__:
+            return True
+        self._summarise()
+        words = _words(record)
+        self._repeats[words] += 1
+        return self._repeats[words] <= REPEATS_A_MINUTE
+
+    def _summarise(self) -> None:
+        minute = int(clock.monotonic() // 60)
+        if minute == self._minute:
+            return
+        self._minute, repeats = minute, self._repeats
+        self._repeats = Counter()
+        for words, count in repeats.items():
+            if count > REPEATS_A_MINUTE:
+                self._handler.handle(_summary(words, count - REPEATS_A_MINUTE))
+
+
+def _words(record: logging.LogRecord) -> str:
+    """Return the words of a record: structlog's event, or the text before its arguments are filled in."""
+    event = record.msg.get("event") if isinstance(record.msg, dict) else record.msg
+    return str(event)[:LONGEST_WORDS]
+
+
+def _summary(words: str, left_out: int) -> logging.LogRecord:
+    message = f"{left_out} more entries in a minute were left out: {words}"
+    return logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, None, None)
+
+
 class Redaction:
     """The processor that puts ‹hidden› in the place of secrets, wherever in an entry they stand."""
 
@@ -132,5 +179,6 @@ def _handler(
     handler: logging.Handler, renderer: structlog.types.Processor, shared: list[structlog.types.Processor]
 ) -> logging.Handler:
     last = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer]
+    handler.addFilter(RepeatLimit(handler))
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last))
     return handler

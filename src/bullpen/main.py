@@ -40,9 +40,11 @@ from .store.records import Records
 from .web import app
 from .web.audit import AuditLog
 from .web.auth import Credentials
+from .web.connections import Connection, Connections
 from .web.context import Context
 from .web.hosts import Address, is_loopback
-from .web.http import HttpProtocol
+from .web.http import HttpProtocol, OnRefusal
+from .web.listener import Listener
 from .web.mint import Kind, Mint, new_seed
 from .web.owner import OwnerToken
 from .web.rest.recordings import sweep_imports
@@ -105,9 +107,10 @@ async def _serve(config: Config, open_browser: bool) -> None:
         address = Address(config, listener.getsockname()[1])
         async with _house(config, address) as context:
             audit_log = AuditLog(config.home / "logs" / "audit.log")
-            server = _Server(_uvicorn(config, app.build(context, address.names, audit_log)))
+            application, on_refusal = app.build(context, address.names, audit_log)
+            server = _Server(_uvicorn(config, application), listener, context.connections, on_refusal)
             _stop_on_signals(server)
-            await asyncio.gather(server.serve(sockets=[listener]), _get_ready(context, open_browser))
+            await asyncio.gather(server.serve(sockets=[]), _get_ready(context, open_browser))
 
 
 @asynccontextmanager
@@ -156,6 +159,7 @@ async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
             roots=roots,
             mint=mint,
             traffic=Traffic(),
+            connections=Connections(config.request_timeout, _descriptor_limit()),
             url=address.url,
             public_url=address.public_url,
         )
@@ -224,7 +228,34 @@ def _print_url(url: str) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, which would raise the signal again before we have closed."""
+    """uvicorn with a listener of our own, which counts connections before a TLS handshake.
+
+    It has no signal handlers: uvicorn's would raise the signal again before we have closed.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        listening: socket.socket,
+        connections: Connections,
+        on_refusal: OnRefusal,
+    ) -> None:
+        super().__init__(config)
+        self._listening = listening
+        self._connections = connections
+        self._on_refusal = on_refusal
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._listener = Listener(self._listening, self._connections, self._protocol, self.config.ssl)
+        self._listener.start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._listener.close()
+        await super().shutdown(sockets)
+
+    def _protocol(self, connection: Connection) -> HttpProtocol:
+        return HttpProtocol(self.config, self.server_state, self.lifespan.state, connection, self._on_refusal)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -279,6 +310,10 @@ def _raise_limit() -> None:
     """Every terminal and every viewer is a file descriptor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _descriptor_limit() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _loop() -> asyncio.AbstractEventLoop:

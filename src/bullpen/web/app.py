@@ -11,6 +11,7 @@ from .audit import AuditLog
 from .context import Context
 from .gate import Gate
 from .hosts import Names
+from .http import OnRefusal
 from .proxies import Proxies
 from .rest import (
     activity,
@@ -101,8 +102,8 @@ def every_route() -> list[BaseRoute]:
     return [route for router in ROUTERS for route in router.routes]
 
 
-def build(context: Context, names: Names, audit_log: AuditLog) -> ASGIApp:
-    """The application behind its gate."""
+def build(context: Context, names: Names, audit_log: AuditLog) -> tuple[ASGIApp, OnRefusal]:
+    """Return the application behind its gate, and what the HTTP protocol calls for a request it refuses."""
     require_stated(every_route())
     app = FastAPI(title="Bullpen", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.context = context
@@ -110,6 +111,6 @@ def build(context: Context, names: Names, audit_log: AuditLog) -> ASGIApp:
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)
-    gate = Gate(app, names, context.credentials)
-    trail = Trail(gate, audit_log, context.traffic, context.sessions.courtesy)
-    return Proxies(trail, context.config.trusted_proxies)
+    gate = Gate(app, names, context.credentials, context.sessions.courtesy)
+    trail = Trail(gate, audit_log, context.traffic)
+    return Proxies(trail, context.config.trusted_proxies), trail.refused

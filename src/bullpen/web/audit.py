@@ -14,16 +14,32 @@ LONGEST_PATH = 500
 
 
 class AuditLog:
-    """Says nothing of what was only read, and of a flood of refusals only that there was one."""
+    """Writes at most `REFUSALS_A_MINUTE` lines a minute about requests without a credential.
+
+    One line counts those above.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = PrivateFile(path)
         self._minute = 0
         self._refusals = 0
 
-    def write(self, principal: Principal | None, method: str, path: str, status: int, peer: str) -> None:
-        if principal is None and not self._room_for_stranger():
+    def summarise(self) -> None:
+        """Write how many lines an ended minute has left out. To be called with every request."""
+        minute = int(clock.monotonic() // 60)
+        if minute == self._minute:
             return
+        left_out = self._refusals - REFUSALS_A_MINUTE
+        self._minute, self._refusals = minute, 0
+        if left_out > 0:
+            self._line(left_out=left_out)
+
+    def write(self, principal: Principal | None, method: str, path: str, status: int, peer: str) -> None:
+        self.summarise()
+        if principal is None:
+            self._refusals += 1
+            if self._refusals > REFUSALS_A_MINUTE:
+                return
         self._line(
             principal=principal.id if principal else None,
             name=principal.name if principal else None,
@@ -35,16 +51,6 @@ class AuditLog:
 
     def close(self) -> None:
         self._file.close()
-
-    def _room_for_stranger(self) -> bool:
-        minute = int(clock.monotonic() // 60)
-        if minute != self._minute:
-            left_out = self._refusals - REFUSALS_A_MINUTE
-            self._minute, self._refusals = minute, 0
-            if left_out > 0:
-                self._line(left_out=left_out)
-        self._refusals += 1
-        return self._refusals <= REFUSALS_A_MINUTE
 
     def _line(self, **values: object) -> None:
         line = encode({"time": iso(clock.now_ms()), **values}).decode()

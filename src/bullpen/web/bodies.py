@@ -8,6 +8,7 @@ from ..workers.images import LARGEST
 
 MOST = 1 << 20  # bytes
 MOST_OF_RECORDINGS = 2 << 30  # goes to a file, not to memory
+MOST_DIGITS = 20  # of a length; no 64-bit number has more
 MOST_OF_IMAGES = LARGEST + 1  # one more than an image may have, so that its own refusal says why
 
 
@@ -23,9 +24,9 @@ def too_large(path: str) -> str:
 
 
 def announced(headers: Headers) -> int:
-    """The length a request says it has; 0 when it does not say."""
+    """Return the length a request announces; 0 if it announces none. The parser has checked the number."""
     text = headers.get("content-length", "")
-    return int(text) if text.isdecimal() else 0
+    return int(text[:MOST_DIGITS]) if text.isdecimal() else 0
 
 
 def limited(receive: Receive, path: str) -> Receive:

@@ -17,6 +17,7 @@ from ..sessions.sessions import Sessions
 from ..sessions.worktrees import Worktrees
 from ..store.records import Records
 from .auth import Credentials
+from .connections import Connections
 from .mint import Mint
 from .traffic import Traffic
 
@@ -38,6 +39,7 @@ class Context:
     roots: WorkspaceRoots
     mint: Mint
     traffic: Traffic
+    connections: Connections
     url: str
     public_url: str
 

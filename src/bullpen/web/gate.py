@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..sessions.courtesy import Courtesy
+from .audit import LONGEST_PATH
 from .auth import COOKIE, SECRET_HEADER, Credentials
 from .bodies import announced, limited, most, too_large
+from .connections import authenticate
 from .errors import error_response
 from .hosts import Names
 from .trail import peer_of
@@ -58,10 +60,11 @@ class Refusal(NamedTuple):
 class Gate:
     """Wraps the application; nothing reaches a route that has not passed here."""
 
-    def __init__(self, app: ASGIApp, names: Names, credentials: Credentials) -> None:
+    def __init__(self, app: ASGIApp, names: Names, credentials: Credentials, courtesy: Courtesy) -> None:
         self._app = app
         self._names = names
         self._credentials = credentials
+        self._courtesy = courtesy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -73,12 +76,15 @@ class Gate:
         )
         if scope["type"] == "http":
             receive, send = limited(receive, scope["path"]), _with_headers(send, scope)
+        if "principal" in scope:
+            self._courtesy.asked()
+        if "principal" in scope and "device" not in scope:
+            authenticate(scope)
+            self._credentials.used(scope["principal"])
         if refusal is None:
-            if "principal" in scope and "device" not in scope:
-                self._credentials.used(scope["principal"])
             await self._app(scope, receive, send)
             return
-        log.warning("refused", error=refusal.code, path=scope["path"], peer=peer_of(scope))
+        log.warning("refused", error=refusal.code, path=scope["path"][:LONGEST_PATH], peer=peer_of(scope))
         await _refuse(refusal, scope, receive, send)
 
     def _refuse_names(self, headers: Headers) -> Refusal | None:
@@ -99,7 +105,7 @@ class Gate:
             return None
         if _is_public(scope):
             return None
-        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE)
+        cookie = _cookie(headers.get("cookie", ""))
         if cookie is None:
             return Refusal("unauthorized", "this needs a token or a login")
         return self._identify_cookie(scope, headers, cookie)
@@ -116,6 +122,12 @@ class Gate:
             return Refusal("forbidden", "a cookie alone is not enough")
         scope["principal"] = device.principal
         return None
+
+
+def _cookie(header: str) -> str | None:
+    """Return the value of our cookie. The standard library's parser takes quadratic time for some headers."""
+    pairs = (pair.partition("=") for pair in header.split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}.get(COOKIE)
 
 
 def _refuse_length(scope: Scope, headers: Headers) -> Refusal | None:

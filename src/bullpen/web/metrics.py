@@ -53,6 +53,16 @@ class Figures:
         answers = {str(status): count for status, count in traffic.answers.items()}
         return [
             _gauge("bullpen_sockets", "Open sockets by route.", _by("route", sockets)),
+            _gauge(
+                "bullpen_unauthenticated_connections",
+                "Open connections that have shown no credential.",
+                _one(len(self._context.connections)),
+            ),
+            _counter(
+                "bullpen_evicted_connections_total",
+                "Connections without a credential that were closed because too many were open.",
+                _one(self._context.connections.evicted),
+            ),
             _gauge("bullpen_viewers", "Viewers of sessions and terminals.", _one(viewers)),
             _counter("bullpen_bytes_out_total", "Bytes sent to clients.", _one(traffic.bytes_out)),
             _counter("bullpen_http_answers_total", "Answers by status.", _by("status", answers)),

@@ -1,47 +1,67 @@
-"""The built UI: `/` and its files, read from the package."""
+"""The built UI: `/` and its files, read from the package once and served from memory.
+
+A path from a request is only looked up in a table of the built files. It never reaches the file system.
+"""
 
 import gzip
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, cached_property
 from mimetypes import guess_type
 from pathlib import Path
 
 from fastapi import APIRouter, Depends, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from ..domain.errors import NotFound
 from .scopes import public
 
 BUILT = Path(__file__).parent / "ui"
+INDEX = "index.html"
 FOR_EVER = "public, max-age=31536000, immutable"  # names under assets/ carry a hash of their content
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(public())])
 
 
-@router.get("/")
-async def index() -> Response:
-    if not (BUILT / "index.html").is_file():
+class BuiltFile:
+    """One file of the UI by its path below the directory of the build."""
+
+    def __init__(self, name: str) -> None:
+        self.content = (BUILT / name).read_bytes()
+        self.media_type = guess_type(name)[0]
+        self.is_asset = name.startswith("assets/")
+
+    @cached_property
+    def packed(self) -> bytes:
+        return gzip.compress(self.content, mtime=0)
+
+    def answer(self, accepted_encodings: str) -> Response:
+        if not self.is_asset:
+            return Response(self.content, headers={"Cache-Control": "no-cache"}, media_type=self.media_type)
+        headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
+        if "gzip" not in accepted_encodings:
+            return Response(self.content, headers=headers, media_type=self.media_type)
+        headers["Content-Encoding"] = "gzip"
+        return Response(self.packed, headers=headers, media_type=self.media_type)
+
+
+@cache
+def built_files() -> Mapping[str, BuiltFile]:
+    """Return the files of the UI by name. Raise NotFound if it is not built yet."""
+    if not (BUILT / INDEX).is_file():
         raise NotFound("the web UI is not built; run `make setup`")
-    return FileResponse(BUILT / "index.html", headers={"Cache-Control": "no-cache"})
+    names = [path.relative_to(BUILT).as_posix() for path in BUILT.rglob("*") if path.is_file()]
+    return {name: BuiltFile(name) for name in names}
+
+
+@router.get("/")
+async def index(request: Request) -> Response:
+    return await file(INDEX, request)
 
 
 @router.get("/{path:path}")
 async def file(path: str, request: Request) -> Response:
     """A file of the UI, by a name that is in the build; anything else is not there."""
-    built = BUILT.resolve()
-    found = (built / path).resolve()
-    if "\0" in path or not found.is_relative_to(built) or not found.is_file():
+    found = built_files().get(path)
+    if found is None:
         raise NotFound(f"there is nothing at /{path}")
-    if not path.startswith("assets/"):
-        return FileResponse(found, headers={"Cache-Control": "no-cache"})
-    packed = "gzip" in request.headers.get("accept-encoding", "")
-    headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"} | (
-        {"Content-Encoding": "gzip"} if packed else {}
-    )
-    return Response(asset(found, packed), headers=headers, media_type=guess_type(path)[0])
-
-
-@cache
-def asset(path: Path, packed: bool) -> bytes:
-    """Kept, as a page asks for a dozen at once: reading one in a thread costs more than sending it."""
-    content = path.read_bytes()
-    return gzip.compress(content, mtime=0) if packed else content
+    return found.answer(request.headers.get("accept-encoding", ""))

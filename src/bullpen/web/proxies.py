@@ -38,9 +38,9 @@ class Proxies:
         return told
 
     def _client(self, addresses: list[str]) -> str | None:
-        """The last in the row that is none of ours: what stands before it the client may have made up."""
-        strangers = [address for address in addresses if not self._trusts(address)]
-        return strangers[-1] if strangers else next(iter(addresses), None)
+        """Return the last address that is no trusted proxy; the client may have made up those before it."""
+        strangers = (address for address in reversed(addresses) if not self._trusts(address))
+        return next(strangers, addresses[0] if addresses else None)
 
     def _trusts(self, text: str) -> bool:
         try:

@@ -5,12 +5,15 @@ import struct
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
+from uvicorn.config import Config
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
 from websockets.frames import Opcode
 from websockets.http11 import Request
 
 from ..wire.short_frames import Bounds, short_text
+from .connections import AUTHENTICATED, Connection
 from .traffic import Traffic
 
 Frame = tuple[bytes, ...]  # in parts that nobody has to join: what goes to the kernel is copied there anyway
@@ -65,6 +68,30 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     _descriptor = -1
     _refused = False
 
+    def __init__(
+        self, config: Config, server_state: ServerState, app_state: dict[str, Any], connection: Connection
+    ) -> None:
+        super().__init__(config, server_state, app_state)
+        self._connection = connection
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._connection.abort = self._connection.expire = self.abort
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connection.close()
+        super().connection_lost(exc)
+
+    def abort(self) -> None:
+        """Close the connection at once. The application must not write to it any more."""
+        self.disconnected = True
+        self.transport.abort()
+
+    def authenticate(self) -> None:
+        """Lift the limits on unauthenticated connections: the client has shown its whole credential."""
+        self._connection.authenticate()
+        self._connection.stop_deadline()
+
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
         if self.response.status_code == SWITCHING:
@@ -73,6 +100,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             extensions[PUSH] = self.push
             extensions[HEAR] = self.hear
             extensions[COUNT] = self.count
+            extensions[AUTHENTICATED] = self.authenticate
             if self.scheme == "ws":  # what goes over TLS is the transport's to write
                 self._descriptor = self.transport.get_extra_info("socket").fileno()
 

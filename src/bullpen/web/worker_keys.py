@@ -4,10 +4,14 @@ It is made from the house's secret, so that none has to be stored and it still o
 """
 
 import hmac
+import re
 
 from .mint import Kind, Mint
 
 URL, TOKEN = "BULLPEN_ACTIVITY_URL", "BULLPEN_ACTIVITY_TOKEN"
+FORM = re.compile(
+    rf"{Kind.WORKER}[A-Za-z0-9_-]{{43}}\.(?P<worker_id>[A-Za-z0-9_-]{{1,128}})\.(?P<run>[0-9]{{1,10}})"
+)
 
 
 class WorkerKeys:
@@ -23,15 +27,11 @@ class WorkerKeys:
 
     def run_of(self, token: str) -> tuple[str, int] | None:
         """The worker and the run a key was made for; None when it is not one of ours."""
-        if not token.startswith(Kind.WORKER):
+        form = FORM.fullmatch(token)
+        if form is None:
             return None
-        match token.split("."):
-            case [_, worker_id, run] if run.isascii() and run.isdecimal():
-                known = self._make(worker_id, int(run))
-                same = hmac.compare_digest(known.encode(), token.encode())
-                return (worker_id, int(run)) if same else None
-            case _:
-                return None
+        worker_id, run = form["worker_id"], int(form["run"])
+        return (worker_id, run) if hmac.compare_digest(self._make(worker_id, run), token) else None
 
     def _make(self, worker_id: str, run: int) -> str:
         return f"{self._mint.make(Kind.WORKER, f'{worker_id}.{run}')}.{worker_id}.{run}"

@@ -12,6 +12,7 @@ from ...sessions.presence import Presence
 from ...sessions.session import Session
 from ...wire.json import decode, encode
 from ..auth import Credentials
+from ..connections import authenticate
 from ..scopes import Principal, Scope
 from ..websocket import HEAR, PUSH, Frame, Listener
 
@@ -153,6 +154,7 @@ async def _hear_secret(websocket: WebSocket) -> None:
         raise Unauthorized("the first message must be the secret") from None
     if message.get("type") != "auth" or not device.has_secret(str(message.get("secret", ""))):
         raise Unauthorized("the first message must be the secret")
+    authenticate(websocket.scope)
 
 
 def _received(event: Any) -> dict[str, Any]:

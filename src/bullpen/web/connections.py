@@ -1,0 +1,126 @@
+"""Bound what clients without a valid credential can hold: connections, time, header bytes.
+
+A connection counts as unauthenticated from its accept, TLS handshake included, until a request on it has
+carried a valid credential. When too many are open, the oldest one is closed, so that a new client gets the
+chance to show its credential.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import structlog
+from starlette.types import Scope
+
+log = structlog.get_logger()
+
+MAX_HEADER_BYTES = 64 << 10  # of one request, its first line included; 431 above
+MAX_HEADER_FIELDS = 100  # of one request; 431 above
+MAX_UNAUTHENTICATED = 4096  # connections; each takes about 10 KB of memory
+MIN_UNAUTHENTICATED = 8  # connections that are accepted however few file descriptors are left
+USABLE_SHARE = 0.75  # of the file descriptors; unauthenticated connections leave the last quarter free
+RECOUNT_SECONDS = 1.0  # how long a count of the open file descriptors is used
+REPORT_SECONDS = 60.0  # between two log lines about closed connections
+
+# Keys of the extensions in a request's scope.
+AUTHENTICATED = "bullpen.authenticated"  # marks the connection; called by whoever has checked the credential
+ANSWERED = "bullpen.answered"  # the status with which the protocol has answered in place of the application
+
+
+def authenticate(scope: Scope) -> None:
+    """Mark the connection of this request as one that has carried a valid credential."""
+    scope["extensions"][AUTHENTICATED]()
+
+
+class Connection:
+    """One accepted connection and the deadline of the request that is arriving on it.
+
+    `abort` closes the connection at once. `expire` is called when the deadline has passed.
+    """
+
+    def __init__(self, connections: "Connections", abort: Callable[[], object]) -> None:
+        self.abort = self.expire = abort
+        self.authenticated = False
+        self._connections = connections
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start_deadline(self) -> None:
+        """Start the deadline unless it is running."""
+        if self._timer is None:
+            loop, seconds = asyncio.get_running_loop(), self._connections.request_seconds
+            self._timer = loop.call_later(seconds, self._expire)
+
+    def stop_deadline(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def authenticate(self) -> None:
+        """Exempt this connection from the cap on unauthenticated connections."""
+        self.authenticated = True
+        self._connections.remove(self)
+
+    def close(self) -> None:
+        """Forget the connection, which has ended."""
+        self.stop_deadline()
+        self._connections.remove(self)
+
+    def _expire(self) -> None:
+        self._timer = None
+        self.expire()
+
+
+class Connections:
+    """The unauthenticated connections, the oldest first, and the cap on their number."""
+
+    def __init__(self, request_seconds: float, descriptor_limit: int) -> None:
+        self.request_seconds = request_seconds
+        self.evicted = 0
+        self._usable = int(descriptor_limit * USABLE_SHARE)
+        self._unauthenticated: dict[Connection, None] = {}
+        self._others = 0  # file descriptors that are not unauthenticated connections
+        self._counted_at = self._reported_at = float("-inf")
+        self._reported = 0
+
+    def __len__(self) -> int:
+        return len(self._unauthenticated)
+
+    def add(self, abort: Callable[[], object]) -> Connection:
+        """Count a new connection, start its deadline, and close the oldest ones above the cap."""
+        connection = Connection(self, abort)
+        self._unauthenticated[connection] = None
+        connection.start_deadline()
+        if len(self) > MIN_UNAUTHENTICATED and len(self) > (cap := self._cap()):
+            while len(self) > cap:
+                self._evict_oldest()
+            self._report(cap)
+        return connection
+
+    def remove(self, connection: Connection) -> None:
+        self._unauthenticated.pop(connection, None)
+
+    def make_room(self) -> None:
+        """Close connections, the oldest first, down to the minimum: no file descriptor is left."""
+        while len(self) > MIN_UNAUTHENTICATED:
+            self._evict_oldest()
+        self._report(MIN_UNAUTHENTICATED)
+
+    def _cap(self) -> int:
+        now = asyncio.get_running_loop().time()
+        if now - self._counted_at >= RECOUNT_SECONDS:
+            self._counted_at = now
+            self._others = len(os.listdir("/proc/self/fd")) - len(self)
+        return max(MIN_UNAUTHENTICATED, min(MAX_UNAUTHENTICATED, self._usable - self._others))
+
+    def _evict_oldest(self) -> None:
+        oldest = next(iter(self._unauthenticated))
+        oldest.close()
+        oldest.abort()
+        self.evicted += 1
+
+    def _report(self, cap: int) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._reported_at >= REPORT_SECONDS:
+            closed, self._reported = self.evicted - self._reported, self.evicted
+            self._reported_at = now
+            log.warning("closed the oldest connections without a credential", closed=closed, allowed=cap)

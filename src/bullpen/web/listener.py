@@ -1,0 +1,96 @@
+"""Accept connections, a few per turn of the event loop, and count each one before its first byte is read.
+
+uvicorn learns of a TLS connection only after its handshake, when an unfinished one has already taken a file
+descriptor. So the server accepts connections itself.
+"""
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+
+from .connections import Connection, Connections
+
+log = structlog.get_logger()
+
+ACCEPTED_AT_ONCE = 16  # per turn of the event loop; those above the cap are closed before the next turn
+RETRY_SECONDS = 1.0  # after an accept that failed for want of file descriptors or memory
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+MakeProtocol = Callable[[Connection], asyncio.Protocol]
+
+
+class Listener:
+    """Accepts connections from a listening socket between `start` and `close`."""
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        connections: Connections,
+        make_protocol: MakeProtocol,
+        ssl_context: ssl.SSLContext | None,
+    ) -> None:
+        self._socket = listening
+        self._connections = connections
+        self._make_protocol = make_protocol
+        self._ssl_context = ssl_context
+        self._loop = asyncio.get_running_loop()
+        self._opening: set[asyncio.Task[None]] = set()
+        self._retry: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        self._loop.add_reader(self._socket.fileno(), self._accept)
+
+    def close(self) -> None:
+        """Stop accepting, and drop the connections whose TLS handshake is not finished."""
+        self._loop.remove_reader(self._socket.fileno())
+        if self._retry is not None:
+            self._retry.cancel()
+        for task in self._opening:
+            task.cancel()
+
+    def _accept(self) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                client, _address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in EXHAUSTED:
+                    raise
+                self._pause(error)
+                return
+            self._open(client)
+
+    def _pause(self, error: OSError) -> None:
+        """Accept nothing for a moment: the socket would stay readable and keep the event loop busy."""
+        log.error("cannot accept connections", reason=error.strerror)
+        self._connections.make_room()
+        self._loop.remove_reader(self._socket.fileno())
+        self._retry = self._loop.call_later(RETRY_SECONDS, self.start)
+
+    def _open(self, client: socket.socket) -> None:
+        client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = self._connections.add(client.close)
+        task = self._loop.create_task(self._hand_over(client, connection))
+        connection.abort = connection.expire = task.cancel
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _hand_over(self, client: socket.socket, connection: Connection) -> None:
+        """Give the connection to an HTTP protocol, after the TLS handshake if there is one."""
+        handed_over = False
+        try:
+            with suppress(OSError):  # the client has gone, or its handshake is no TLS
+                await self._loop.connect_accepted_socket(
+                    lambda: self._make_protocol(connection), client, ssl=self._ssl_context
+                )
+                handed_over = True
+        finally:
+            if not handed_over:
+                connection.close()

@@ -1,0 +1,69 @@
+"""Requests of clients without a credential that once made a 500 and filled the log (issue 23, item 5)."""
+
+import json
+
+import pytest
+
+from support.server import Server
+from web.raw import head, raw
+
+BAD = {
+    "a long number in a worker's key": (
+        "GET /api/sessions",
+        f"Authorization: Bearer bpw_x.y.{'1' * 5000}",
+        401,
+    ),
+    "a null byte": ("GET /%00", "x: y", 404),
+    "a name too long for a file": (f"GET /{'x' * 300}", "x: y", 404),
+    "a null byte below assets": ("GET /assets/%00x", "x: y", 404),
+    "a way out of the build": ("GET /assets/%2e%2e/%2e%2e/pages.py", "x: y", 404),
+    "a directory of the build": ("GET /assets", "x: y", 404),
+    "a name that is no UTF-8": ("GET /%ff%fe", "x: y", 404),
+    "a name with surrogates": ("GET /%ed%a0%80", "x: y", 404),
+    "digits of another script in a worker's key": (
+        "GET /api/sessions",
+        "Authorization: Bearer bpw_x.y.\u0661",
+        401,
+    ),
+}
+FLOOD = 8000
+
+
+async def statuses(server: Server, name: str, times: int = 1) -> set[int]:
+    """Send a bad request so many times on one connection; return the statuses of its answers."""
+    first, field, _ = BAD[name]
+    request = head(server, first, field) + b"\r\n"
+    found = set()
+    async with raw(server) as connection:
+        for _ in range(times):
+            await connection.send(request)
+            status, length = await connection.head()
+            found.add(status)
+            await connection.skip(length)
+    return found
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_a_bad_request_is_refused_without_a_traceback_and_leaves_an_audit_line(
+    server: Server, name: str
+) -> None:
+    assert await statuses(server, name) == {BAD[name][2]}
+    assert "Traceback" not in server.output()
+    lines = (server.home / "logs" / "audit.log").read_text().splitlines()
+    told = [(line["principal"], line["status"]) for line in map(json.loads, lines)]
+    assert told == [(None, BAD[name][2])]
+
+
+async def test_8000_bad_requests_leave_the_earlier_lines_of_the_log_in_place(server: Server) -> None:
+    log = server.home / "logs" / "server.log"
+    await statuses(server, "a long number in a worker's key")  # leaves a line
+    first = log.read_text().splitlines()[0]
+    for name in BAD:
+        assert await statuses(server, name, FLOOD // len(BAD) + 1) == {BAD[name][2]}
+    async with raw(server) as connection:
+        await connection.send(b"nonsense\r\n\r\n")
+        assert await connection.status() == 400
+    assert log.read_text().startswith(first)
+    assert not log.with_name("server.log.1").exists()
+    assert log.stat().st_size < 200_000
+    assert (server.home / "logs" / "audit.log").stat().st_size < 1_000_000
