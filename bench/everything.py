@@ -19,6 +19,7 @@ BENCHES = {
     "terminal": "Terminals, beside their peers",
     "viewers": "Events, from the agent's mouth to many eyes",
     "house": "A full house: start, lists, long sessions, the end",
+    "unauthenticated": "Requests beside clients without a credential",
     "search": "Search over a million messages",
     "replay": "Replay of a long session",
     "diff": "The diff of a large repository",
