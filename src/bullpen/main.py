@@ -40,10 +40,10 @@ from .store.records import Records
 from .web import app
 from .web.audit import AuditLog
 from .web.auth import Credentials
-from .web.connections import Connection, Connections
+from .web.connections import Connection, Connections, OnRefusal
 from .web.context import Context
 from .web.hosts import Address, is_loopback
-from .web.http import HttpProtocol, OnRefusal
+from .web.http import HttpProtocol
 from .web.listener import Listener
 from .web.mint import Kind, Mint, new_seed
 from .web.owner import OwnerToken

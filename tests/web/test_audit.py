@@ -146,6 +146,24 @@ def test_a_flood_of_strangers_does_not_push_out_what_matters(
     assert told[-2]["left_out"] == 10_000 - REFUSALS_A_MINUTE
 
 
+def test_what_a_flood_left_out_is_counted_with_the_next_request_of_anybody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(clock, "monotonic", lambda: now)
+    log = AuditLog(tmp_path / "audit.log")
+    for _ in range(REFUSALS_A_MINUTE + 7):
+        log.write(None, "GET", "/%00", 404, "127.0.0.1")
+    log.summarise()
+    now += 60
+    log.summarise()
+    log.summarise()
+    log.close()
+    told = lines(tmp_path / "audit.log")
+    assert len(told) == REFUSALS_A_MINUTE + 1
+    assert told[-1]["left_out"] == 7
+
+
 def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")

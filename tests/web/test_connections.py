@@ -123,6 +123,7 @@ async def test_framing_of_a_body_without_end_is_refused(server: Server, begin: b
         ("/ws/dashboard", f"Cookie: {'x' * 9000}", 431),
         ("/ws/\u00ff", "x: y", 400),
         ("/ws/dashboard", "x: \x01", 400),
+        ("/ws/dashboard", "Sec-WebSocket-Key: BBBBBBBBBBBBBBBBBBBBBB==", 400),
     ],
 )
 async def test_an_upgrade_that_cannot_be_read_is_answered(
@@ -133,6 +134,8 @@ async def test_an_upgrade_that_cannot_be_read_is_answered(
         await connection.send(request + b"\r\n")
         assert await connection.status() == status
     assert "Traceback" not in server.output()
+    (line,) = (server.home / "logs" / "audit.log").read_text().splitlines()
+    assert json.loads(line)["status"] == status
 
 
 async def test_a_pipelined_request_is_dropped_and_the_first_one_answered(server: Server) -> None:

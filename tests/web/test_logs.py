@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.logs import Redaction
+from bullpen.logs import REPEATS_A_MINUTE, Redaction
 from bullpen.web.mint import Kind, Mint, new_seed
 from support.server import Server
 from web.people import stranger
@@ -18,27 +18,26 @@ from web.people import stranger
 shared = pytest.mark.asyncio(loop_scope="session")
 
 
-@shared
-async def test_the_level_is_changed_while_the_server_runs(house: Server) -> None:
-    assert await house.call("GET", "/api/settings") == {"logLevel": "info"}
-    path = house.home / "logs" / "server.log"
+async def test_the_level_is_changed_while_the_server_runs(server: Server) -> None:
+    assert await server.call("GET", "/api/settings") == {"logLevel": "info"}
+    path = server.home / "logs" / "server.log"
 
     async def refusals() -> int:
         """A refusal is worth a warning."""
-        async with stranger(house) as program:
+        async with stranger(server) as program:
             await program.get("/api/sessions")
         return sum(json.loads(line)["event"] == "refused" for line in path.read_text().splitlines())
 
     count = await refusals()
-    assert await house.call("PATCH", "/api/settings", 200, json={"logLevel": "error"}) == {
+    assert await server.call("PATCH", "/api/settings", 200, json={"logLevel": "error"}) == {
         "logLevel": "error"
     }
     assert await refusals() == count
-    assert await house.call("PATCH", "/api/settings", 200, json={}) == {"logLevel": "error"}
-    await house.call("PATCH", "/api/settings", 200, json={"logLevel": "info"})
+    assert await server.call("PATCH", "/api/settings", 200, json={}) == {"logLevel": "error"}
+    await server.call("PATCH", "/api/settings", 200, json={"logLevel": "info"})
     assert await refusals() == count + 1
     for wrong in ("loud", "INFO", "", 10):
-        await house.call("PATCH", "/api/settings", 400, json={"logLevel": wrong})
+        await server.call("PATCH", "/api/settings", 400, json={"logLevel": wrong})
 
 
 # A process of its own: pytest has handlers too.
@@ -105,6 +104,27 @@ def test_no_secret_is_written_wherever_it_stands(tmp_path: Path, kind: Kind | st
     assert written.everything.count("hidden") > 20
     assert secret not in written.everything
     assert "another" not in written.everything
+
+
+def test_a_warning_that_repeats_is_counted_and_not_written(tmp_path: Path) -> None:
+    program = """
+        logs.clock.monotonic = lambda: 60.0
+        for number in range(1000):
+            log.warning("refused", number=number)
+            theirs.error("no good: %s", number)
+            log.info("done", number=number)
+        log.warning("another")
+        logs.clock.monotonic = lambda: 120.0
+        log.warning("refused", number=1000)
+    """
+    events = [entry["event"] for entry in Written(tmp_path, program).entries]
+    assert events.count("refused") == REPEATS_A_MINUTE + 1
+    assert sum(event.startswith("no good") for event in events) == REPEATS_A_MINUTE
+    assert events.count("done") == 1000
+    assert events.count("another") == 1
+    left_out = 1000 - REPEATS_A_MINUTE
+    assert f"{left_out} more entries in a minute were left out: refused" in events
+    assert f"{left_out} more entries in a minute were left out: no good: %s" in events
 
 
 def test_a_log_that_cannot_be_written_is_told_of_without_what_it_was_to_say(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from .. import __version__
 from ..store.append import AlreadyAnswered
 from . import errors, pages
 from .audit import AuditLog
+from .connections import OnRefusal
 from .context import Context
 from .gate import Gate
 from .hosts import Names
-from .http import OnRefusal
 from .proxies import Proxies
 from .rest import (
     activity,

@@ -22,6 +22,8 @@ USABLE_SHARE = 0.75  # of the file descriptors; unauthenticated connections leav
 RECOUNT_SECONDS = 1.0  # how long a count of the open file descriptors is used
 REPORT_SECONDS = 60.0  # between two log lines about closed connections
 
+OnRefusal = Callable[[str, int, str], None]  # path, status, peer
+
 # Keys of the extensions in a request's scope.
 AUTHENTICATED = "bullpen.authenticated"  # marks the connection; called by whoever has checked the credential
 ANSWERED = "bullpen.answered"  # the status with which the protocol has answered in place of the application

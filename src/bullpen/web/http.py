@@ -5,7 +5,6 @@ connection is closed after that answer. The host in an absolute-form target (`GE
 one more Host header, so that the gate refuses a foreign one.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from .connections import (
     MAX_HEADER_BYTES,
     MAX_HEADER_FIELDS,
     Connection,
+    OnRefusal,
 )
 from .errors import STATUS, error_body
 from .gate import HEADERS
@@ -31,7 +31,6 @@ LINGER_SECONDS = 2.0  # between an answer that refuses a request and the end of 
 MAX_DISCARDED = 1 << 20  # bytes of a refused request that are read, so that its client can read the answer
 UNREAD_SECONDS = 60.0  # an unauthenticated client has to read the last answer on its connection
 
-OnRefusal = Callable[[str, int, str], None]  # path, status, peer
 
 MESSAGES = {
     "invalid": "this is not a valid HTTP request",
@@ -58,7 +57,9 @@ class HttpProtocol(HttpToolsProtocol):
         on_refusal: OnRefusal,
     ) -> None:
         super().__init__(config, server_state, app_state)
-        self.ws_protocol_class = partial(WebSocketProtocol, connection=connection)  # type: ignore[assignment]
+        self.ws_protocol_class = partial(  # type: ignore[assignment]
+            WebSocketProtocol, connection=connection, on_refusal=on_refusal
+        )
         self._connection = connection
         self._on_refusal = on_refusal
         self._fault = "invalid"

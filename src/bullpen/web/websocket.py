@@ -13,7 +13,7 @@ from websockets.frames import Opcode
 from websockets.http11 import Request
 
 from ..wire.short_frames import Bounds, short_text
-from .connections import AUTHENTICATED, Connection
+from .connections import AUTHENTICATED, Connection, OnRefusal
 from .traffic import Traffic
 
 Frame = tuple[bytes, ...]  # in parts that nobody has to join: what goes to the kernel is copied there anyway
@@ -69,10 +69,16 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     _refused = False
 
     def __init__(
-        self, config: Config, server_state: ServerState, app_state: dict[str, Any], connection: Connection
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        connection: Connection,
+        on_refusal: OnRefusal,
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._connection = connection
+        self._on_refusal = on_refusal
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -103,6 +109,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             extensions[AUTHENTICATED] = self.authenticate
             if self.scheme == "ws":  # what goes over TLS is the transport's to write
                 self._descriptor = self.transport.get_extra_info("socket").fileno()
+        else:
+            path, peer = event.path.partition("?")[0], self.client[0] if self.client else ""
+            self._on_refusal(path, self.response.status_code, peer)
 
     def push(self, frame: Frame) -> bool:
         """Sends a frame at once; False when it has to wait, or nobody is there."""
