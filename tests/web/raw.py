@@ -19,10 +19,10 @@ class Raw:
         self._writer.write(data)
         await self._writer.drain()
 
-    async def flood(self, data: bytes) -> int:
-        """Send these bytes again and again until the server answers or closes; return the status, or 0."""
+    async def flood(self, data: bytes) -> tuple[int, bytes]:
+        """Send these bytes again and again until the server answers or closes; return its answer."""
         async with asyncio.TaskGroup() as tasks:
-            answered = tasks.create_task(self.status())
+            answered = tasks.create_task(self.answer())
             with suppress(ConnectionError):
                 while not answered.done():
                     await self.send(data)
@@ -30,22 +30,16 @@ class Raw:
 
     async def status(self) -> int:
         """Return the status of the next answer, or 0 if the server closes without one."""
-        return (await self.head())[0]
+        return (await self.answer())[0]
 
-    async def head(self) -> tuple[int, int]:
-        """Return the status of the next answer and the length of its body."""
+    async def answer(self) -> tuple[int, bytes]:
+        """Return the status and the body of the next answer, or 0 if the server closes without one."""
         try:
             async with asyncio.timeout(SECONDS):
                 head = await self._reader.readuntil(b"\r\n\r\n")
+                return int(head.split()[1]), await self._reader.readexactly(_length(head))
         except (asyncio.IncompleteReadError, ConnectionError):
-            return 0, 0
-        lines = [line.lower() for line in head.splitlines()]
-        lengths = [int(line.split()[1]) for line in lines if line.startswith(b"content-length:")]
-        return int(head.split()[1]), lengths[0] if lengths else 0
-
-    async def skip(self, length: int) -> None:
-        """Read the body of an answer."""
-        await self._reader.readexactly(length)
+            return 0, b""
 
     async def rest(self) -> bytes:
         """Return what comes until the server closes the connection."""
@@ -77,3 +71,8 @@ def head(server: Server, first: str, *fields: str) -> bytes:
 
 def credential(server: Server) -> str:
     return f"Authorization: Bearer {server.token}"
+
+
+def _length(head: bytes) -> int:
+    lines = [line.lower() for line in head.splitlines()]
+    return sum(int(line.split()[1]) for line in lines if line.startswith(b"content-length:"))

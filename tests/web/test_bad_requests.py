@@ -37,9 +37,7 @@ async def statuses(server: Server, name: str, times: int = 1) -> set[int]:
     async with raw(server) as connection:
         for _ in range(times):
             await connection.send(request)
-            status, length = await connection.head()
-            found.add(status)
-            await connection.skip(length)
+            found.add(await connection.status())
     return found
 
 

@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 MAX_HEADER_BYTES = 64 << 10  # of one request, its first line included; 431 above
 MAX_HEADER_FIELDS = 100  # of one request; 431 above
-MAX_UNAUTHENTICATED = 4096  # connections; each takes about 10 KB of memory
+MAX_UNAUTHENTICATED = 4096  # connections; each takes about 12 KB of memory
 MIN_UNAUTHENTICATED = 8  # connections that are accepted however few file descriptors are left
 USABLE_SHARE = 0.75  # of the file descriptors; unauthenticated connections leave the last quarter free
 RECOUNT_SECONDS = 1.0  # how long a count of the open file descriptors is used
@@ -56,6 +56,12 @@ class Connection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def abort_after(self, seconds: float) -> None:
+        """Give the client so long to read its last answer."""
+        self.stop_deadline()
+        self.expire = self.abort
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
 
     def authenticate(self) -> None:
         """Exempt this connection from the cap on unauthenticated connections."""
@@ -111,7 +117,7 @@ class Connections:
         now = asyncio.get_running_loop().time()
         if now - self._counted_at >= RECOUNT_SECONDS:
             self._counted_at = now
-            self._others = len(os.listdir("/proc/self/fd")) - len(self)
+            self._others = _open_descriptors(otherwise=self._usable + len(self)) - len(self)
         return max(MIN_UNAUTHENTICATED, min(MAX_UNAUTHENTICATED, self._usable - self._others))
 
     def _evict_oldest(self) -> None:
@@ -126,3 +132,11 @@ class Connections:
             closed, self._reported = self.evicted - self._reported, self.evicted
             self._reported_at = now
             log.warning("closed the oldest connections without a credential", closed=closed, allowed=cap)
+
+
+def _open_descriptors(otherwise: int) -> int:
+    """Count the open file descriptors. Counting needs one more; return `otherwise` if there is none."""
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return otherwise

@@ -139,7 +139,7 @@ class HttpProtocol(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
         if not self._connection.authenticated:
-            self.loop.call_later(UNREAD_SECONDS, self._abort)
+            self._connection.abort_after(UNREAD_SECONDS)
 
     def _authenticate(self) -> None:
         self._connection.authenticate()
@@ -195,7 +195,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.flow.resume_reading()
-        self.loop.call_later(LINGER_SECONDS, self._abort)
+        self._connection.abort_after(LINGER_SECONDS)
 
     def _discard(self, size: int) -> None:
         self._discarded += size

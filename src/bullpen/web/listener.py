@@ -9,7 +9,6 @@ import errno
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 
 import structlog
 
@@ -39,7 +38,7 @@ class Listener:
         self._make_protocol = make_protocol
         self._ssl_context = ssl_context
         self._loop = asyncio.get_running_loop()
-        self._opening: set[asyncio.Task[None]] = set()
+        self._opening: set[asyncio.Task[bool]] = set()
         self._retry: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
@@ -79,18 +78,22 @@ class Listener:
         connection = self._connections.add(client.close)
         task = self._loop.create_task(self._hand_over(client, connection))
         connection.abort = connection.expire = task.cancel
-        self._opening.add(task)
-        task.add_done_callback(self._opening.discard)
 
-    async def _hand_over(self, client: socket.socket, connection: Connection) -> None:
-        """Give the connection to an HTTP protocol, after the TLS handshake if there is one."""
-        handed_over = False
-        try:
-            with suppress(OSError):  # the client has gone, or its handshake is no TLS
-                await self._loop.connect_accepted_socket(
-                    lambda: self._make_protocol(connection), client, ssl=self._ssl_context
-                )
-                handed_over = True
-        finally:
-            if not handed_over:
+        def finish(task: asyncio.Task[bool]) -> None:
+            self._opening.discard(task)
+            if task.cancelled() or not task.result():
                 connection.close()
+                client.close()
+
+        self._opening.add(task)
+        task.add_done_callback(finish)
+
+    async def _hand_over(self, client: socket.socket, connection: Connection) -> bool:
+        """Give the connection to an HTTP protocol; return False if its TLS handshake failed."""
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: self._make_protocol(connection), client, ssl=self._ssl_context
+            )
+        except OSError:
+            return False
+        return True
