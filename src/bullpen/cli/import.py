@@ -3,12 +3,15 @@
 import json as jsonlib
 from pathlib import Path
 from typing import Annotated, Any
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import is_zipfile
 
 import typer
 
 from ..client import Client, Imported
 from ..domain.errors import Invalid
+from ..log.recorded import MAX_METADATA
+from ..log.recordings import METADATA
+from ..log.zip_reader import ZipReader
 from .output import print_json
 from .text import short
 from .verb import AsJson, new_app, with_client
@@ -47,11 +50,19 @@ def import_(
 def _recording(file: Path) -> tuple[str, bytes]:
     """The session a zip is the recording of, and the zip."""
     try:
-        with ZipFile(file.expanduser()) as archive:
-            metadata = jsonlib.loads(archive.read("metadata.json"))
-        return str(metadata["id"]), file.expanduser().read_bytes()
-    except (BadZipFile, KeyError, TypeError, ValueError):
-        raise Invalid(f"{file} is no recording: bullpen export makes one") from None
+        with open(file.expanduser(), "rb") as source:
+            metadata = jsonlib.loads(_metadata(ZipReader(source)))
+            source.seek(0)
+            return str(metadata["id"]), source.read()
+    except (Invalid, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise Invalid(f"{file} is not a recording that bullpen export made: {error}") from None
+
+
+def _metadata(archive: ZipReader) -> bytes:
+    [member] = [each for each in archive.members if each.name == METADATA]
+    if member.size > MAX_METADATA:
+        raise Invalid(f"{METADATA} has at most {MAX_METADATA >> 20} MiB")
+    return b"".join(archive.read(member))
 
 
 def _read(file: Path) -> list[Any]:

@@ -7,15 +7,20 @@ and nothing but what is asked for is in memory.
 import os
 from array import array
 from bisect import bisect_left
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..domain.errors import Invalid, NotFound
 from ..domain.events import Event
 from ..wire.browser import read_event
-from ..wire.event_lines import Head, read_head, read_line
+from ..wire.event_lines import MAX_LINE, Head, read_head, read_line
 from ..wire.json import decode
 from .recordings import EVENTS, METADATA
+
+MAX_EVENTS = 5_000_000  # of one recording: the index of an event takes about 36 bytes of memory
+MAX_METADATA = 4 << 20  # bytes
+_BLOCK = 1 << 20  # bytes that are read at once
 
 
 class Gap(NamedTuple):
@@ -26,9 +31,13 @@ class Gap(NamedTuple):
 
 
 class RecordedEvents:
-    """The events of one `events.jsonl`, in order. `bad` lines and a `torn` end (in bytes) are left out."""
+    """The events of one `events.jsonl`, in order. `bad` lines and a `torn` end (in bytes) are left out.
 
-    def __init__(self, path: Path) -> None:
+    With `whole`, the first bad line raises Invalid: a hostile file can have hundreds of millions of them.
+    """
+
+    def __init__(self, path: Path, *, whole: bool = False) -> None:
+        self._whole = whole
         self.seqs = array("Q")
         self.times = array("q")  # milliseconds
         self.bad = 0
@@ -41,7 +50,11 @@ class RecordedEvents:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise NotFound(f"there is no recording in {path.parent}: it has no {path.name}") from None
-        self._read_index()
+        try:
+            self._read_index()
+        except BaseException:
+            self.close()
+            raise
 
     def __len__(self) -> int:
         return len(self.seqs)
@@ -83,27 +96,41 @@ class RecordedEvents:
     def gaps(self, last_seq: int = 0) -> list[Gap]:
         """What is missing between 1 and the last event, or `last_seq` when that is later."""
         found, expected = [], 1
-        for seq in (*self.seqs, max(last_seq, self.seqs[-1] if self.seqs else 0) + 1):
+        for seq in chain(self.seqs, [max(last_seq, self.seqs[-1] if self.seqs else 0) + 1]):
             if seq > expected:
                 found.append(Gap(expected, seq - 1))
             expected = seq + 1
         return found
 
     def _read_index(self) -> None:
-        offset = 0
-        with os.fdopen(os.dup(self._fd), "rb", buffering=1 << 20) as file:
-            for line in file:
-                if not line.endswith(b"\n"):
-                    self.torn = len(line)
-                    break
-                self._add(offset, line[:-1])
-                offset += len(line)
+        """Look at each line once. Only the line itself is in memory, and no line longer than MAX_LINE."""
+        begin = end = 0
+        while block := os.pread(self._fd, _BLOCK, end):
+            newline = block.find(b"\n")
+            while newline >= 0:
+                line_end = end + newline
+                self._add(
+                    begin, block[begin - end : newline] if begin >= end else self._line(begin, line_end)
+                )
+                begin = line_end + 1
+                newline = block.find(b"\n", newline + 1)
+            end += len(block)
+        self.torn = end - begin
+
+    def _line(self, begin: int, end: int) -> bytes:
+        return os.pread(self._fd, end - begin, begin) if end - begin <= MAX_LINE else b""
 
     def _add(self, offset: int, line: bytes) -> None:
+        if len(self) + self.bad == MAX_EVENTS:
+            raise Invalid(f"a recording has at most {MAX_EVENTS:,} events")
         wire = read_line(line)
         head = read_head(wire) if wire else None
         if head is None or not self._follows(head):
             self.bad += 1
+            if self._whole:
+                raise Invalid(
+                    f"the line behind event {len(self)} is not an event, or one that cannot follow it"
+                )
             return
         self.seqs.append(head.seq)
         self.times.append(head.time)
@@ -118,9 +145,9 @@ class RecordedEvents:
 class Recorded:
     """A directory with a recording: what was said of it, its events, its terminals."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, whole: bool = False) -> None:
         self.directory = directory
-        self.events = RecordedEvents(directory / EVENTS)
+        self.events = RecordedEvents(directory / EVENTS, whole=whole)
         self.metadata = _read_metadata(directory / METADATA)
 
     def close(self) -> None:
@@ -179,7 +206,9 @@ def _numbers(directory: Path) -> list[int]:
 
 def _read_metadata(path: Path) -> dict[str, Any]:
     try:
-        metadata = decode(path.read_bytes())
+        with open(path, "rb") as file:
+            data = file.read(MAX_METADATA + 1)
+        metadata = decode(data) if len(data) <= MAX_METADATA else {}
     except (OSError, Invalid):
         return {}
     return metadata if isinstance(metadata, dict) else {}

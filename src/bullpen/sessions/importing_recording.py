@@ -1,12 +1,9 @@
 """Takes in a recording another house exported: the same session with the same events; nothing is started."""
 
 import asyncio
-import os
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from .. import clock
 from ..domain import commands
@@ -18,27 +15,23 @@ from ..domain.states import Status
 from ..log.entries import storable_entry
 from ..log.log import SessionLog
 from ..log.recorded import Recorded, RecordedEvents
-from ..log.recordings import EVENTS
 from ..store.append import Append, Entry
 from ..store.importing import import_appends, require_new
+from ..store.saved import saved_row
 from ..workers.workshop import Workshop
 from .importing import Taken
 from .sessions import Sessions
+from .unpacking import unpack_recording
 
-MOST_BYTES = 8 << 30  # unpacked
-MOST_FILES = 100_000
 STEP = 1000  # events in one transaction
-_MEMBER = re.compile(
-    r"metadata\.json|events\.jsonl|images/[0-9a-f]{32}\.[a-z]{3,4}"
-    r"|terminals/[0-9A-Za-z_-]{1,64}/[1-9][0-9]{0,8}/[0-9]{20}\.(bin|idx)"
-)
-_CAST = re.compile(r"terminals/[^/]+\.cast")  # made from the rest
+STEP_BYTES = 4 << 20  # of their data, after which a transaction takes no further event
+MAX_SNAPSHOT = 32 << 20  # bytes of what the events add up to
 
 
 async def import_recording(sessions: Sessions, session_id: str, file: Path, room: Path) -> Taken:
     """`file` is the zip, `room` a directory of ours to unpack it in."""
-    await asyncio.to_thread(_unpack, file, room)
-    recorded = await asyncio.to_thread(Recorded, room)
+    await asyncio.to_thread(unpack_recording, file, room)
+    recorded = await asyncio.to_thread(Recorded, room, whole=True)
     try:
         return await _take(sessions, session_id, recorded, room)
     finally:
@@ -55,9 +48,14 @@ async def _take(sessions: Sessions, session_id: str, recorded: Recorded, room: P
         worker_ids = await asyncio.to_thread(story.worker_ids)
         database = sessions.store.database
         await require_new(database, session_id, worker_ids)
-        await asyncio.to_thread(_place_files, sessions.workshop, session_id, worker_ids, room)
-        sessions.imported.add(session_id)
-        await import_appends(database, session_id, story.appends())
+        try:
+            await asyncio.to_thread(_place_files, sessions.workshop, session_id, worker_ids, room)
+            sessions.imported.add(session_id)
+            await import_appends(database, session_id, story.appends())
+        except BaseException:
+            sessions.imported.discard(session_id)
+            await asyncio.to_thread(_remove_files, sessions.workshop, session_id, worker_ids)
+            raise
         sessions.workshop.recordings.remember(session_id)
         session = sessions.welcome(await SessionLog.open(sessions.store, session_id))
     return Taken(
@@ -99,14 +97,18 @@ class Story:
     def _appends(self) -> Iterator[Append]:
         before = snapshot = Snapshot(id=self._id)
         entries: list[Entry] = []
+        size = 0
         for place in range(len(self._events)):
             entry = storable_entry(self._events.event(place))  # a hostile file's too
             snapshot = _folded(snapshot, entry.event)
             entries.append(entry)
-            if len(entries) == STEP:
+            size += len(entry.data)
+            if len(entries) == STEP or size > STEP_BYTES:
+                _check_size(snapshot)
                 yield Append(before=before, snapshot=snapshot, entries=entries)
-                before, entries = snapshot, []
+                before, entries, size = snapshot, [], 0
         if entries:
+            _check_size(snapshot)
             yield Append(before=before, snapshot=snapshot, entries=entries)
 
 
@@ -115,6 +117,14 @@ def _folded(snapshot: Snapshot, event: Event) -> Snapshot:
         return fold(snapshot, event)
     except BullpenError as error:
         raise Invalid(f"event {event.seq} makes no sense: {error}") from None
+
+
+def _check_size(snapshot: Snapshot) -> None:
+    """Raise Invalid if the session would take too much memory: it is kept there while the session is open."""
+    if len(saved_row(snapshot)["body"]) > MAX_SNAPSHOT:
+        raise Invalid(
+            f"the state of the session has more than {MAX_SNAPSHOT >> 20} MiB at event {snapshot.last_seq}"
+        )
 
 
 def _end(before: Snapshot) -> Append:
@@ -127,52 +137,11 @@ def _end(before: Snapshot) -> Append:
     return Append(before=before, snapshot=snapshot, entries=entries)
 
 
-def _unpack(file: Path, room: Path) -> None:
-    """Only what a recording has, under the names it has there."""
-    try:
-        with ZipFile(file) as archive:
-            members = archive.infolist()
-            _check(members)
-            for member in members:
-                if not _CAST.fullmatch(member.filename):
-                    _unpack_one(archive, member, room)
-    except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise Invalid(f"this is no zip file that can be read: {error}") from None
-
-
-def _check(members: list[ZipInfo]) -> None:
-    names = [member.filename for member in members if not _CAST.fullmatch(member.filename)]
-    if EVENTS not in names:
-        raise Invalid(f"this is no recording: there is no {EVENTS} in it")
-    if strange := [name for name in names if not _MEMBER.fullmatch(name)]:
-        raise Invalid(f"a recording has no {strange[0][:80]}")
-    if len(members) > MOST_FILES or sum(member.file_size for member in members) > MOST_BYTES:
-        raise Invalid(f"a recording has at most {MOST_FILES:,} files and {MOST_BYTES >> 30} GiB")
-    if len(set(names)) != len(names):
-        raise Invalid("a name is twice in it")
-
-
-def _unpack_one(archive: ZipFile, member: ZipInfo, room: Path) -> None:
-    target = room / member.filename
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with archive.open(member) as source, open(target, "xb", opener=_private) as out:
-        left = member.file_size
-        while data := source.read(1 << 20):
-            left -= len(data)
-            if left < 0:
-                raise Invalid(f"{member.filename} is longer than it says")
-            out.write(data)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
-
-
 def _place_files(workshop: Workshop, session_id: str, worker_ids: list[str], room: Path) -> None:
-    """Before the events: without them nobody finds the files, and a second try replaces them."""
+    """Move the files to where the session reads them; the events are stored afterwards."""
     for worker_id in worker_ids:
         if (room / "terminals" / worker_id).is_dir():
-            place = workshop.children.spool(worker_id, 1).parents[1]
+            place = _spools(workshop, worker_id)
             shutil.rmtree(place, ignore_errors=True)
             for run in (room / "terminals" / worker_id).iterdir():
                 target = place / run.name / "out"
@@ -181,3 +150,15 @@ def _place_files(workshop: Workshop, session_id: str, worker_ids: list[str], roo
     if (room / "images").is_dir():
         for image in (room / "images").iterdir():
             workshop.images.put_back(session_id, image.name, image.read_bytes())
+
+
+def _remove_files(workshop: Workshop, session_id: str, worker_ids: list[str]) -> None:
+    """Remove what `_place_files` has placed of a session that was not imported after all."""
+    for worker_id in worker_ids:
+        shutil.rmtree(_spools(workshop, worker_id), ignore_errors=True)
+    workshop.images.forget(session_id)
+
+
+def _spools(workshop: Workshop, worker_id: str) -> Path:
+    """The directory of all runs of a worker."""
+    return workshop.children.spool(worker_id, 1).parents[1]

@@ -3,6 +3,7 @@
 It is hidden as one that is being purged: what a crash cuts short is removed at the next start.
 """
 
+import asyncio
 from collections.abc import Collection, Iterable
 
 from sqlalchemy import Connection, delete, select
@@ -20,8 +21,11 @@ from .tables import IMPORTED, purges, repositories, sessions, settings, unseen, 
 async def import_appends(database: Database, session_id: str, appends: Iterable[Append]) -> None:
     """Stores the appends in order; when one cannot be, nothing of the session stays."""
     begun = False
+    remaining = iter(appends)
     try:
-        for append in appends:
+        while (
+            append := await asyncio.to_thread(next, remaining, None)
+        ) is not None:  # reads and folds events
             await database.write(lambda c, append=append: _write(c, append))  # type: ignore[misc]
             begun = True
         await database.write(lambda c: _reveal(c, session_id))

@@ -1,12 +1,19 @@
 """An event as a line of `events.jsonl`: as it goes over the wire, with a checksum."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from zlib import crc32
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
+from . import jsonrpc
+
+MAX_LINE = jsonrpc.MAX_LINE + (1 << 20)  # bytes: an event tells of one line of an agent at most
+MAX_VALUES = 1 << 20  # in one event: a value takes two bytes of a line, and up to a hundred of memory
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _MARK = b',"crc":"'
 _TAIL = len(_MARK) + 10  # eight digits and `"}`
 
@@ -17,6 +24,9 @@ class Head(Struct, frozen=True, rename="camel"):
     seq: int
     type: str
     timestamp: str
+    worker_id: str | None
+    role: str | None
+    data: Raw
 
     @property
     def time(self) -> int:
@@ -45,9 +55,21 @@ def read_line(line: bytes) -> bytes | None:
 
 
 def read_head(wire: bytes) -> Head | None:
-    """None for what has a right checksum and is no event all the same."""
+    """Return None if the line has the right checksum and is not an event, or one too large to be read."""
+    if _values_exceed(wire, MAX_VALUES):
+        return None
     try:
         head = _heads.decode(wire)
-        return head if 0 < head.seq < 1 << 63 and head.time >= 0 else None
+        is_event = 0 < head.seq < 1 << 63 and head.time >= 0 and bytes(head.data).startswith(b"{")
+        return head if is_event else None
     except (msgspec.DecodeError, ValueError, OverflowError):
         return None
+
+
+def _values_exceed(wire: bytes, limit: int) -> bool:
+    """Whether JSON may stand for more than `limit` values; what stands in strings does not count."""
+    return _separators(wire) > limit and _separators(_STRING.sub(b"", wire)) > limit
+
+
+def _separators(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")

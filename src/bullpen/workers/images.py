@@ -65,9 +65,7 @@ class Images:
 
     def put_back(self, session_id: str, name: str, data: bytes) -> None:
         """Keeps an image under the name it had elsewhere; refused as in `add`."""
-        image_id, _, extension = name.partition(".")
-        if not is_safe_id(image_id) or MIMES.get(extension) != check_image(data):
-            raise UnsupportedType(f"{name} is no image of ours")
+        check_name(name, data)
         self._write(session_id, name, data)
 
     def forget(self, session_id: str) -> None:
@@ -97,6 +95,13 @@ def check_image(data: bytes) -> str:
     if width * height > MOST_PIXELS:
         raise TooLarge(f"an image has at most {MOST_PIXELS:,} pixels, not {width} × {height}")
     return kind
+
+
+def check_name(name: str, data: bytes) -> None:
+    """Raise UnsupportedType or TooLarge unless `name` is a name we would give to this image."""
+    image_id, _, extension = name.partition(".")
+    if not is_safe_id(image_id) or MIMES.get(extension) != check_image(data):
+        raise UnsupportedType(f"{name} is not an image under a name of ours")
 
 
 def _name(data: bytes, once: str | None) -> str:
