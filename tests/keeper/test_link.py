@@ -101,6 +101,8 @@ def test_a_request_before_hello_is_refused(raw: RawServer) -> None:
 
 def test_noise_ends_the_connection_and_nothing_else(raw: RawServer, house: House) -> None:
     raw.socket.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
+    tag, fault = raw.receive()
+    assert (tag, fault["id"], fault["errno"]) == (Tag.FAULT, None, errno.EPROTO)
     assert raw.socket.recv(100) == b""
     again = RawServer(house)
     again.hello()

@@ -204,8 +204,8 @@ def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
             metadata = snapshot.metadata | {"reason": fact.reason}
             status = next_status(snapshot.status, fact)
             return replace(snapshot, status=status, end_reason=fact.reason, metadata=metadata)
-        case WorkerSpawning() if event.worker_id not in snapshot.workers:
-            return _with_worker(snapshot, _first_run(event, event.fact), event)
+        case WorkerSpawning() as fact if event.worker_id not in snapshot.workers:
+            return _with_worker(snapshot, _first_run(event, fact), event)
         case _ if event.worker_id is not None:
             before = snapshot.worker(event.worker_id)
             return _with_worker(snapshot, _change(before, event), event)
@@ -249,7 +249,8 @@ def is_answer(fact: Fact) -> bool:
 
 
 def _first_run(event: Event, fact: WorkerSpawning) -> Worker:
-    assert event.worker_id is not None
+    if event.worker_id is None:
+        raise Conflict(f"event {event.seq} starts a worker without an id")
     return Worker(
         id=event.worker_id,
         type=fact.worker_type,

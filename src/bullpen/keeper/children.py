@@ -41,6 +41,8 @@ class Children:
         for child in self:
             if child.nonce == order.nonce:
                 return child
+        if (order.worker, order.run) in self._children:
+            raise OSError(errno.EEXIST, f"there is a child {order.worker}/{order.run} already")
         order.limits.setdefault(resource.RLIMIT_NOFILE, self._soft_files)
         self._loop.hurry()
         child = start_child(order, self._spools, self._loop, self._grown, self._on_exit)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
 import struct
 
-from .frames import BadFrame, Decoder
+from .frames import BadFrame, Decoder, Tag, encode
 from .loop import READABLE, WRITABLE
 
 TYPE_CHECKING = False
@@ -136,10 +137,16 @@ class Connection:
         try:
             for tag, header, body in self._decoder.feed(data):
                 self._on_frame(tag, header, body)
-        except BadFrame:
+        except BadFrame as error:
+            self._refuse(str(error))
             data = b""
         if not data:
             self._close()
+
+    def _refuse(self, why: str) -> None:
+        """Tell the server why its connection is closed, if it reads."""
+        self.send(encode(Tag.FAULT, {"id": None, "errno": errno.EPROTO, "message": f"not a frame: {why}"}))
+        self.flush()
 
     def _break(self) -> None:
         self._broken = True

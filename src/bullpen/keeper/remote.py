@@ -238,6 +238,8 @@ class Keeper(asyncio.Protocol):
                 future, convert = self._waiting.pop(header["id"])
                 if not future.done():
                     future.set_result(convert(header))
+            case Tag.FAULT if header["id"] is None:  # the connection is closed next
+                self._loop.call_exception_handler({"message": f"keeper {self.id}: {header['message']}"})
             case Tag.FAULT:
                 future, _ = self._waiting.pop(header["id"])
                 if not future.done():

@@ -11,7 +11,7 @@ from .frames import IN_FLIGHT, VERSION, Tag, encode, frame
 from .input import Gap
 from .link import Connection, Listener
 from .notices import Notices
-from .spawn import Order, window_size, worker_name
+from .spawn import Order, integer, short_name, window_size, worker_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from .loop import Loop
 
 
-_FAULTS = (OSError, KeyError, TypeError, ValueError, OverflowError, AttributeError)  # of what a server asks
+# What a senseless request may raise. MemoryError: the limits of a new child are the keeper's for a moment.
+_FAULTS = (
+    OSError,
+    KeyError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
+MAX_MESSAGE = 1000  # characters of a fault: it may quote the request, which may be as long as a frame
 
 
 class Service:
@@ -87,7 +98,7 @@ class Service:
 
     def _answer(self, tag: int, header: dict[str, Any], body: bytes) -> bytes:
         try:
-            return encode(Tag.REPLY, {"id": header.get("id")} | self._request(tag)(header, body))
+            return encode(Tag.REPLY, {"id": _id(header)} | self._request(tag)(header, body))
         except _FAULTS as error:
             return _fault(header, error)
 
@@ -112,9 +123,9 @@ class Service:
     def _take_input(self, header: dict[str, Any], body: bytes) -> bytes:
         """The answer to a WRITE: JSON made by hand, as a key waits."""
         try:
-            request = int(header["id"])
+            request = integer(header["id"])
             child = self._children.running(header["worker"], header["run"])
-            last = child.input.take(str(header["writer"]), header["n"], body)
+            last = child.input.take(short_name(header["writer"]), integer(header["n"]), body)
         except _FAULTS as error:
             return _fault(header, error)
         self._notices.expect(child.streams.values())  # what it says to that is not read yet
@@ -126,7 +137,7 @@ class Service:
         return {}
 
     def _signal(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        self._children.running(*_key(header)).signal(header["signal"])
+        self._children.running(*_key(header)).signal(integer(header["signal"]))
         return {}
 
     def _close_input(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
@@ -137,7 +148,7 @@ class Service:
         return {"children": [child.describe() for child in self._children]}
 
     def _consumed(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        self._children.find(*_key(header)).consumed(header["offset"])
+        self._children.find(*_key(header)).consumed(integer(header["offset"]))
         return {}
 
     def _ack_exit(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
@@ -177,15 +188,21 @@ class Service:
 
 
 def _fault(header: dict[str, Any], error: Exception) -> bytes:
-    fault: dict[str, Any] = {"id": header.get("id")}
+    fault: dict[str, Any] = {"id": _id(header)}
     match error:
         case Gap():
             fault |= {"errno": error.errno, "message": error.strerror, "last": error.last}
         case OSError():
-            fault |= {"errno": error.errno, "message": error.strerror}
+            fault |= {"errno": error.errno, "message": str(error.strerror)[:MAX_MESSAGE]}
         case _:
-            fault |= {"errno": errno.EINVAL, "message": f"{type(error).__name__}: {error}"}
+            fault |= {"errno": errno.EINVAL, "message": f"{type(error).__name__}: {error}"[:MAX_MESSAGE]}
     return encode(Tag.FAULT, fault)
+
+
+def _id(header: dict[str, Any]) -> int | None:
+    """The number of a request; anything else could be too long or too deep for an answer."""
+    id_ = header.get("id")
+    return id_ if type(id_) is int else None
 
 
 def _key(header: dict[str, Any]) -> tuple[str, int]:

@@ -16,6 +16,7 @@ KEEPER_UMASK = 0o077
 _CHILD_UMASK = 0o022
 _DEFAULT_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 _FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
+MAX_NAME = 1024  # characters
 _WORKER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
@@ -24,27 +25,41 @@ class Order:
 
     def __init__(self, header: dict[str, Any]) -> None:
         self.worker = worker_name(header["worker"])
-        self.run = int(header["run"])
-        self.nonce = str(header["nonce"])
+        self.run = integer(header["run"])
+        self.nonce = short_name(header["nonce"])
         self.argv = [_text(word) for word in header["argv"]]
         self.env = {_text(name): _text(value) for name, value in header["env"].items()}
         self.cwd = _text(header["cwd"])
         self.tty = bool(header["tty"])
         self.size = window_size(header) if self.tty else (0, 0)
-        self.limits = {_limit(name): int(soft) for name, soft in (header.get("limits") or {}).items()}
-        self.umask = int(header.get("umask", _CHILD_UMASK))
+        self.limits = {_limit(name): integer(soft) for name, soft in (header.get("limits") or {}).items()}
+        self.umask = integer(header.get("umask", _CHILD_UMASK))
         if self.run < 0 or not self.argv:
             raise ValueError("a run is not negative, and argv not empty")
 
 
+def integer(value: object) -> int:
+    """Return a number that is one in JSON too: true and 1.0 equal 1 and would be told again as they came."""
+    if type(value) is not int:
+        raise TypeError(f"{type(value).__name__} is not an integer")
+    return value
+
+
+def short_name(value: object) -> str:
+    """Return a name that is kept and told again with every STATUS."""
+    if not isinstance(value, str) or len(value) > MAX_NAME:
+        raise ValueError(f"a name is text of at most {MAX_NAME} characters")
+    return value
+
+
 def worker_name(name: object) -> str:
     if not isinstance(name, str) or not _WORKER.fullmatch(name):
-        raise ValueError(f"{name!r} cannot name a worker")
+        raise ValueError(f"{str(name)[:100]!r} cannot name a worker")
     return name
 
 
 def window_size(header: dict[str, Any]) -> tuple[int, int]:
-    cols, rows = int(header["cols"]), int(header["rows"])
+    cols, rows = integer(header["cols"]), integer(header["rows"])
     if not (0 < cols < 1 << 16 and 0 < rows < 1 << 16):
         raise ValueError(f"no window has the size {cols}x{rows}")
     return cols, rows
@@ -104,5 +119,5 @@ def _limit(name: str) -> int:
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or "\0" in value:
-        raise ValueError(f"{value!r} is not text without NUL")
+        raise ValueError(f"{str(value)[:100]!r} is not text without NUL")
     return value

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ENTRY = struct.Struct("!QqHH")  # offset, unix time in ns, cols, rows (0, 0: the size is as before)
 SEGMENT = 4 << 20
 KEEP_ALL = 1 << 62
+MAX_OFFSET = 1 << 62  # no program prints as much; system calls refuse 1 << 63
 ENTRY_GAP = 10_000_000  # ns between entries while output comes
 
 _AS_BEFORE = (0, 0)
@@ -279,7 +280,7 @@ class SpoolReader:
             names = os.listdir(self._path)
         except FileNotFoundError:
             names = []
-        starts = sorted(int(name[:-4]) for name in names if name.endswith(".bin"))
+        starts = sorted(start for name in names if (start := _start_of(name)) is not None)
         if not starts:
             raise SpoolGone(f"{self._path} is gone")
         return starts
@@ -321,6 +322,14 @@ def _write_whole(index: int, entries: bytes) -> None:
 
 def _name(start: int) -> str:
     return f"{start:020d}"
+
+
+def _start_of(name: str) -> int | None:
+    """The offset a segment is named by; None for any other file, which could not be opened by its offset."""
+    digits, _, suffix = name.partition(".")
+    if suffix != "bin" or not (digits.isascii() and digits.isdecimal()) or _name(int(digits)) != digits:
+        return None
+    return int(digits) if int(digits) <= MAX_OFFSET else None
 
 
 def _last_before(index: int, offset: int) -> int:

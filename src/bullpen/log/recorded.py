@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..domain.errors import Invalid, NotFound
-from ..domain.events import Event
+from ..domain.events import Event, WorkerSpawning
+from ..domain.ids import is_safe_id
 from ..wire.browser import read_event
 from ..wire.event_lines import MAX_LINE, Head, read_head, read_line
 from ..wire.json import decode
@@ -190,11 +191,13 @@ class Recorded:
         """The workers that have a terminal, as far as the events tell."""
         workers: dict[str, None] = {}
         for place in self.events.of_type("worker_spawning"):
-            event = decode(self.events.wire(place))
-            data = event["data"]
-            if data.get("workerType") == "terminal" or data.get("agentKind") == "pty":
-                workers[event["workerId"]] = None
-        return [worker for worker in workers if worker and "/" not in worker and worker != ".."]
+            event = self.events.event(place)
+            match event.fact:
+                case WorkerSpawning(worker_type="terminal") | WorkerSpawning(agent_kind="pty") if (
+                    event.worker_id
+                ):
+                    workers[event.worker_id] = None
+        return list(filter(is_safe_id, workers))
 
 
 def _numbers(directory: Path) -> list[int]:

@@ -55,7 +55,7 @@ class Recordings:
         """Up to which event the metadata tell; 0 when there are none that can be read."""
         try:
             told = msgspec.json.decode((self.directory / session_id / METADATA).read_bytes(), type=_Told)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return 0
         return told.last_seq
 

@@ -56,6 +56,6 @@ class Errands:
 def _read(path: Path) -> Errand | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Errand)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         log.warning("a note of a worktree cannot be read", path=str(path), reason=str(error))
         return None

@@ -172,7 +172,7 @@ class Trash:
 def _read(path: Path) -> Trashed | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Trashed)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         log.warning("a record in the trash cannot be read", path=str(path), reason=str(error))
         return None
 

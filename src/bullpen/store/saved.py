@@ -33,5 +33,5 @@ def read_snapshot(schema: int, body: bytes) -> Snapshot | None:
         return None
     try:
         return _decoder.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -60,9 +60,8 @@ def read_head(wire: bytes) -> Head | None:
         return None
     try:
         head = _heads.decode(wire)
-        is_event = 0 < head.seq < 1 << 63 and head.time >= 0 and bytes(head.data).startswith(b"{")
-        return head if is_event else None
-    except (msgspec.DecodeError, ValueError, OverflowError):
+        return head if 0 < head.seq < 1 << 63 and head.time >= 0 else None
+    except (msgspec.DecodeError, ValueError, OverflowError, RecursionError):
         return None
 
 

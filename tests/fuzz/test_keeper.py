@@ -1,0 +1,201 @@
+"""A real keeper is sent random and mutated frames: it lives on, and so do its other children."""
+
+import asyncio
+import errno
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from bullpen.keeper.frames import VERSION, Decoder, Tag, encode
+from keeper.house import House, gone
+from support.fuzzing import fuzz, mutated_bytes, mutated_json, replay
+from support.memory import peak, reset_peak
+
+SECONDS = 60.0
+BYSTANDER = "bystander"  # no frame of the fuzzer names it
+GROWTH = 200 << 20  # bytes: a frame has at most 80 MiB
+
+SPAWN = {
+    "id": 1,
+    "worker": "w",
+    "run": 1,
+    "nonce": "n",
+    "argv": ["cat"],
+    "env": {"PATH": "/usr/bin:/bin"},
+    "cwd": "/",
+    "tty": False,
+    "cols": 80,
+    "rows": 24,
+    "limits": {"NOFILE": 100},
+    "umask": 18,
+}
+KEY = {"id": 2, "worker": "w", "run": 1}
+FRAMES: list[list[Any]] = [
+    [Tag.HELLO, {"version": VERSION}, ""],
+    [Tag.SPAWN, SPAWN, ""],
+    [Tag.SPAWN, SPAWN | {"tty": True, "nonce": "t", "run": 2, "limits": {}}, ""],
+    [Tag.SPAWN, SPAWN | {"argv": ["sh", "-c", "exit 3"], "nonce": "e", "run": 3, "limits": {"AS": 0}}, ""],
+    [Tag.WRITE, KEY | {"writer": "a", "n": 1}, "hello\n"],
+    [Tag.RESIZE, KEY | {"run": 2, "cols": 100, "rows": 30}, ""],
+    [Tag.SIGNAL, KEY | {"signal": 9}, ""],
+    [Tag.CLOSE_INPUT, KEY, ""],
+    [Tag.STATUS, {"id": 3}, ""],
+    [Tag.CONSUMED, KEY | {"offset": 3}, ""],
+    [Tag.ACK_EXIT, KEY, ""],
+    [Tag.FORGET, KEY, ""],
+    [Tag.SEEN, {}, ""],
+    [99, {"id": 4}, "x"],
+]
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> bytes:
+    """What a server sends over one connection: frames that make more or less sense, or noise."""
+    hello = FRAMES[0]
+    frames = [hello, *draw(st.lists(mutated_json(FRAMES, 2), min_size=1, max_size=6))]
+    data = b"".join(map(encoded, frames))
+    return draw(mutated_bytes([data], 2)) if draw(st.integers(0, 3)) == 0 else data
+
+
+def encoded(frame: Any) -> bytes:
+    try:
+        tag, header, body = frame
+        return encode(tag, header, body.encode())
+    except Exception:  # noqa: BLE001 (what cannot be a frame is sent as it is)
+        return json.dumps(frame).encode()
+
+
+class FuzzedKeeper:
+    """One keeper with a child that must not be touched."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        [self.path] = (house.home / "keeper").glob("*.sock")
+        self.pid: int = self.ask(Tag.STATUS)[0]["pid"]
+        self.bystander: int = self.children()[BYSTANDER, 1]["pid"]
+        self.written = 0
+
+    def connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(SECONDS)
+        directory = os.open(self.path.parent, os.O_PATH)
+        connection.connect(f"/proc/self/fd/{directory}/{self.path.name}")
+        os.close(directory)
+        return connection
+
+    def ask(self, tag: int, header: dict[str, Any] | None = None, body: bytes = b"") -> list[dict[str, Any]]:
+        """Say hello, ask one thing; return the headers of both answers."""
+        with self.connect() as connection:
+            connection.sendall(encode(Tag.HELLO, {}) + encode(tag, {"id": 7} | (header or {}), body))
+            decoder, answers = Decoder(), list[dict[str, Any]]()
+            while len(answers) < 2:
+                data = connection.recv(1 << 16)
+                assert data, "the keeper closed the connection"
+                wanted = (Tag.HELLO, Tag.REPLY, Tag.FAULT)
+                answers += [header for tag, header, _ in decoder.feed(data) if tag in wanted]
+            return answers
+
+    def children(self) -> dict[tuple[str, int], dict[str, Any]]:
+        return {(each["worker"], each["run"]): each for each in self.ask(Tag.STATUS)[1]["children"]}
+
+    def send(self, data: bytes) -> bytes:
+        """Send bytes as a server that then goes away; return what the keeper said until it closed."""
+        said = b""
+        with self.connect() as connection, suppress(ConnectionError):
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            while piece := connection.recv(1 << 16):
+                said += piece
+        return said
+
+    def check(self, data: bytes) -> None:
+        before = reset_peak(self.pid)
+        said = self.send(data)
+        for tag, header, _ in _frames(said):
+            assert tag in (Tag.HELLO, Tag.REPLY, Tag.FAULT, Tag.NOTICE, Tag.EXIT)
+            assert tag != Tag.FAULT or isinstance(header["message"], str)
+        children = self.children()
+        assert children[BYSTANDER, 1]["pid"] == self.bystander
+        assert not gone(self.bystander)
+        self.written += 1
+        write = {"worker": BYSTANDER, "run": 1, "writer": "a", "n": self.written}
+        assert self.ask(Tag.WRITE, write, b"x\n")[1] == {"id": 7, "last": self.written}
+        assert peak(self.pid) - before < GROWTH
+        self.clean_up(children)
+
+    def clean_up(self, children: dict[tuple[str, int], dict[str, Any]]) -> None:
+        """End the children that the fuzzer made, by the pids the keeper names."""
+        strangers = set(children) - {(BYSTANDER, 1)}
+        deadline = time.monotonic() + SECONDS
+        while strangers:
+            assert time.monotonic() < deadline, strangers
+            for key, child in self.children().items():
+                if key not in strangers:
+                    continue
+                if child["exit"] is None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(child["pid"], signal.SIGKILL)
+                else:
+                    about = {"worker": key[0], "run": key[1]}
+                    self.ask(Tag.ACK_EXIT, about)
+                    self.ask(Tag.FORGET, about)
+                    strangers.discard(key)
+
+
+def _frames(said: bytes) -> Iterator[tuple[int, dict[str, Any], bytes]]:
+    yield from Decoder().feed(said)
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Iterator[FuzzedKeeper]:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    house = House(home)
+
+    async def start() -> None:
+        async with house.server():
+            await house.spawn(["cat"], BYSTANDER, tty=False)
+
+    asyncio.run(start())
+    yield FuzzedKeeper(house)
+    house.close()
+
+
+def test_frames_that_once_failed_do_not_harm_the_keeper(keeper: FuzzedKeeper) -> None:
+    replay("keeper", keeper.check)
+
+
+def test_mutated_frames_do_not_harm_the_keeper(keeper: FuzzedKeeper) -> None:
+    fuzz("keeper", streams(), keeper.check, 250)
+
+
+@pytest.mark.parametrize(
+    "noise", [b"GET / HTTP/1.1\r\n\r\n", encode(Tag.STATUS, {"id": 1})[:-2] + b"]]"], ids=["HTTP", "JSON"]
+)
+def test_a_wrong_frame_is_answered_with_a_reason_before_the_connection_is_closed(
+    keeper: FuzzedKeeper, noise: bytes
+) -> None:
+    said = list(_frames(keeper.send(encode(Tag.HELLO, {}) + encode(Tag.STATUS, {"id": 5}) + noise)))
+    assert [tag for tag, _, _ in said] == [Tag.HELLO, Tag.REPLY, Tag.FAULT]
+    fault = said[-1][1]
+    assert (fault["id"], fault["errno"]) == (None, errno.EPROTO)
+    assert fault["message"]
+
+
+@pytest.mark.parametrize("field", ["worker", "nonce", "writer"])
+def test_a_name_of_20_mb_is_refused_in_a_short_fault(keeper: FuzzedKeeper, field: str) -> None:
+    tag = Tag.WRITE if field == "writer" else Tag.SPAWN
+    header = SPAWN | {"worker": BYSTANDER, "run": 1, "writer": "a", "n": 1} | {field: "\\" * (20 << 20)}
+    said = list(_frames(keeper.send(encode(Tag.HELLO, {}) + encode(tag, header))))
+    assert [tag for tag, _, _ in said] == [Tag.HELLO, Tag.FAULT]
+    assert len(said[-1][1]["message"]) < 2000
+    keeper.children()
