@@ -76,9 +76,11 @@ def check_import(fuzzed: FuzzedServer, data: bytes) -> None:
 
 def read_sockets(fuzzed: FuzzedServer) -> None:
     """What a page does with a session: follow its events, and look at its terminal."""
-    for path in (f"/ws/session/{SESSION}?after=0", f"/ws/session/{SESSION}/worker/{WORKER}?format=json"):
+    for path in (f"/ws/session/{SESSION}", f"/ws/session/{SESSION}/worker/{WORKER}?format=json"):
         with fuzzed.socket(path) as ws:
             try:
+                if "worker" not in path:
+                    ws.send('{"type":"subscribe","after":0}')
                 ws.recv(timeout=60)
             except ConnectionClosed as closed:
                 assert closed.rcvd is not None

@@ -6,10 +6,10 @@ Stored data outlives this file: fields are only added, with a default.
 """
 
 import re
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 FACTS: dict[str, type["Fact"]] = {}
 
@@ -31,6 +31,12 @@ class Fact(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     @classmethod
     def from_data(cls, data: Any) -> Self:
         return msgspec.convert(data, cls)
+
+
+# Numbers that have a column of the database: what does not fit makes the fact an Unknown one.
+Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Run = Annotated[int, Meta(ge=1, le=(1 << 31) - 1)]
+WindowSide = Annotated[int, Meta(ge=1, le=(1 << 16) - 1)]  # as much as a terminal can have
 
 
 class SessionStart(Fact, frozen=True, kw_only=True):
@@ -69,13 +75,13 @@ class WorkerSpawning(Fact, frozen=True, kw_only=True):
 
     worker_type: str
     name: str
-    run: int
+    run: Run
     workspace: str
     agent_id: str | None = None
     agent_kind: str | None = None  # how one talks to it: acp, pty
     file_path: str | None = None
-    cols: int = 80
-    rows: int = 24
+    cols: WindowSide = 80
+    rows: WindowSide = 24
     automatic: bool = False  # nobody asked for it: its last run crashed
 
 
@@ -93,17 +99,17 @@ class WorkerCommand(Fact, frozen=True, kw_only=True):
 
 
 class WorkerReady(Fact, frozen=True, kw_only=True):
-    pid: int | None = None
+    pid: Int64 | None = None
 
 
 class WorkerExited(Fact, frozen=True, kw_only=True):
-    exit_code: int | None = None
+    exit_code: Int64 | None = None
     signal: str | None = None
 
 
 class WorkerFailed(Fact, frozen=True, kw_only=True):
     error: str
-    exit_code: int | None = None
+    exit_code: Int64 | None = None
     signal: str | None = None
     stderr: str | None = None
     again: bool = False  # it is about to be started again, by itself

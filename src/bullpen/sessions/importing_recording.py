@@ -80,9 +80,11 @@ class Story:
         snapshot = Snapshot(id=self._id)
         for append in self._appends():
             snapshot = append.snapshot
-        for worker_id in snapshot.workers:
-            if not is_safe_id(worker_id):
-                raise Invalid(f"a worker cannot be called {worker_id[:80]}")
+        for worker in snapshot.workers.values():
+            if not is_safe_id(worker.id):
+                raise Invalid(f"a worker cannot be called {worker.id[:80]}")
+            if worker.run > snapshot.last_seq:  # each run has an event that starts it
+                raise Invalid(f"the worker {worker.id} cannot have had {worker.run} runs")
         return list(snapshot.workers)
 
     def appends(self) -> Iterator[Append]:

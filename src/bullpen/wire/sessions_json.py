@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from ..domain.errors import Invalid
+from .json import storable
 
 NO_REPOSITORY = "default"  # what the old format calls a session without one
 OLD_AGENT = "claude-code-builtin"  # the only one there was
@@ -63,6 +64,7 @@ class OldSession(Struct, frozen=True, kw_only=True, rename="camel"):
 
 def read_saved(entry: Any) -> SavedSession:
     """One entry of the file, whichever format it has; Invalid with what is wrong about it."""
+    entry, _ = storable(entry)  # half a surrogate pair in an id has no place in a database
     try:
         if is_old(entry):
             return msgspec.convert(entry, OldSession).migrated()

@@ -1,0 +1,71 @@
+"""Mutated requests on the relay socket of a real server: each is answered, and the socket stays open."""
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+from websockets.sync.client import ClientConnection
+
+from fuzz.conftest import FuzzedServer
+from support.fuzzing import fuzz, mutated_bytes, mutated_json, replay
+
+UNKNOWN = "4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01"
+# SESSION stands for the session of the socket.
+REQUESTS: list[Any] = [
+    {"type": "session:create", "id": 1},
+    {
+        "type": "agent:spawn",
+        "sessionId": "SESSION",
+        "role": "coder",
+        "workspace": "/tmp",
+        "agentId": "nosuch",
+    },
+    {"type": "agent:message", "sessionId": "SESSION", "role": "coder", "content": "hello"},
+    {"type": "agent:terminate", "sessionId": "SESSION", "role": "coder"},
+    {"type": "agent:list", "sessionId": "SESSION"},
+    {"type": "agent:list", "sessionId": UNKNOWN},
+    {"type": "session:terminate", "sessionId": "SESSION"},
+]
+MARK = "the-last"
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> bytes:
+    """The texts of a conversation, one in a line."""
+    requests = [REQUESTS[0], *draw(st.lists(mutated_json(REQUESTS, 2), min_size=1, max_size=5))]
+    texts = [json.dumps(request).encode() for request in requests]
+    if draw(st.integers(0, 3)) == 0:
+        texts.append(draw(mutated_bytes(texts, 2)).replace(b"\n", b""))
+    return b"\n".join(texts)
+
+
+def check_relay(fuzzed: FuzzedServer, data: bytes) -> None:
+    with fuzzed.socket("/ws/relay") as ws:
+        ws.send(json.dumps(REQUESTS[0]))
+        session = json.loads(ws.recv(timeout=60))["sessionId"]
+        for text in data.replace(b"SESSION", session.encode()).split(b"\n"):
+            ws.send(text.decode("utf-8", "replace"))
+        ws.send(json.dumps({"type": MARK, "id": MARK}))
+        _read_until_mark(ws)
+    for each in fuzzed.call("GET", "/api/sessions?status=active").json()["sessions"]:
+        fuzzed.call("DELETE", f"/api/sessions/{each['id']}?purge=true")
+    fuzzed.check_log()
+
+
+def _read_until_mark(ws: ClientConnection) -> None:
+    while True:
+        told = json.loads(ws.recv(timeout=60))
+        assert isinstance(told["type"], str)
+        if told["type"] == "error":
+            assert isinstance(told["message"], str)
+            assert told["error"] != "internal", told
+            if told.get("id") == MARK:
+                return
+
+
+def test_relay_requests_that_once_failed_are_answered(fuzzed: FuzzedServer) -> None:
+    replay("relay", lambda data: check_relay(fuzzed, data))
+
+
+def test_mutated_relay_requests_are_answered(fuzzed: FuzzedServer) -> None:
+    fuzz("relay", conversations(), lambda data: check_relay(fuzzed, data), 60)
