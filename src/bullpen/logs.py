@@ -1,10 +1,12 @@
 """Where our own words go: readable on a terminal, JSON in a file that rotates, secrets in neither."""
 
+import asyncio
 import logging
 import os
 import re
 import sys
 from collections import Counter
+import threading
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ import structlog
 
 from . import clock
 
+log = structlog.get_logger()
+
+ESCAPED = "an exception escaped"  # from a callback, a thread or a task that is not awaited: always a mistake
 FILE_SIZE = 10 << 20
 FILES = 5
 REPEATS_A_MINUTE = 20  # warnings and errors with the same words that a log takes
@@ -54,6 +59,21 @@ def configure(level: str, directory: Path, hidden: tuple[str, ...] = ()) -> None
     set_level(level)
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def report_escapes(loop: asyncio.AbstractEventLoop) -> None:
+    """Log exceptions that escape from callbacks of the loop, tasks that are not awaited, and threads."""
+
+    def from_loop(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        where = str(context.get("handle") or context.get("future") or context.get("transport") or "")
+        log.error(ESCAPED, about=context["message"], where=where, exc_info=context.get("exception"))
+
+    def from_thread(args: threading.ExceptHookArgs) -> None:
+        name = args.thread.name if args.thread else ""
+        log.error(ESCAPED, about="a thread ended", where=name, exc_info=args.exc_value)
+
+    loop.set_exception_handler(from_loop)
+    threading.excepthook = from_thread
 
 
 def set_level(level: str) -> None:

@@ -103,6 +103,7 @@ def _check_certificate(config: Config) -> None:
 
 
 async def _serve(config: Config, open_browser: bool) -> None:
+    logs.report_escapes(asyncio.get_running_loop())
     with _listening(config) as listener:
         address = Address(config, listener.getsockname()[1])
         async with _house(config, address) as context:

@@ -15,6 +15,7 @@ import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
 from support.forks import Process, start_bullpen
+from support.mistakes import find_mistake
 from support.ports import free_port
 
 TOKEN = "test-token-0123456789"
@@ -31,6 +32,7 @@ class Server:
         self.token = TOKEN
         self.process: Process | None = None
         self._env = env or {}
+        self._expected_mistakes: tuple[str, ...] = ()
         self.http = httpx.AsyncClient(
             base_url=self.url,
             headers={"Authorization": f"Bearer {TOKEN}"},
@@ -103,10 +105,17 @@ class Server:
         await self.kill()
         await self.start()
 
+    def expect_mistake(self, text: str) -> None:
+        """Accept mistakes in the log that contain this text: the test provokes them."""
+        self._expected_mistakes += (text,)
+
     async def close(self) -> None:
+        """End the server and its keepers; fail if one of them logged a mistake the test does not expect."""
         await self.kill()
         await self.http.aclose()
         await asyncio.to_thread(end_processes_of, self.home)
+        mistake = find_mistake(self.output(), self.home, self._expected_mistakes)
+        assert mistake is None, f"the server logged a mistake:\n{mistake}"
 
     # -- what tests say to it -----------------------------------------------------------------------
 

@@ -30,6 +30,10 @@ def _marker_of(pid: int) -> str:
             return ""
         with open(f"/proc/{pid}/environ", "rb") as file:
             variables = file.read().split(b"\0")
-    except OSError:  # it has just ended, or is not ours to look at
+    except (
+        FileNotFoundError,
+        ProcessLookupError,
+        PermissionError,
+    ):  # it has ended, or belongs to another user
         return ""
     return next((os.fsdecode(each.removeprefix(name)) for each in variables if each.startswith(name)), "")

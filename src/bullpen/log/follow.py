@@ -41,7 +41,7 @@ class Bell:
         await self._event.wait()
 
     async def wait_unless(self, content: Callable[[], bool]) -> None:
-        """Calls `content` at every ring; waits until it says no. It must not fail."""
+        """Call `content` at every ring and wait until it returns False, or raise what it raises."""
         woken = asyncio.get_running_loop().create_future()
         self._listeners[woken] = content
         try:
@@ -55,8 +55,13 @@ class Bell:
         event.set()
         for woken, content in self._listeners.items():
             # One that is done was cancelled, or woken before: it will look itself.
-            if not woken.done() and not content():
-                woken.set_result(None)
+            if woken.done():
+                continue
+            try:
+                if not content():
+                    woken.set_result(None)
+            except Exception as error:  # noqa: BLE001 (raised where the listener waits; the others are called)
+                woken.set_exception(error)
 
 
 class PacedBell(Bell):

@@ -75,7 +75,7 @@ class Turns:
     def _store_it(self, turn: Turn, append: Append) -> None:
         try:
             stored = self._store.commit(append, turn.patient)
-        except StorageFull as error:  # it is being closed
+        except Exception as error:  # noqa: BLE001 (no caller but the loop: the one who waits is told)
             self._finish(turn, error)
         else:
             stored.add_done_callback(lambda future: self._settle(turn, append, future))
@@ -83,17 +83,22 @@ class Turns:
     def _settle(self, turn: Turn, append: Append, stored: asyncio.Future[Numbers]) -> None:
         error = stored.exception()
         if error is None:
+            self._tell_accepted(append)
             events = [entry.event for entry in append.entries]
-            committed = Committed(events, stored.result(), append.snapshot)
-            try:
-                self._accept(append)
-            finally:
-                self._finish(turn, committed)
+            self._finish(turn, Committed(events, stored.result(), append.snapshot))
         elif isinstance(error, StorageFull) and turn.patient:
             self._refuse_the_impatient()
             self._loop.call_later(RETRY_SECONDS, self._store_it, turn, append)
         else:
             self._finish(turn, error)
+
+    def _tell_accepted(self, append: Append) -> None:
+        """Call `accept`. If it raises, the caller is not told: it would make the stored change again."""
+        try:
+            self._accept(append)
+        except Exception as error:  # noqa: BLE001 (reported; the next change does not wait for ever)
+            about = {"message": "a stored change could not be acted upon", "exception": error}
+            self._loop.call_exception_handler(about)
 
     def _finish(self, turn: Turn, outcome: Committed | BaseException) -> None:
         self._busy = self._stuck = False

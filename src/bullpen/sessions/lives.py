@@ -6,17 +6,22 @@ from collections.abc import Sequence
 import structlog
 
 from ..domain import commands
-from ..domain.errors import NotFound
+from ..domain.errors import NotFound, Unavailable
 from ..domain.events import Draft, WorkerFailed
+from ..domain.failures import explain, reason_of
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import State, Status
 from ..log.log import Change, SessionLog
+from ..workers.agent_exchange import Exchange
 from ..workers.kinds import KINDS, Running
 from ..workers.terminal import Terminal
 from ..workers.workshop import Workshop
 from .tasks import Tasks
 
 log = structlog.get_logger()
+
+TRY_AGAIN = 0.5  # seconds until a worker that failed for want of resources is taken up again
+MOST_STARTS = 3  # tries to start a worker for which there are no resources
 
 
 class Lives:
@@ -80,19 +85,41 @@ class Lives:
         )
 
     async def _watch(self, worker: Worker, running: Running) -> None:
-        """A worker's fault is its own: it fails, the session and the house go on."""
+        """Run a worker to its end. If our code fails, the session and its other workers go on."""
         try:
-            await running.live()
+            await self._live(worker, running)
             if self._log.snapshot.worker(worker.id).again:
                 log.info("a crashed agent is started again", worker=worker.id, session=self._log.id)
                 await self._log.change(lambda snapshot: _again(snapshot, worker), patient=True)
         except NotFound as error:
             log.info("worker left alone", worker=worker.id, session=self._log.id, reason=str(error))
         except Exception as error:
-            log.error("worker broke", worker=worker.id, session=self._log.id, exc_info=error)
+            if explain(error) is None:
+                log.error("worker broke", worker=worker.id, session=self._log.id, exc_info=error)
             if not self._log.closed:
-                await self._log.change(lambda snapshot: _broken(snapshot, worker), patient=True)
+                reason = reason_of(error)
+                await self._log.change(lambda snapshot: _broken(snapshot, worker, reason), patient=True)
             await running.stop()
+
+    async def _live(self, worker: Worker, running: Running) -> None:
+        """Run a worker; take it up again, as after a restart of the server, when the machine fails under it.
+
+        A program that runs is never given up for want of a descriptor. One that does not start is, soon.
+        """
+        starts = 0
+        while True:
+            try:
+                return await running.live()
+            except Exception as error:
+                failure = explain(error)
+                if not isinstance(failure, Unavailable):
+                    raise
+                spawning = self._log.snapshot.worker(worker.id).state is State.SPAWNING
+                starts += spawning
+                if spawning and starts >= MOST_STARTS:
+                    raise
+                log.warning("a worker is taken up again", worker=worker.id, reason=str(failure))
+            await asyncio.sleep(TRY_AGAIN)
 
     def _begin_stop(self, worker_id: str) -> asyncio.Task[None]:
         stopping = self._stops.get(worker_id)
@@ -112,11 +139,16 @@ class Lives:
         await asyncio.wait([life])
 
 
-def _broken(snapshot: Snapshot, worker: Worker) -> Change:
+def _broken(snapshot: Snapshot, worker: Worker, reason: str) -> Change:
     now = snapshot.worker(worker.id)
     if now.run != worker.run or not now.alive:
         return Change()
-    return Change(drafts=[Draft(WorkerFailed(error="internal error"), now.id, now.role)])
+    fact = WorkerFailed(error=reason)
+    if now.type != "agent":
+        return Change(drafts=[Draft(fact, now.id, now.role)])
+    exchange = Exchange(snapshot, now.id)
+    exchange.fail(fact, blames_session=False)
+    return exchange.change()
 
 
 def _again(snapshot: Snapshot, worker: Worker) -> Change:

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from ..domain.errors import BullpenError
+from ..domain.failures import explain
 from ..wire.json import encode
 
 log = structlog.get_logger()
@@ -51,6 +52,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _framework)
     app.add_exception_handler(ClientDisconnect, _gone)
+    for machine_failure in (OSError, MemoryError, RuntimeError, ExceptionGroup):
+        app.add_exception_handler(machine_failure, _failed)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -83,6 +86,15 @@ async def _framework(_: Request, error: Exception) -> Response:
 async def _gone(_: Request, _error: Exception) -> Response:
     """Who left in the middle of a request hears nothing, and has done nothing."""
     return error_response("invalid", "the request was not finished")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Answer 503 if a resource of the machine was missing; any other such exception is a mistake of ours."""
+    explained = explain(error)
+    if explained is None:
+        raise error
+    log.warning("a request failed", path=request.url.path, reason=str(explained))
+    return await _ours(request, explained)
 
 
 async def _unexpected(_: Request, error: Exception) -> Response:

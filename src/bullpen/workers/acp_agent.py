@@ -11,7 +11,7 @@ import structlog
 from .. import clock
 from ..domain.agents import AgentDefinition
 from ..domain.conversation_state import Conversation
-from ..domain.errors import BullpenError
+from ..domain.errors import BullpenError, Unavailable
 from ..domain.events import WorkerExited, WorkerFailed
 from ..domain.snapshot import Worker
 from ..domain.states import State
@@ -94,6 +94,8 @@ class AcpAgent:
             definition = self._definition = self._workshop.agents.get(self.worker.agent_id or "")
             if child is None:
                 child = self._child = await self._spawn(definition)
+        except Unavailable:
+            raise  # it may work a moment later
         except BullpenError as error:
             await self._fail(str(error))
             if child is not None:

@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
-from ..domain.errors import BullpenError, Conflict, RemoteFault
+from ..domain.errors import BullpenError, Conflict, RemoteFault, Unavailable
+from ..domain.failures import FAILURES, explain
 from ..keeper.client import Exit, Keeper, KeeperFault, KeeperLost, Keepers, Key
 from ..keeper.marker import find_marked, marker
 from ..log.recording import Recording
@@ -89,13 +90,13 @@ class Child:
 
     async def consume(self, offset: int) -> None:
         """What was said up to here is in the log; the keeper need not keep it."""
-        with suppress(Conflict, RemoteFault):
+        with suppress(Conflict, RemoteFault, Unavailable):
             await _ask(self._keeper.consumed(self.worker_id, self.run, offset))
 
     async def close_input(self) -> None:
         """Says that nothing more will be said."""
         if not self.ended.done():
-            with suppress(Conflict, RemoteFault):
+            with suppress(Conflict, RemoteFault, Unavailable):
                 await _ask(self._keeper.close_input(self.worker_id, self.run))
 
     def resize(self, cols: int, rows: int, done: Callable[[], None]) -> None:
@@ -131,8 +132,19 @@ class Child:
         except TimeoutError:
             await self._signal(signal.SIGKILL)
             ended = await asyncio.shield(self.ended)
-        await asyncio.to_thread(end_marked, self._home_id, [(self.worker_id, self.run)])
+        await self._end_descendants()
         return ended
+
+    async def _end_descendants(self) -> None:
+        """Kill what the child left running, however long the machine has no descriptor to look for it."""
+        while True:
+            try:
+                return await asyncio.to_thread(end_marked, self._home_id, [(self.worker_id, self.run)])
+            except Exception as error:
+                if explain(error) is None:
+                    raise
+                log.warning("cannot look for what a child left", worker=self.worker_id, reason=str(error))
+            await asyncio.sleep(TRY_AGAIN)
 
     def _pass_over(self) -> None:
         if not self.ended.done():
@@ -140,9 +152,15 @@ class Child:
                 _let_go(self._keeper.consumed(self.worker_id, self.run, self.recording.end))
 
     async def _signal(self, number: signal.Signals) -> None:
-        if not self.ended.done():
-            with suppress(Conflict, RemoteFault):
+        """Send a signal to the child's process group, again and again if the keeper cannot send it now."""
+        while not self.ended.done():
+            try:
                 await _ask(self._keeper.signal(self.worker_id, self.run, number))
+                return
+            except (Conflict, RemoteFault):
+                return
+            except Unavailable:
+                await asyncio.sleep(TRY_AGAIN)
 
 
 class Children:
@@ -259,12 +277,18 @@ class Children:
     def _on_lost(self, keys: list[Key]) -> None:
         for worker, run in keys:
             log.error("keeper lost", worker=worker, run=run)
-        ending = asyncio.get_running_loop().run_in_executor(None, end_marked, self.home_id, keys)
-        ending.add_done_callback(lambda done: self._settle_lost(keys, done))
+        try:
+            ending = asyncio.get_running_loop().run_in_executor(None, end_marked, self.home_id, keys)
+        except RuntimeError as error:  # no thread can be started
+            self._settle_lost(keys, error)
+        else:
+            ending.add_done_callback(
+                lambda done: self._settle_lost(keys, None if done.cancelled() else done.exception())
+            )
 
-    def _settle_lost(self, keys: list[Key], ending: asyncio.Future[None]) -> None:
-        """They have ended when nothing is left of them: the next run may begin then."""
-        if not ending.cancelled() and (error := ending.exception()):
+    def _settle_lost(self, keys: list[Key], error: BaseException | None) -> None:
+        """Mark the children of a lost keeper as ended, so that their next run may begin."""
+        if error:
             log.error("what a lost keeper left could not be ended", exc_info=error)
         for key in keys:
             self._settle(key, Ended(None, None, lost=True))
@@ -303,9 +327,9 @@ async def _ask(request: Awaitable[T]) -> T:
 
 
 def refusal(error: BaseException) -> BullpenError:
-    """What a keeper's refusal means to a person."""
+    """Return the error a user sees when a keeper refused a request or is gone."""
     if isinstance(error, KeeperFault):
-        return Conflict(error.message)
+        return Unavailable(error.message) if error.errno in FAILURES else Conflict(error.message)
     return RemoteFault("the keeper of this worker is gone")
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ..domain.errors import BullpenError
 from ..domain.events import Draft, Fact, WorkerFailed, WorkerReady
+from ..domain.failures import reason_of
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import State
 from ..log.log import Change, SessionLog
@@ -37,7 +38,7 @@ class SteadyWorker(ABC):
             if not self._stopped():
                 raise
         except (BullpenError, OSError) as error:
-            await self._record(WorkerFailed(error=str(error)))
+            await self._record(WorkerFailed(error=reason_of(error)))
 
     async def stop(self) -> None:
         if self._living is not None:

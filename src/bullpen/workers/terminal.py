@@ -8,10 +8,11 @@ import asyncio
 import os
 import pwd
 from collections.abc import Callable, Coroutine, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .. import clock
-from ..domain.errors import BullpenError, Conflict
+from ..domain.errors import BullpenError, Conflict, Unavailable
 from ..domain.events import Draft, Fact, WorkerExited, WorkerFailed, WorkerReady
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import State
@@ -43,7 +44,6 @@ class Terminal:
         self.worker = worker
         self.window = Window(Size(worker.cols, worker.rows))
         self.child: Child | None = None
-        self.recording: Recording = workshop.recording(worker.id, worker.run)
         self.ended = _known_end(worker)
         self.replaced = False  # by a later run
         self._begun = asyncio.Event()
@@ -52,6 +52,14 @@ class Terminal:
         self._watchers: set[Callable[[], None]] = set()
         self._log = log
         self._workshop = workshop
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The recording of this run, opened on first use.
+
+        The constructor opens nothing: it runs while a change is being accepted, where it must not fail.
+        """
+        return self._workshop.recording(self.worker.id, self.worker.run)
 
     async def live(self) -> None:
         """The whole run: started or adopted, watched, its end recorded after its last byte."""
@@ -71,7 +79,8 @@ class Terminal:
         self._workshop.children.forget(child)
 
     async def stop(self) -> None:
-        """Ends the program and what it left behind; the log has been told before."""
+        """End the program and what it left behind; the log has been told before."""
+        self._begun.set()  # no program will start: a viewer that waits for one is told so
         if self.child is not None:
             await self.child.stop()
 
@@ -141,6 +150,8 @@ class Terminal:
         if child is None:
             try:
                 child = await children.spawn(self.worker.id, self.worker.run, self._start(), self.recording)
+            except Unavailable:
+                raise  # it may work a moment later
             except BullpenError as error:
                 await self._record(WorkerFailed(error=str(error)), State.SPAWNING)
                 return None

@@ -7,7 +7,8 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from ...domain.errors import BullpenError, Forbidden, Invalid, NotFound, Unauthorized
+from ...domain.errors import BullpenError, Forbidden, Invalid, NotFound, Unauthorized, Unavailable
+from ...domain.failures import explain
 from ...sessions.presence import Presence
 from ...sessions.session import Session
 from ...wire.json import decode, encode
@@ -20,6 +21,7 @@ HEARTBEAT = 15.0  # seconds: a client that hears nothing for longer knows that t
 SECRET_SECONDS = 5.0
 GOODBYE_SECONDS = 1.0
 UNAUTHORIZED, FORBIDDEN, GONE = 4401, 4403, 4404
+LATER = 1013  # the server cannot serve this socket now: connect again in a moment
 REFUSED = 1008  # the standard's word for a request that makes no sense here
 
 
@@ -105,11 +107,14 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
         await socket.close(FORBIDDEN, str(error))
     except NotFound as error:
         await socket.close(GONE, str(error))
-    except BullpenError as error:
-        await socket.send_error(error)
-        await socket.close(REFUSED, str(error))
     except WebSocketDisconnect:
         pass
+    except Exception as error:
+        explained = explain(error)
+        if explained is None:
+            raise
+        await socket.send_error(explained)
+        await socket.close(LATER if isinstance(explained, Unavailable) else REFUSED, str(explained))
 
 
 def seen(presence: Presence, session: Session, principal: Principal) -> AbstractContextManager[None]:

@@ -1,0 +1,80 @@
+"""The server has no free file descriptor: what fails says so, and works again as soon as there is one."""
+
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count, islice
+from pathlib import Path
+
+import pytest
+
+from support.agent_client import AgentClient, define_scripted
+from support.server import Server
+
+REASON = "too many open files"
+
+
+@contextmanager
+def free_descriptors(pid: int, number: int) -> Iterator[None]:
+    """Let the process open so many more files; each further one fails with EMFILE."""
+    used = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    limit = next(islice((fd for fd in count() if fd not in used), number, None))
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def start_worker(server: Server, free: int, session_id: str, **body: str) -> None:
+    """Order a worker while few descriptors are free: it is refused, runs, or fails; each for the reason."""
+    path = f"/api/sessions/{session_id}/workers"
+    with free_descriptors(server.pid, free):
+        ordered = await server.http.post(path, json=body)
+        if ordered.status_code == 503:
+            assert REASON in ordered.json()["message"]
+            return
+        assert ordered.status_code == 201, ordered.text
+        worker = await server.worker_in(session_id, ordered.json()["id"], "active", "failed")
+    if worker["state"] == "failed":
+        assert REASON in worker["error"]
+        await server.call("POST", f"{path}/{worker['id']}/restart")
+        await server.worker_in(session_id, worker["id"], "active")
+
+
+@pytest.mark.parametrize("free", range(4))
+async def test_a_terminal_made_without_descriptors_does_not_stay_spawning(server: Server, free: int) -> None:
+    session = await server.new_session()
+    await start_worker(server, free, session["id"], type="terminal")
+    await server.new_terminal(session["id"])
+
+
+@pytest.mark.parametrize("free", range(4))
+async def test_an_agent_started_without_descriptors_fails_with_the_reason(
+    server: Server, workspace: Path, free: int
+) -> None:
+    define_scripted(workspace)
+    session = await server.new_session()
+    await start_worker(server, free, session["id"], type="agent", agentId="scripted")
+    talker = await AgentClient.begin(server)
+    async with talker.following():
+        await talker.prompt("[[chunk done]]")
+        await talker.until_turns(1)
+    assert talker.text() == "done"
+
+
+async def test_a_file_that_cannot_be_opened_without_descriptors_is_not_reported_as_missing(
+    server: Server, workspace: Path
+) -> None:
+    (workspace / "file").write_text("content")
+    session = await server.new_session()
+    path = f"/api/sessions/{session['id']}/files/file"
+    with free_descriptors(server.pid, 0):
+        answer = await server.http.get(path)
+    assert answer.status_code == 503, answer.text
+    assert int(answer.headers["Retry-After"]) > 0
+    assert answer.json()["error"] == "unavailable"
+    assert REASON in answer.json()["message"]
+    assert (await server.http.get(path)).text == "content"
