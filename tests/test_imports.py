@@ -19,7 +19,7 @@ ROWS = [
     ["store", "git", "keeper"],
     ["wire"],
     ["config", "home", "logs"],  # settings are refused with the errors of the domain; it knows no settings
-    ["domain", "clock"],
+    ["domain", "clock", "threads"],
 ]
 HEIGHT = {part: -row for row, parts in enumerate(ROWS) for part in parts}
 MODULES = sorted((SRC / PACKAGE).rglob("*.py"))

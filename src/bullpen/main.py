@@ -37,6 +37,7 @@ from .store.database import Database
 from .store.events import EventStore
 from .store.keys import Keys
 from .store.records import Records
+from .threads import default_pool
 from .web import app
 from .web.audit import AuditLog
 from .web.auth import Credentials
@@ -103,7 +104,9 @@ def _check_certificate(config: Config) -> None:
 
 
 async def _serve(config: Config, open_browser: bool) -> None:
-    logs.report_escapes(asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(default_pool())
+    logs.report_escapes(loop)
     with _listening(config) as listener:
         address = Address(config, listener.getsockname()[1])
         async with _house(config, address) as context:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import httpx
 
 from .server import Server
-from .viewer import LOST
+from .viewer import LOST, check_error
 
 SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
 SECONDS = 120.0
@@ -147,6 +147,7 @@ class AgentClient:
             await asyncio.sleep(0.02)
 
     async def _take(self, message: dict[str, Any]) -> None:
+        check_error(message)
         assert message["type"] in ("events", "heartbeat"), message
         for event in message.get("events", []):
             assert event["seq"] == len(self.events) + 1, f"got {event['seq']}, stand at {len(self.events)}"

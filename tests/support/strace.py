@@ -89,10 +89,15 @@ async def _start_if_dead(server: Server) -> bool:
 
 
 @asynccontextmanager
-async def failing_at(pid: int, when: str, error: str, calls: str = DISK) -> AsyncIterator["Hits"]:
-    """An error instead of the syscall: `3` the third time, `3+` from then on for as long as this lasts."""
+async def failing_at(
+    pid: int, when: str, error: str, calls: str = DISK, *, children: bool = True
+) -> AsyncIterator["Hits"]:
+    """An error instead of the syscall: `3` the third time, `3+` from then on for as long as this lasts.
+
+    Without `children` the fault is injected only into the thread `pid` itself.
+    """
     with NamedTemporaryFile() as said:
-        async with _injected(pid, calls, f"error={error}:when={when}", said.name):
+        async with _injected(pid, calls, f"error={error}:when={when}", said.name, children=children):
             yield Hits(Path(said.name))
 
 
@@ -107,9 +112,11 @@ class Hits:
 
 
 @asynccontextmanager
-async def _injected(pid: int, calls: str, fault: str, said: str = "/dev/null") -> AsyncIterator[None]:
+async def _injected(
+    pid: int, calls: str, fault: str, said: str = "/dev/null", *, children: bool = True
+) -> AsyncIterator[None]:
     strace = await asyncio.create_subprocess_exec(
-        "strace", "-f", "-qq", "-o", said, "-p", str(pid),
+        "strace", *(("-f",) if children else ()), "-qq", "-o", said, "-p", str(pid),
         "-e", f"trace={calls}", "-e", f"inject={calls}:{fault}",
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip

@@ -12,6 +12,11 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from .server import Server
 
+
+class NotNow(OSError):
+    """The server says that it cannot serve a socket for want of resources."""
+
+
 LOST = (ConnectionClosed, InvalidHandshake, OSError, EOFError, TimeoutError)
 
 
@@ -77,7 +82,7 @@ class Viewer:
 
     async def _note(self, message: dict[str, Any]) -> None:
         assert message["type"] != "history", "a viewer that asks for bytes must get bytes"
-        assert message["type"] != "error", message
+        check_error(message)
         if message["type"] == "exit":
             assert message["offset"] == len(self.data), "the exit comes after the last byte"
             self.exit = message
@@ -112,4 +117,11 @@ class Typist:
             if message["type"] == "ack":
                 for n in [n for n in waiting if n <= message["n"]]:
                     del waiting[n]
-            assert message["type"] != "error", message
+            check_error(message)
+
+
+def check_error(message: dict[str, Any]) -> None:
+    """Raise NotNow for an error that passes; no other error is expected."""
+    if message["type"] == "error" and message["error"] == "unavailable":
+        raise NotNow(message["message"])
+    assert message["type"] != "error", message

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ..domain.agents import AgentDefinition, read_definition
 from ..domain.errors import Invalid
+from ..domain.failures import explain
 
 BUILTIN = Path(__file__).parent / "builtin"
 
@@ -51,7 +52,7 @@ def read_file(path: Path) -> AgentDefinition:
     try:
         data: dict[str, Any] = tomllib.loads(path.read_text())
     except OSError as error:
-        raise Invalid(f"{path} cannot be read: {error.strerror}") from None
+        raise explain(error) or Invalid(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path} is not valid TOML: {error}") from None
     return read_definition({"id": path.stem, **data}, str(path))

@@ -46,6 +46,7 @@ class Child:
         self.input = Input(stdio.input, loop)
         self.exit: dict[str, int | None] | None = None
         self._stdio = stdio
+        self._unread = dict(stdio.outputs)  # descriptors that no stream has yet
         self._status: int | None = None
         self._loop = loop
         self._on_exit = on_exit
@@ -75,6 +76,7 @@ class Child:
             window=window,
             on_terminal=self.tty is not None,
         )
+        del self._unread[name]
 
     def start(self, order: Order) -> None:
         self.pid = spawn.start(order, self._stdio.actions())
@@ -103,6 +105,8 @@ class Child:
         self._status = status
         self.input.close()
         self._stdio.ended()
+        for stream in self.streams.values():
+            stream.hung_up = True
         self._settle()
         self._loop.later(SILENCE, partial(self._wind_up, self.ends, LAST_WORDS))
 
@@ -111,6 +115,9 @@ class Child:
         for stream in self.streams.values():
             stream.close()
             stream.spool.close()
+        for fd in self._unread.values():
+            os.close(fd)
+        self._unread.clear()
         self.input.close()
 
     def describe(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import signal
 
 from .child import start_child
 from .directories import remove_tree
+from .stream import RETRY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ class Children:
     def _reap(self) -> None:
         by_pid = {child.pid: child for child in self if child.running}
         while by_pid:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except OSError:  # no signal tells of these again
+                self._loop.later(RETRY, self._reap)
+                return
             if pid == 0:
                 return
             if pid in by_pid:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MAX_WAITING = 8 << 20
 MAX_WRITERS = 1024
+RETRY = 0.1  # seconds until a refused write to the child is tried again
 
 
 class Gap(OSError):
@@ -32,7 +33,7 @@ class Input:
         self._queue: deque[memoryview] = deque()
         self._waiting = 0
         self._closing = False
-        os.set_blocking(fd, False)
+        self._pausing = False  # a timer runs, because a write was refused
 
     def take(self, writer: str, number: int, data: bytes) -> int:
         """The last number of this writer, after this one was taken, or ignored as a repeat."""
@@ -81,9 +82,21 @@ class Input:
             return os.write(self._fd, data) if data else 0
         except BlockingIOError:
             return 0
-        except OSError:  # EPIPE: the child has closed its input and lives on
+        except BrokenPipeError:  # the child has closed its input and lives on
             self.close()
             return len(data)
+        except OSError:  # no memory, for example: its bytes are kept
+            self._pause()
+            return 0
+
+    def _pause(self) -> None:
+        if not self._pausing:
+            self._pausing = True
+            self._loop.later(RETRY, self._go_on)
+
+    def _go_on(self) -> None:
+        self._pausing = False
+        self._settle()
 
     def _write_more(self, _mask: int) -> None:
         """There is room for what waits."""
@@ -101,9 +114,17 @@ class Input:
         if self._fd < 0:
             return
         if self._queue:
-            if not self._loop.watches(self._fd):
-                self._loop.watch(self._fd, WRITABLE, self._write_more)
+            self._await_room()
         elif self._closing:
             self.close()
         else:
             self._loop.unwatch(self._fd)
+
+    def _await_room(self) -> None:
+        if self._pausing:
+            self._loop.unwatch(self._fd)
+        elif not self._loop.watches(self._fd):
+            try:
+                self._loop.watch(self._fd, WRITABLE, self._write_more)
+            except OSError:  # no memory to watch it
+                self._pause()

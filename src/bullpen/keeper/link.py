@@ -49,12 +49,17 @@ class Listener:
             self._loop.unwatch(self._socket.fileno())
             self._loop.later(_PAUSE, self.open)
             return
-        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-        if _PEER.unpack(peer)[1] != os.getuid():
+        try:
+            peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+            if _PEER.unpack(peer)[1] != os.getuid():
+                connection.close()
+                return
+            self._on_connect(connection)
+        except OSError:  # it cannot be watched now; the server connects again
+            self._loop.unwatch(connection.fileno())
             connection.close()
-            return
-        self._loop.unwatch(self._socket.fileno())
-        self._on_connect(connection)
+        else:
+            self._loop.unwatch(self._socket.fileno())
 
 
 class Connection:
@@ -117,10 +122,10 @@ class Connection:
         try:
             while self.unsent:
                 del self.unsent[: self._socket.send(self.unsent)]
-        except BlockingIOError:
-            pass
-        except OSError:
+        except (BrokenPipeError, ConnectionError):
             self._break()
+        except OSError:  # no room, or no memory: it is tried again when there is
+            pass
         self.due = bool(self.unsent)
         if self.due or self._mask != READABLE:
             self._watch_what_matters()
@@ -132,7 +137,7 @@ class Connection:
             return
         try:
             data = self._socket.recv(_CHUNK)
-        except (BlockingIOError, ConnectionResetError):  # a reset hides nothing: the next read goes on
+        except OSError:  # nothing is there, or no memory; a reset hides nothing: the next read goes on
             return
         try:
             for tag, header, body in self._decoder.feed(data):

@@ -15,7 +15,9 @@ import heapq
 import os
 import select
 import signal
-from time import monotonic
+import sys
+from contextlib import suppress
+from time import monotonic, sleep
 
 from .place import Place
 from .priority import Priority
@@ -35,6 +37,7 @@ _STARVED = 0.006  # seconds without a read of it, however many keys come
 _QUIET = 0.05  # seconds or more without a word: it is none any more
 _LATE = 0.002  # seconds that a timer may be late when a flood stops before it
 _NAP = 0.004  # seconds
+_PAUSE_AFTER_MISTAKE = 0.05  # seconds
 _CROWDED = 0.005  # seconds or less from one event to the next
 
 
@@ -79,8 +82,8 @@ class Loop:
         self.watch(self.signals.fd, READABLE, self.signals.read)
 
     def watch(self, fd: int, mask: int, callback: Callable[[int], object]) -> None:
-        self._callbacks[fd] = callback
         self._epoll.register(fd, mask)
+        self._callbacks[fd] = callback
 
     def heed(self, fd: int) -> None:
         """Not even a nap makes it wait; closing it ends that."""
@@ -95,7 +98,8 @@ class Loop:
     def unwatch(self, fd: int) -> None:
         if self._callbacks.pop(fd, None) is not None:
             self._forget_flood(fd)
-            self._epoll.unregister(fd)
+            with suppress(OSError):
+                self._epoll.unregister(fd)
 
     def heat(self, fd: int, on_cool: Callable[[], None]) -> None:
         """Whenever it is told of it has to be read to its end, or be cooled: what is left is not told of."""
@@ -133,7 +137,10 @@ class Loop:
                     self._floods[fd] = mask
                 elif callback := callbacks.get(fd):  # an earlier one in this turn may have closed it
                     others = True
-                    callback(mask)
+                    try:
+                        callback(mask)
+                    except Exception:  # noqa: BLE001 (our death would end every child)
+                        _report_mistake()
             if self._floods:
                 if others:
                     self.after_turn()  # not held up by a flood
@@ -181,7 +188,10 @@ class Loop:
         for fd, mask in floods:
             self._quiet.discard(fd)
             if callback := self._callbacks.get(fd):
-                callback(mask)
+                try:
+                    callback(mask)
+                except Exception:  # noqa: BLE001
+                    _report_mistake()
         self._floods_read = monotonic()
         self._floods_due = self._floods_read + _PAUSE
 
@@ -228,7 +238,10 @@ class Loop:
             for fd, mask in events:
                 quiet.discard(fd)
                 if callback := callbacks.get(fd):
-                    callback(mask)
+                    try:
+                        callback(mask)
+                    except Exception:  # noqa: BLE001
+                        _report_mistake()
             self.after_turn()
         return []
 
@@ -247,4 +260,13 @@ class Loop:
         now = monotonic()
         while self._timers and self._timers[0][0] <= now:
             if call := heapq.heappop(self._timers)[2].call:
-                call()
+                try:
+                    call()
+                except Exception:  # noqa: BLE001
+                    _report_mistake()
+
+
+def _report_mistake() -> None:
+    """Print the exception of a callback to the keeper's log. Pause, since the same event may come again."""
+    sys.excepthook(*sys.exc_info())
+    sleep(_PAUSE_AFTER_MISTAKE)

@@ -27,7 +27,11 @@ class Signals:
         signal.signal(number, lambda *_: None)
 
     def read(self, _mask: int) -> None:
-        for number in set(os.read(self.fd, _NUMBERS)):
+        try:
+            numbers = os.read(self.fd, _NUMBERS)
+        except OSError:  # they stay in the pipe until the next turn
+            return
+        for number in set(numbers):
             if callback := self._callbacks.get(number):
                 callback()
 

@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import signal
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,16 +85,23 @@ def start(order: Order, actions: list[tuple[Any, ...]]) -> int:
             setsigdef=_DEFAULT_SIGNALS,
         )
     finally:
-        for number, limit in kept:
-            resource.setrlimit(number, limit)
         os.umask(KEEPER_UMASK)
-        os.chdir("/")
+        with suppress(OSError, ValueError):  # the process has started: its pid must not be lost
+            for number, limit in kept:
+                resource.setrlimit(number, limit)
+            os.chdir("/")
 
 
 def start_time(pid: int) -> int:
-    """When a process began, in clock ticks since the boot: with its pid, a name nobody else ever has."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[19])
+    """Return when a process began, in clock ticks since the boot; 0 if that cannot be read now.
+
+    Together with the pid it identifies the process for ever.
+    """
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except OSError:
+        return 0
 
 
 def _find(name: str, env: dict[str, str]) -> str:

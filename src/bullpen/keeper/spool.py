@@ -102,7 +102,8 @@ class SpoolWriter:
     def drop_before(self, offset: int) -> None:
         """Free the whole segments below `offset`."""
         self.consumed = max(self.consumed, min(offset, self.end))
-        self._trim()
+        with suppress(OSError):  # then the next call frees them
+            self._trim()
 
     def close(self) -> None:
         if self._index >= 0:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import termios
+from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 _IUTF8 = 0o40000  # not in termios before Python 3.13
@@ -17,13 +19,18 @@ class Terminal:
     """A pty. Its slave stays open here until the exit, so that a child may close it and open it again."""
 
     def __init__(self, cols: int, rows: int) -> None:
-        master, self.input, self._slave = _open_pty()
-        self.outputs = {"out": master}
-        self.name: str | None = os.ttyname(self._slave)
-        attributes = termios.tcgetattr(master)
-        attributes[0] |= _IUTF8
-        termios.tcsetattr(master, termios.TCSANOW, attributes)
-        self.resize(cols, rows)
+        with _undone_on_failure() as opened:
+            master, self._slave = os.openpty()
+            opened.extend((master, self._slave))
+            self.input = os.dup(master)
+            opened.append(self.input)
+            os.set_blocking(self.input, False)
+            self.outputs = {"out": master}
+            self.name: str | None = os.ttyname(self._slave)
+            attributes = termios.tcgetattr(master)
+            attributes[0] |= _IUTF8
+            termios.tcsetattr(master, termios.TCSANOW, attributes)
+            self.resize(cols, rows)
 
     def actions(self) -> list[tuple[Any, ...]]:
         # opened by path after setsid, which makes it the controlling terminal
@@ -49,7 +56,11 @@ class Pipes:
     size = (0, 0)
 
     def __init__(self) -> None:
-        child_in, self.input, out, child_out, err, child_err = _pipes()
+        with _undone_on_failure() as opened:
+            for _ in range(3):
+                opened.extend(os.pipe())
+            child_in, self.input, out, child_out, err, child_err = opened
+            os.set_blocking(self.input, False)
         self.outputs = {"out": out, "err": err}
         self._theirs = (child_in, child_out, child_err)
 
@@ -67,25 +78,13 @@ class Pipes:
         pass
 
 
-def _open_pty() -> tuple[int, int, int]:
-    """The master twice, to be read and written apart, and the slave."""
-    master, slave = os.openpty()
+@contextmanager
+def _undone_on_failure() -> Iterator[list[int]]:
+    """Close the descriptors that were added to the list if the block raises."""
+    opened: list[int] = []
     try:
-        return master, os.dup(master), slave
-    except OSError:
-        os.close(master)
-        os.close(slave)
-        raise
-
-
-def _pipes() -> list[int]:
-    """Three pipes or none."""
-    ends: list[int] = []
-    try:
-        for _ in range(3):
-            ends += os.pipe()
-    except OSError:
-        for fd in ends:
+        yield opened
+    except BaseException:
+        for fd in opened:
             os.close(fd)
         raise
-    return ends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from time import monotonic
 
@@ -60,6 +61,8 @@ class Stream:
         self._holding = False  # a timer runs
         self._told_with_notice = SHORT if on_terminal else 0
         self._untold: bytes | None = b""  # what the server does not know of; None: more than it is given
+        self.hung_up = False  # the child is gone: EIO means that nothing more will come
+        self._pausing = False  # a timer runs, because a read was refused
         os.set_blocking(fd, False)
         loop.watch(fd, READABLE, self.read)
 
@@ -69,8 +72,8 @@ class Stream:
 
     @property
     def blocked(self) -> bool:
-        """Not being read: the disk refuses, or too much is unconsumed."""
-        return bool(self.spool.waiting) or self.spool.end >= self._limit
+        """Not being read: the disk or the kernel refuses, or too much is unconsumed."""
+        return self._pausing or bool(self.spool.waiting) or self.spool.end >= self._limit
 
     def read(self, mask: int = READABLE) -> bool:
         """Take what is there, at most a chunk; False when there was nothing."""
@@ -80,7 +83,10 @@ class Stream:
             data = os.read(self._fd, CHUNK)
         except BlockingIOError:
             return False
-        except OSError:  # EIO: nobody has the terminal open any more
+        except OSError as error:
+            if not self._says_end(error):
+                self._pause()
+                return False
             data = b""
         if not data:
             self._end()
@@ -106,8 +112,11 @@ class Stream:
             size = filled - before
             if not size:
                 return False
-        except OSError:
-            size = 0
+        except OSError as error:
+            size = filled - before
+            if not size and not self._says_end(error):
+                self._pause()
+                return False
         self._filled = filled
         if not size:
             self._end()
@@ -117,6 +126,20 @@ class Stream:
         elif not self._wait_for_more():
             self.settle()
         return True
+
+    def _says_end(self, error: OSError) -> bool:
+        """Return whether the terminal was hung up. Until the child's exit we have it open ourselves."""
+        return error.errno == errno.EIO and self.on_terminal and self.hung_up
+
+    def _pause(self) -> None:
+        """The kernel cannot read now (no memory, for example): what the child said is still there."""
+        self._pausing = True
+        self._loop.unwatch(self._fd)
+        self._loop.later(RETRY, self._go_on)
+
+    def _go_on(self) -> None:
+        self._pausing = False
+        self._resume()
 
     def _cooled(self) -> None:
         self.settle()
@@ -221,4 +244,7 @@ class Stream:
 
     def _resume(self) -> None:
         if not (self.ended or self.blocked or self._loop.watches(self._fd)):
-            self._loop.watch(self._fd, READABLE, self.read)
+            try:
+                self._loop.watch(self._fd, READABLE, self.read)
+            except OSError:  # no memory to watch it
+                self._pause()

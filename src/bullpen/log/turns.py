@@ -13,7 +13,7 @@ from ..domain.errors import StorageFull
 from ..store.append import Append
 from ..store.events import EventStore
 from ..store.outbox import Numbers
-from ..store.writer import NO_ROOM
+from ..store.room import NO_ROOM
 from .change import Committed
 
 RETRY_SECONDS = 0.5

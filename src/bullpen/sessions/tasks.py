@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import structlog
 
+from ..domain.failures import explain
+
 BEGIN_AGAIN = 10.0  # seconds
 
 log = structlog.get_logger()
@@ -52,7 +54,10 @@ async def _tell_if_it_fails(work: Coroutine[Any, Any, T], name: str | None) -> T
     try:
         return await work
     except Exception as error:
-        log.error("a task failed", task=name, exc_info=error)
+        if (failure := explain(error)) is None:
+            log.error("a task failed", task=name, exc_info=error)
+        else:
+            log.warning("a task failed", task=name, reason=str(failure))
         return None
 
 
@@ -64,5 +69,8 @@ async def keep_going(
         try:
             return await work()
         except Exception as error:
-            log.error("failed, and is begun again", work=name, exc_info=error)
+            if (failure := explain(error)) is None:
+                log.error("failed, and is begun again", work=name, exc_info=error)
+            else:
+                log.warning("failed, and is begun again", work=name, reason=str(failure))
             await asyncio.sleep(pause)

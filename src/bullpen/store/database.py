@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from ..domain.errors import RemoteFault
+from ..domain.errors import RemoteFault, Unavailable
+from ..threads import started_pool
 from . import schema
 from .ballast import SIZE, Ballast
 from .engine import READERS, file_of, parse_url, passes, reading_engine, writing_engine
@@ -21,6 +21,8 @@ from .writer import Writer
 
 T = TypeVar("T")
 
+READ_TRIES = 2  # of a read that fails for want of resources
+
 
 class Database:
     """Reads run side by side; writes run one after another."""
@@ -28,7 +30,7 @@ class Database:
     def __init__(self, url: str, ballast: Ballast | None, has_room: bool) -> None:
         self._reading = reading_engine(url)
         self._writing = writing_engine(url)
-        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="bullpen-reader")
+        self._threads = started_pool(READERS, "bullpen-reader")
         transactions = Transactions(self._writing)
         room = Room(ballast, lambda: _probe(transactions))
         if not has_room:
@@ -68,9 +70,17 @@ class Database:
         result: T = await self.writer.submit(_CALL, work, patient)
         return result
 
-    def _read(self, work: Callable[[Connection], T]) -> T:
-        with self._reading.connect() as connection, connection.begin():
-            return work(connection)
+    def _read(self, work: Callable[[Connection], T], tries: int = READ_TRIES) -> T:
+        """Run `work`; again if the database failed in a way that may pass, at last raise Unavailable."""
+        try:
+            with self._reading.connect() as connection, connection.begin():
+                return work(connection)
+        except DBAPIError as error:
+            if not passes(error):
+                raise
+            if tries == 1:
+                raise Unavailable(f"the database cannot be read now: {error.orig}") from error
+        return self._read(work, tries - 1)
 
     async def _close(self) -> None:
         await self.writer.close()

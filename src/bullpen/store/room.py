@@ -7,6 +7,7 @@ from ..domain.errors import StorageFull
 from .ballast import Ballast
 
 PROBE_SECONDS = 0.5
+NO_ROOM = "the disk is full; free some space and try again"
 
 
 class Room:
@@ -14,12 +15,14 @@ class Room:
 
     def __init__(self, ballast: Ballast | None, probe: Callable[[], None]) -> None:
         self.full = False
+        self.reason = NO_ROOM  # why the last write was refused
         self._ballast = ballast
         self._probe = probe
         self._next_look = 0.0
 
-    def ran_out(self) -> bool:
-        """A write was refused. True when the reserve has just been given back: then it may work now."""
+    def ran_out(self, reason: str = NO_ROOM) -> bool:
+        """Note that a write was refused. Return whether the reserve was freed just now: then it may work."""
+        self.reason = reason
         first, self.full = not self.full, True
         self._next_look = clock.monotonic() + PROBE_SECONDS
         if self._ballast:

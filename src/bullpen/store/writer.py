@@ -20,7 +20,6 @@ from .transactions import Kind, Transactions
 log = structlog.get_logger()
 
 MAX_GROUP = 1000
-NO_ROOM = "the disk is full; free some space and try again"
 
 
 class Job(Struct):
@@ -102,7 +101,7 @@ class Writer:
         self._look()
         outcomes: list[tuple[Job, Any]] = []
         if self.room.full:
-            outcomes = [(job, StorageFull(NO_ROOM)) for job in jobs if not job.patient]
+            outcomes = [(job, StorageFull(self.room.reason)) for job in jobs if not job.patient]
             jobs = [job for job in jobs if job.patient]
         if jobs:
             outcomes += zip(jobs, self._attempt(jobs), strict=True)
@@ -115,7 +114,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 (it is handed to whoever awaits the job)
             if len(jobs) > 1:
                 return [result for job in jobs for result in self._attempt([job])]
-            if isinstance(error, StorageFull) and self.room.ran_out() and jobs[0].patient:
+            if isinstance(error, StorageFull) and self.room.ran_out(str(error)) and jobs[0].patient:
                 return self._attempt(jobs)
             return [error]
 

@@ -8,12 +8,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.websockets import WebSocket
 
 from ..domain.errors import BullpenError
 from ..domain.failures import explain
 from ..wire.json import encode
 
 log = structlog.get_logger()
+
+TRY_AGAIN_LATER = 1013  # close code of a WebSocket
 
 STATUS = {
     "invalid": 400,
@@ -94,6 +97,8 @@ async def _failed(request: Request, error: Exception) -> Response:
     if explained is None:
         raise error
     log.warning("a request failed", path=request.url.path, reason=str(explained))
+    if isinstance(request, WebSocket):  # which has not been accepted yet
+        await request.close(TRY_AGAIN_LATER, str(explained))
     return await _ours(request, explained)
 
 

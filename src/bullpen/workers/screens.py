@@ -8,13 +8,13 @@ import asyncio
 import shutil
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..domain.snapshot import Worker
 from ..log.recording import Recording
+from ..threads import started_pool
 from .screen import History, Reply, Screen, Seen
 from .screen_guard import ScreenGuard
 
@@ -62,7 +62,7 @@ class Screens:
     def __init__(self, directory: Path, guard: ScreenGuard) -> None:
         self._directory = directory
         self._guard = guard
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="bullpen-screen")
+        self._threads = started_pool(THREADS, "bullpen-screen")
         self._lanes: OrderedDict[Key, Lane] = OrderedDict()
 
     @classmethod

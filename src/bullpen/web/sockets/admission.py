@@ -14,6 +14,7 @@ from ...sessions.session import Session
 from ...wire.json import decode, encode
 from ..auth import Credentials
 from ..connections import authenticate
+from ..errors import TRY_AGAIN_LATER
 from ..scopes import Principal, Scope
 from ..websocket import HEAR, PUSH, Frame, Listener
 
@@ -21,7 +22,6 @@ HEARTBEAT = 15.0  # seconds: a client that hears nothing for longer knows that t
 SECRET_SECONDS = 5.0
 GOODBYE_SECONDS = 1.0
 UNAUTHORIZED, FORBIDDEN, GONE = 4401, 4403, 4404
-LATER = 1013  # the server cannot serve this socket now: connect again in a moment
 REFUSED = 1008  # the standard's word for a request that makes no sense here
 
 
@@ -114,7 +114,7 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
         if explained is None:
             raise
         await socket.send_error(explained)
-        await socket.close(LATER if isinstance(explained, Unavailable) else REFUSED, str(explained))
+        await socket.close(TRY_AGAIN_LATER if isinstance(explained, Unavailable) else REFUSED, str(explained))
 
 
 def seen(presence: Presence, session: Session, principal: Principal) -> AbstractContextManager[None]:
