@@ -46,7 +46,7 @@ NAMES = (
 # How often each call is made in a round, at least.
 FILES = {"openat": 20, "newfstatat": 20, "getdents64": 2, "lseek": 20, "mkdir": 1, "rename": 1}
 SERVER = {**FILES, "pread64": 10, "pwrite64": 20, "fdatasync": 2, "writev": 2, "ioctl": 10}
-SERVER |= {"accept4": 1, "clone3": 1, "setsockopt": 1}
+SERVER |= {"accept4": 1, "setsockopt": 1}
 SERVER_AGENT = {**SERVER, "openat2": 1, "fchmod": 1, "renameat": 1, "unlinkat": 1, "ftruncate": 1}
 KEEPER = {"openat": 5, "mkdirat": 3, "read": 4, "write": 4, "sendto": 5, "recvfrom": 5, "newfstatat": 3}
 KEEPER |= {"ioctl": 5, "fcntl": 3, "epoll_ctl": 2, "chdir": 2, "prlimit64": 3, "kill": 2, "wait4": 1}

@@ -11,6 +11,7 @@ from bullpen.domain.snapshot import Snapshot
 from bullpen.domain.states import Status
 from bullpen.sessions.presence import Onlookers, Presence
 from bullpen.sessions.session import Session
+from bullpen.sessions.tasks import Tasks
 from support.quiet_house import QuietHouse, until
 
 SHORT = 0.05  # seconds
@@ -41,7 +42,7 @@ async def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
 
 @pytest.fixture
 async def viewers(house: QuietHouse) -> AsyncIterator[Presence]:
-    async with asyncio.TaskGroup() as tasks:
+    async with Tasks() as tasks:
         yield Presence(tasks)
 
 

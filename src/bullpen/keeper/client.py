@@ -146,7 +146,11 @@ class Keepers:
         for keeper in self._all:
             keeper.on_output = self._on_output
         for call in held:
-            call()
+            try:
+                call()
+            except Exception as error:  # noqa: BLE001 (of one child: the others are told all the same)
+                about = {"message": "a notice of a keeper was not understood", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(about)
 
 
 async def _start(home: Path, name: str) -> None:

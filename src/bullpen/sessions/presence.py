@@ -15,6 +15,7 @@ from .. import clock
 from ..domain.errors import Conflict, NotFound, StorageFull
 from ..domain.states import Status
 from .session import Session
+from .tasks import Tasks
 
 log = structlog.get_logger()
 
@@ -54,7 +55,7 @@ class Onlookers:
 class Presence:
     """Counts viewers. A `terminate` session ends a grace after its last one left."""
 
-    def __init__(self, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
         self.onlookers = Onlookers()
         self._viewers: Counter[str] = Counter()
@@ -93,7 +94,11 @@ class Presence:
 
     def _expire(self, session: Session) -> None:
         self._timers.pop(session.id, None)
-        if self._viewers[session.id] or session.snapshot.on_last_disconnect != "terminate":
+        if (
+            self._viewers[session.id]
+            or session.snapshot.on_last_disconnect != "terminate"
+            or self._tasks.over
+        ):
             return
         self._tasks.create_task(self._end(session), name=f"last disconnect {session.id}")
 

@@ -27,6 +27,7 @@ _PASSING_SQLITE = frozenset(
     {
         sqlite3.SQLITE_FULL,
         sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,  # also said of a file that is sound when one read of it fails with EIO
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_LOCKED,
         sqlite3.SQLITE_CANTOPEN,

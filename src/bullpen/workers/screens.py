@@ -53,7 +53,7 @@ class Lane:
         """A thread is done with the screen, whether or not anybody still waits for what it found."""
         self.users -= 1
         self.lock.release()
-        done.exception()
+        done.cancelled() or done.exception()
 
 
 class Screens:
