@@ -6,7 +6,7 @@ from pathlib import Path
 from bullpen.logs import ESCAPED
 
 _SIGNS = re.compile(rf"{ESCAPED}|Traceback \(most recent call last\)|internal error")
-_AROUND = 40  # lines shown after the first sign
+_AROUND = 150  # lines shown after the first sign
 
 
 def find_mistake(output: str, home: Path, expected: tuple[str, ...] = ()) -> str | None:

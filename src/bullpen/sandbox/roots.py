@@ -17,6 +17,7 @@ from msgspec import Struct
 from .. import clock
 from ..config import Config
 from ..domain.errors import Conflict, Forbidden, Invalid, NotFound
+from ..domain.failures import explain
 from ..domain.records import RepositorySettings
 from ..git.discovery import find_place
 from ..store.answers import KeptAnswer
@@ -206,7 +207,7 @@ class WorkspaceRoots:
         except (FileNotFoundError, NotADirectoryError):
             raise NotFound(f"there is no directory {text}") from None
         except OSError as error:
-            raise Invalid(f"{text}: {error.strerror}") from None
+            raise explain(error) or Invalid(f"{text}: {error.strerror}") from None
         try:
             if self.protected.refuses(fd, secrets=True):
                 raise _protected(text)
