@@ -21,6 +21,7 @@ from .tasks import Tasks
 log = structlog.get_logger()
 
 TRY_AGAIN = 0.5  # seconds until a worker that failed for want of resources is taken up again
+LONGEST_PAUSE = 5.0  # seconds; the pause grows with each failure
 MOST_STARTS = 3  # tries to start a worker for which there are no resources
 
 
@@ -106,20 +107,20 @@ class Lives:
 
         A program that runs is never given up for want of a descriptor. One that does not start is, soon.
         """
-        starts = 0
+        failures = 0
         while True:
             try:
                 return await running.live()
             except Exception as error:
+                failures += 1
                 failure = explain(error)
                 if not isinstance(failure, Unavailable):
                     raise
                 spawning = self._log.snapshot.worker(worker.id).state is State.SPAWNING
-                starts += spawning
-                if spawning and starts >= MOST_STARTS:
+                if spawning and failures >= MOST_STARTS:
                     raise
                 log.warning("a worker is taken up again", worker=worker.id, reason=str(failure))
-            await asyncio.sleep(TRY_AGAIN)
+            await asyncio.sleep(min(TRY_AGAIN * failures, LONGEST_PAUSE))
 
     def _begin_stop(self, worker_id: str) -> asyncio.Task[None]:
         stopping = self._stops.get(worker_id)

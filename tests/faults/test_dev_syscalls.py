@@ -1,0 +1,216 @@
+"""EMFILE, ENFILE, ENOMEM and EIO at system calls of the server and the keeper (issue 23).
+
+A terminal is opened, typed into and ended; an agent does one turn. In each round one call fails. Afterwards,
+in the same processes, the state is correct, the failure was named, and a new session works.
+
+Not injected, because the kernel does not fail there and a library aborts when it does: waiting for events
+(epoll_wait), libuv's own wake-up descriptor (read, write and epoll_ctl of the server), memory, and locks
+(fcntl of the server, with which SQLite releases them).
+`close` is not injected, because a call that strace answers leaves the descriptor open.
+"""
+
+import asyncio
+import random
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from support.agent_client import AgentClient, define_scripted
+from support.scripted_agent.journal import prompts_in
+from support.server import Server
+from support.strace import FULL, failing_at
+from support.viewer import Typist, Viewer
+
+ERRORS = ("EMFILE", "ENFILE", "ENOMEM", "EIO")
+SECONDS = 30.0
+SOME = 70  # rounds of each test in a normal run
+MOST_CALLS = 2000  # of one kind in a round: more are a mistake of the test
+# Words by which a failure is named: by the kernel, by SQLite, by us.
+NAMES = (
+    "too many open files",
+    "out of memory",
+    "cannot allocate memory",
+    "input/output error",
+    "i/o error",
+    "unable to open",
+    "database cannot be",
+    "no resources left",
+)
+
+# How often each call is made in a round, at least.
+FILES = {"openat": 20, "newfstatat": 20, "getdents64": 2, "lseek": 20, "mkdir": 1, "rename": 1}
+SERVER = {**FILES, "pread64": 10, "pwrite64": 20, "fdatasync": 2, "writev": 2, "ioctl": 10}
+SERVER |= {"accept4": 1, "setsockopt": 1}
+SERVER_AGENT = {**SERVER, "openat2": 1, "fchmod": 1, "renameat": 1, "unlinkat": 1, "ftruncate": 1}
+KEEPER = {"openat": 5, "mkdirat": 3, "read": 4, "write": 4, "sendto": 5, "recvfrom": 5, "newfstatat": 3}
+KEEPER |= {"ioctl": 5, "fcntl": 3, "epoll_ctl": 2, "chdir": 2, "prlimit64": 3, "kill": 2, "wait4": 1}
+KEEPER |= {"clone3": 1, "lseek": 1}
+KEEPER_AGENT = {**KEEPER, "pipe2": 3}
+
+Point = tuple[str, int, str]
+Round = Callable[[], Awaitable[None]]
+
+
+async def test_a_failing_call_of_the_server_while_a_terminal_is_used(server: Server) -> None:
+    await _fail_each(server, server.pid, SERVER, lambda: _use_terminal(server))
+
+
+async def test_a_failing_call_of_the_keeper_while_a_terminal_is_used(server: Server) -> None:
+    keeper = await _keeper_of(server)
+    await _fail_each(server, keeper, KEEPER, lambda: _use_terminal(server))
+
+
+async def test_a_failing_call_of_the_server_in_a_turn_of_an_agent(server: Server, workspace: Path) -> None:
+    await _fail_each(server, server.pid, SERVER_AGENT, _Turns(server, workspace).take_one)
+
+
+async def test_a_failing_call_of_the_keeper_in_a_turn_of_an_agent(server: Server, workspace: Path) -> None:
+    keeper = await _keeper_of(server)
+    await _fail_each(server, keeper, KEEPER_AGENT, _Turns(server, workspace).take_one)
+
+
+async def _fail_each(server: Server, pid: int, made: dict[str, int], one_round: Round) -> None:
+    """Play a round for each point; after each one, the same processes serve a new session."""
+    hits, reached = 0, True
+    points = _all_points(made, lambda: reached) if FULL else _some_points(made)
+    for call, number, error in points:
+        with _about(call, number, error, server):
+            async with failing_at(pid, str(number), error, call, children=pid == server.pid) as injected:
+                async with asyncio.timeout(SECONDS):
+                    await one_round()
+                reached = injected.count() > 0
+            hits += reached
+            async with asyncio.timeout(SECONDS):
+                await _use_new_session(server)
+            assert psutil.pid_exists(pid)
+    assert hits, "no call was made to fail: the test shows nothing"
+
+
+def _some_points(made: dict[str, int]) -> Iterator[Point]:
+    """A sample: other calls, numbers and errors in each run."""
+    calls = random.choices(sorted(made), k=SOME)
+    return ((call, random.randint(1, made[call]), random.choice(ERRORS)) for call in calls)
+
+
+def _all_points(made: dict[str, int], reached: Callable[[], bool]) -> Iterator[Point]:
+    """Every number of every call with every error, until a round does not make so many."""
+    for call in made:
+        for error in ERRORS:
+            for number in count(1):
+                assert number < MOST_CALLS, f"there was no end of {call}"
+                yield call, number, error
+                if not reached():
+                    break
+
+
+@contextmanager
+def _about(call: str, number: int, error: str, server: Server) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as cause:
+        cause.add_note(f"{error} at call {number} of {call}\n{server.output()[-3000:]}")
+        raise
+
+
+async def _keeper_of(server: Server) -> int:
+    session = await server.new_session()
+    terminal = await server.new_terminal(session["id"])
+    return int(psutil.Process(terminal["pid"]).ppid())
+
+
+async def _use_new_session(server: Server) -> None:
+    session = await server.new_session()
+    terminal = await server.new_terminal(session["id"])
+    await server.call("DELETE", f"/api/sessions/{session['id']}/workers/{terminal['id']}")
+    assert not psutil.pid_exists(terminal["pid"])
+
+
+async def _use_terminal(server: Server) -> None:
+    """Open a terminal, type into it, end it; whatever fails is tried again and does not happen twice."""
+    session = await _ask(server, "POST", "/api/sessions", json={"locationPath": str(server.workspace)})
+    path = f"/api/sessions/{session['id']}/workers"
+    worker = await _ask(server, "POST", path, json={"type": "terminal"})
+    worker = await _started(server, f"{path}/{worker['id']}")
+    typist = Typist(server, session["id"], worker["id"], "typist")
+    viewer = Viewer(server, session["id"], worker["id"])
+    async with viewer.watching():
+        await typist.type("stty -echo; PS1=\n", "echo bul''lpen\n")
+        await viewer.until_seen(b"bullpen\r\n")
+    assert bytes(viewer.data).count(b"bullpen\r\n") == 1
+    now = await _ask(server, "GET", f"{path}/{worker['id']}")
+    assert (now["state"], now["pid"]) == ("active", worker["pid"])
+    ended = await _ask(server, "DELETE", f"{path}/{worker['id']}")
+    assert ended["state"] == "terminated"
+    assert not psutil.pid_exists(worker["pid"])
+    log = (await _ask(server, "GET", f"/api/sessions/{session['id']}/events"))["events"]
+    assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
+    kinds = [event["type"] for event in log]
+    assert kinds.count("worker_spawning") == 1 + kinds.count("worker_failed")
+
+
+class _Turns:
+    """Rounds with an agent, each with a journal of its own."""
+
+    def __init__(self, server: Server, workspace: Path) -> None:
+        self._server = server
+        self._workspace = workspace
+        self._number = 0
+
+    async def take_one(self) -> None:
+        """Start an agent, prompt it once, and see its turn to the end; nothing is done twice."""
+        self._number += 1
+        server, agent_id = self._server, f"agent-{self._number}"
+        journal = define_scripted(self._workspace, agent_id=agent_id)
+        body = {"locationPath": str(server.workspace)}
+        session = await _ask(server, "POST", "/api/sessions", json=body)
+        path = f"/api/sessions/{session['id']}/workers"
+        worker = await _ask(server, "POST", path, json={"type": "agent", "agentId": agent_id})
+        await _started(server, f"{path}/{worker['id']}")
+        talker = AgentClient(server, session["id"])
+        text = "[[stream n=5]] [[tool title=y]] [[chunk end]]"
+        prompt = {"text": text, "promptId": str(uuid.uuid4())}
+        async with talker.following():
+            await _ask(server, "POST", f"{talker.path}/prompt", json=prompt)
+            await talker.until_turns(1)
+        assert prompts_in(journal) == [text]
+        assert talker.text() == "<0><1><2><3><4>end"
+        assert len(talker.of_type("user_prompt")) == 1
+        await _ask(server, "DELETE", talker.path)
+
+
+async def _ask(server: Server, method: str, path: str, **more: Any) -> Any:
+    """Repeat a request, with one key, until it is answered; a failure must be named and pass."""
+    headers = {"Idempotency-Key": str(uuid.uuid4())} if method == "POST" else {}
+    while True:
+        try:
+            answer = await server.http.request(method, path, headers=headers, **more)
+        except httpx.TransportError:
+            await asyncio.sleep(0.02)
+            continue
+        if answer.is_success:
+            return answer.json() if answer.content else None
+        assert answer.status_code in (503, 507), f"{answer.status_code}: {answer.text}"
+        _check_named(answer.json()["message"])
+        await asyncio.sleep(0.02)
+
+
+async def _started(server: Server, path: str) -> dict[str, Any]:
+    """Wait until the worker runs; if it failed for the injected reason, restart it."""
+    while True:
+        worker: dict[str, Any] = await _ask(server, "GET", path)
+        if worker["state"] == "active":
+            return worker
+        if worker["state"] == "failed":
+            _check_named(worker["error"])
+            await _ask(server, "POST", f"{path}/restart")
+        await asyncio.sleep(0.02)
+
+
+def _check_named(message: str) -> None:
+    assert any(name in message.lower() for name in NAMES), message
