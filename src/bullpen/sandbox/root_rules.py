@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..domain.errors import Forbidden, Invalid, NotFound
+from ..domain.failures import explain
 
 # Never a root, nor anything below: programs, devices and the kernel's own files.
 SYSTEM = ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys")
@@ -35,9 +36,8 @@ def real_path(text: str) -> Path:
     except RuntimeError:
         raise Invalid(f"{text} names a user that this machine does not have") from None
     except (OSError, ValueError) as error:
-        raise Invalid(
-            f"{text[:200]!r} is not a usable path: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        reason = getattr(error, "strerror", None) or error
+        raise explain(error) or Invalid(f"{text[:200]!r} is not a usable path: {reason}") from None
 
 
 def directory_below(top: str, text: str) -> Path:
