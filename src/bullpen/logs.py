@@ -5,8 +5,8 @@ import logging
 import os
 import re
 import sys
-from collections import Counter
 import threading
+from collections import Counter
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
