@@ -86,6 +86,16 @@ async def test_a_discarded_worktree_leaves_the_git_directory_as_it_was(repo: Rep
     assert sorted(os.listdir(repo.git_dir)) == before
 
 
+async def test_a_worktree_that_still_names_the_overlay_can_be_discarded(repo: Repo) -> None:
+    """A server that was killed while it made a worktree leaves it like this."""
+    place = await add(repo, "topic")
+    overlay = await OVERLAYS.prepare(repo.place)
+    (place.work_tree / ".git").write_text(f"gitdir: {overlay}/worktrees/topic\n")
+    await discard_worktree(repo.place, place.work_tree)
+    assert not place.git_dir.exists()
+    assert not place.work_tree.exists()
+
+
 async def test_a_branch_that_is_checked_out_is_refused_with_the_path_of_the_work_tree(repo: Repo) -> None:
     with pytest.raises(Conflict, match=f"main is checked out in {repo.path} already"):
         await add_worktree(repo.place, repo.path.with_name("again"), "main")

@@ -16,11 +16,11 @@ readme.txt filter=plain diff=textconv
 src/code.txt filter=plain diff=command merge=canary
 src/more.txt filter=process diff=textconv merge=canary
 """
-# Variables that name a program, or a directory in which git looks for programs.
+# Variables that name a program.
 _VARIABLES = (
     *("BROWSER", "EDITOR", "PAGER", "SSH_ASKPASS", "VISUAL"),
     *("GIT_ASKPASS", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_PROXY_COMMAND"),
-    *("GIT_SEQUENCE_EDITOR", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_TRACE2_EVENT"),
+    *("GIT_SEQUENCE_EDITOR", "GIT_SSH", "GIT_SSH_COMMAND"),
 )
 
 
