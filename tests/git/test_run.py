@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -11,7 +12,7 @@ import psutil
 import pytest
 import uvloop
 
-from bullpen.domain.errors import Conflict, RemoteFault
+from bullpen.domain.errors import Conflict, RemoteFault, Unavailable
 from bullpen.git.command import start_git
 from bullpen.git.places import Place
 from bullpen.git.process import run_process
@@ -116,6 +117,23 @@ async def test_more_output_than_wanted_is_refused_or_cut(repo: Repo) -> None:
     said = await run_git(repo.place, "cat-file", "blob", refs=["HEAD:big"], limit=1000, cut=True)
     assert said.cut
     assert said.output == b"x" * 1000
+
+
+@pytest.mark.parametrize("step", ["read the configuration", "start git"])
+async def test_a_missing_file_descriptor_is_named_and_is_no_fault_of_git(repo: Repo, step: str) -> None:
+    await run_git(repo.place, "status")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    try:
+        with pytest.raises(Unavailable, match="too many open files"):
+            if step == "start git":
+                await start_git("version", [], {})
+            else:
+                await run_git(repo.place, "status")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 async def test_a_git_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from ..domain.errors import RemoteFault
+from ..domain.failures import explain
 from .process import Ended, run_process
 
 TIMEOUT = 10.0  # seconds
@@ -39,7 +40,7 @@ async def start_git(
     except TimeoutError:
         raise RemoteFault(f"git {verb} did not finish within {timeout:g} s") from None
     except (OSError, ValueError) as error:
-        raise RemoteFault(f"git {verb} cannot be started: {error}") from None
+        raise explain(error) or RemoteFault(f"git {verb} cannot be started: {error}") from None
     if ended.code == _NOT_FOUND:
         raise RemoteFault("there is no git on this machine; install it")
     return ended

@@ -20,6 +20,7 @@ from tempfile import mkdtemp
 from msgspec import Struct
 
 from ..domain.errors import RemoteFault
+from ..domain.failures import explain
 from ..home import write_private
 from .command import start_git
 from .configuration import (
@@ -83,7 +84,8 @@ class Overlays:
             try:
                 _write(overlay, place, sources.render())
             except OSError as error:
-                raise RemoteFault(f"{overlay} cannot be written: {error.strerror}") from None
+                fault = RemoteFault(f"{overlay} cannot be written: {error.strerror}")
+                raise explain(error) or fault from None
             self._written[overlay] = sources
         return overlay
 
@@ -155,7 +157,8 @@ def _read_file(file: Path) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
-        raise RemoteFault(f"the git configuration {file} cannot be read: {error.strerror}") from None
+        fault = RemoteFault(f"the git configuration {file} cannot be read: {error.strerror}")
+        raise explain(error) or fault from None
 
 
 def _write(overlay: Path, place: Place, config: bytes) -> None:
