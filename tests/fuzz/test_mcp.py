@@ -65,18 +65,21 @@ class Mcp:
         self._count = 0
 
     def check(self, data: bytes) -> None:
-        """Send the lines and a ping behind them; read until the ping is answered."""
+        for answer in self.answers(data):
+            assert ("result" in answer) != ("error" in answer), answer
+        assert self.process.poll() is None
+
+    def answers(self, data: bytes) -> list[dict[str, Any]]:
+        """Send lines and a ping; return what is answered until the ping is."""
         self._count += 1
         mark = f"mark-{self._count}"
         assert self.process.stdin is not None
         self.process.stdin.write(data + json.dumps(request("ping", mark)).encode() + b"\n")
         self.process.stdin.flush()
-        while True:
-            answer = json.loads(self._line())
-            assert ("result" in answer) != ("error" in answer), answer
-            if answer.get("id") == mark:
-                break
-        assert self.process.poll() is None
+        found = list[dict[str, Any]]()
+        while not found or found[-1].get("id") != mark:
+            found.append(json.loads(self._line()))
+        return found
 
     def _line(self) -> bytes:
         assert self.process.stdout is not None
@@ -101,6 +104,15 @@ def mcp(fuzzed: FuzzedServer) -> Iterator[Mcp]:
 
 def test_lines_that_once_failed_do_not_harm_mcp(mcp: Mcp) -> None:
     replay("mcp", mcp.check)
+
+
+def test_a_second_call_under_the_id_of_one_that_runs_is_refused(mcp: Mcp) -> None:
+    """Both would have one entry in the table of calls, and one of them could never be cancelled."""
+    line = json.dumps(call("read_session", session=UNKNOWN)).encode() + b"\n"
+    answers = mcp.answers(line + line)
+    assert [answer["error"]["code"] for answer in answers if answer["id"] == 1 and "error" in answer] == [
+        -32600
+    ]
 
 
 def test_mutated_lines_do_not_harm_mcp(mcp: Mcp, fuzzed: FuzzedServer) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 from .. import __version__
 from ..domain.errors import BullpenError
 from ..wire import mcp
-from ..wire.jsonrpc import Line, Peer
+from ..wire.jsonrpc import INVALID_REQUEST, Line, Peer, error_response
 
 _CHUNK = 64 << 10
 NAME = "bullpen"
@@ -44,6 +44,8 @@ class _Server:
         match mcp.hear(line, NAME, __version__, self._offer.tools):
             case mcp.Answer(line=answer):
                 _say(answer)
+            case mcp.Call(id=id) if _key(id) in self._calls:
+                _say(error_response(id, INVALID_REQUEST, "a call with this id has not been answered yet"))
             case mcp.Call() as call:
                 task = self._calls[_key(call.id)] = calls.create_task(self._run(call))
                 task.add_done_callback(lambda _: self._calls.pop(_key(call.id), None))

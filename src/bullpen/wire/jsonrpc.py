@@ -16,6 +16,7 @@ MAX_LINE = 64 << 20
 KEPT_NOISE = 8 << 10  # of a line that is no message, this much is kept
 
 PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
