@@ -92,7 +92,7 @@ def test_exports_that_once_failed_are_imported_or_refused(fuzzed: FuzzedServer) 
 
 
 def test_mutated_exports_are_imported_or_refused(fuzzed: FuzzedServer) -> None:
-    fuzz("import", exports(), lambda data: check_import(fuzzed, data), 60)
+    fuzz("import", exports(), lambda data: check_import(fuzzed, data), 40)
 
 
 # -- the zip file itself ----------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_zip_files_that_once_failed_are_read_or_refused() -> None:
 
 def test_mutated_zip_files_are_read_or_refused() -> None:
     whole = [zipped(recording()), zipped({"a": b"x" * 5000, "b": b""}), zipped({"a": b"abc"}, 0)]
-    fuzz("zip", mutated_bytes(whole, 2), check_zip, 500)
+    fuzz("zip", mutated_bytes(whole, 2), check_zip, 300)
 
 
 # -- sessions.json ----------------------------------------------------------------------------------------
@@ -146,4 +146,4 @@ def test_sessions_json_files_that_once_failed_are_imported_or_refused(fuzzed: Fu
 
 def test_mutated_sessions_json_files_are_imported_or_refused(fuzzed: FuzzedServer) -> None:
     inputs = mutated_json(saved("WORKSPACE")).map(lambda value: json.dumps(value).encode())
-    fuzz("sessions_json_route", inputs, lambda data: check_sessions(fuzzed, data), 150)
+    fuzz("sessions_json_route", inputs, lambda data: check_sessions(fuzzed, data), 80)

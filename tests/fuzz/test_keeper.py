@@ -175,7 +175,7 @@ def test_frames_that_once_failed_do_not_harm_the_keeper(keeper: FuzzedKeeper) ->
 
 
 def test_mutated_frames_do_not_harm_the_keeper(keeper: FuzzedKeeper) -> None:
-    fuzz("keeper", streams(), keeper.check, 250)
+    fuzz("keeper", streams(), keeper.check, 200)
 
 
 @pytest.mark.parametrize(

@@ -116,5 +116,5 @@ def test_a_second_call_under_the_id_of_one_that_runs_is_refused(mcp: Mcp) -> Non
 
 
 def test_mutated_lines_do_not_harm_mcp(mcp: Mcp, fuzzed: FuzzedServer) -> None:
-    fuzz("mcp", inputs(), mcp.check, 150)
+    fuzz("mcp", inputs(), mcp.check, 100)
     fuzzed.check_log()

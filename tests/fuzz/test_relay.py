@@ -68,4 +68,4 @@ def test_relay_requests_that_once_failed_are_answered(fuzzed: FuzzedServer) -> N
 
 
 def test_mutated_relay_requests_are_answered(fuzzed: FuzzedServer) -> None:
-    fuzz("relay", conversations(), lambda data: check_relay(fuzzed, data), 60)
+    fuzz("relay", conversations(), lambda data: check_relay(fuzzed, data), 40)

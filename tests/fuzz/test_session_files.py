@@ -85,12 +85,12 @@ def test_events_that_once_failed_are_read_or_refused(tmp_path: Path) -> None:
 
 def test_mutated_events_are_read_or_refused(tmp_path: Path) -> None:
     inputs = mutated_json(EVENTS).map(lambda value: lines(value if isinstance(value, list) else [value]))
-    fuzz("events", inputs, lambda data: check_events(data, tmp_path / "recording"), 400)
+    fuzz("events", inputs, lambda data: check_events(data, tmp_path / "recording"), 150)
 
 
 def test_mutated_bytes_of_an_events_file_are_read_or_refused(tmp_path: Path) -> None:
     inputs = mutated_bytes([lines(events[:4]) for events in EVENTS])
-    fuzz("events", inputs, lambda data: check_events(data, tmp_path / "recording"), 300)
+    fuzz("events", inputs, lambda data: check_events(data, tmp_path / "recording"), 100)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story["story"][:40])
@@ -133,7 +133,7 @@ def test_saved_sessions_that_once_failed_are_read_or_refused() -> None:
 
 
 def test_mutated_saved_sessions_are_read_or_refused() -> None:
-    fuzz("sessions_json", mutated_json(SAVED).map(lambda value: json.dumps(value).encode()), check_saved, 500)
+    fuzz("sessions_json", mutated_json(SAVED).map(lambda value: json.dumps(value).encode()), check_saved, 300)
 
 
 # -- spools ---------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def check_spool(data: bytes, place: Path) -> None:
         assert all(0 <= each[0] < 1 << 63 for each in recording.sizes(max(0, offset)))
     for time in (0, TIME, TIME + 10**9, (1 << 63) - 1):
         assert 0 <= recording.offset_at(time) <= recording.end
-    recording.segments()
+    assert all(len(list(entries)) >= 0 for _, entries in recording.segments())
     line = terminal_line("w", 1, recording)
     encode(line)
     for piece in cast_lines(recording, "title"):
@@ -188,7 +188,7 @@ def test_spools_that_once_failed_are_read(tmp_path: Path) -> None:
 
 
 def test_mutated_spools_are_read_as_far_as_they_make_sense(tmp_path: Path) -> None:
-    fuzz("spool", spools(), lambda data: check_spool(data, tmp_path), 400)
+    fuzz("spool", spools(), lambda data: check_spool(data, tmp_path), 150)
 
 
 def test_a_whole_spool_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_saved_screens_that_once_failed_are_ignored(tmp_path: Path) -> None:
 def test_mutated_saved_screens_are_ignored(tmp_path: Path) -> None:
     whole = saved_screen(tmp_path)
     inputs = mutated_bytes([whole, MAGIC + HEADER.pack(*Place(42), 0)])
-    fuzz("screen", inputs, lambda data: check_screen(data, tmp_path), 100)
+    fuzz("screen", inputs, lambda data: check_screen(data, tmp_path), 40)
 
 
 def check_snapshot(data: bytes) -> None:
@@ -245,4 +245,4 @@ def test_saved_snapshots_that_once_failed_are_read_or_ignored() -> None:
 def test_mutated_snapshots_are_read_or_ignored() -> None:
     whole = [saved_row(golden.snapshot_of(story))["body"] for story in STORIES]
     inputs = mutated_bytes(whole) | mutated_json([json.loads(body) for body in whole]).map(encode)
-    fuzz("snapshot", inputs, check_snapshot, 400)
+    fuzz("snapshot", inputs, check_snapshot, 200)

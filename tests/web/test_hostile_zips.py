@@ -255,3 +255,15 @@ async def test_a_directory_of_millions_of_members_takes_little_memory(elsewhere:
     before = reset_peak(elsewhere.pid)
     await refused(elsewhere, directory + end)
     assert peak(elsewhere.pid) - before < GROWTH
+
+
+async def test_an_index_of_two_million_entries_is_read_with_little_memory(elsewhere: Server) -> None:
+    entry = recording()[f"{SPOOL}.idx"]
+    status, said = await put(elsewhere, bomb(f"{SPOOL}.idx", 40 << 20, b"", entry))
+    assert status == 201, said
+    before = reset_peak(elsewhere.pid)
+    for path in ("timeline", "export?format=zip", f"workers/{WORKER}/output?format=cast"):
+        answer = await elsewhere.http.get(f"/api/sessions/{SESSION}/{path}", timeout=240)
+        assert answer.status_code == 200
+    assert peak(elsewhere.pid) - before < GROWTH
+    await elsewhere.call("DELETE", f"/api/sessions/{SESSION}?purge=true")

@@ -26,6 +26,7 @@ KEEP_ALL = 1 << 62
 MAX_OFFSET = 1 << 62  # no program prints as much; system calls refuse 1 << 63
 ENTRY_GAP = 10_000_000  # ns between entries while output comes
 
+_ENTRIES_AT_ONCE = 4096  # that a reader has in memory
 _AS_BEFORE = (0, 0)
 _clock, _BOOTTIME = time.clock_gettime_ns, time.CLOCK_BOOTTIME
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -231,9 +232,9 @@ class SpoolReader:
                 return offset
         return None
 
-    def segments(self) -> list[tuple[int, list[tuple[int, int, int, int]]]]:
+    def segments(self) -> list[tuple[int, Iterator[tuple[int, int, int, int]]]]:
         """Where each segment begins, and its own entries of the index: what a copy is made of."""
-        return [(start, list(self._entries(start))) for start in self._segments()]
+        return [(start, self._entries(start)) for start in self._segments()]
 
     def close(self) -> None:
         """Nothing stays open from now on; who reads all the same opens and closes for himself."""
@@ -292,10 +293,10 @@ class SpoolReader:
             with open(self._file(start, ".idx"), "rb") as file:
                 if near > start:
                     file.seek(_last_before(file.fileno(), near) * ENTRY.size)
-                data = file.read()
+                while data := file.read(_ENTRIES_AT_ONCE * ENTRY.size):
+                    yield from ENTRY.iter_unpack(data[: len(data) - len(data) % ENTRY.size])
         except FileNotFoundError:
             return
-        yield from ENTRY.iter_unpack(data[: len(data) - len(data) % ENTRY.size])
 
     def _first_at(self, start: int, time: int) -> tuple[int, int]:
         """Offset and time of the segment's first entry that is not before a time; (0, -1): there is none."""

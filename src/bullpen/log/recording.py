@@ -118,7 +118,7 @@ class Recording:
         except SpoolGone:
             return
 
-    def segments(self) -> list[tuple[int, list[IndexEntry]]]:
+    def segments(self) -> list[tuple[int, Iterator[IndexEntry]]]:
         """The segments of the spool with their own index entries; none when it is gone."""
         try:
             return self._spool.segments()

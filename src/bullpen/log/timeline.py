@@ -1,5 +1,6 @@
 """What a scrubber shows of a session: moments worth a mark, and how far its terminals were at any time."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ TYPES = tuple(
     fact.type for fact in (UserPrompt, ToolCall, Permission, Question, Error, WorkerFailed, TurnEnd)
 )
 MOST_POINTS = 1000  # of a terminal; more are not seen on any screen
+KEPT_POINTS = 64 * MOST_POINTS  # in memory, until MOST_POINTS of them are chosen
 LONGEST_LABEL = 120
 
 
@@ -44,10 +46,10 @@ def markers(events: Iterable[Event]) -> list[Marker]:
 
 
 def terminal_line(worker_id: str, run: int, recording: Recording) -> TerminalLine:
-    points: list[tuple[int, int]] = []
-    sizes: list[tuple[int, int, int]] = []
+    points = _Points()
+    sizes: deque[tuple[int, int, int]] = deque(maxlen=MOST_POINTS)
     for offset, time, cols, rows in recording.index():
-        points.append((time // 1_000_000, offset))
+        points.add((time // 1_000_000, offset))
         if cols and (not sizes or sizes[-1][1:] != (cols, rows)):
             sizes.append((offset, cols, rows))
     return TerminalLine(
@@ -55,9 +57,35 @@ def terminal_line(worker_id: str, run: int, recording: Recording) -> TerminalLin
         run=run,
         start=recording.start,
         end=recording.end,
-        points=_some(points),
-        sizes=sizes[-MOST_POINTS:],
+        points=_some(points.kept()),
+        sizes=list(sizes),
     )
+
+
+class _Points:
+    """An even choice of any number of points: every second one is dropped whenever there are too many."""
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, int]] = []
+        self._last: list[tuple[int, int]] = []  # if it is not one of them
+        self._step = 1
+        self._count = 0
+
+    def add(self, point: tuple[int, int]) -> None:
+        if self._count % self._step:
+            self._last = [point]
+        else:
+            self._points.append(point)
+            self._last = []
+        self._count += 1
+        if len(self._points) > KEPT_POINTS:
+            if len(self._points) % 2 == 0:
+                self._last = [point]
+            self._points = self._points[::2]
+            self._step *= 2
+
+    def kept(self) -> list[tuple[int, int]]:
+        return self._points + self._last
 
 
 def _some(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,7 @@ MEDIA = {
     "cast": ("application/x-asciicast", "cast"),
 }
 PAGE_BYTES = 1 << 20
+ENTRIES_AT_ONCE = 4096  # of the index of a terminal
 
 
 class Export:
@@ -132,7 +134,8 @@ def _spool(out: ZipStream, recording: Recording, place: str) -> Iterator[bytes]:
         if start > recording.end:
             return
         out.begin(f"{place}/{start:020d}.idx")
-        yield out.write(b"".join(ENTRY.pack(*entry) for entry in entries if entry[0] <= end))
+        while some := list(islice(entries, ENTRIES_AT_ONCE)):
+            yield out.write(b"".join(ENTRY.pack(*entry) for entry in some if entry[0] <= end))
         out.begin(f"{place}/{start:020d}.bin")
         yield from map(out.write, output_chunks(recording, start, end))
 
