@@ -26,6 +26,7 @@ class Raw:
             with suppress(ConnectionError):
                 while not answered.done():
                     await self.send(data)
+                    await asyncio.sleep(0)  # lets the answer be read: a small write never waits
         return answered.result()
 
     async def status(self) -> int:

@@ -20,6 +20,11 @@ BAD = {
     "a directory of the build": ("GET /assets", "x: y", 404),
     "a name that is no UTF-8": ("GET /%ff%fe", "x: y", 404),
     "a name with surrogates": ("GET /%ed%a0%80", "x: y", 404),
+    "a quoted cookie that takes a quadratic time to unquote": (
+        "GET /api/sessions",
+        'Cookie: bullpen="' + "\\" * 60_000 + '"',
+        401,
+    ),
     "digits of another script in a worker's key": (
         "GET /api/sessions",
         "Authorization: Bearer bpw_x.y.\u0661",

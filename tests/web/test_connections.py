@@ -90,6 +90,13 @@ async def test_a_target_without_end_is_refused_with_431(server: Server) -> None:
         assert (await connection.flood(b"y" * 8000))[0] == 431
 
 
+async def test_a_target_of_16_kib_is_read_and_a_longer_one_refused(server: Server) -> None:
+    for length, status in ((16 << 10, 404), ((16 << 10) + 1, 431)):
+        async with raw(server) as connection:
+            await connection.send(head(server, f"GET /{'x' * (length - 1)}") + b"\r\n")
+            assert await connection.status() == status
+
+
 async def test_headers_of_60_kib_are_read_and_of_65_kib_refused(server: Server) -> None:
     for kib, status in ((60, 200), (65, 431)):
         async with raw(server) as connection:

@@ -15,6 +15,7 @@ from starlette.types import Scope
 log = structlog.get_logger()
 
 MAX_HEADER_BYTES = 64 << 10  # of one request, its first line included; 431 above
+MAX_TARGET_BYTES = 16 << 10  # of the path and query of one request; 431 above
 MAX_HEADER_FIELDS = 100  # of one request; 431 above
 MAX_UNAUTHENTICATED = 4096  # connections; each takes about 12 KB of memory
 MIN_UNAUTHENTICATED = 8  # connections that are accepted however few file descriptors are left

@@ -4,6 +4,7 @@ It is plain ASGI because middleware for HTTP alone never sees WebSockets. What i
 a credential is a literal list.
 """
 
+import re
 from typing import NamedTuple
 
 import structlog
@@ -22,6 +23,8 @@ from .trail import peer_of
 log = structlog.get_logger()
 
 PUBLIC = frozenset({("GET", "/api/health"), ("HEAD", "/api/health"), ("POST", "/api/login")})
+
+OUR_COOKIE = re.compile(rf"(?:^|;)[ \t]*{COOKIE}=([^;]*)")
 
 POLICY = "; ".join(
     (
@@ -126,8 +129,8 @@ class Gate:
 
 def _cookie(header: str) -> str | None:
     """Return the value of our cookie. The standard library's parser takes quadratic time for some headers."""
-    pairs = (pair.partition("=") for pair in header.split(";"))
-    return {name.strip(): value.strip() for name, _, value in pairs}.get(COOKIE)
+    values = OUR_COOKIE.findall(header)
+    return values[-1].strip() if values else None
 
 
 def _refuse_length(scope: Scope, headers: Headers) -> Refusal | None:

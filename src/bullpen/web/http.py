@@ -18,6 +18,7 @@ from .connections import (
     AUTHENTICATED,
     MAX_HEADER_BYTES,
     MAX_HEADER_FIELDS,
+    MAX_TARGET_BYTES,
     Connection,
     OnRefusal,
 )
@@ -31,10 +32,10 @@ LINGER_SECONDS = 2.0  # between an answer that refuses a request and the end of 
 MAX_DISCARDED = 1 << 20  # bytes of a refused request that are read, so that its client can read the answer
 UNREAD_SECONDS = 60.0  # an unauthenticated client has to read the last answer on its connection
 
-
 MESSAGES = {
     "invalid": "this is not a valid HTTP request",
-    "headers_too_large": f"headers may have {MAX_HEADER_BYTES} bytes and {MAX_HEADER_FIELDS} fields",
+    "headers_too_large": f"headers may have {MAX_HEADER_BYTES} bytes and {MAX_HEADER_FIELDS} fields, "
+    f"a path with its query {MAX_TARGET_BYTES} bytes",
     "request_timeout": "the request did not arrive in time",
 }
 
@@ -103,9 +104,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._unparsed = 0
-        if len(self.headers) > MAX_HEADER_FIELDS:
+        if len(self.headers) > MAX_HEADER_FIELDS or len(self.url) > MAX_TARGET_BYTES:
             self._fault = "headers_too_large"
-            raise ValueError("too many header fields")
+            raise ValueError("too many header fields, or too long a target")
         if not self.url.isascii():
             raise ValueError("the target of a request is ASCII")
         if not self.url.startswith(b"/"):
