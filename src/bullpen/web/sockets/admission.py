@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from uvicorn.protocols.utils import ClientDisconnected
 
 from ...domain.errors import BullpenError, Forbidden, Invalid, NotFound, Unauthorized, Unavailable
 from ...domain.failures import explain
@@ -83,6 +84,7 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
     this = asyncio.current_task()
     assert this is not None
     dead = ""
+    entered = False
 
     def die(reason: str) -> None:
         nonlocal dead
@@ -93,6 +95,7 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
     try:
         await _hear_secret(websocket)
         with credentials.socket_of(socket.principal, websocket.scope["route"].path, die):
+            entered = True
             yield socket
     except asyncio.CancelledError:
         if not dead:
@@ -115,6 +118,8 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
             raise
         await socket.send_error(explained)
         await socket.close(TRY_AGAIN_LATER if isinstance(explained, Unavailable) else REFUSED, str(explained))
+    if not entered:  # closed before the block could run; uvicorn takes this as the end of the socket
+        raise ClientDisconnected
 
 
 def seen(presence: Presence, session: Session, principal: Principal) -> AbstractContextManager[None]:
