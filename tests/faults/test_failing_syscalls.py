@@ -12,8 +12,8 @@ Not injected, because the kernel does not fail there and a library aborts when i
 import asyncio
 import random
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,8 @@ async def test_a_failing_call_of_the_server_while_a_terminal_is_used(server: Ser
 
 async def test_a_failing_call_of_the_keeper_while_a_terminal_is_used(server: Server) -> None:
     keeper = await _keeper_of(server)
-    await _fail_each(server, keeper, KEEPER, lambda: _use_terminal(server))
+    async with _no_descriptor_left(keeper):
+        await _fail_each(server, keeper, KEEPER, lambda: _use_terminal(server))
 
 
 async def test_a_failing_call_of_the_server_in_a_turn_of_an_agent(server: Server, workspace: Path) -> None:
@@ -72,7 +73,8 @@ async def test_a_failing_call_of_the_server_in_a_turn_of_an_agent(server: Server
 
 async def test_a_failing_call_of_the_keeper_in_a_turn_of_an_agent(server: Server, workspace: Path) -> None:
     keeper = await _keeper_of(server)
-    await _fail_each(server, keeper, KEEPER_AGENT, _Turns(server, workspace).take_one)
+    async with _no_descriptor_left(keeper):
+        await _fail_each(server, keeper, KEEPER_AGENT, _Turns(server, workspace).take_one)
 
 
 async def _fail_each(server: Server, pid: int, made: dict[str, int], one_round: Round) -> None:
@@ -122,6 +124,17 @@ async def _keeper_of(server: Server) -> int:
     session = await server.new_session()
     terminal = await server.new_terminal(session["id"])
     return int(psutil.Process(terminal["pid"]).ppid())
+
+
+@asynccontextmanager
+async def _no_descriptor_left(keeper: int) -> AsyncIterator[None]:
+    """Wait until the keeper has no more descriptors open than before: it closes them after an exit."""
+    process = psutil.Process(keeper)
+    before = process.num_fds()
+    yield
+    async with asyncio.timeout(SECONDS):
+        while process.num_fds() > before:
+            await asyncio.sleep(0.02)
 
 
 async def _use_new_session(server: Server) -> None:

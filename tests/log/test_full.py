@@ -65,7 +65,7 @@ async def test_a_command_is_refused_and_nothing_of_it_is_stored(
     accepted = await exhaust(log, disk)
     before = log.snapshot
     assert store.full
-    with pytest.raises(StorageFull, match="full|I/O error"):
+    with pytest.raises(StorageFull, match=r"full|I/O error"):
         await log.append([said("refused")])
     assert log.snapshot is before
     assert await kept(store) == accepted
