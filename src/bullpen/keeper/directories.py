@@ -9,13 +9,23 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_directory(parent: int, name: str, fresh: bool = False) -> int:
-    """A descriptor of the directory, which is made when missing, or must be when `fresh`."""
+    """Return a descriptor of the directory, made if it is missing; FileExistsError if it must be `fresh`.
+
+    A directory that was made and cannot be opened is removed: the next try would find it.
+    """
+    made = True
     try:
         os.mkdir(name, 0o700, dir_fd=parent)
     except FileExistsError:
         if fresh:
             raise
-    return os.open(name, _DIRECTORY, dir_fd=parent)
+        made = False
+    try:
+        return os.open(name, _DIRECTORY, dir_fd=parent)
+    except OSError:
+        if made:
+            os.rmdir(name, dir_fd=parent)
+        raise
 
 
 def remove_tree(name: str, parent: int) -> None:
