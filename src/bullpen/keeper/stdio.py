@@ -27,9 +27,10 @@ class Terminal:
             os.set_blocking(self.input, False)
             self.outputs = {"out": master}
             self.name: str | None = os.ttyname(self._slave)
-            attributes = termios.tcgetattr(master)
-            attributes[0] |= _IUTF8
-            termios.tcsetattr(master, termios.TCSANOW, attributes)
+            with _as_os_error():
+                attributes = termios.tcgetattr(master)
+                attributes[0] |= _IUTF8
+                termios.tcsetattr(master, termios.TCSANOW, attributes)
             self.resize(cols, rows)
 
     def actions(self) -> list[tuple[Any, ...]]:
@@ -41,7 +42,8 @@ class Terminal:
         ]
 
     def resize(self, cols: int, rows: int) -> None:
-        termios.tcsetwinsize(self._slave, (rows, cols))
+        with _as_os_error():
+            termios.tcsetwinsize(self._slave, (rows, cols))
         self.size = (cols, rows)
 
     def started(self) -> None:
@@ -88,3 +90,12 @@ def _undone_on_failure() -> Iterator[list[int]]:
         for fd in opened:
             os.close(fd)
         raise
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    """Raise errors of `termios` as OSError, which they are not by themselves."""
+    try:
+        yield
+    except termios.error as error:
+        raise OSError(*error.args) from None
