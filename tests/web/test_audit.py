@@ -2,10 +2,12 @@
 
 import json
 import stat
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from bullpen import clock
 from bullpen.logs import FILES
@@ -15,6 +17,17 @@ from support.server import Server
 from web.people import bearer, bearing, log_in, new_code, new_token, stranger
 
 shared = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    """A server of this file's own: the log takes few refusals a minute, and other files cause many."""
+    place = tmp_path_factory.mktemp("audited")
+    (place / "workspace").mkdir()
+    server = Server(place / "home", place / "workspace")
+    await server.start()
+    yield server
+    await server.close()
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
