@@ -19,7 +19,7 @@ import uvicorn
 from . import __version__, home, logs
 from .agents.registry import Registry
 from .config import Config, config_file
-from .domain.errors import Invalid, StorageFull
+from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
 from .sandbox.roots import WorkspaceRoots
 from .sessions.inbox import Inbox
@@ -215,8 +215,8 @@ async def _login_url(context: Context) -> str:
     code = context.mint.make(Kind.CODE, new_seed())
     try:
         await context.credentials.add_code(code, Scope.ADMIN)
-    except StorageFull as full:
-        log.error("no login code", reason=str(full))
+    except Unavailable as error:
+        log.error("no login code", reason=str(error))
         return context.public_url
     return f"{context.public_url}/#code={code}"
 

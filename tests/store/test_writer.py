@@ -10,7 +10,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy.exc import IntegrityError
 from structlog.testing import capture_logs
 
-from bullpen.domain.errors import StorageFull
+from bullpen.domain.errors import StorageFull, Unavailable
 from bullpen.domain.events import Draft
 from bullpen.domain.snapshot import Snapshot
 from bullpen.store.database import Database
@@ -159,7 +159,7 @@ async def test_nothing_is_taken_after_closing(url: str) -> None:
     async with Database.open(url) as database:
         store = EventStore(database)
         await store.commit(new_session())
-    with pytest.raises(StorageFull, match="being closed"):
+    with pytest.raises(Unavailable, match="being closed"):
         await store.commit(append_to(Snapshot(id="t"), Draft(START)))
 
 

@@ -9,11 +9,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ..domain.errors import StorageFull
+from ..domain.errors import Unavailable
 from ..store.append import Append
 from ..store.events import EventStore
 from ..store.outbox import Numbers
-from ..store.room import NO_ROOM
 from .change import Committed
 
 RETRY_SECONDS = 0.5
@@ -46,13 +45,13 @@ class Turns:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Turn] = deque()
         self._busy = False
-        self._stuck = False  # a patient change waits for room on the disk
+        self._stuck: Unavailable | None = None  # why a patient change waits to be stored
 
     def take(self, plan: Plan, patient: bool) -> asyncio.Future[Committed]:
         """Puts a change in line; `plan` is called when nothing before it is under way."""
         turn = Turn(plan, patient, self._loop.create_future())
         if self._stuck and not patient:
-            turn.fail(StorageFull(NO_ROOM))
+            turn.fail(_copy(self._stuck))
         else:
             self._waiting.append(turn)
             self._go_on()
@@ -86,8 +85,8 @@ class Turns:
             self._tell_accepted(append)
             events = [entry.event for entry in append.entries]
             self._finish(turn, Committed(events, stored.result(), append.snapshot))
-        elif isinstance(error, StorageFull) and turn.patient:
-            self._refuse_the_impatient()
+        elif isinstance(error, Unavailable) and turn.patient:
+            self._refuse_the_impatient(error)
             self._loop.call_later(RETRY_SECONDS, self._store_it, turn, append)
         else:
             self._finish(turn, error)
@@ -101,18 +100,23 @@ class Turns:
             self._loop.call_exception_handler(about)
 
     def _finish(self, turn: Turn, outcome: Committed | BaseException) -> None:
-        self._busy = self._stuck = False
+        self._busy, self._stuck = False, None
         if isinstance(outcome, Committed):
             turn.succeed(outcome)
         else:
             turn.fail(outcome)
         self._go_on()
 
-    def _refuse_the_impatient(self) -> None:
-        self._stuck = True
+    def _refuse_the_impatient(self, reason: Unavailable) -> None:
+        self._stuck = reason
         waiting, self._waiting = self._waiting, deque()
         for turn in waiting:
             if turn.patient:
                 self._waiting.append(turn)
             else:
-                turn.fail(StorageFull(NO_ROOM))
+                turn.fail(_copy(reason))
+
+
+def _copy(reason: Unavailable) -> Unavailable:
+    """Return the same error for another caller: an exception that is raised twice collects tracebacks."""
+    return type(reason)(str(reason))

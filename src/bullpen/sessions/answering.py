@@ -2,7 +2,7 @@
 
 import structlog
 
-from ..domain.errors import NotFound, StorageFull
+from ..domain.errors import NotFound, Unavailable
 from ..domain.rules import Rule, find_rule
 from ..domain.snapshot import Snapshot
 from ..log.log import Change, SessionLog
@@ -32,7 +32,7 @@ class Answering:
     async def _answer(self, permission_id: str) -> None:
         try:
             await self._log.change(lambda snapshot: self._decide(snapshot, permission_id))
-        except (NotFound, StorageFull) as error:
+        except (NotFound, Unavailable) as error:
             log.warning("no automatic answer", session=self._log.id, reason=str(error))
         finally:
             self._busy.discard(permission_id)

@@ -9,7 +9,7 @@ import asyncio
 from functools import partial
 
 from .. import clock
-from ..domain.errors import StorageFull
+from ..domain.errors import Unavailable
 from ..domain.snapshot import Snapshot
 from ..store import search
 from .sessions import Sessions
@@ -51,7 +51,7 @@ class Indexing:
             del self._waiting[session_id]
             try:
                 await self._index(session_id)
-            except StorageFull:
+            except Unavailable:
                 self._waiting[session_id] = None
                 await asyncio.sleep(NO_ROOM_PAUSE)
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import structlog
 
 from .. import clock
-from ..domain.errors import Conflict, NotFound, StorageFull
+from ..domain.errors import Conflict, NotFound, Unavailable
 from ..domain.states import Status
 from .session import Session
 from .tasks import Tasks
@@ -108,7 +108,7 @@ class Presence:
             await session.end(Status.COMPLETED, "last_disconnect")
         except (Conflict, NotFound):
             return  # somebody ended it a moment ago, or purged it
-        except StorageFull:
+        except Unavailable:
             if session.id not in self._timers:
                 self._expire_in(session, TRY_AGAIN)
 

@@ -13,7 +13,7 @@ from .. import clock
 from ..domain import commands, prompts, queue
 from ..domain.commands import AddWorker
 from ..domain.conversation import UserPrompt
-from ..domain.errors import BullpenError, Conflict, StorageFull
+from ..domain.errors import BullpenError, Conflict, Unavailable
 from ..domain.events import Draft, Fact
 from ..domain.ids import new_id
 from ..domain.prompts import Place, Prompt, Prompted, Source
@@ -112,7 +112,7 @@ class Prompting:
                     await self._send(*found)
                 else:
                     await self._wait(prompts.next_due(self._log.snapshot, now), now)
-            except StorageFull:
+            except Unavailable:
                 await asyncio.sleep(TRY_AGAIN)
             except Exception as error:
                 if not self._log.closed:
@@ -131,7 +131,7 @@ class Prompting:
         try:
             given = await self._lookup.given(order)
             await self._log.change(lambda snapshot: _sent(snapshot, item, worker, order, given))
-        except StorageFull:
+        except Unavailable:
             raise
         except BullpenError as error:
             fact = QueueFailed(id=item.id, error=str(error))

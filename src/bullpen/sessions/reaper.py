@@ -6,7 +6,7 @@ import structlog
 
 from .. import clock
 from ..domain import commands
-from ..domain.errors import Conflict, NotFound, StorageFull
+from ..domain.errors import Conflict, NotFound, Unavailable
 from ..domain.snapshot import Snapshot
 from ..domain.states import Activity, Status
 from .session import Session
@@ -60,7 +60,7 @@ class Reaper:
             await session.end(Status.COMPLETED, commands.IDLE)
         except (Conflict, NotFound):
             return  # somebody ended it a moment ago, or purged it
-        except StorageFull:
+        except Unavailable:
             if session.id in self._active and session.id not in self._timers:
                 self._arm(session, TRY_AGAIN)
 

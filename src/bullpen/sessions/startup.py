@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import structlog
 
-from ..domain.errors import Conflict, NotFound, StorageFull
+from ..domain.errors import Conflict, NotFound, Unavailable
 from ..store.records import Records
 from ..workers.children import Child, Children
 from .inheritance import hand_down
@@ -69,5 +69,5 @@ async def _inherit(session: Session, sessions: Sessions, records: Records) -> No
     """The house may be set up otherwise than when the last server ran."""
     try:
         await hand_down([session], sessions.workshop.config, records)
-    except StorageFull as full:
-        log.warning("settings not renewed", session=session.id, reason=str(full))
+    except Unavailable as error:
+        log.warning("settings not renewed", session=session.id, reason=str(error))

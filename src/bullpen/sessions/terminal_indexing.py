@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import Struct
 
 from .. import clock
-from ..domain.errors import StorageFull
+from ..domain.errors import Unavailable
 from ..domain.searching import PRINTED, Document
 from ..domain.snapshot import Snapshot, Worker
 from ..keeper.spool import SpoolGone
@@ -77,7 +77,7 @@ class TerminalIndexing:
         while waiting:
             try:
                 waiting = await self._index_some(waiting)
-            except StorageFull:
+            except Unavailable:
                 await asyncio.sleep(NO_ROOM_PAUSE)
 
     def _floods(self, worker_id: str) -> bool:

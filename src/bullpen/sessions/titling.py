@@ -7,7 +7,7 @@ import structlog
 
 from .. import clock
 from ..domain.agents import fill
-from ..domain.errors import NotFound, StorageFull
+from ..domain.errors import NotFound, Unavailable
 from ..domain.events import Draft
 from ..domain.prompts import addressee_of, sendable
 from ..domain.queue import QueueItem, QueueTitled, needs_title, title_by_words
@@ -59,7 +59,7 @@ class Titling:
             async with self._one_at_a_time:
                 draft = await self._draft(item)
             await self._log.change(lambda snapshot: _decide(snapshot, item, draft))
-        except (NotFound, StorageFull) as error:
+        except (NotFound, Unavailable) as error:
             log.warning("no title", session=self._log.id, reason=str(error))
         finally:
             self._busy.discard((item.id, item.message))

@@ -12,7 +12,7 @@ from ..domain.errors import RemoteFault, Unavailable
 from ..threads import started_pool
 from . import schema
 from .ballast import SIZE, Ballast
-from .engine import READERS, file_of, parse_url, passes, reading_engine, writing_engine
+from .engine import READERS, file_of, locked, parse_url, passes, reading_engine, writing_engine
 from .room import Room
 from .statements import put
 from .tables import settings
@@ -106,7 +106,7 @@ def _prepare(url: str, ballast: Ballast | None) -> bool:
     try:
         schema.prepare(url)
     except DBAPIError as error:
-        if ballast is None or not passes(error):
+        if ballast is None or locked(error) or not passes(error):
             raise
         ballast.drop()
         schema.prepare(url)

@@ -10,32 +10,30 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
-from ..domain.errors import Invalid
+from ..domain.errors import Invalid, StorageFull, Unavailable
 
 DRIVERS = ("sqlite", "postgresql+psycopg")
 READERS = 2
+BUSY_TIMEOUT = 5  # seconds a statement waits for a lock that another process holds
 
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
-    "PRAGMA busy_timeout=5000",
+    f"PRAGMA busy_timeout={BUSY_TIMEOUT * 1000}",
     "PRAGMA journal_size_limit=67108864",  # a long reader may let the WAL grow; it shrinks again afterwards
 )
 
-_PASSING_SQLITE = frozenset(
-    {
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_CORRUPT,  # also said of a file that is sound when one read of it fails with EIO
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_READONLY,  # a file system that was remounted after an error
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_PROTOCOL,
-    }
-)
+# SQLITE_PROTOCOL is a lock, too: the WAL could not be locked after many tries.
+_LOCKED_SQLITE = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+_PASSING_SQLITE = _LOCKED_SQLITE | {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT,  # also said of a file that is sound when one read of it fails with EIO
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,  # a file system that was remounted after an error
+    sqlite3.SQLITE_NOMEM,
+}
 # Classes of SQLSTATE: connection lost, resources (53100 is disk full), operator intervention, system error.
 _PASSING_POSTGRESQL = ("08", "53", "57", "58")
 
@@ -100,12 +98,33 @@ def make_private(path: Path) -> None:
 def passes(error: DBAPIError) -> bool:
     """Whether the same statement may succeed later: the disk was full or failing, the server out of reach."""
     if isinstance(error.orig, sqlite3.Error):
-        # The low byte is the primary code; the rest says which call failed.
-        return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _PASSING_SQLITE
+        return _primary_code(error) in _PASSING_SQLITE
     state: str | None = getattr(error.orig, "sqlstate", None)
     if state is None:  # no answer at all: the connection broke or never came about
         return error.connection_invalidated or isinstance(error, OperationalError)
     return state.startswith(_PASSING_POSTGRESQL)
+
+
+def locked(error: DBAPIError) -> bool:
+    """Return whether SQLite gave up waiting for a lock that another process holds."""
+    return _primary_code(error) in _LOCKED_SQLITE
+
+
+def refusal(error: DBAPIError, database: URL) -> Unavailable:
+    """Return the error a caller gets for a database error that may pass by itself (see `passes`)."""
+    if locked(error):
+        name = Path(database.database or "").name
+        return Unavailable(
+            f"another process has kept the database {name} locked for more than {BUSY_TIMEOUT} seconds; "
+            "try again when it has released the lock"
+        )
+    return StorageFull(f"the database cannot be written now: {error.orig}")
+
+
+def _primary_code(error: DBAPIError) -> int:
+    """Return SQLite's primary result code, which is the low byte; 0 for an error of another database."""
+    code: int = getattr(error.orig, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _pool(connections: int) -> dict[str, Any]:

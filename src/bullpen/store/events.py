@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, select
 
-from ..domain.errors import NotFound, StorageFull
+from ..domain.errors import NotFound, Unavailable
 from ..domain.events import Event, Fact
 from ..domain.snapshot import Snapshot, fold
 from .answers import read_answers
@@ -89,7 +89,7 @@ class EventStore:
         """The session as it is."""
         snapshot, folded = await self.database.read(lambda c: _load(c, session_id))
         if folded > EVERY:
-            with suppress(StorageFull):  # it only saves the next one some time
+            with suppress(Unavailable):  # it only saves the next one some time
                 await self.database.write(lambda c: put(c, snapshots, [saved_row(snapshot)]))
         return snapshot
 
@@ -115,7 +115,7 @@ class EventStore:
 
     async def outbox_done(self, worker_id: str, run: int, n: int) -> None:
         """Removes the lines up to n. When the disk is full they stay, and the next call removes them."""
-        with suppress(StorageFull):
+        with suppress(Unavailable):
             await self.database.writer.submit(self._group, Delivered(worker_id, run, n), patient=True)
 
     async def consumed(self, worker_id: str, run: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from .. import clock
-from ..domain.errors import StorageFull
+from ..domain.errors import Unavailable
 from .ballast import Ballast
 
 PROBE_SECONDS = 0.5
@@ -38,6 +38,6 @@ class Room:
             return
         try:
             self._probe()
-        except StorageFull:
+        except Unavailable:
             return
         self.full = False

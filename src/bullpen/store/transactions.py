@@ -7,8 +7,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from ..domain.errors import StorageFull
-from .engine import passes
+from .engine import passes, refusal
 from .receipts import take_receipt, was_committed
 
 RETRY_SECONDS = 0.5
@@ -29,11 +28,11 @@ class Transactions:
     def __init__(self, engine: Engine) -> None:
         self.connection = engine.connect()
         self.committed = 0
-        self.refused = 0  # by the disk, or by a server out of reach
+        self.refused = 0  # by the disk, a lock, or a server out of reach
         self._given_up = Event()
 
     def run(self, kind: Kind, items: Sequence[Any], again: bool = True) -> Sequence[Any]:
-        """Writes the items and commits. StorageFull: nothing was stored, and it may work later."""
+        """Write the items and commit. Unavailable: nothing was stored, and it may work later."""
         receipt = None
         try:
             with self.connection.begin():
@@ -47,7 +46,7 @@ class Transactions:
                 return self.run(kind, items, again=False)
             if receipt is None or not self._redeem(receipt):
                 self.refused += 1
-                raise StorageFull(f"the database cannot be written now: {error.orig}") from error
+                raise refusal(error, self.connection.engine.url) from error
         self.committed += 1
         return results
 

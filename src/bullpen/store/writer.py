@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 from msgspec import Struct
 
-from ..domain.errors import StorageFull
+from ..domain.errors import StorageFull, Unavailable
 from .room import PROBE_SECONDS, Room
 from .transactions import Kind, Transactions
 
@@ -47,7 +47,7 @@ class Writer:
         job = Job(kind, item, patient, self._loop.create_future())
         with self._changed:
             if self._closing:
-                raise StorageFull("the database is being closed")
+                raise Unavailable("the database is being closed")
             self._jobs.append(job)
             self._changed.notify()
         return job.future
@@ -90,6 +90,12 @@ class Writer:
             jobs.append(self._jobs.popleft())
         return jobs
 
+    def _drain(self) -> list[Job]:
+        with self._changed:
+            jobs = list(self._jobs)
+            self._jobs.clear()
+        return jobs
+
     def _look(self) -> None:
         """Whatever keeps us from finding out: the next look may."""
         try:
@@ -105,6 +111,9 @@ class Writer:
             jobs = [job for job in jobs if job.patient]
         if jobs:
             outcomes += zip(jobs, self._attempt(jobs), strict=True)
+        if blocked := next((outcome for _, outcome in outcomes if _blocked(outcome)), None):
+            # What was queued during the wait for the lock has waited, too.
+            outcomes += [(job, blocked) for job in self._drain()]
         self._loop.call_soon_threadsafe(_deliver, outcomes)
 
     def _attempt(self, jobs: list[Job]) -> Sequence[Any]:
@@ -112,11 +121,18 @@ class Writer:
         try:
             return self.transactions.run(jobs[0].kind, [job.item for job in jobs])
         except Exception as error:  # noqa: BLE001 (it is handed to whoever awaits the job)
+            if _blocked(error):
+                return [error] * len(jobs)  # each by itself would wait for the same lock
             if len(jobs) > 1:
                 return [result for job in jobs for result in self._attempt([job])]
             if isinstance(error, StorageFull) and self.room.ran_out(str(error)) and jobs[0].patient:
                 return self._attempt(jobs)
             return [error]
+
+
+def _blocked(outcome: object) -> bool:
+    """Return whether the database refused a job for a reason that holds for every other job, too."""
+    return isinstance(outcome, Unavailable) and not isinstance(outcome, StorageFull)
 
 
 def _deliver(outcomes: list[tuple[Job, Any]]) -> None:

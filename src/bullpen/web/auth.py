@@ -14,7 +14,7 @@ import structlog
 from msgspec.structs import replace
 
 from .. import clock
-from ..domain.errors import BullpenError, Invalid, NotFound, StorageFull, Unauthorized
+from ..domain.errors import BullpenError, Invalid, NotFound, Unauthorized, Unavailable
 from ..domain.ids import new_id
 from ..domain.records import Code, Token
 from ..store.answers import KeptAnswer
@@ -75,7 +75,7 @@ class Credentials:
         self._attempts = Attempts()
 
     async def load(self) -> None:
-        with suppress(StorageFull):  # they open nothing; they only make the list long
+        with suppress(Unavailable):  # they open nothing; they only make the list long
             await self._keys.remove_expired(clock.now_ms() - SHOWN_EXPIRED_MS)
         self._tokens = {token.hash: token for token in await self._keys.tokens()}
         self._codes = {code.hash: code for code in await self._keys.codes()}
