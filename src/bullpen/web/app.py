@@ -1,5 +1,7 @@
 """The application: every router, the check that each states who may call it, the layers round it all."""
 
+from functools import cache
+
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
@@ -12,6 +14,7 @@ from .connections import OnRefusal
 from .context import Context
 from .gate import Gate
 from .hosts import Names
+from .methods import Methods
 from .proxies import Proxies
 from .rest import (
     activity,
@@ -107,6 +110,8 @@ def build(context: Context, names: Names, audit_log: AuditLog) -> tuple[ASGIApp,
     require_stated(every_route())
     app = FastAPI(title="Bullpen", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.context = context
+    app.state.methods = Methods(every_route())
+    app.state.openapi = cache(lambda: openapi.describe(every_route()))
     app.add_exception_handler(AlreadyAnswered, repeat)
     errors.install(app)
     for router in ROUTERS:

@@ -1,6 +1,7 @@
 """Turns what went wrong into an answer, once: code into status, anything else into `internal`."""
 
 from http import HTTPStatus
+from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request
@@ -24,6 +25,7 @@ STATUS = {
     "unauthorized": 401,
     "forbidden": 403,
     "not_found": 404,
+    "method_not_allowed": 405,
     "request_timeout": 408,
     "conflict": 409,
     "queue_full": 409,
@@ -35,6 +37,16 @@ STATUS = {
     "unavailable": 503,
     "storage_full": 507,
 }
+
+CODES = {
+    status: [code for code, its_status in STATUS.items() if its_status == status]
+    for status in sorted(set(STATUS.values()))
+}
+
+
+def own_errors(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route for errors that `rest/openapi.py` does not derive."""
+    return {STATUS[code]: {} for code in codes}
 
 
 def error_body(code: str, message: str, details: object = None) -> bytes:
@@ -76,8 +88,10 @@ async def _unreadable(_: Request, error: Exception) -> Response:
     return error_response("invalid", f"{place or 'the body'}: {first['msg']}")
 
 
-async def _framework(_: Request, error: Exception) -> Response:
+async def _framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        error = request.app.state.methods.refuse(request.url.path) or error
     codes = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
     code = codes.get(error.status_code, "invalid")
     message = error.detail or HTTPStatus(error.status_code).phrase

@@ -61,6 +61,8 @@ async def index(request: Request) -> Response:
 @router.get("/{path:path}")
 async def file(path: str, request: Request) -> Response:
     """A file of the UI, by a name that is in the build; anything else is not there."""
+    if refusal := request.app.state.methods.refuse(f"/{path}"):
+        raise refusal
     found = built_files().get(path)
     if found is None:
         raise NotFound(f"there is nothing at /{path}")

@@ -6,12 +6,17 @@ from starlette.responses import Response
 from ...domain.snapshot import Snapshot
 from ...wire.browser import worker_json
 from ..context import ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow
 from .agent_shapes import ModeChoiceShape, ModelChoiceShape, OptionChoiceShape
 from .answers import OnceDep, json_answer
 from .shapes import WorkerShape
 
-router = APIRouter(prefix="/api/sessions/{session_id}/workers/{worker_id}", tags=["agents"])
+router = APIRouter(
+    prefix="/api/sessions/{session_id}/workers/{worker_id}",
+    tags=["agents"],
+    responses=own_errors("remote_fault"),
+)
 OPERATE = [Depends(allow(Scope.OPERATE))]
 
 

@@ -15,13 +15,16 @@ from ...sessions.session import Session
 from ...workers.changes import read_changes
 from ...workers.comments import Comment, as_message
 from ..context import Context, ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow, may_read_secrets, principal_of
 from .agent_shapes import Id, PromptedShape
 from .answers import OnceDep, json_answer
 from .prompts import prompted_json
 from .shapes import Shape
 
-router = APIRouter(prefix="/api/sessions/{session_id}/diff", tags=["diff"])
+router = APIRouter(
+    prefix="/api/sessions/{session_id}/diff", tags=["diff"], responses=own_errors("conflict", "remote_fault")
+)
 VIEW = [Depends(allow(Scope.VIEW, guests=False))]  # against its first commit, it is every file there
 
 
@@ -95,7 +98,11 @@ async def show(
 
 
 @router.post(
-    "/comments", status_code=202, response_model=PromptedShape, dependencies=[Depends(allow(Scope.OPERATE))]
+    "/comments",
+    status_code=202,
+    response_model=PromptedShape,
+    responses=own_errors("too_many"),
+    dependencies=[Depends(allow(Scope.OPERATE))],
 )
 async def comment(
     session_id: str, body: CommentsShape, request: Request, context: ContextDep, once: OnceDep

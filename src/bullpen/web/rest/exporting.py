@@ -8,12 +8,18 @@ from starlette.responses import Response, StreamingResponse
 from ...sessions.exporting import MEDIA, Export, Format
 from ...wire.redaction import Redaction
 from ..context import ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow
 
 router = APIRouter(prefix="/api/sessions/{session_id}/export", tags=["recordings"])
 
 
-@router.get("", response_class=Response, dependencies=[Depends(allow(Scope.VIEW))])
+@router.get(
+    "",
+    response_class=Response,
+    responses=own_errors("conflict"),
+    dependencies=[Depends(allow(Scope.VIEW))],
+)
 async def export(
     session_id: str,
     context: ContextDep,

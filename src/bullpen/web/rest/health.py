@@ -12,7 +12,12 @@ from .shapes import HealthShape
 router = APIRouter(tags=["health"])
 
 
-@router.get("/api/health", response_model=HealthShape, dependencies=[Depends(public())])
+@router.get(
+    "/api/health",
+    response_model=HealthShape,
+    responses={503: {"model": HealthShape}},
+    dependencies=[Depends(public())],
+)
 async def health(context: ContextDep) -> Response:
     if not context.sessions.taken_up.is_set():
         return json_answer({"status": "starting", "version": __version__}, 503)

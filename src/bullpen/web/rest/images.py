@@ -10,14 +10,26 @@ from ...domain.commands import require_active
 from ...store.answers import KeptAnswer
 from ...workers.images import Image
 from ..context import ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow
 from .agent_shapes import ImageShape
 from .answers import OnceDep, json_answer
 
-router = APIRouter(prefix="/api/sessions/{session_id}/images", tags=["images"])
+router = APIRouter(
+    prefix="/api/sessions/{session_id}/images",
+    tags=["images"],
+    responses=own_errors("unsupported_media_type"),
+)
+FILE = {"schema": {"type": "string", "format": "binary"}}
 
 
-@router.post("", status_code=201, response_model=ImageShape, dependencies=[Depends(allow(Scope.OPERATE))])
+@router.post(
+    "",
+    status_code=201,
+    response_model=ImageShape,
+    dependencies=[Depends(allow(Scope.OPERATE))],
+    openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}},
+)
 async def add(session_id: str, request: Request, context: ContextDep, once: OnceDep) -> Response:
     """Keeps an image. What it is, its content says."""
     session = await context.sessions.get(session_id)

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from ...domain.records import Token
 from ..auth import COOKIE, DEVICE_DAYS, Login, principal_for, scope_named
 from ..context import ContextDep, context_of
+from ..errors import own_errors
 from ..mint import Kind, new_seed
 from ..scopes import Scope, allow, public
 from ..trail import peer_of
@@ -35,6 +36,7 @@ def complete_login(request: Request, status: int, told: dict[str, Any]) -> Respo
 @router.post(
     "/login",
     response_model=LoggedInShape,
+    responses=own_errors("too_many"),
     dependencies=[Depends(public()), Depends(completed_by(complete_login))],
 )
 async def log_in(body: LoginShape, request: Request, context: ContextDep, once: OnceDep) -> Response:

@@ -9,6 +9,7 @@ from ...domain.ids import new_id
 from ...domain.prompts import Prompt, Prompted, Source
 from ..context import ContextDep
 from ..delegates import allow_delegate
+from ..errors import own_errors
 from ..scopes import Scope, principal_of
 from .agent_shapes import CancelShape, PromptedShape, PromptShape
 from .answers import OnceDep, json_answer
@@ -17,7 +18,13 @@ router = APIRouter(prefix="/api/sessions/{session_id}", tags=["prompts"])
 OPERATE = [Depends(allow_delegate(Scope.OPERATE))]
 
 
-@router.post("/prompt", status_code=202, response_model=PromptedShape, dependencies=OPERATE)
+@router.post(
+    "/prompt",
+    status_code=202,
+    response_model=PromptedShape,
+    responses=own_errors("too_many", "remote_fault"),
+    dependencies=OPERATE,
+)
 async def prompt(
     session_id: str, body: PromptShape, request: Request, context: ContextDep, once: OnceDep
 ) -> Response:

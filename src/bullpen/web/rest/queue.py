@@ -11,6 +11,7 @@ from ...sessions.inheritance import inherited
 from ...wire.browser import iso
 from ..context import ContextDep
 from ..delegates import allow_delegate
+from ..errors import own_errors
 from ..scopes import Scope, allow, principal_of
 from .agent_shapes import (
     MoveShape,
@@ -35,7 +36,9 @@ async def show(session_id: str, context: ContextDep) -> Response:
     return json_answer(_queue_json(session.snapshot.queue))
 
 
-@router.post("", status_code=201, response_model=QueueItemShape, dependencies=OPERATE)
+@router.post(
+    "", status_code=201, response_model=QueueItemShape, responses=own_errors("too_many"), dependencies=OPERATE
+)
 async def add(session_id: str, body: NewQueueItemShape, context: ContextDep, once: OnceDep) -> Response:
     """Queues a message; an agent that is idle gets it at once, one that has ended is started again."""
     session = await context.sessions.get(session_id)

@@ -14,6 +14,7 @@ from ...sessions.importing import Imported
 from ...sessions.importing_recording import import_recording
 from ...store.answers import KeptAnswer
 from ..context import ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow
 from .answers import OnceDep, json_answer
 from .shapes import ImportedShape, RebuildShape, RebuiltShape
@@ -22,10 +23,17 @@ log = structlog.get_logger()
 
 router = APIRouter(prefix="/api/recordings", tags=["recordings"])
 OPERATE = [Depends(allow(Scope.OPERATE))]
+FILE = {"schema": {"type": "string", "format": "binary"}}
 ROOM = ".import-"  # in the home: what is taken in is moved from there, not copied
 
 
-@router.put("/{session_id}", status_code=201, response_model=ImportedShape, dependencies=OPERATE)
+@router.put(
+    "/{session_id}",
+    status_code=201,
+    response_model=ImportedShape,
+    dependencies=OPERATE,
+    openapi_extra={"requestBody": {"required": True, "content": {"application/zip": FILE}}},
+)
 async def put(session_id: str, request: Request, context: ContextDep) -> Response:
     """Takes in the zip another house exported; nothing is started."""
     await context.sessions.taken_up.wait()
@@ -38,7 +46,7 @@ async def put(session_id: str, request: Request, context: ContextDep) -> Respons
     return json_answer(Imported(taken=[taken], left=[]), 201)
 
 
-@router.post("/rebuild", response_model=RebuiltShape, dependencies=OPERATE)
+@router.post("/rebuild", response_model=RebuiltShape, responses=own_errors("not_found"), dependencies=OPERATE)
 async def rebuild(body: RebuildShape, context: ContextDep, once: OnceDep) -> Response:
     """Writes the files of one session, or of all, anew from the log."""
     ids = [body.session_id] if body.session_id else list(await context.records.heads())

@@ -20,6 +20,7 @@ from ...git.places import find_git_dir
 from ...sessions.inheritance import hand_down
 from ...wire.browser import iso
 from ..context import Context, ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow, principal_of
 from .answers import OnceDep, json_answer
 from .shapes import NewRepositoryShape, RepositoriesShape, RepositoryEditShape, RepositoryShape
@@ -36,7 +37,13 @@ async def list_repositories(context: ContextDep) -> Response:
     return json_answer({"repositories": [repository_json(context, each) for each in repositories]})
 
 
-@router.post("", status_code=201, response_model=RepositoryShape, dependencies=OPERATE)
+@router.post(
+    "",
+    status_code=201,
+    response_model=RepositoryShape,
+    responses=own_errors("not_found", "remote_fault"),
+    dependencies=OPERATE,
+)
 async def add(body: NewRepositoryShape, request: Request, context: ContextDep, once: OnceDep) -> Response:
     """Register a repository. It becomes a workspace root, so only the owner adds one outside the others."""
     is_owner = principal_of(request).scope is Scope.ADMIN

@@ -15,6 +15,7 @@ from ...sessions.create_in_worktree import Wanted, create_in_worktree
 from ...wire.browser import session_json, worker_json
 from ..context import Context, ContextDep
 from ..delegates import allow_delegate, starter_of
+from ..errors import own_errors
 from ..numbers import LARGEST
 from ..scopes import Scope, allow
 from .agent_shapes import RestartShape
@@ -34,10 +35,15 @@ from .worktrees import lost_worktree_json, worktree_json
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 VIEW = [Depends(allow(Scope.VIEW))]
 OPERATE = [Depends(allow(Scope.OPERATE))]
+STARTING = own_errors("too_many", "remote_fault")  # what starts an agent
 
 
 @router.post(
-    "", status_code=201, response_model=SessionShape, dependencies=[Depends(allow_delegate(Scope.OPERATE))]
+    "",
+    status_code=201,
+    response_model=SessionShape,
+    responses=STARTING | own_errors("not_found"),
+    dependencies=[Depends(allow_delegate(Scope.OPERATE))],
 )
 async def create(
     body: NewSessionShape,
@@ -135,7 +141,7 @@ async def complete(session_id: str, context: ContextDep, once: OnceDep) -> Respo
     return json_answer(session_json(session.snapshot))
 
 
-@router.post("/{session_id}/restart", response_model=WorkerShape, dependencies=OPERATE)
+@router.post("/{session_id}/restart", response_model=WorkerShape, responses=STARTING, dependencies=OPERATE)
 async def restart(
     session_id: str, context: ContextDep, once: OnceDep, body: RestartShape | None = None
 ) -> Response:

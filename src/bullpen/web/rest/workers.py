@@ -12,6 +12,7 @@ from ...log.pieces import cast_lines, output_chunks
 from ...sandbox.files import inside
 from ...wire.browser import worker_json
 from ..context import ContextDep
+from ..errors import own_errors
 from ..numbers import LARGEST
 from ..scopes import Scope, allow
 from .agent_shapes import RestartWorkerShape
@@ -21,6 +22,8 @@ from .shapes import NewWorkerShape, WorkerShape, WorkersShape
 router = APIRouter(prefix="/api/sessions/{session_id}/workers", tags=["workers"])
 VIEW = [Depends(allow(Scope.VIEW))]
 OPERATE = [Depends(allow(Scope.OPERATE))]
+STARTING = own_errors("too_many", "remote_fault")
+NO_TERMINAL = own_errors("conflict")
 
 
 @router.get("", response_model=WorkersShape, dependencies=VIEW)
@@ -30,7 +33,7 @@ async def list_workers(session_id: str, context: ContextDep) -> Response:
     return json_answer({"workers": workers})
 
 
-@router.post("", status_code=201, response_model=WorkerShape, dependencies=OPERATE)
+@router.post("", status_code=201, response_model=WorkerShape, responses=STARTING, dependencies=OPERATE)
 async def add(session_id: str, body: NewWorkerShape, context: ContextDep, once: OnceDep) -> Response:
     """Starts a worker; what is not said of a role that ended stays as it was."""
     session = await context.sessions.get(session_id)
@@ -66,7 +69,9 @@ async def show(session_id: str, worker_id: str, context: ContextDep) -> Response
     return json_answer(worker_json(session.snapshot.worker(worker_id), session_id))
 
 
-@router.delete("/{worker_id}", response_model=WorkerShape, dependencies=OPERATE)
+@router.delete(
+    "/{worker_id}", response_model=WorkerShape, responses=own_errors("remote_fault"), dependencies=OPERATE
+)
 async def end(session_id: str, worker_id: str, context: ContextDep) -> Response:
     """Ends the worker and waits until its process is gone."""
     session = await context.sessions.get(session_id)
@@ -74,7 +79,7 @@ async def end(session_id: str, worker_id: str, context: ContextDep) -> Response:
     return json_answer(worker_json(worker, session_id))
 
 
-@router.post("/{worker_id}/restart", response_model=WorkerShape, dependencies=OPERATE)
+@router.post("/{worker_id}/restart", response_model=WorkerShape, responses=STARTING, dependencies=OPERATE)
 async def restart(
     session_id: str,
     worker_id: str,
@@ -93,7 +98,7 @@ async def restart(
     return json_answer(worker_json(worker, session_id))
 
 
-@router.get("/{worker_id}/output", response_class=Response, dependencies=VIEW)
+@router.get("/{worker_id}/output", response_class=Response, responses=NO_TERMINAL, dependencies=VIEW)
 async def output(
     session_id: str,
     worker_id: str,
@@ -115,7 +120,7 @@ async def output(
     return StreamingResponse(chunks, headers=headers, media_type="application/octet-stream")
 
 
-@router.get("/{worker_id}/recording.cast", response_class=Response, dependencies=VIEW)
+@router.get("/{worker_id}/recording.cast", response_class=Response, responses=NO_TERMINAL, dependencies=VIEW)
 async def recording_cast(session_id: str, worker_id: str, context: ContextDep) -> Response:
     """The terminal as asciicast v2, with the times the keeper noted."""
     session = await context.sessions.get(session_id)

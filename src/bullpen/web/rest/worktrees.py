@@ -10,11 +10,14 @@ from ...sessions.worktree_plan import NewWorktree
 from ...sessions.worktrees import Seen
 from ...wire.browser import iso
 from ..context import ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow
 from .answers import OnceDep, json_answer
 from .shapes import NewWorktreeShape, RestoreShape, TrashedShape, WorktreeShape, WorktreesShape
 
-router = APIRouter(prefix="/api/repositories/{repo_id}/worktrees", tags=["worktrees"])
+router = APIRouter(
+    prefix="/api/repositories/{repo_id}/worktrees", tags=["worktrees"], responses=own_errors("remote_fault")
+)
 VIEW = [Depends(allow(Scope.VIEW))]
 OPERATE = [Depends(allow(Scope.OPERATE))]
 
