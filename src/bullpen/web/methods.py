@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 
@@ -27,3 +28,10 @@ class Methods:
         """Return the refusal of a method that the path does not have; None if there is no such path."""
         methods = self.allowed(path)
         return HTTPException(405, headers={"Allow": ", ".join(methods)}) if methods else None
+
+
+def refuse_other_methods(request: Request) -> None:
+    """Raise 405 if the path is a route of another method; a dependency of the route that takes every path."""
+    methods: Methods = request.app.state.methods
+    if refusal := methods.refuse(request.url.path):
+        raise refusal

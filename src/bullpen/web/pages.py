@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from ..domain.errors import NotFound
+from .methods import refuse_other_methods
 from .scopes import public
 
 BUILT = Path(__file__).parent / "ui"
@@ -58,11 +59,9 @@ async def index(request: Request) -> Response:
     return await file(INDEX, request)
 
 
-@router.get("/{path:path}")
+@router.get("/{path:path}", dependencies=[Depends(refuse_other_methods)])
 async def file(path: str, request: Request) -> Response:
     """A file of the UI, by a name that is in the build; anything else is not there."""
-    if refusal := request.app.state.methods.refuse(f"/{path}"):
-        raise refusal
     found = built_files().get(path)
     if found is None:
         raise NotFound(f"there is nothing at /{path}")

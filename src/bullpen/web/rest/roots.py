@@ -9,6 +9,7 @@ from starlette.responses import Response
 from ...sandbox.roots import Root
 from ...wire.browser import iso
 from ..context import ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow
 from .answers import OnceDep, json_answer
 from .shapes import Shape
@@ -47,7 +48,7 @@ async def add(body: NewRootShape, context: ContextDep, once: OnceDep) -> Respons
     return json_answer(_root_json(root), 201)
 
 
-@router.delete("", status_code=204)
+@router.delete("", status_code=204, responses=own_errors("not_found", "conflict"))
 async def remove(path: Annotated[str, Query(max_length=MAX_PATH)], context: ContextDep) -> Response:
     await context.roots.remove(path)
     return Response(status_code=204)
