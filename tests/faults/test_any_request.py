@@ -1,0 +1,161 @@
+"""No request makes a 5xx: schemathesis calls every operation of the OpenAPI document with every credential.
+
+A finding is a 5xx, a status or a body that the document does not describe, or a traceback in the log.
+"""
+
+import asyncio
+import os
+import random
+import shutil
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.odd_requests import SPOILS
+from support.openapi_runs import Fuzzer, Target
+from support.pictures import png
+from support.repositories import Repo
+from support.server import Server
+from support.tui import TuiTalk, define_tui
+from web.people import Headers, bearing, environment_of, new_token
+
+FULL = os.environ.get("BULLPEN_FAULTS") == "full"
+FULL_SECONDS = 900  # for each credential
+TIMEOUT = 4 * 3600 if FULL else 600  # seconds; a run takes a minute on one core
+# `coverage` tries the limits of each parameter, `fuzzing` random values, `stateful` sequences of requests.
+USUAL = ["--generation-deterministic", "--phases", "coverage,fuzzing,stateful", "--max-examples", "5"]
+PROGRAMS = ("git", "bash", "sh")
+DIGITS = "9" * 5000
+STRANGERS = {
+    "none": {},
+    "unknown token": {"Authorization": "Bearer bpt_unknown"},
+    "worker key with a huge number": {"Authorization": f"Bearer bpw_x.y.{DIGITS}"},
+    "unknown login": {"Cookie": "bullpen=unknown", "X-Bullpen-Secret": "\xff"},
+}
+
+
+@pytest.fixture
+async def fuzzed(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+    """A server that finds git and a shell, and no agent that is installed on this machine."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in PROGRAMS:
+        found = shutil.which(name)
+        assert found, name
+        (programs / name).symlink_to(found)
+    server = Server(tmp_path / "home", workspace, {"PATH": str(programs)})
+    await server.start()
+    yield server
+    await server.close()
+
+
+async def seed(server: Server) -> tuple[Target, dict[str, Headers]]:
+    """Make things that a path can name, and a credential of each scope."""
+    repository = Repo(server.workspace / "repository")
+    path = str(repository.path)
+    repo_id = (await server.call("POST", "/api/repositories", 201, json={"path": path}))["id"]
+    tree = {"name": "tree", "branch": "tree"}
+    await server.call("POST", f"/api/repositories/{repo_id}/worktrees", 201, json=tree)
+    await define_tui(server)
+    talk = await TuiTalk.begin(server, locationPath=path)
+    agent = await talk.worker()
+    terminal = await server.new_terminal(talk.id)
+    saved = {"id": "saved", "worktreePath": path, "createdAt": "2025-01-01T00:00:00Z"}
+    imported = await server.call("POST", "/api/import", 200, json={"sessions": [saved]})
+    tokens = {scope: await new_token(server, scope) for scope in ("delegate", "view", "operate", "admin")}
+    share = await server.call("POST", f"/api/sessions/{talk.id}/share", 201, json={})
+    credentials = {scope: bearing(token["token"]) for scope, token in tokens.items()}
+    started = await server.http.post("/api/sessions", json={}, headers=credentials["delegate"])
+    credentials["guest"] = bearing(share["token"])
+    credentials["worker"] = bearing(environment_of(agent["pid"])["BULLPEN_ACTIVITY_TOKEN"])
+    place = {"repo_id": [repo_id], "name": ["tree"], "agent_id": ["tui"], "path": ["readme.txt", "."]}
+    aims = [
+        place | await agent_aim(server, talk.id),
+        place | await agent_aim(server, (await server.new_session(agentId="demo", locationPath=path))["id"]),
+        {"session_id": [talk.id], "worker_id": [terminal["id"]]},
+        {"session_id": [started.json()["id"]]},
+        {"session_id": [imported["taken"][0]["sessionId"]]},
+    ]
+    document = await server.call("GET", "/api/openapi.json")
+    ids = [share["id"], *(token["id"] for token in tokens.values())]
+    return Target(server.url, document, credentials["admin"], aims, bodies(server), ids), credentials
+
+
+async def agent_aim(server: Server, session_id: str) -> dict[str, list[str]]:
+    """Give a session with an agent an image, questions, and messages in a queue that is paused."""
+    session = f"/api/sessions/{session_id}"
+    (agent,) = [each for each in (await server.call("GET", session))["workers"] if each["type"] == "agent"]
+    await server.worker_in(session_id, agent["id"], "active")
+    await server.call("POST", f"{session}/queue/pause")
+    messages = [
+        await server.call("POST", f"{session}/queue", 201, json={"message": f"hello {n}"}) for n in range(5)
+    ]
+    questions = [
+        await server.call("POST", f"/api/workers/{agent['id']}/questions", 201, json={"message": f"Why {n}?"})
+        for n in range(5)
+    ]
+    image = await server.call("POST", f"{session}/images", 201, content=png())
+    return {
+        "session_id": [session_id],
+        "worker_id": [agent["id"]],
+        "message_id": [each["id"] for each in messages],
+        "question_id": [each["id"] for each in questions],
+        "image_id": [image["id"]],
+    }
+
+
+def bodies(server: Server) -> dict[str, Any]:
+    """Return bodies of operations whose accepted values the document does not describe."""
+    agent = {"name": "Fuzzed", "kind": "pty", "command": ["sh"], "env": {"A": "b"}, "passEnv": ["LANG"]}
+    rule = {"name": "fuzzed", "agentId": "tui", "kind": "edit", "answer": "reject", "path": "src/**"}
+    return {
+        "POST /api/agents": {"id": "fuzzed", **agent},
+        "PUT /api/agents/{agent_id}": agent,
+        "POST /api/rules": rule,
+        "POST /api/repositories": {"path": str(server.workspace / "repository"), "name": "again"},
+        "POST /api/sessions/{session_id}/prompt": {"text": "hello"},
+    }
+
+
+def full_options() -> list[str]:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    return ["--seed", str(seed), "--max-time", str(FULL_SECONDS), "--generation-database", "none"]
+
+
+@pytest.mark.timeout(TIMEOUT)
+async def test_no_request_gets_a_5xx_or_an_answer_that_the_openapi_document_does_not_describe(
+    fuzzed: Server, tmp_path: Path
+) -> None:
+    server = fuzzed
+    target, credentials = await seed(server)
+    everyone = credentials | STRANGERS
+    fuzzer = Fuzzer(target, tmp_path / "schemathesis")
+    for scope in everyone if FULL else ("admin",):
+        others = {name: headers for name, headers in everyone.items() if name != scope}
+        chosen = full_options() if FULL else USUAL
+        begun = time.monotonic()
+        result = await asyncio.to_thread(fuzzer.run, everyone[scope], others, chosen)
+        done = [name for name, answers in result.answers.items() if any(s < "300" for s in answers)]
+        print(
+            f"{result.operations} operations ({len(done)} with a 2xx), {result.cases} cases as {scope}, "
+            f"{sum(result.repeated.values())} again in {len(result.repeated)} other ways {result.repeated}, "
+            f"{result.findings} findings, {time.monotonic() - begun:.0f} s"
+        )
+        assert result.findings == 0, result.report
+        assert result.operations == operations_of(target)
+        assert result.repeated.keys() == others.keys() | SPOILS.keys()
+    assert (await server.http.get("/api/health", headers=target.owner)).status_code == 200
+    assert tracebacks(server) == []
+
+
+def operations_of(target: Target) -> int:
+    return sum(len(operations) for operations in target.document["paths"].values())
+
+
+def tracebacks(server: Server) -> list[str]:
+    lines = [line for path in (server.home / "logs").glob("server.log*") for line in path.open()]
+    return [line for line in (*lines, server.output()) if "Traceback" in line or "internal error" in line]
