@@ -26,7 +26,7 @@ FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FULL_SECONDS = 900  # for each credential
 TIMEOUT = 4 * 3600 if FULL else 600  # seconds; a run takes a minute on one core
 # `coverage` tries the limits of each parameter, `fuzzing` random values, `stateful` sequences of requests.
-USUAL = ["--generation-deterministic", "--phases", "coverage,fuzzing,stateful", "--max-examples", "5"]
+USUAL = ["--generation-deterministic", "--phases", "coverage,fuzzing,stateful", "--max-examples", "3"]
 PROGRAMS = ("git", "bash", "sh")
 DIGITS = "9" * 5000
 STRANGERS = {

@@ -65,7 +65,9 @@ def errors_of(method: str, operation: Operation) -> set[int]:
     parameters = operation.get("parameters", ())
     in_path = any(each["in"] == "path" for each in parameters)
     repeatable = any(each["name"] == "idempotency-key" for each in parameters)
-    errors = {401, 403, 413, 503}  # the gate refuses a credential, a Host or a length; the database is away
+    # The connection is too slow or its headers are too long; the gate refuses the credential, the Host or the
+    # length; the database or another resource cannot be used now.
+    errors = {408, 431, 401, 403, 413, 503}
     if parameters or "requestBody" in operation:
         errors.add(400)
     if in_path:

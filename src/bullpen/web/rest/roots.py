@@ -42,7 +42,7 @@ async def list_roots(context: ContextDep) -> Response:
     return json_answer({"fixed": roots.is_fixed, "roots": [_root_json(each) for each in roots.all]})
 
 
-@router.post("", status_code=201, response_model=RootShape)
+@router.post("", status_code=201, response_model=RootShape, responses=own_errors("not_found"))
 async def add(body: NewRootShape, context: ContextDep, once: OnceDep) -> Response:
     root = await context.roots.add(body.path, body.force, once.kept(201, _root_json))
     return json_answer(_root_json(root), 201)
