@@ -72,8 +72,10 @@ class Socket:
         await self.send({"type": "error", **about, "error": error.code, "message": str(error)})
 
     async def close(self, code: int, reason: str) -> None:
+        """Close the socket; do nothing if the server or the client has closed it already."""
         if self._websocket.application_state is not WebSocketState.DISCONNECTED:
-            await self._websocket.close(code, reason)
+            with suppress(WebSocketDisconnect):
+                await self._websocket.close(code, reason)
 
 
 @asynccontextmanager
