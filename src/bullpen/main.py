@@ -12,6 +12,7 @@ import webbrowser
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from typing import Any
 
 import structlog
 import uvicorn
@@ -33,8 +34,10 @@ from .sessions.startup import await_viewers, refuse_strangers, take_up
 from .sessions.tasks import background
 from .sessions.terminal_indexing import TerminalIndexing
 from .sessions.worktrees import Worktrees
+from .store import fence
 from .store.database import Database
 from .store.events import EventStore
+from .store.identity import forget_loss, note_loss, read_identity
 from .store.keys import Keys
 from .store.records import Records
 from .threads import default_pool
@@ -65,8 +68,11 @@ TRY_AGAIN = 1.0  # seconds
 THREAD_TURN = 0.0005  # seconds a thread may hold up the loop; Python's own 5 ms are half of a viewer's wait
 
 
-def serve(config: Config, open_browser: bool) -> int:
-    """Runs the server until a signal; returns the exit code."""
+def serve(config: Config, open_browser: bool, take_over: bool = False) -> int:
+    """Run the server until a signal; return the exit code. Raise FenceLost if it lost its database.
+
+    `take_over`: claim the database even if another server works on it or commits are missing from it.
+    """
     check_listening(config)
     os.umask(0o077)
     with home.owned(config.home):
@@ -76,7 +82,11 @@ def serve(config: Config, open_browser: bool) -> int:
         _raise_limit()
         sys.setswitchinterval(THREAD_TURN)
         with asyncio.Runner(loop_factory=_loop) as runner:
-            runner.run(_serve(config, open_browser))
+            try:
+                runner.run(_serve(config, open_browser, read_identity(config.home, take_over)))
+            except fence.WentBack as lost:
+                note_loss(config.home, lost.newest)
+                raise
     return 0
 
 
@@ -103,30 +113,46 @@ def _check_certificate(config: Config) -> None:
         raise Invalid(f"the TLS certificate or its key cannot be used: {error.strerror or error}") from None
 
 
-async def _serve(config: Config, open_browser: bool) -> None:
+async def _serve(config: Config, open_browser: bool, owner: fence.Owner) -> None:
     loop = asyncio.get_running_loop()
     loop.set_default_executor(default_pool())
     logs.report_escapes(loop)
     with _listening(config) as listener:
         address = Address(config, listener.getsockname()[1])
-        async with _house(config, address) as context:
+        async with _house(config, address, owner) as context:
             audit_log = AuditLog(config.home / "logs" / "audit.log")
             application, on_refusal = app.build(context, address.names, audit_log)
             server = _Server(_uvicorn(config, application), listener, context.connections, on_refusal)
             _stop_on_signals(server)
-            await asyncio.gather(server.serve(sockets=[]), _get_ready(context, open_browser))
+            ready = asyncio.ensure_future(_get_ready(context, open_browser))
+            lost = context.sessions.store.database.fence_lost
+            lost.add_done_callback(lambda _: _stop(server))
+            await asyncio.gather(server.serve(sockets=[]), _unless_lost(ready, lost))
+    if lost.done():
+        raise lost.result()
+
+
+async def _unless_lost(ready: asyncio.Future[None], lost: asyncio.Future[fence.FenceLost]) -> None:
+    """Wait until the server is ready, or give that up because it must not write any more."""
+    futures: list[asyncio.Future[Any]] = [ready, lost]
+    await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+    if ready.done():
+        ready.result()
+    else:
+        ready.cancel()
 
 
 @asynccontextmanager
-async def _house(config: Config, address: Address) -> AsyncIterator[Context]:
+async def _house(config: Config, address: Address, server: fence.Owner) -> AsyncIterator[Context]:
     """Everything that lives as long as the server, opened in order and closed in reverse."""
     mint = Mint.of_home(config.home)
     async with (
-        Database.open(config.database_url) as database,
+        Database.open(config.database_url, owner=server, lease=fence.LEASE) as database,
         Children.open(config.home) as children,
         Screens.open(config.home / "screens") as screens,
         background() as tasks,
     ):
+        forget_loss(config.home)
         keys = Keys(database)
         owner = await OwnerToken.load(config.home, config.token, keys, mint)
         worker_keys = WorkerKeys(mint, address.url)
@@ -267,11 +293,12 @@ class _Server(uvicorn.Server):
 
 
 def _stop_on_signals(server: uvicorn.Server) -> None:
-    def stop() -> None:
-        server.should_exit = True
-
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+        asyncio.get_running_loop().add_signal_handler(number, _stop, server)
+
+
+def _stop(server: uvicorn.Server) -> None:
+    server.should_exit = True
 
 
 def _uvicorn(config: Config, application: object) -> uvicorn.Config:

@@ -26,6 +26,8 @@ SAYINGS = {
     "seq == last + 1",
     "cannot start X: reason",
     "another server runs on …",
+    "another server uses this database …",
+    "the database has gone back in time …",
     "database is of a newer Bullpen",
     "this server does not answer to that Host",
     "git worktree list",  # what a route is like

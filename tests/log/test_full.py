@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.domain.errors import StorageFull
+from bullpen.domain.errors import StorageFull, Unavailable
 from bullpen.domain.events import Draft
 from bullpen.log.log import SessionLog
 from bullpen.store.database import Database
+from bullpen.store.engine import Unreachable
 from bullpen.store.events import EventStore
 from bullpen.store.records import Records
 from bullpen.store.room import PROBE_SECONDS
@@ -226,16 +227,16 @@ async def test_a_database_server_that_goes_away_is_waited_for() -> None:
             store = EventStore(database)
             log = await SessionLog.create(store, "s", [Draft(START)])
             cluster.stop()
-            with pytest.raises(StorageFull, match="cannot be written now"):
+            with pytest.raises(Unavailable, match=r"the PostgreSQL database test_.* cannot be reached"):
                 await log.append([said("refused")])
             patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
             tried = database.writer.transactions.refused
             await until(lambda: database.writer.transactions.refused > tried)
-            assert store.full
+            assert (store.full, type(store.refusal)) == (False, Unreachable)
             cluster.start()
             async with asyncio.timeout(30):
                 await patient
-            await until(lambda: not store.full)
+            await until(lambda: store.refusal is None)
             cluster.stop()
             cluster.start()
             await log.append([said("after")])  # nobody had noticed, and nobody is refused

@@ -145,7 +145,7 @@ async def test_a_room_nobody_can_look_into_is_looked_into_again(
         raise IntegrityError("probe", {}, ValueError("a broken table"))
 
     monkeypatch.setattr(room, "_probe", probe)
-    room.ran_out()
+    room.close(StorageFull("no room"))
     with pytest.raises(StorageFull):
         await database.write(lambda _: None)
     async with asyncio.timeout(30):
@@ -159,7 +159,7 @@ async def test_nothing_is_taken_after_closing(url: str) -> None:
     async with Database.open(url) as database:
         store = EventStore(database)
         await store.commit(new_session())
-    with pytest.raises(Unavailable, match="being closed"):
+    with pytest.raises(Unavailable, match="is stopping"):
         await store.commit(append_to(Snapshot(id="t"), Draft(START)))
 
 

@@ -14,6 +14,7 @@ class CuttingProxy:
     def __init__(self, listening: Path, server: Path) -> None:
         self.cut: str | None = None  # "before" or "after" the server gets the next COMMIT
         self.cuts = 0
+        self.refusing = False  # new connections
         self._server = str(server / SOCKET)
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.bind(str(listening / SOCKET))
@@ -32,6 +33,9 @@ class CuttingProxy:
                 client, _ = self._socket.accept()
             except OSError:
                 return
+            if self.refusing:
+                client.close()
+                continue
             threading.Thread(target=self._carry, args=(client,), daemon=True).start()
 
     def _carry(self, client: socket.socket) -> None:

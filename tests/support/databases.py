@@ -6,10 +6,12 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -29,15 +31,26 @@ SETTINGS = {
 class Cluster:
     """PostgreSQL on a Unix socket of its own. It refuses to run as root; root runs it as nobody."""
 
-    def __init__(self) -> None:
+    def __init__(self, primary: "Cluster | None" = None) -> None:
+        """Create an empty cluster, or an asynchronous standby of a running one."""
         self.home = Path(tempfile.mkdtemp(prefix="bullpen-pg-"))
         self._user = "nobody" if os.geteuid() == 0 else None
         self._binaries = self._place_binaries()
         self._data = self.home / "data"
-        made = self._run(
-            "initdb", "--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "-U", "bullpen"
-        )
-        assert made == 0, (self.home / "output").read_text()
+        if primary is None:
+            command = [
+                "initdb",
+                "--no-sync",
+                "--auth=trust",
+                "--no-locale",
+                "--encoding=UTF8",
+                "-U",
+                "bullpen",
+            ]
+        else:
+            source = ["--host", str(primary.home), "--username", "bullpen"]
+            command = ["pg_basebackup", *source, "--no-sync", "--checkpoint=fast", "--write-recovery-conf"]
+        assert self._run(*command) == 0, (self.home / "output").read_text()
 
     def start(self) -> None:
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
@@ -52,13 +65,26 @@ class Cluster:
         self.stop()
         shutil.rmtree(self.home)
 
+    def detach(self) -> None:
+        """Let a standby receive nothing more from its primary, as when their network is cut."""
+        self.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        self.execute("SELECT pg_reload_conf()")
+        while self.execute("SELECT 1 FROM pg_stat_wal_receiver"):
+            time.sleep(0.01)
+
+    def promote(self) -> None:
+        assert self._run("pg_ctl", "-w", "promote") == 0, (self.home / "output").read_text()
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        home = str(self.home)
+        with psycopg.connect(host=home, user="bullpen", dbname=database, autocommit=True) as connection:
+            done = connection.execute(statement.encode())
+            return done.fetchall() if done.description else []
+
     def new_database(self) -> str:
         """The URL of an empty database."""
         name = f"test_{uuid.uuid4().hex}"
-        with psycopg.connect(
-            host=str(self.home), user="bullpen", dbname="postgres", autocommit=True
-        ) as admin:
-            admin.execute(f'CREATE DATABASE "{name}"')
+        self.execute(f'CREATE DATABASE "{name}"')
         return f"postgresql+psycopg:///{name}?host={self.home}&user=bullpen"
 
     def _run(self, program: str, *arguments: str) -> int:

@@ -65,10 +65,11 @@ class Server:
             **self._env,
         }
 
-    async def start(self, *, wait: bool = True, prefix: tuple[str, ...] = ()) -> None:
+    async def start(self, *flags: str, wait: bool = True, prefix: tuple[str, ...] = ()) -> None:
         """A fork of a process that has loaded everything, where the start itself is not what is tested."""
         with open(self.home.with_suffix(".out"), "ab") as output:
-            self.process = start_bullpen(["serve", "--no-open"], self.environment(), output, prefix)
+            command = ["serve", "--no-open", *flags]
+            self.process = start_bullpen(command, self.environment(), output, prefix)
         if wait:
             await self.ready()
 
@@ -88,6 +89,11 @@ class Server:
 
     def output(self) -> str:
         return self.home.with_suffix(".out").read_text(errors="replace")
+
+    async def ended(self) -> int:
+        """The exit code of a server that ends by itself."""
+        assert self.process is not None
+        return await asyncio.to_thread(self.process.wait, SECONDS)
 
     async def kill(self) -> None:
         """kill -9: nothing is said, nothing is flushed."""

@@ -30,9 +30,9 @@ def current(json: AsJson = False) -> None:
 def upgrade(to: Annotated[str, typer.Argument(help="A revision.")] = "head") -> None:
     """Move the database up, by default to the newest revision. `bullpen serve` does this by itself."""
     settings = _without_server()
-    from ..store import schema  # noqa: PLC0415
+    from ..store import identity, schema  # noqa: PLC0415
 
-    schema.upgrade(settings.database_url, to)
+    schema.upgrade(settings.database_url, to, identity.read_identity(settings.home, take_over=False))
     print(f"the database is at {schema.current(settings.database_url)}")
 
 
@@ -40,9 +40,9 @@ def upgrade(to: Annotated[str, typer.Argument(help="A revision.")] = "head") -> 
 def downgrade(to: Annotated[str, typer.Argument(help="A revision, or base for an empty database.")]) -> None:
     """Move the database down, for an older Bullpen."""
     settings = _without_server()
-    from ..store import schema  # noqa: PLC0415
+    from ..store import identity, schema  # noqa: PLC0415
 
-    schema.downgrade(settings.database_url, to)
+    schema.downgrade(settings.database_url, to, identity.read_identity(settings.home, take_over=False))
     print(f"the database is at {schema.current(settings.database_url) or 'nothing: it is empty'}")
 
 

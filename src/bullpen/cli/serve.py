@@ -45,6 +45,12 @@ def serve(
     ] = False,
     log_level: Annotated[str | None, _setting("log_level", "LEVEL")] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, open no browser.")] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over", help="Use the database even if another server uses it or it lost commits."
+        ),
+    ] = False,
 ) -> int:
     """Run the server in the foreground. Ctrl-C ends it; agents and terminals go on.
 
@@ -76,7 +82,7 @@ def serve(
     gc.disable()  # until the server is ready: what is loaded is no garbage, and looking for some takes time
     with _without("rich"):  # structlog would load it, for colours that the log of a server does not have
         main = import_module("bullpen.main")  # by name: main stands above the command line
-    code: int = main.serve(settings, open_browser=not no_open)
+    code: int = main.serve(settings, open_browser=not no_open, take_over=take_over)
     return code
 
 

@@ -84,7 +84,8 @@ class SessionLog:
     async def change(self, decide: Decide, patient: bool = False) -> Committed:
         """Makes true what `decide` says of the snapshot of its turn; if it raises, nothing has changed.
 
-        A patient change (of what was said already) outlasts a full disk; any other gets StorageFull.
+        A patient change (of what was said already) waits while the database takes no writes; any other
+        raises Unavailable.
         """
         if self.closed:
             raise NotFound(f"no session {self.id}")

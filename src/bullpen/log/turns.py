@@ -21,7 +21,7 @@ Plan = Callable[[], Append]
 
 
 class Turn(Struct):
-    """A change somebody waits for. A patient one outlasts a full disk; any other is refused then."""
+    """A change and its caller. A patient one waits while the database takes no writes; others are refused."""
 
     plan: Plan
     patient: bool
@@ -45,13 +45,13 @@ class Turns:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Turn] = deque()
         self._busy = False
-        self._stuck: Unavailable | None = None  # why a patient change waits to be stored
+        self._stuck: Unavailable | None = None  # why a patient change waits for the database
 
     def take(self, plan: Plan, patient: bool) -> asyncio.Future[Committed]:
         """Puts a change in line; `plan` is called when nothing before it is under way."""
         turn = Turn(plan, patient, self._loop.create_future())
-        if self._stuck and not patient:
-            turn.fail(_copy(self._stuck))
+        if not patient and (refusal := self._refusal()):
+            turn.fail(refusal)
         else:
             self._waiting.append(turn)
             self._go_on()
@@ -107,16 +107,22 @@ class Turns:
             turn.fail(outcome)
         self._go_on()
 
-    def _refuse_the_impatient(self, reason: Unavailable) -> None:
-        self._stuck = reason
+    def _refusal(self) -> Unavailable | None:
+        """Return why a change that cannot wait is refused: the one before it waits for the database."""
+        if self._stuck:
+            return _same(self._stuck)
+        return self._store.refusal if self._busy else None
+
+    def _refuse_the_impatient(self, error: Unavailable) -> None:
+        self._stuck = error
         waiting, self._waiting = self._waiting, deque()
         for turn in waiting:
             if turn.patient:
                 self._waiting.append(turn)
             else:
-                turn.fail(_copy(reason))
+                turn.fail(_same(error))
 
 
-def _copy(reason: Unavailable) -> Unavailable:
-    """Return the same error for another caller: an exception that is raised twice collects tracebacks."""
-    return type(reason)(str(reason))
+def _same(error: Unavailable) -> Unavailable:
+    """Return a new exception for another caller: each raise adds a traceback to its exception."""
+    return type(error)(str(error))

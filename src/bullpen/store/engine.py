@@ -1,4 +1,4 @@
-"""Connections to SQLite and PostgreSQL: how they are opened, and which of their errors pass by themselves."""
+"""Connections to SQLite and PostgreSQL: how they are opened, and which of their errors are temporary."""
 
 import os
 import sqlite3
@@ -34,8 +34,20 @@ _PASSING_SQLITE = _LOCKED_SQLITE | {
     sqlite3.SQLITE_READONLY,  # a file system that was remounted after an error
     sqlite3.SQLITE_NOMEM,
 }
-# Classes of SQLSTATE: connection lost, resources (53100 is disk full), operator intervention, system error.
-_PASSING_POSTGRESQL = ("08", "53", "57", "58")
+# Classes of SQLSTATE: connection lost, resources, operator intervention, system error; 25P03: see below.
+_PASSING_POSTGRESQL = ("08", "53", "57", "58", "25P03")
+_READ_ONLY_POSTGRESQL = "25006"  # a standby that is not promoted yet
+_FULL_POSTGRESQL = "53100"
+
+# The writer's transactions are short. One that stays idle belongs to a server that was cut off, and its row
+# locks would hold up the server that replaces it.
+_LONGEST_IDLE_TRANSACTION = 15_000  # milliseconds
+# A database URL may set other values.
+_NETWORK = {"connect_timeout": "5", "tcp_user_timeout": "15000"}  # seconds, milliseconds
+
+
+class Unreachable(Unavailable):
+    """The database server does not answer, or takes no writes yet."""
 
 
 def parse_url(url: str) -> URL:
@@ -67,7 +79,14 @@ def writing_engine(url: str, *more: str) -> Engine:
     if path := file_of(parts):
         make_private(path)
         return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE", *more)
-    return _postgresql_engine(parts, 1)
+    engine = _postgresql_engine(parts, 1)
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _record: Any) -> None:
+        connection.execute(f"SET idle_in_transaction_session_timeout = {_LONGEST_IDLE_TRANSACTION}")
+        connection.commit()
+
+    return engine
 
 
 def reading_engine(url: str) -> Engine:
@@ -95,14 +114,41 @@ def make_private(path: Path) -> None:
         os.close(descriptor)
 
 
-def passes(error: DBAPIError) -> bool:
-    """Whether the same statement may succeed later: the disk was full or failing, the server out of reach."""
+class DatabaseFiles:
+    """A SQLite file and its write-ahead log, known by device and inode from the first look on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+        self._log = f"{path}-wal"
+        self._known: tuple[tuple[int, int], tuple[int, int]] | None = None
+
+    def in_place(self) -> bool:
+        """Return whether the names still lead to the files that an open connection writes to."""
+        try:
+            found = _inode(self.path), _inode(self._log)
+        except FileNotFoundError:
+            return False
+        self._known = self._known or found
+        return found == self._known
+
+
+def _inode(path: str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def passes(error: DBAPIError, reading: bool = False) -> bool:
+    """Return whether the same statement may succeed later: the disk was full, the server out of reach.
+
+    A database that is read-only for a moment is such an error of a writer, and a mistake of a reader.
+    """
     if isinstance(error.orig, sqlite3.Error):
-        return _primary_code(error) in _PASSING_SQLITE
+        code = _primary_code(error)
+        return code in _PASSING_SQLITE and not (reading and code == sqlite3.SQLITE_READONLY)
     state: str | None = getattr(error.orig, "sqlstate", None)
     if state is None:  # no answer at all: the connection broke or never came about
         return error.connection_invalidated or isinstance(error, OperationalError)
-    return state.startswith(_PASSING_POSTGRESQL)
+    return state.startswith(_PASSING_POSTGRESQL) or (state == _READ_ONLY_POSTGRESQL and not reading)
 
 
 def locked(error: DBAPIError) -> bool:
@@ -110,7 +156,7 @@ def locked(error: DBAPIError) -> bool:
     return _primary_code(error) in _LOCKED_SQLITE
 
 
-def refusal(error: DBAPIError, database: URL) -> Unavailable:
+def refusal(error: DBAPIError, database: URL, reading: bool = False) -> Unavailable:
     """Return the error a caller gets for a database error that may pass by itself (see `passes`)."""
     if locked(error):
         name = Path(database.database or "").name
@@ -118,7 +164,14 @@ def refusal(error: DBAPIError, database: URL) -> Unavailable:
             f"another process has kept the database {name} locked for more than {BUSY_TIMEOUT} seconds; "
             "try again when it has released the lock"
         )
-    return StorageFull(f"the database cannot be written now: {error.orig}")
+    if isinstance(error.orig, sqlite3.Error) or getattr(error.orig, "sqlstate", None) == _FULL_POSTGRESQL:
+        if reading:
+            return Unavailable(f"the database cannot be read now: {error.orig}")
+        return StorageFull(f"the database cannot be written now: {error.orig}")
+    return Unreachable(
+        f"the PostgreSQL database {database.database} cannot be reached; nothing was changed, "
+        "try again in a moment"
+    )
 
 
 def _primary_code(error: DBAPIError) -> int:
@@ -134,6 +187,7 @@ def _pool(connections: int) -> dict[str, Any]:
 
 def _postgresql_engine(parts: URL, connections: int) -> Engine:
     try:
+        parts = parts.set(query={**_NETWORK, **parts.query})
         return create_engine(parts, pool_pre_ping=True, **_pool(connections))
     except ModuleNotFoundError:
         raise Invalid("PostgreSQL needs a driver: install bullpen[postgresql]") from None

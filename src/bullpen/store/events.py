@@ -36,6 +36,11 @@ class EventStore:
     def full(self) -> bool:
         return self.database.full
 
+    @property
+    def refusal(self) -> Unavailable | None:
+        """A new exception that says why new commands are refused now; None if they are not."""
+        return self.database.refusal
+
     def commit(self, append: Append, patient: bool = False) -> asyncio.Future[Numbers]:
         """Stores all of an append or nothing; what becomes of it does not depend on anybody awaiting it."""
         return self.database.writer.submit(self._group, append, patient)
@@ -57,7 +62,7 @@ class EventStore:
         """The last fact of one kind that a worker told."""
         mine = select(events).where(events.c.session_id == session_id, events.c.worker_id == worker_id)
         query = mine.where(events.c.type == type.type).order_by(events.c.seq.desc()).limit(1)
-        row = await self.database.read(lambda c: c.execute(query).one_or_none())
+        row = await self.database.read(lambda c: c.execute(query).one_or_none(), patient=True)
         return None if row is None else read_entry(row).event.fact
 
     async def wire(
@@ -111,17 +116,17 @@ class EventStore:
 
     async def outbox(self, worker_id: str, run: int) -> list[tuple[int, bytes]]:
         """The lines not known to be delivered, as (number, bytes), in order."""
-        return await self.database.read(lambda c: read_lines(c, worker_id, run))
+        return await self.database.read(lambda c: read_lines(c, worker_id, run), patient=True)
 
     async def outbox_done(self, worker_id: str, run: int, n: int) -> None:
-        """Removes the lines up to n. When the disk is full they stay, and the next call removes them."""
+        """Remove the lines up to n. If the database refuses, they stay, and the next call removes them."""
         with suppress(Unavailable):
             await self.database.writer.submit(self._group, Delivered(worker_id, run, n), patient=True)
 
     async def consumed(self, worker_id: str, run: int) -> int:
         """How far the output of a run has been read; 0 when none was."""
         query = select(consumed.c.offset).where(consumed.c.worker_id == worker_id, consumed.c.run == run)
-        return await self.database.read(lambda c: c.execute(query).scalar()) or 0
+        return await self.database.read(lambda c: c.execute(query).scalar(), patient=True) or 0
 
     async def answer(self, key: str) -> StoredAnswer | None:
         """What a request with this key was answered in the last 24 hours."""

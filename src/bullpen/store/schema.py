@@ -12,9 +12,10 @@ from sqlalchemy import Connection, inspect, text
 
 from ..domain.errors import Conflict, Invalid
 from .engine import writing_engine
+from .fence import LEASE, UNNAMED, Lease, Owner, refuse_if_in_use
 from .tables import metadata
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 HEAD = REVISIONS[-1]
 SCRIPTS = Path(__file__).parent / "migrations"
 
@@ -24,9 +25,10 @@ _VERSION_TABLE = """CREATE TABLE IF NOT EXISTS alembic_version (
 _LOCK = 0x62756C6C  # any number, as long as every Bullpen uses the same
 
 
-def prepare(url: str) -> None:
-    """Leaves the database at the newest revision: makes it, upgrades it, or finds it so."""
+def prepare(url: str, owner: Owner = UNNAMED, lease: Lease = LEASE) -> None:
+    """Create the tables or migrate them to the newest revision; refuse while another server uses them."""
     with _transaction(url) as connection:
+        refuse_if_in_use(connection, owner, lease)
         match _revision(connection):
             case None:
                 _create(connection)
@@ -34,15 +36,17 @@ def prepare(url: str) -> None:
                 _migrate(connection, found, HEAD)
 
 
-def upgrade(url: str, to: str = "head") -> None:
+def upgrade(url: str, to: str = "head", owner: Owner = UNNAMED) -> None:
     """Goes up to a revision, step by step."""
     with _transaction(url) as connection:
+        refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), HEAD if to == "head" else to)
 
 
-def downgrade(url: str, to: str) -> None:
+def downgrade(url: str, to: str, owner: Owner = UNNAMED) -> None:
     """Goes back to a revision, or to `base`, an empty database."""
     with _transaction(url) as connection:
+        refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), None if to == "base" else to)
 
 

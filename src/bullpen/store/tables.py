@@ -330,6 +330,18 @@ settings = Table(
     Column("value", Text, nullable=False),
 )
 
+server = Table(  # one row, the fence: see fence.py
+    "server",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("commits", BigInteger, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("home", Text, nullable=False),
+    Column("storage", Text, nullable=False),
+    Column("heartbeat", BigInteger, nullable=False),
+)
+
 agents = Table(
     "agents",
     metadata,

@@ -14,18 +14,21 @@ import structlog
 from msgspec import Struct
 
 from ..domain.errors import StorageFull, Unavailable
+from .engine import Unreachable
+from .fence import FenceLost
 from .room import PROBE_SECONDS, Room
 from .transactions import Kind, Transactions
 
 log = structlog.get_logger()
 
 MAX_GROUP = 1000
+CLOSING = "the server is stopping; try again in a moment"
 
 
 class Job(Struct):
     kind: Kind
     item: Any
-    patient: bool  # tried even when the disk is full
+    patient: bool  # tried even when the disk is full or the database was out of reach a moment ago
     future: asyncio.Future[Any]
 
 
@@ -34,23 +37,37 @@ class Writer:
 
     def __init__(self, transactions: Transactions, room: Room) -> None:
         self.transactions = transactions
+        self.transactions.on_doubt = self._refuse_waiting
         self.room = room
+        self._in_doubt = False  # the thread waits to learn what became of a commit
         self._jobs: deque[Job] = deque()
         self._changed = Condition()
         self._closing = False
         self._loop = asyncio.get_running_loop()
+        self.fence_lost: asyncio.Future[FenceLost] = self._loop.create_future()
+        self._lost: FenceLost | None = None
         self._thread = Thread(target=self._run, name="bullpen-writer")
         self._thread.start()
 
     def submit(self, kind: Kind, item: Any, patient: bool = False) -> asyncio.Future[Any]:
-        """Puts a job in the queue; what becomes of it does not depend on anybody awaiting it."""
+        """Put a job in the queue; it is written even if the caller stops waiting."""
         job = Job(kind, item, patient, self._loop.create_future())
         with self._changed:
             if self._closing:
-                raise Unavailable("the database is being closed")
+                raise Unavailable(CLOSING)
+            if self._lost or (self._in_doubt and not patient):
+                job.future.set_exception(self.refuse())
+                return job.future
             self._jobs.append(job)
             self._changed.notify()
         return job.future
+
+    def refuse(self) -> Unavailable:
+        """Return a new exception that says why the database takes no writes now."""
+        if self._lost:
+            return Unreachable(str(self._lost))
+        refusal = self.room.closed_by or Unavailable(CLOSING)
+        return type(refusal)(str(refusal))
 
     async def close(self) -> None:
         """Writes what waits, then ends."""
@@ -67,16 +84,23 @@ class Writer:
             except Exception as error:  # there is no other thread: whoever waits would wait for ever
                 log.error("a mistake of the writer", exc_info=error)
                 self._loop.call_soon_threadsafe(_deliver, [(job, error) for job in jobs])
-        self.transactions.connection.close()
+        self.transactions.close(release=self._lost is None)
 
     def _take(self) -> list[Job]:
         """The next jobs that belong together; none only when closing."""
         while True:
             with self._changed:
-                self._changed.wait_for(self._wanted, PROBE_SECONDS if self.room.full else None)
+                self._changed.wait_for(self._wanted, self._patience())
                 if self._jobs or self._closing:
                     return self._pop()
             self._look()
+            self._beat()
+
+    def _patience(self) -> float | None:
+        """Return how long the thread may wait for a job, in seconds."""
+        if self._lost:
+            return None
+        return PROBE_SECONDS if self.room.closed_by else self.transactions.beat_due_in()
 
     def _wanted(self) -> bool:
         return bool(self._jobs) or self._closing
@@ -97,18 +121,35 @@ class Writer:
         return jobs
 
     def _look(self) -> None:
-        """Whatever keeps us from finding out: the next look may."""
+        """Find out whether writes succeed again. If that itself fails, the next call tries again."""
+        if self._lost:
+            return
         try:
             self.room.look()
+        except FenceLost as lost:
+            self._stop_writing(lost)
         except Exception as error:
-            log.error("nobody knows whether there is room", exc_info=error)
+            log.error("cannot find out whether the database takes writes", exc_info=error)
+
+    def _beat(self) -> None:
+        if self._lost or self.transactions.beat_due_in() > 0:
+            return
+        try:
+            self.transactions.beat()
+        except FenceLost as lost:
+            self._stop_writing(lost)
+        except (StorageFull, Unreachable) as refusal:
+            self.room.close(refusal)
+        except Unavailable as locked:
+            log.warning("no heartbeat", reason=str(locked))
 
     def _settle(self, jobs: list[Job]) -> None:
         self._look()
         outcomes: list[tuple[Job, Any]] = []
-        if self.room.full:
-            outcomes = [(job, StorageFull(self.room.reason)) for job in jobs if not job.patient]
-            jobs = [job for job in jobs if job.patient]
+        if self.room.closed_by:
+            refused = [job for job in jobs if self._lost or not job.patient]
+            outcomes = [(job, self.refuse()) for job in refused]
+            jobs = [] if self._lost else [job for job in jobs if job.patient]
         if jobs:
             outcomes += zip(jobs, self._attempt(jobs), strict=True)
         if blocked := next((outcome for _, outcome in outcomes if _blocked(outcome)), None):
@@ -116,18 +157,46 @@ class Writer:
             outcomes += [(job, blocked) for job in self._drain()]
         self._loop.call_soon_threadsafe(_deliver, outcomes)
 
+    def _refuse_waiting(self, refusal: Unavailable) -> None:
+        """Refuse the jobs that must not wait until the server knows what became of its last commit."""
+        self.room.close(refusal)
+        with self._changed:
+            self._in_doubt = True
+            refused = [job for job in self._jobs if not job.patient]
+            self._jobs = deque(job for job in self._jobs if job.patient)
+        self._loop.call_soon_threadsafe(_deliver, [(job, self.refuse()) for job in refused])
+
+    def _stop_writing(self, lost: FenceLost) -> None:
+        """Refuse every job from now on."""
+        if self._lost:
+            return
+        log.error("the server lost its database", reason=str(lost))
+        self.room.closed_by = Unreachable(str(lost))
+        with self._changed:
+            self._lost = lost
+            refused, self._jobs = self._jobs, deque()
+        self._loop.call_soon_threadsafe(_deliver, [(job, self.refuse()) for job in refused])
+        self._loop.call_soon_threadsafe(self.fence_lost.set_result, lost)
+
     def _attempt(self, jobs: list[Job]) -> Sequence[Any]:
-        """The results of the jobs, together if that works, else of each by itself: none spoils another."""
+        """Return the results of the jobs, written together if that works, else each by itself."""
         try:
             return self.transactions.run(jobs[0].kind, [job.item for job in jobs])
+        except FenceLost as lost:
+            self._stop_writing(lost)
+            return [self.refuse() for _ in jobs]
         except Exception as error:  # noqa: BLE001 (it is handed to whoever awaits the job)
+            if isinstance(error, Unreachable):
+                self.room.close(error)
             if _blocked(error):
-                return [error] * len(jobs)  # each by itself would wait for the same lock
+                return [error] * len(jobs)  # each by itself would wait for the same lock or server
             if len(jobs) > 1:
                 return [result for job in jobs for result in self._attempt([job])]
-            if isinstance(error, StorageFull) and self.room.ran_out(str(error)) and jobs[0].patient:
+            if isinstance(error, StorageFull) and self.room.close(error) and jobs[0].patient:
                 return self._attempt(jobs)
             return [error]
+        finally:
+            self._in_doubt = False
 
 
 def _blocked(outcome: object) -> bool:

@@ -1,0 +1,236 @@
+"""The fence: one row of the database that only the newest server can move.
+
+Each transaction of a server first moves the row on from the place where this server left it. A server that
+another one has replaced, or whose database has lost commits, does not find the row there and writes nothing.
+The row also tells what became of a commit whose answer was lost, and carries the server's heartbeat.
+
+An advisory lock would not do: PostgreSQL drops it unseen when the connection breaks.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from msgspec import Struct
+from sqlalchemy import Connection, Row, inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from ..domain.errors import Conflict
+from .engine import DatabaseFiles, passes
+
+KEEPS = "This server stopped and wrote nothing more; its terminals and agents keep running."
+FORWARD = (
+    "Put the newer database back and start the server again, or start it with --take-over to go on without "
+    "what is missing."
+)
+
+
+class FenceLost(Conflict):
+    """This server must not write to its database any more."""
+
+
+class InUse(FenceLost):
+    """A server with another data directory works on the database."""
+
+
+class TakenOver(FenceLost):
+    """A server with another data directory has taken the database over."""
+
+
+class WentBack(FenceLost):
+    """The database has lost commits. `newest` is the place of the last commit this server knows of."""
+
+    def __init__(self, message: str, newest: "Place") -> None:
+        super().__init__(message)
+        self.newest = newest
+
+
+class Place(Struct, frozen=True, order=True):
+    """Where the row of the fence stands."""
+
+    epoch: int = 0  # raised at each start of a server
+    commits: int = 0
+
+
+class Owner(Struct, frozen=True):
+    """The server that wants the database, known by its data directory."""
+
+    id: str = "unnamed"
+    home: str = "unnamed"  # for a person: host and path
+    take_over: bool = True  # whatever other server works there, and whatever commits are missing
+    newest: Place = Place()  # where the database stood when a server of this data directory left it
+
+
+class Lease(Struct, frozen=True):
+    """How often an idle server shows that it lives, and when others take it for dead."""
+
+    heartbeat: float = 5.0  # seconds
+    expires: float = 15.0  # seconds, by the database's clock
+
+
+UNNAMED = Owner()
+LEASE = Lease()
+
+_NOW = {
+    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
+    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+}
+_CLAIM = """
+INSERT INTO server (id, epoch, commits, owner, home, storage, heartbeat)
+VALUES (1, 1, 0, :owner, :home, :storage, {now})
+ON CONFLICT (id) DO UPDATE SET
+    epoch = server.epoch + 1, owner = excluded.owner, home = excluded.home,
+    storage = excluded.storage, heartbeat = excluded.heartbeat
+WHERE :take_over OR (
+    (
+        server.owner = excluded.owner
+        OR server.storage <> excluded.storage
+        OR server.heartbeat < excluded.heartbeat - :expires
+    )
+    AND (server.epoch, server.commits) >= (:epoch, :commits)
+)
+RETURNING epoch, commits
+"""
+_ADVANCE = """
+UPDATE server SET commits = commits + :step, heartbeat = {now}
+WHERE id = 1 AND epoch = :epoch AND commits = :commits AND owner = :owner
+"""
+_LOOK = "SELECT epoch, commits, owner, home, storage, {now} - heartbeat AS age FROM server"
+_RELEASE = "UPDATE server SET heartbeat = 0 WHERE epoch = :epoch AND commits = :commits AND owner = :owner"
+# Only PostgreSQL is asked the next two.
+_UNLOCKED = text("SELECT epoch, commits, owner FROM server FOR UPDATE SKIP LOCKED")
+_STORAGE = text(
+    "SELECT system_identifier || '/' || oid FROM pg_control_system(), pg_database "
+    "WHERE datname = current_database()"
+)
+_STATEMENTS = {
+    dialect: {
+        name: text(sql.format(now=now))
+        for name, sql in (("claim", _CLAIM), ("look", _LOOK), ("release", _RELEASE))
+    }
+    for dialect, now in _NOW.items()
+}
+# Every transaction runs this one, so it goes to the driver as it is: SQLAlchemy's work would cost more than
+# the statement.
+_DRIVER_ADVANCE = {
+    "postgresql": re.sub(r":(\w+)", r"%(\1)s", _ADVANCE.format(now=_NOW["postgresql"])),
+    "sqlite": _ADVANCE.format(now=_NOW["sqlite"]),
+}
+
+
+class Fence:
+    """Moves the row for one server; all from one thread."""
+
+    def __init__(self, owner: Owner, lease: Lease, file: Path | None) -> None:
+        self.owner = owner
+        self.lease = lease
+        self._place: Place | None = None  # None until the database is claimed
+        self._next = Place()
+        self._files = DatabaseFiles(file) if file else None
+
+    def advance(self, connection: Connection, step: int) -> None:
+        """Move the row on in the running transaction, or raise FenceLost. The first call claims the row."""
+        try:
+            place = self._place or self._claim(connection)
+            values = {"owner": self.owner.id, "step": step, **_numbers(place)}
+            moved = connection.exec_driver_sql(_DRIVER_ADVANCE[connection.dialect.name], values).rowcount
+        except DBAPIError as error:
+            if passes(error):
+                raise
+            raise self._went_back(f"its table server cannot be used ({error.orig})") from error
+        if moved != 1:
+            raise self._explain_loss(connection, place)
+        self._next = Place(place.epoch, place.commits + step)
+
+    def confirm(self) -> None:
+        """Note that the running transaction was committed, or raise WentBack if its file is not in place."""
+        self._place = self._next
+        if self._files is None or self._files.in_place():
+            return
+        raise self._went_back(f"its file {self._files.path} was replaced or removed")
+
+    def settle(self, connection: Connection) -> bool | None:
+        """Return whether the last commit took place; None while its transaction is still under way."""
+        unlocked = connection.execute(_UNLOCKED).first()
+        if unlocked is None and _run(connection, "look"):
+            return None
+        mine = unlocked is not None and unlocked.owner == self.owner.id
+        found = Place(unlocked.epoch, unlocked.commits) if unlocked and mine else None
+        if found == self._next:
+            return True
+        if self._place is None or found == self._place:
+            return False
+        raise self._explain_loss(connection, self._place)
+
+    def release(self, connection: Connection) -> None:
+        """Let a server with another data directory start at once."""
+        if self._place is not None:
+            statement = _STATEMENTS[connection.dialect.name]["release"]
+            connection.execute(statement, {"owner": self.owner.id, **_numbers(self._place)})
+
+    def _claim(self, connection: Connection) -> Place:
+        owner, expires = self.owner, round(self.lease.expires * 1000)
+        claimed = _run(
+            connection,
+            "claim",
+            owner=owner.id,
+            home=owner.home,
+            storage=_storage(connection),
+            take_over=owner.take_over,
+            expires=expires,
+            **_numbers(owner.newest),
+        )
+        if claimed is not None:
+            return Place(claimed.epoch, claimed.commits)
+        refuse_if_in_use(connection, owner, self.lease)
+        raise self._went_back("commits are missing", owner.newest)
+
+    def _explain_loss(self, connection: Connection, place: Place) -> FenceLost:
+        found = _run(connection, "look")
+        if found is None:
+            return self._went_back("the row of its server is missing")
+        if found.epoch > place.epoch or (found.epoch == place.epoch and found.commits > place.commits):
+            return TakenOver(
+                f"another server (data directory {found.home}) has taken over the database. {KEEPS} "
+                "To go on here, stop the other server and start this one again."
+            )
+        return self._went_back(f"of {place.commits} commits {found.commits} are left")
+
+    def _went_back(self, what: str, newest: Place | None = None) -> WentBack:
+        return WentBack(
+            "the database has gone back in time, as when a standby is promoted or a backup is put back: "
+            f"{what}. {KEEPS} {FORWARD}",
+            newest or self._place or Place(),
+        )
+
+
+def refuse_if_in_use(connection: Connection, owner: Owner, lease: Lease) -> None:
+    """Raise InUse while a server with another data directory works on the database."""
+    if owner.take_over or not inspect(connection).has_table("server"):
+        return
+    found = _run(connection, "look")
+    if found is None or found.owner == owner.id or found.age > lease.expires * 1000:
+        return
+    if found.storage != _storage(connection):
+        return
+    raise InUse(
+        f"another server uses this database: its data directory is {found.home}, and it was alive "
+        f"{max(found.age, 0) / 1000:.0f} s ago. Stop it and start this one again, or start this one with "
+        "--take-over, which makes the other one stop."
+    )
+
+
+def _storage(connection: Connection) -> str:
+    """Return which database this is. A copy of it (a backup, a dump that was restored) is another one."""
+    if connection.dialect.name == "postgresql":
+        return str(connection.execute(_STORAGE).scalar_one())
+    status = os.stat(connection.engine.url.database or "")
+    return f"{status.st_dev}/{status.st_ino}"
+
+
+def _run(connection: Connection, name: str, **values: object) -> "Row[tuple[object, ...]] | None":
+    return connection.execute(_STATEMENTS[connection.dialect.name][name], values).first()
+
+
+def _numbers(place: Place) -> dict[str, int]:
+    return {"epoch": place.epoch, "commits": place.commits}

@@ -1,0 +1,249 @@
+"""One database, one server: what a second server may do, and what the first one finds out."""
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from bullpen.domain.errors import Unavailable
+from bullpen.domain.events import Draft
+from bullpen.log.log import SessionLog
+from bullpen.store import schema
+from bullpen.store.database import Database
+from bullpen.store.engine import writing_engine
+from bullpen.store.events import EventStore
+from bullpen.store.fence import InUse, Lease, Owner, Place, TakenOver, WentBack
+from bullpen.store.identity import forget_loss, note_loss, read_identity
+from support.stories import START, said, texts
+
+SHORT = Lease(heartbeat=0.05, expires=0.4)
+NO_HEARTBEAT = Lease(heartbeat=3600, expires=0.4)
+
+FIRST = Owner("1", "host:/first", take_over=False)
+SECOND = Owner("2", "host:/second", take_over=False)
+TAKING = Owner("2", "host:/second", take_over=True)
+
+
+def row(url: str) -> tuple[int, int, str]:
+    engine = writing_engine(url)
+    try:
+        with engine.begin() as connection:
+            found = connection.execute(text("SELECT epoch, commits, owner FROM server")).one()
+            return found.epoch, found.commits, found.owner
+    finally:
+        engine.dispose()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def killed(url: str, owner: Owner, lease: Lease) -> AsyncIterator[Database]:
+    """A database whose server is gone after the block without having said so."""
+    async with Database.open(url, owner=owner, lease=lease) as database:
+        yield database
+        database.writer.transactions.fence.release = lambda connection: None  # type: ignore[method-assign]
+
+
+async def test_each_start_raises_the_epoch_and_each_commit_the_count(url: str) -> None:
+    async with Database.open(url, owner=FIRST) as database:
+        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        await log.append([said("one")])
+    assert row(url) == (1, 2, "1")
+    async with Database.open(url, owner=FIRST):
+        assert row(url) == (2, 2, "1")
+
+
+async def test_a_second_data_directory_is_refused_while_the_first_server_lives(url: str) -> None:
+    async with Database.open(url, owner=FIRST, lease=SHORT):
+        before = row(url)
+        await asyncio.sleep(2 * SHORT.expires)  # an idle server writes nothing else, and still lives
+        with pytest.raises(InUse, match=r"data directory is host:/first.*--take-over"):
+            async with Database.open(url, owner=SECOND, lease=SHORT):
+                pass
+        assert row(url) == before
+
+
+async def test_a_second_data_directory_may_start_once_the_first_server_is_silent(url: str) -> None:
+    async with killed(url, FIRST, NO_HEARTBEAT):
+        pass
+    with pytest.raises(InUse):
+        async with Database.open(url, owner=SECOND, lease=Lease()):
+            pass
+    await asyncio.sleep(NO_HEARTBEAT.expires)
+    async with Database.open(url, owner=SECOND, lease=NO_HEARTBEAT):
+        assert row(url)[2] == "2"
+
+
+async def test_a_second_data_directory_may_start_at_once_after_a_clean_stop(url: str) -> None:
+    async with Database.open(url, owner=FIRST):
+        pass
+    async with Database.open(url, owner=SECOND):
+        assert row(url) == (2, 0, "2")
+
+
+async def test_the_same_data_directory_starts_at_once_after_a_kill(url: str) -> None:
+    async with killed(url, FIRST, Lease()):
+        pass
+    async with Database.open(url, owner=FIRST):
+        assert row(url) == (2, 0, "1")
+
+
+async def test_of_two_servers_that_start_at_once_one_is_refused(url: str) -> None:
+    schema.prepare(url)
+    begun = asyncio.Event()
+
+    async def start(owner: Owner) -> str:
+        try:
+            async with Database.open(url, owner=owner):
+                await begun.wait()
+                return owner.id
+        except InUse:
+            begun.set()
+            return "refused"
+
+    for _ in range(5):
+        begun.clear()
+        outcomes = await asyncio.gather(start(FIRST), start(SECOND))
+        assert sorted(outcomes)[1] == "refused" and sorted(outcomes)[0] in "12"
+
+
+async def test_a_server_whose_database_is_taken_over_writes_nothing_more(url: str) -> None:
+    async with Database.open(url, owner=FIRST, lease=NO_HEARTBEAT) as database:
+        store = EventStore(database)
+        log = await SessionLog.create(store, "s", [Draft(START)])
+        await log.append([said("mine")])
+        async with Database.open(url, owner=TAKING, lease=NO_HEARTBEAT) as other:
+            theirs = await SessionLog.open(EventStore(other), "s")
+            await theirs.append([said("theirs")])
+            patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
+            with pytest.raises(Unavailable, match="has taken over the database"):
+                await log.append([said("late")])
+            lost = await asyncio.wait_for(database.fence_lost, 60)
+            assert isinstance(lost, TakenOver) and "host:/second" in str(lost)
+            with pytest.raises(Unavailable):
+                await database.write(lambda c: c.execute(text("DELETE FROM events")).rowcount)
+            patient.cancel()
+            assert texts([event for event, _ in await EventStore(other).events("s")]) == ["mine", "theirs"]
+
+
+async def test_an_idle_server_finds_out_by_its_heartbeat_that_it_was_replaced(url: str) -> None:
+    async with Database.open(url, owner=FIRST, lease=SHORT) as database:
+        async with Database.open(url, owner=TAKING, lease=SHORT):
+            assert isinstance(await asyncio.wait_for(database.fence_lost, 60), TakenOver)
+            held = row(url)
+        assert row(url) == held
+
+
+async def test_heartbeats_are_no_commits(url: str) -> None:
+    async with Database.open(url, owner=FIRST, lease=SHORT) as database:
+        transactions = database.writer.transactions
+        await database.write(lambda _: None)
+        seen = transactions._last_beat
+        await until(lambda: transactions._last_beat > seen + 3 * SHORT.heartbeat)
+        assert (row(url), transactions.committed) == ((1, 1, "1"), 1)
+
+
+async def test_a_server_may_start_at_once_on_a_copy_of_a_database_that_is_in_use(tmp_path: Path) -> None:
+    path, copy = tmp_path / "bullpen.db", tmp_path / "copy.db"
+    async with Database.open(f"sqlite:///{path}", owner=FIRST) as database:
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        async with Database.open(f"sqlite:///{copy}", owner=SECOND) as other:
+            await other.write(lambda _: None)
+        await database.write(lambda _: None)
+
+
+async def test_a_sqlite_backup_put_back_under_a_running_server_stops_it(tmp_path: Path) -> None:
+    path = tmp_path / "bullpen.db"
+    async with Database.open(f"sqlite:///{path}", owner=FIRST, lease=NO_HEARTBEAT) as database:
+        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        with (
+            closing(sqlite3.connect(path)) as source,
+            closing(sqlite3.connect(tmp_path / "backup.db")) as copy,
+        ):
+            source.backup(copy)
+            await log.append([said("acknowledged")])
+            copy.backup(source)
+        with pytest.raises(Unavailable, match=r"gone back in time.*of 2 commits 1 are left"):
+            await log.append([said("after the hole")])
+        lost = await asyncio.wait_for(database.fence_lost, 60)
+        assert isinstance(lost, WentBack) and lost.newest == Place(1, 2)
+        assert texts([event for event, _ in await EventStore(database).events("s")]) == []
+
+
+@pytest.mark.parametrize("how", ["renamed over", "copied over"])
+async def test_a_sqlite_file_replaced_under_a_running_server_stops_it(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "bullpen.db"
+    async with Database.open(f"sqlite:///{path}", owner=FIRST, lease=NO_HEARTBEAT) as database:
+        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        with (
+            closing(sqlite3.connect(path)) as source,
+            closing(sqlite3.connect(tmp_path / "backup.db")) as copy,
+        ):
+            source.backup(copy)
+        if how == "renamed over":
+            os.replace(tmp_path / "backup.db", path)
+        else:
+            shutil.copyfile(tmp_path / "backup.db", path)
+            for side in ("bullpen.db-wal", "bullpen.db-shm"):
+                (tmp_path / side).unlink()
+        with pytest.raises(Unavailable, match="was replaced or removed"):
+            await log.append([said("into a file that is gone")])
+        assert isinstance(await asyncio.wait_for(database.fence_lost, 60), WentBack)
+
+
+async def test_a_database_that_went_back_is_not_started_on_again_by_itself(url: str) -> None:
+    behind = Owner("1", "host:/first", take_over=False, newest=Place(1, 7))
+    async with Database.open(url, owner=FIRST):
+        pass
+    with pytest.raises(WentBack, match="start it with --take-over"):
+        async with Database.open(url, owner=behind):
+            pass
+    assert row(url) == (1, 0, "1")
+    async with Database.open(url, owner=Owner("1", "host:/first", take_over=True, newest=Place(1, 7))):
+        assert row(url) == (2, 0, "1")
+
+
+async def test_a_database_whose_fence_is_missing_stops_the_server(database: Database) -> None:
+    await database.write(lambda c: c.execute(text("DROP TABLE server")).rowcount)
+    with pytest.raises(Unavailable, match="gone back in time"):
+        await database.write(lambda _: None)
+    assert isinstance(await asyncio.wait_for(database.fence_lost, 60), WentBack)
+
+
+async def test_a_migration_is_refused_while_another_server_uses_the_database(url: str) -> None:
+    async with Database.open(url, owner=FIRST):
+        for move in (schema.downgrade, schema.upgrade):
+            with pytest.raises(InUse):
+                move(url, "0010", SECOND)
+        assert schema.current(url) == schema.HEAD
+    schema.downgrade(url, "0010", SECOND)
+    assert schema.current(url) == "0010"
+    async with Database.open(url, owner=SECOND):
+        assert row(url) == (1, 0, "2")
+
+
+def test_a_copied_data_directory_is_another_one(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    mine = read_identity(home, take_over=False)
+    assert read_identity(home, take_over=False) == mine
+    shutil.copytree(home, tmp_path / "copy")
+    assert read_identity(tmp_path / "copy", take_over=False).id != mine.id
+
+
+def test_a_loss_is_noted_until_the_database_is_claimed_again(tmp_path: Path) -> None:
+    mine = read_identity(tmp_path, take_over=False)
+    note_loss(tmp_path, Place(3, 14))
+    assert read_identity(tmp_path, take_over=False).newest == Place(3, 14)
+    forget_loss(tmp_path)
+    assert read_identity(tmp_path, take_over=False) == mine
