@@ -53,7 +53,11 @@ async def test_the_figures_follow_what_happens(house: Server) -> None:
     assert grown("bullpen_viewers") == 2
     assert grown("bullpen_bytes_out_total") > 100
     assert grown('bullpen_http_answers_total{status="201"}') == 2
-    assert (during["bullpen_keeper_up"], during["bullpen_storage_full"]) == (1, 0)
+    assert (during["bullpen_keeper_up"], during["bullpen_database_up"], during["bullpen_storage_full"]) == (
+        1,
+        1,
+        0,
+    )
     assert during["process_resident_memory_bytes"] > 1 << 20
     assert during["process_open_fds"] > 10
 

@@ -21,10 +21,14 @@ _TITLE = 60  # columns
 def status(json: AsJson = False) -> int:
     """Show whether the server runs and what needs you.
 
-    Exits with 3 when something waits for a person, with 1 when the server does not run.
+    Exits with 3 when something waits for a person, with 1 when the server does not run or cannot reach its
+    database.
     """
     health, sessions, unseen = with_client(_look)
     moods = Counter(mood(session, unseen) for session in sessions)
+    if health.away:
+        _report_absence(health, json)
+        return 1
     if json:
         print_json({"status": health.status, "version": health.version, "sessions": moods})
     else:
@@ -39,6 +43,9 @@ def greet() -> None:
     except ServerNotRunning as error:
         print(f"Bullpen {__version__} runs coding agents and never loses a session.\n\n{error}")
         print("Then open a terminal:  bullpen new\nEverything else:       bullpen --help")
+        return
+    if health.away:
+        _report_absence(health, json=False)
         return
     sessions = by_urgency(sessions, unseen)
     _print(health, sessions, unseen)
@@ -57,9 +64,21 @@ def way_back(session: Session) -> str:
 
 
 async def _look(client: Client) -> tuple[Health, list[Session], Collection[str]]:
-    health, sessions = await client.health(), await client.sessions(status=("active",))
+    health = await client.health()
+    if health.away:
+        return health, [], ()
+    sessions = await client.sessions(status=("active",))
     ready = health.status != "starting"  # until then nobody knows what waits
     return health, sessions, await find_unseen(client) if sessions and ready else ()
+
+
+def _report_absence(health: Health, json: bool) -> None:
+    if json:
+        print_json({"status": health.status, "version": health.version, "away": health.away})
+    else:
+        away = " and ".join(health.away)
+        print(f"Bullpen {health.version or __version__} is running, but cannot reach its {away}.")
+        print(f"Terminals and agents go on. The server goes on by itself when its {away} is back.")
 
 
 def _print(health: Health, sessions: list[Session], unseen: Collection[str]) -> None:

@@ -1,12 +1,14 @@
 """What every verb is made with: its typer application, options many verbs have, a client to work with."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 
 import typer
 
 from ..client import Client
+from ..domain.errors import BullpenError
 from .complete import sessions
 from .light import LightApp
 
@@ -40,7 +42,11 @@ def with_client(work: Callable[[Client], Awaitable[Result]]) -> Result:
     """Runs work with a client of the server the settings say."""
 
     async def run() -> Result:
-        async with Client() as client:
+        async with Client(on_refusal=_say_that_it_waits) as client:
             return await work(client)
 
     return asyncio.run(run())
+
+
+def _say_that_it_waits(refusal: BullpenError) -> None:
+    print(f"{refusal}. Trying again …", file=sys.stderr)

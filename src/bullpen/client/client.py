@@ -4,11 +4,12 @@ Every request survives a restart of the server; `follow` and `terminal` survive 
 What needs sockets is imported when it is used: that takes longer than a request.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+from ..domain.errors import BullpenError
 from .discovery import Discovery
 from .files import Files
 from .frames import Output
@@ -55,11 +56,15 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
         *,
         discovery: Discovery | None = None,
         patience: float = 30.0,
+        on_refusal: Callable[[BullpenError], None] | None = None,
     ) -> None:
+        """`on_refusal` is told why a request waits, as while the server cannot reach its database."""
         if discovery is None:
             discovery = Discovery.at(url, token or "") if url else Discovery.from_settings()
         self._discovery = discovery
         self._rest = Rest(discovery, patience)
+        if on_refusal:
+            self._rest.on_refusal = on_refusal
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Requests to the REST interface, repeated when the server dies under them.
+"""Requests to the REST interface, repeated when the server dies under them or is without its database.
 
 A request whose answer was lost may have had its effect. Repeating it is safe: every POST keeps one
 Idempotency-Key over all tries, the other methods say what shall be, not what to do.
@@ -6,7 +6,7 @@ Idempotency-Key over all tries, the other methods say what shall be, not what to
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ssl import SSLCertVerificationError
@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from .. import __version__, clock
-from ..domain.errors import BullpenError, RemoteFault
+from ..domain.errors import BullpenError, RemoteFault, Unavailable
 from . import tls
 from .backoff import Backoff
 from .discovery import Discovery, Server
@@ -75,6 +75,7 @@ class Rest:
     """One pool of connections to wherever the server is."""
 
     def __init__(self, discovery: Discovery, patience: float) -> None:
+        self.on_refusal: Callable[[BullpenError], None] = lambda _: None  # called once before a request waits
         self._discovery = discovery
         self._patience = patience
         self._server: Server | None = None
@@ -115,7 +116,7 @@ class Rest:
     async def _ask(self, request: Request, patience: float) -> Reply:
         backoff = Backoff()
         deadline = clock.monotonic() + patience
-        sent = False
+        sent = told = False
         while True:
             began = clock.monotonic()
             try:
@@ -127,6 +128,9 @@ class Rest:
                 left = deadline - clock.monotonic()
                 if left <= 0 or not (sent or self._met):
                     raise failed.why from None
+                if isinstance(failed.why, Unavailable) and not told:
+                    told = True
+                    self.on_refusal(failed.why)
                 await asyncio.sleep(min(backoff.next(), left))
                 continue
             done_before = sent and request.method == "DELETE" and reply.status == _GONE

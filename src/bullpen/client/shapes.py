@@ -225,10 +225,11 @@ class WorktreeList(Shape, frozen=True, kw_only=True):
 
 
 class Health(Shape, frozen=True, kw_only=True):
-    """`status` is ok, starting, or full when the disk is."""
+    """`status` is ok, starting, full (the disk is), or degraded (without what `away` names)."""
 
     status: str
     version: str | None = None
+    away: tuple[str, ...] = ()
 
 
 class LoginCode(Shape, frozen=True, kw_only=True):

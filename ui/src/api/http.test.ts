@@ -104,3 +104,16 @@ test('an answer without a body is whole', async () => {
   expect(await call('DELETE', '/sessions/s')).toBeUndefined()
   expect(requests.length).toBe(1)
 })
+
+const away = () => Response.json({ error: 'unavailable', message: 'The database is away.' }, { status: 503, headers: { 'Retry-After': '5' } })
+
+test('a POST to a server without its database is sent again under the same key', async () => {
+  answers = [away(), Response.json({ id: 's1' }, { status: 201 })]
+  expect(await call('POST', '/sessions', { type: 'quick' })).toEqual({ id: 's1' })
+  expect(header(1, 'Idempotency-Key')).toBe(header(0, 'Idempotency-Key'))
+})
+
+test("a database that stays away is said in the server's sentence", async () => {
+  answers = [away(), away(), away()]
+  await expect(call('GET', '/sessions')).rejects.toMatchObject({ status: 503, passes: true, message: 'The database is away.' })
+})

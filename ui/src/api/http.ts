@@ -11,11 +11,17 @@ export class ApiError extends Error {
   ) {
     super(message)
   }
+
+  /** Whether the same request may succeed later: nothing answered, or the server cannot reach its database. */
+  get passes(): boolean {
+    return this.status === 0 || this.status === UNAVAILABLE
+  }
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 const TRIES = 3
+const UNAVAILABLE = 503
 
 /** What is said when nobody answers; whoever shows it takes it back when somebody does. */
 export const UNANSWERED = 'The server does not answer.'
@@ -57,14 +63,17 @@ export function leave(path: string): void {
   void fetch(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', keepalive: true }).catch(() => {})
 }
 
-/** Ask again when nothing came back, or not all of it: the key makes the repeat of a POST harmless. */
+/**
+ * Send the request again if no complete answer came back, or if the server was without its database. The key makes the
+ * repeat of a POST harmless.
+ */
 async function reach<T>(path: string, request: RequestInit, take: (response: Response) => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
       return await take(await fetch(path, request))
     } catch (error) {
-      if (error instanceof ApiError) throw error // which is an answer
-      if (tried === TRIES) throw new ApiError(0, 'unreachable', UNANSWERED)
+      const problem = error instanceof ApiError ? error : new ApiError(0, 'unreachable', UNANSWERED)
+      if (tried === TRIES || !problem.passes) throw problem
       await new Promise((resolve) => setTimeout(resolve, 400 * tried))
     }
   }

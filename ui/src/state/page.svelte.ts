@@ -281,7 +281,7 @@ export class Page {
   /** Says what went wrong, in the server's sentence. */
   refused(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
-    this.#unanswered = error.status === 0
+    this.#unanswered = error.passes
     if (error.status === 401 && this.entrance === 'inside') this.entrance = 'outside'
     this.problem = error.message
     this.rootToAllow = (error.details as { allowRoot?: string } | undefined)?.allowRoot

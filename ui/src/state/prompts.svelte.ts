@@ -12,8 +12,8 @@ import { UnsentPrompts, type Unsent } from './unsent.ts'
 export class Prompts {
   /** Those the stream has not shown yet. */
   unsent: readonly Unsent[] = $state.raw([])
-  /** Whether nobody answered the last time; it is tried again by itself. */
-  unanswered = $state(false)
+  /** Why the last try got no further; undefined if it did. It is tried again by itself. */
+  obstacle: string | undefined = $state()
 
   readonly #calls: Pick<Talking, 'prompt'>
   readonly #shown: () => number
@@ -68,7 +68,7 @@ export class Prompts {
 
   /** The network or the user is back: do not sit out the pause. */
   nudge(): void {
-    if (this.unanswered && !this.#resting) void this.send()
+    if (this.obstacle && !this.#resting) void this.send()
   }
 
   /** Nobody shows this agent any more; whoever does next sends what waits. */
@@ -85,8 +85,8 @@ export class Prompts {
         if (seq <= this.#shown()) this.#kept.remove(prompt.promptId) // the stream has it, perhaps long ago
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        if (error.status === 0) {
-          this.#tryLater()
+        if (error.passes) {
+          this.#tryLater(error.message)
           break
         }
         this.#answered()
@@ -98,12 +98,12 @@ export class Prompts {
 
   #answered(): void {
     this.#attempt = 0
-    this.unanswered = false
+    this.obstacle = undefined
   }
 
   /** The socket may outlive a cut that requests do not, so a next connection need not come. */
-  #tryLater(): void {
-    this.unanswered = true
+  #tryLater(obstacle: string): void {
+    this.obstacle = obstacle
     if (!this.#resting) this.#pause = setTimeout(() => void this.send(), backoff(this.#attempt++))
   }
 

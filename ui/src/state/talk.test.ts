@@ -243,12 +243,12 @@ async function saidInACut(milliseconds: number): Promise<void> {
 
 test('a prompt nobody answered goes out again by itself, though the socket outlived the cut', async () => {
   await saidInACut(2000)
-  expect([talk.status, talk.prompts.unanswered]).toEqual(['open', true])
+  expect([talk.status, talk.prompts.obstacle]).toEqual(['open', 'The server does not answer.'])
   requests = []
   answer = async () => new Response('{"seq":3}')
   await vi.advanceTimersByTimeAsync(2000)
   expect(prompts()).toMatchObject([{ text: 'hello' }])
-  expect(talk.prompts.unanswered).toBe(false)
+  expect(talk.prompts.obstacle).toBeUndefined()
 })
 
 test('a prompt nobody answered goes out at once when the network is back, and not from a pane that was closed', async () => {
@@ -270,7 +270,7 @@ test('a prompt whose answer is cut off goes out again, before those that were sa
   const saying = talk.prompts.say('one')
   await vi.advanceTimersByTimeAsync(1200)
   await saying
-  expect(talk.prompts.unanswered).toBe(true)
+  expect(talk.prompts.obstacle).toBe('The server does not answer.')
   requests = []
   answer = async () => new Response('{"seq":3}')
   await talk.prompts.say('two')

@@ -24,6 +24,9 @@ async def check_server(client: Client, elsewhere: str) -> tuple[Finding, bool]:
         return fail("server", str(error), "set BULLPEN_TOKEN to one of its tokens"), True
     except BullpenError as error:
         return fail("server", str(error), "see what it says in logs/server.log in its data directory"), True
+    if health.away:
+        absent = f"{health.version}, but cannot reach its {' and '.join(health.away)}"
+        return fail("server", absent, "start it again; the server goes on by itself"), True
     return await _look(client, health.status, health.version or "unknown"), True
 
 

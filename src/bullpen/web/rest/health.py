@@ -1,4 +1,4 @@
-"""/api/health: 200 only when every worker has been adopted."""
+"""/api/health: 200 when every worker has been adopted and the database answers."""
 
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
@@ -21,5 +21,7 @@ router = APIRouter(tags=["health"])
 async def health(context: ContextDep) -> Response:
     if not context.sessions.taken_up.is_set():
         return json_answer({"status": "starting", "version": __version__}, 503)
-    status = "full" if context.sessions.store.full else "ok"
-    return json_answer({"status": status, "version": __version__})
+    store = context.sessions.store
+    if store.database.away:
+        return json_answer({"status": "degraded", "version": __version__, "away": ["database"]}, 503)
+    return json_answer({"status": "full" if store.full else "ok", "version": __version__})

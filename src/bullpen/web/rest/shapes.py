@@ -248,8 +248,9 @@ class EventsShape(Shape):
 
 
 class HealthShape(Shape):
-    status: Literal["ok", "starting", "full"]
+    status: Literal["ok", "starting", "full", "degraded"]
     version: str
+    away: list[Literal["database"]] = []
 
 
 class LoginShape(Shape):

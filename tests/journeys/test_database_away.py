@@ -1,0 +1,125 @@
+"""PostgreSQL stops for seconds in the middle of a turn: clients are told, send again, and nothing is lost."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bullpen.client import Client
+from support.commands import Bullpen
+from support.databases import Cluster
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+CHUNKS = 150
+
+
+@pytest.fixture
+def own_cluster() -> Iterator[Cluster]:
+    """A cluster that a test may stop."""
+    this = Cluster()
+    this.start()
+    yield this
+    this.remove()
+
+
+@pytest.fixture
+async def house(own_cluster: Cluster, tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+    server = Server(tmp_path / "home", workspace, {"BULLPEN_DATABASE_URL": own_cluster.new_database()})
+    await server.start()
+    await define_scripted(server)
+    yield server
+    await server.close()
+
+
+async def degraded(server: Server) -> dict[str, Any]:
+    """What health says once it notices that the database is away."""
+    async with asyncio.timeout(60):
+        while (answer := await server.http.get("/api/health")).status_code == 200:
+            await asyncio.sleep(0.02)
+    assert answer.status_code == 503
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+async def prompt(talk: Talk, text: str, key: str) -> httpx.Response:
+    return await talk.server.http.post(
+        f"{talk.path}/prompt", json={"text": text, "busy": "queue"}, headers={"Idempotency-Key": key}
+    )
+
+
+async def test_prompts_get_503_while_the_database_is_away_and_the_turn_is_complete_afterwards(
+    house: Server, own_cluster: Cluster
+) -> None:
+    talk = await Talk.begin(house)
+    await talk.prompt(f"[[stream n={CHUNKS} delay=0.02]] [[chunk end]]")
+    await talk.seen("agent_message")
+    own_cluster.stop()
+    key = str(uuid.uuid4())
+    refused = await prompt(talk, "[[chunk once]]", key)
+    assert (refused.status_code, refused.json()["error"]) == (503, "unavailable"), refused.text
+    assert re.match("the PostgreSQL database test_.* cannot be reached", refused.json()["message"])
+    assert int(refused.headers["Retry-After"]) > 0
+    assert await degraded(house) == {"status": "degraded", "version": "0.1.0", "away": ["database"]}
+    for path in ("/api/sessions", f"{talk.path}/events"):
+        assert (await house.http.get(path)).status_code == 503
+    own_cluster.start()
+    await house.ready()
+    async with asyncio.timeout(60):
+        while (again := await prompt(talk, "[[chunk once]]", key)).status_code == 503:
+            await asyncio.sleep(0.05)
+    assert again.status_code == 202, again.text
+    assert (await prompt(talk, "[[chunk once]]", key)).json() == again.json()
+    start = await talk.seen("turn_start", promptId=again.json()["promptId"])
+    await talk.seen("turn_end", after=start["seq"])
+    said = await talk.said()
+    assert said == "".join(f"<{n}>" for n in range(CHUNKS)) + "endonce"
+    events = await talk.events()
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert (await talk.worker())["state"] == "active"
+
+
+async def test_health_notices_an_idle_database_that_is_away_and_comes_back(
+    house: Server, own_cluster: Cluster
+) -> None:
+    own_cluster.stop()
+    assert (await degraded(house))["away"] == ["database"]
+    own_cluster.start()
+    await house.ready()
+
+
+async def test_the_command_line_says_that_the_database_is_away(house: Server, own_cluster: Cluster) -> None:
+    bullpen = Bullpen(house.environment())
+    own_cluster.stop()
+    await degraded(house)
+    status = await bullpen("status")
+    assert status.code == 1
+    assert "is running, but cannot reach its database" in status.out
+    assert "but cannot reach its database" in (await bullpen("doctor")).out
+    listing = asyncio.ensure_future(bullpen("ls"))
+    await asyncio.sleep(2)
+    own_cluster.start()
+    done = await listing
+    assert done.code == 0
+    assert re.match("the PostgreSQL database test_.* cannot be reached.* Trying again", done.err)
+
+
+async def test_a_client_sends_a_prompt_again_until_the_database_is_back(
+    house: Server, own_cluster: Cluster
+) -> None:
+    talk = await Talk.begin(house)
+    own_cluster.stop()
+    await degraded(house)
+    async with Client(house.url, house.token) as client:
+        sending = asyncio.ensure_future(client.prompt(talk.id, "[[chunk once]]"))
+        await asyncio.sleep(1)
+        assert not sending.done()
+        own_cluster.start()
+        await sending
+    await talk.seen("turn_end")
+    assert await talk.said() == "once"
