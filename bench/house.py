@@ -1,10 +1,11 @@
 """A full house: how fast it starts, lists, opens and ends, and how fast it remembers.
 
-    .venv/bin/python bench/house.py [--quick]
+    .venv/bin/python bench/house.py [--quick] [--appends] [--postgresql URL]
 
 The server is killed and started again, with nothing and with 200 terminals to adopt; a hundred thousand
 sessions are listed; one of a million events is opened right after a start; a session with an agent that will
-not end is ended; and events are appended durably, beside bare sqlite3 with the same batches.
+not end is ended; and events are appended durably, beside bare sqlite3 with the same batches, and beside the
+same store without its fence. `--postgresql` measures the fence on that empty database as well.
 """
 
 import argparse
@@ -16,25 +17,32 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from unittest.mock import patch
+from uuid import uuid4
 
 import uvloop
+from sqlalchemy import Connection, text
 
 from bullpen import config
 from bullpen.domain.conversation import UserPrompt
 from bullpen.domain.events import Draft, SessionStart
 from bullpen.log.log import SessionLog
+from bullpen.store import database
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
+from bullpen.store.fence import Fence
 from harness.report import Results, Row, Target, ratios_table, table, values_table, verdicts
 from systems.bullpen import Bullpen
 
-OURS, BARE = "Bullpen", "sqlite3"
+OURS, BARE, UNFENCED = "Bullpen", "sqlite3", "no fence"
 LONG = "a-long-session"
 BATCH = 100
+RECEIPT = text("SELECT pg_current_xact_id()::text")
 START = SessionStart(session_type="quick", location_path="/srv/x", title="one of many")
 DEAF = ["bash", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"]
 
@@ -44,7 +52,16 @@ ROWS = [
     Row("list", "list of many sessions", "ms", [Target(10)]),
     Row("open", "a long session right after a start", "ms", [Target(1000)]),
     Row("end", "end of a session with one that will not", "ms", [Target(6000)]),
+]
+APPENDS = [
     Row("append", f"durable appends, {BATCH} at once", "/s", [Target(0.25, at_least=True, against=BARE)]),
+    Row(
+        "fence",
+        "the same, in turns without the fence",
+        "/s",
+        [Target(0.95, at_least=True, against=UNFENCED)],
+    ),
+    Row("postgresql", "the same on PostgreSQL", "/s", [Target(0.95, at_least=True, against=UNFENCED)]),
 ]
 
 
@@ -64,22 +81,27 @@ QUICK = Size(rounds=1, terminals=10, sessions=500, events=5_000, batches=20)
 def main() -> int:
     parser = argparse.ArgumentParser(description="How a full house starts, lists, opens and ends.")
     parser.add_argument("--quick", action="store_true", help="a small house, to see whether it works")
-    size = QUICK if parser.parse_args().quick else WHOLE
+    parser.add_argument("--appends", action="store_true", help="only the durable appends")
+    parser.add_argument(
+        "--postgresql", metavar="URL", help="an empty database to measure the fence on as well"
+    )
+    chosen = parser.parse_args()
+    size = QUICK if chosen.quick else WHOLE
     results: Results = defaultdict(lambda: defaultdict(list))
-    with Bullpen() as system:
-        starting(system, size, results)
-        ending(system, size, results)
-    with Bullpen() as system:
-        listing(system, size, results)
+    if not chosen.appends:
+        with Bullpen() as system:
+            starting(system, size, results)
+            ending(system, size, results)
+        with Bullpen() as system:
+            listing(system, size, results)
     appending(size, results)
+    fencing(size, results, chosen.postgresql)
+    rows = [row for row in [*ROWS, *APPENDS] if row.key in results]
     print(f"{platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end")
     print(f"{size.terminals} terminals, {size.sessions:,} sessions, {size.events:,} events\n")
-    print(values_table(ROWS, [OURS, BARE], results))
-    print("\n" + ratios_table([ROWS[-1]], OURS, [BARE], results))
-    print(
-        "\n"
-        + table(["target", ""], [[row.title, verdicts(row, OURS, results)] for row in ROWS if row.targets])
-    )
+    print(values_table(rows, [OURS, BARE, UNFENCED], results))
+    print("\n" + ratios_table([row for row in APPENDS if row in rows], OURS, [BARE, UNFENCED], results))
+    print("\n" + table(["target", ""], [[row.title, verdicts(row, OURS, results)] for row in rows]))
     return 0
 
 
@@ -147,8 +169,8 @@ async def furnish(home: Path, size: Size) -> None:
 @asynccontextmanager
 async def opened(home: Path) -> AsyncIterator[EventStore]:
     settings = config.load({}, {"HOME": str(home), "BULLPEN_HOME": str(home)})
-    async with Database.open(settings.database_url) as database:
-        yield EventStore(database)
+    async with Database.open(settings.database_url) as opened:
+        yield EventStore(opened)
 
 
 def draft(number: int) -> Draft:
@@ -162,6 +184,46 @@ def appending(size: Size, results: Results) -> None:
             # On the loop the server runs on.
             results["append"][OURS].append(uvloop.run(through_the_log(Path(directory), size.batches)))
             results["append"][BARE].append(through_bare_sqlite(Path(directory), size.batches))
+
+
+def fencing(size: Size, results: Results, postgresql: str | None) -> None:
+    """Append to two databases in turns, one with the fence and one without."""
+    for _ in range(size.rounds):
+        with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+            urls = [f"sqlite:///{directory}/{name}.db" for name in ("fenced", "unfenced")]
+            uvloop.run(in_turns(urls, size.batches, results["fence"]))
+        if postgresql:
+            uvloop.run(in_turns([postgresql, postgresql], size.batches // 5, results["postgresql"]))
+
+
+async def in_turns(urls: Sequence[str], batches: int, rates: dict[str, list[float]]) -> None:
+    """Append by append, so that whatever else the machine does slows both down alike."""
+    seconds: dict[str, list[float]] = {OURS: [], UNFENCED: []}
+    async with AsyncExitStack() as stack:
+        logs = {}
+        for who, fence, url in zip(seconds, (Fence, Unfenced), urls, strict=True):
+            with patch.object(database, "Fence", fence):
+                opened = await stack.enter_async_context(Database.open(url))
+            logs[who] = await SessionLog.create(EventStore(opened), str(uuid4()), [Draft(START)])
+        for first in range(batches):
+            for who in (OURS, UNFENCED) if first % 2 else (UNFENCED, OURS):
+                drafts = [draft(first * BATCH + number) for number in range(BATCH)]
+                began = time.perf_counter()
+                await logs[who].append(drafts)
+                seconds[who].append(time.perf_counter() - began)
+    for who, each in seconds.items():
+        rates[who].append(BATCH / median(each))
+
+
+class Unfenced(Fence):
+    """What a transaction did before there was a fence: PostgreSQL was asked for a receipt."""
+
+    def advance(self, connection: Connection, step: int) -> None:
+        if connection.dialect.name == "postgresql":
+            connection.execute(RECEIPT).scalar_one()
+
+    def confirm(self) -> None:
+        pass
 
 
 async def through_the_log(home: Path, batches: int) -> float:
