@@ -251,6 +251,20 @@ test('a prompt nobody answered goes out again by itself, though the socket outli
   expect(talk.prompts.obstacle).toBeUndefined()
 })
 
+test('a prompt said while the database is away is kept, with the reason, and goes out again by itself', async () => {
+  await accepted()
+  answer = async () => Response.json({ error: 'unavailable', message: 'The database is away.' }, { status: 503 })
+  const saying = talk.prompts.say('hello')
+  await vi.advanceTimersByTimeAsync(2000)
+  await saying
+  expect([talk.prompts.obstacle, talk.prompts.unsent[0]?.problem]).toEqual(['The database is away.', undefined])
+  requests = []
+  answer = async () => new Response('{"seq":3}')
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(prompts()).toMatchObject([{ text: 'hello' }])
+  expect(talk.prompts.obstacle).toBeUndefined()
+})
+
 test('a prompt nobody answered goes out at once when the network is back, and not from a pane that was closed', async () => {
   await saidInACut(1200)
   requests = []
