@@ -85,7 +85,8 @@ def serve(config: Config, open_browser: bool, take_over: bool = False) -> int:
             try:
                 runner.run(_serve(config, open_browser, read_identity(config.home, take_over)))
             except fence.WentBack as lost:
-                note_loss(config.home, lost.newest)
+                with suppress(OSError):  # what is said below matters more
+                    note_loss(config.home, lost.newest)
                 raise
     return 0
 

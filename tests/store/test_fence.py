@@ -214,6 +214,25 @@ async def test_a_database_that_went_back_is_not_started_on_again_by_itself(url: 
         assert row(url) == (2, 0, "1")
 
 
+async def test_an_empty_database_is_not_taken_for_one_that_was_lost(url: str) -> None:
+    with pytest.raises(WentBack, match="start it with --take-over"):
+        async with Database.open(url, owner=Owner("1", "host:/first", take_over=False, newest=Place(1, 7))):
+            pass
+    async with Database.open(url, owner=SECOND):
+        assert row(url) == (1, 0, "2")
+
+
+async def test_a_heartbeat_of_a_clock_that_was_set_back_keeps_no_server_out(url: str) -> None:
+    async with killed(url, FIRST, Lease()) as database:
+        await database.write(lambda _: None)
+    engine = writing_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE server SET heartbeat = heartbeat + 3600000"))
+    engine.dispose()
+    async with Database.open(url, owner=SECOND):
+        assert row(url)[2] == "2"
+
+
 async def test_a_database_whose_fence_is_missing_stops_the_server(database: Database) -> None:
     await database.write(lambda c: c.execute(text("DROP TABLE server")).rowcount)
     with pytest.raises(Unavailable, match="gone back in time"):

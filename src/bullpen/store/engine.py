@@ -128,6 +128,8 @@ class DatabaseFiles:
             found = _inode(self.path), _inode(self._log)
         except FileNotFoundError:
             return False
+        except OSError:  # of the call, not of the files: the next one tells
+            return True
         self._known = self._known or found
         return found == self._known
 
@@ -149,6 +151,11 @@ def passes(error: DBAPIError, reading: bool = False) -> bool:
     if state is None:  # no answer at all: the connection broke or never came about
         return error.connection_invalidated or isinstance(error, OperationalError)
     return state.startswith(_PASSING_POSTGRESQL) or (state == _READ_ONLY_POSTGRESQL and not reading)
+
+
+def misses_table(error: DBAPIError) -> bool:
+    """Return whether a table that the statement names does not exist."""
+    return getattr(error.orig, "sqlstate", None) == "42P01" or "no such table" in str(error.orig)
 
 
 def locked(error: DBAPIError) -> bool:

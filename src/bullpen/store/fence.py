@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from ..domain.errors import Conflict
-from .engine import DatabaseFiles, passes
+from .engine import DatabaseFiles, misses_table
 
 KEEPS = "This server stopped and wrote nothing more; its terminals and agents keep running."
 FORWARD = (
@@ -81,14 +81,10 @@ VALUES (1, 1, 0, :owner, :home, :storage, {now})
 ON CONFLICT (id) DO UPDATE SET
     epoch = server.epoch + 1, owner = excluded.owner, home = excluded.home,
     storage = excluded.storage, heartbeat = excluded.heartbeat
-WHERE :take_over OR (
-    (
-        server.owner = excluded.owner
-        OR server.storage <> excluded.storage
-        OR server.heartbeat < excluded.heartbeat - :expires
-    )
-    AND (server.epoch, server.commits) >= (:epoch, :commits)
-)
+WHERE :take_over
+    OR server.owner = excluded.owner
+    OR server.storage <> excluded.storage
+    OR abs(excluded.heartbeat - server.heartbeat) > :expires
 RETURNING epoch, commits
 """
 _ADVANCE = """
@@ -135,9 +131,9 @@ class Fence:
             values = {"owner": self.owner.id, "step": step, **_numbers(place)}
             moved = connection.exec_driver_sql(_DRIVER_ADVANCE[connection.dialect.name], values).rowcount
         except DBAPIError as error:
-            if passes(error):
+            if not misses_table(error):
                 raise
-            raise self._went_back(f"its table server cannot be used ({error.orig})") from error
+            raise self._went_back("its table server is missing") from error
         if moved != 1:
             raise self._explain_loss(connection, place)
         self._next = Place(place.epoch, place.commits + step)
@@ -178,12 +174,13 @@ class Fence:
             storage=_storage(connection),
             take_over=owner.take_over,
             expires=expires,
-            **_numbers(owner.newest),
         )
-        if claimed is not None:
-            return Place(claimed.epoch, claimed.commits)
-        refuse_if_in_use(connection, owner, self.lease)
-        raise self._went_back("commits are missing", owner.newest)
+        if claimed is None:
+            refuse_if_in_use(connection, owner, self.lease)
+            raise InUse("another server was just starting on this database; start this one again")
+        if Place(claimed.epoch - 1, claimed.commits) < owner.newest and not owner.take_over:
+            raise self._went_back("commits are missing", owner.newest)
+        return Place(claimed.epoch, claimed.commits)
 
     def _explain_loss(self, connection: Connection, place: Place) -> FenceLost:
         found = _run(connection, "look")
@@ -209,8 +206,8 @@ def refuse_if_in_use(connection: Connection, owner: Owner, lease: Lease) -> None
     if owner.take_over or not inspect(connection).has_table("server"):
         return
     found = _run(connection, "look")
-    if found is None or found.owner == owner.id or found.age > lease.expires * 1000:
-        return
+    if found is None or found.owner == owner.id or abs(found.age) > lease.expires * 1000:
+        return  # a heartbeat far ahead was written by a clock that has been set back since
     if found.storage != _storage(connection):
         return
     raise InUse(
