@@ -35,7 +35,7 @@ class Room:
         first = self.closed_by is None
         if type(self.closed_by) is not type(refusal):
             log.error("the database takes no writes", reason=str(refusal))
-        self.closed_by = refusal
+            self.closed_by = refusal
         self._next_look = clock.monotonic() + PROBE_SECONDS
         if self._ballast is None or not self.full:
             return False
