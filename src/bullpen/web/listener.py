@@ -17,7 +17,7 @@ from .connections import Connection, Connections
 log = structlog.get_logger()
 
 ACCEPTED_AT_ONCE = 16  # per turn of the event loop; those above the cap are closed before the next turn
-RETRY_SECONDS = 1.0  # after an accept that failed for want of file descriptors or memory
+RETRY_SECONDS = 1.0  # after an accept that failed
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 MakeProtocol = Callable[[Connection], asyncio.Protocol]
@@ -59,8 +59,6 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno not in EXHAUSTED:
-                    raise
                 self._pause(error)
                 return
             self._open(client)
@@ -68,7 +66,8 @@ class Listener:
     def _pause(self, error: OSError) -> None:
         """Accept nothing for a moment: the socket would stay readable and keep the event loop busy."""
         log.error("cannot accept connections", reason=error.strerror)
-        self._connections.make_room()
+        if error.errno in EXHAUSTED:
+            self._connections.make_room()
         self._loop.remove_reader(self._socket.fileno())
         self._retry = self._loop.call_later(RETRY_SECONDS, self.start)
 
