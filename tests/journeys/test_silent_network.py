@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import BrowserContext, async_playwright, expect
 
 from support.chat_page import ChatPage
+from support.page_errors import no_uncaught_errors
 from support.pages import log_in, new_profile
 from support.server import Server
 from support.talk import Talk, define_scripted
@@ -26,7 +27,8 @@ async def device(server: Server) -> AsyncIterator[BrowserContext]:
         profile.set_default_timeout(DEADLINE)
         await profile.clock.install()
         await log_in(profile, server)
-        yield profile
+        with no_uncaught_errors():
+            yield profile
         await browser.close()
 
 

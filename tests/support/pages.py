@@ -6,6 +6,7 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
 
+from support.page_errors import watch_errors
 from support.server import Server
 
 # Violations of the policy as the browser itself reports them.
@@ -17,7 +18,9 @@ WATCH_POLICY = """
 
 
 async def new_profile(browser: Browser, width: int = 1100, height: int = 700) -> BrowserContext:
+    """Create a browser profile that records policy violations and uncaught errors."""
     profile = await browser.new_context(viewport={"width": width, "height": height})
+    watch_errors(profile)
     await profile.add_init_script(WATCH_POLICY)
     return profile
 

@@ -9,6 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 
 from support.chat_page import ChatPage
+from support.page_errors import no_uncaught_errors
 from support.pages import log_in, new_profile
 from support.server import Server
 from support.talk import Talk, define_scripted
@@ -35,10 +36,11 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def browser(chromium: Browser) -> AsyncIterator[Browser]:
-    """The browser with no profile in it, before and after: what a profile stores ends with it."""
-    yield chromium
-    for profile in chromium.contexts:
-        await profile.close()
+    """Lend the browser without profiles; fail the test if a page of it had an uncaught error."""
+    with no_uncaught_errors():
+        yield chromium
+        for profile in chromium.contexts:
+            await profile.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

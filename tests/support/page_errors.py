@@ -1,0 +1,40 @@
+"""Collect uncaught errors of every page, so that a journey during which one occurred fails."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.async_api import BrowserContext, ConsoleMessage, WebError
+
+_errors: list[str] = []
+
+
+def watch_errors(profile: BrowserContext) -> None:
+    """Record uncaught exceptions and unhandled rejections of all pages of this profile."""
+    profile.on("weberror", _record_error)
+    profile.on("console", _record_message)
+
+
+@contextmanager
+def no_uncaught_errors() -> Iterator[None]:
+    """Raise AssertionError at the end if a watched page had an uncaught error meanwhile."""
+    take_errors()
+    yield
+    errors = take_errors()
+    assert not errors, "uncaught errors in the page:\n" + "\n".join(errors)
+
+
+def take_errors() -> list[str]:
+    """Return the errors recorded since the last call."""
+    taken = list(_errors)
+    _errors.clear()
+    return taken
+
+
+def _record_error(thrown: WebError) -> None:
+    _errors.append(thrown.error.stack or str(thrown.error))
+
+
+def _record_message(message: ConsoleMessage) -> None:
+    """Workers and libraries report uncaught exceptions only on the console."""
+    if message.type == "error" and message.text.startswith("Uncaught"):
+        _errors.append(message.text)
