@@ -238,6 +238,52 @@ async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserCon
     await expect(page.get_by_role("dialog").get_by_text("y", exact=True)).to_be_visible()
 
 
+async def test_no_shortcut_is_offered_that_the_browser_keeps_and_all_places_show_the_same(
+    device: BrowserContext, server: Server
+) -> None:
+    session = await server.new_session(title="Here")
+    await server.new_terminal(session["id"])
+    page = await opened(device, server, f"#/session/{session['id']}")
+    await expect(page.get_by_role("tab")).to_have_count(1)
+    await page.get_by_role("heading", name="Here").click()
+    await page.keyboard.press("Escape")
+    await page.evaluate("document.activeElement.blur()")
+    await page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keys")
+    await expect(sheet).to_be_visible()
+    titles = await sheet.locator("dt").all_inner_texts()
+    keys = dict(zip(titles, await sheet.locator("dd").all_inner_texts(), strict=True))
+    kept = {f"Ctrl+{shift}{key}" for shift in ("", "Shift+") for key in "NTWQ"}
+    assert not kept & set(keys.values())
+    assert keys["New session"] == "Alt+N"
+    assert keys["Keys and help"] == "Ctrl+/ or ?"
+    await sheet.get_by_role("button", name="Close").click()
+    await expect(sheet).to_have_count(0)
+
+    await page.keyboard.press("Control+K")
+    await page.get_by_role("combobox", name="Command").fill("close tab")
+    await expect(page.get_by_role("option", name="Close tab")).to_contain_text(keys["Close tab"])
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Session menu").click()
+    for title, item in (("Split right",) * 2, ("Leave this session", "Leave this session…")):
+        await expect(page.get_by_role("menuitem", name=item)).to_contain_text(keys[title])
+    await page.keyboard.press("Escape")
+    new = page.get_by_role("button", name="New session")
+    await expect(new).to_have_attribute("title", keys["New session"])
+    await page.keyboard.press("Alt+N")
+    await expect(page.get_by_role("dialog", name="New session")).to_be_visible()
+    await page.keyboard.press("Escape")
+
+    await page.locator(".xterm-helper-textarea").focus()
+    await page.keyboard.press("Alt+Shift+N")
+    await expect(page.get_by_role("dialog", name="New session")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await page.goto(f"{server.url}/#/settings/keys")
+    await page.get_by_role("button", name="Keys of New session").click()
+    await page.keyboard.press("Control+T")
+    await expect(page.get_by_role("status").filter(has_text="belongs to the browser")).to_be_visible()
+
+
 async def test_a_terminal_keeps_ctrl_to_itself(device: BrowserContext, server: Server) -> None:
     terminal = await TerminalPage.new(device, server)
     await terminal.run("echo on-$((20 + 1)); cat")

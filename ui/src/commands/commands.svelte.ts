@@ -1,7 +1,7 @@
 /** Everything a person can do, by name: the palette, the shortcuts and the help sheet all read this one list. */
 import type { IconName } from '../parts/icons.ts'
 import { isSafeWhileTyping, MAC, pressedKeys } from './keys.ts'
-import { isChosen, keysOf } from './shortcuts.ts'
+import { hasKeys, shownKeys } from './shortcuts.ts'
 
 export type CommandGroup = 'Go to' | 'Session' | 'Worker' | 'View' | 'Help'
 
@@ -12,7 +12,7 @@ export interface Command {
   icon?: IconName
   /** As in "Mod+K"; a person may choose others. */
   keys?: string
-  /** Other keys for browsers that keep the first ones to themselves. */
+  /** Other keys for the same. */
   also?: string
   /** More words to find it by. */
   hint?: string
@@ -48,9 +48,10 @@ export class Commands {
     this.available().find((command) => command.id === id)?.run()
   }
 
+  /** The keys of a command as a person reads them. */
   keys(id: string): string | undefined {
     const command = this.all().find((each) => each.id === id)
-    return command && keysOf(command)
+    return command && shownKeys(command)
   }
 
   /** Runs what these keys stand for; says whether there was something. */
@@ -66,14 +67,14 @@ export class Commands {
   }
 
   #find(keys: string): Command | undefined {
-    const available = this.available()
-    return available.find((each) => keysOf(each) === keys) ?? available.find((each) => each.also === keys && !isChosen(each.id))
+    return this.available().find((each) => hasKeys(each, keys))
   }
 
-  /** Ctrl+D and its like belong to the program in a terminal; with Shift they are ours, as ⌘ is on a Mac. */
+  /** Ctrl+D, Alt+N and their like belong to the program in a terminal; with Shift they are ours, as ⌘ is on a Mac. */
   #inTerminal(keys: string): Command | undefined {
-    if (MAC || !keys.startsWith('Mod+')) return keys.startsWith('Alt+') ? undefined : this.#find(keys)
-    if (!keys.startsWith('Mod+Shift+') || OF_TERMINALS.has(keys)) return undefined
+    if (MAC && keys.startsWith('Mod+')) return this.#find(keys)
+    if (!/^(?:Mod|Alt)\+/.test(keys)) return this.#find(keys)
+    if (!/^(?:Mod|Alt)\+Shift\+/.test(keys) || OF_TERMINALS.has(keys)) return undefined
     return this.#find(keys) ?? this.#find(keys.replace('Shift+', ''))
   }
 }

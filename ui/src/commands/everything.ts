@@ -62,7 +62,7 @@ function sessionCommands(app: App): Command[] {
   const here = () => page.session
   const goes = () => page.session?.status === 'active'
   return [
-    { id: 'session.new', title: 'New session', group: 'Session', icon: 'plus', keys: 'Mod+N', also: 'Alt+N', run: () => (view.overlay = 'new') },
+    { id: 'session.new', title: 'New session', group: 'Session', icon: 'plus', keys: 'Alt+N', run: () => (view.overlay = 'new') },
     { id: 'session.rename', title: 'Rename session', group: 'Session', icon: 'edit', when: () => !!here(), run: () => (view.overlay = 'rename') },
     { id: 'session.replay', title: 'Replay this session', group: 'Session', icon: 'history', when: () => !!here(), run: () => withIt(here(), ({ id }) => page.show({ view: 'replay', sessionId: id })) },
     { id: 'session.close', title: 'Leave this session', group: 'Session', icon: 'close', keys: 'Mod+Shift+X', when: () => !!here(), run: () => withIt(here(), (session) => leaveSession(app, session)) },
@@ -79,8 +79,8 @@ function workerCommands(app: App): Command[] {
   const active = () => (page.session ? layouts.active(page.session) : undefined)
   const hasPanes = () => !!here() && !isNarrow()
   return [
-    { id: 'worker.new', title: 'New agent or terminal in this session', group: 'Worker', icon: 'plus', keys: 'Mod+T', also: 'Alt+T', when: () => page.session?.status === 'active', run: () => view.openPalette('New ') },
-    { id: 'worker.close', title: 'Close tab', group: 'Worker', icon: 'close', keys: 'Mod+Shift+W', also: 'Alt+W', when: () => !!active(), run: () => withIt(here(), (session) => withIt(active(), (worker) => closeTab(app, session, worker))) },
+    { id: 'worker.new', title: 'New agent or terminal in this session', group: 'Worker', icon: 'plus', keys: 'Alt+T', when: () => page.session?.status === 'active', run: () => view.openPalette('New ') },
+    { id: 'worker.close', title: 'Close tab', group: 'Worker', icon: 'close', keys: 'Alt+W', when: () => !!active(), run: () => withIt(here(), (session) => withIt(active(), (worker) => closeTab(app, session, worker))) },
     { id: 'worker.restart', title: 'Start again', group: 'Worker', icon: 'restart', when: () => active()?.state === 'exited' || active()?.state === 'failed', run: () => withIt(active(), (worker) => void page.restart(worker)) },
     { id: 'worker.next', title: 'Next tab', group: 'Worker', icon: 'right', keys: 'Mod+]', when: () => !!active(), run: () => change((before) => stepTab(before, 1)) },
     { id: 'worker.previous', title: 'Previous tab', group: 'Worker', icon: 'left', keys: 'Mod+[', when: () => !!active(), run: () => change((before) => stepTab(before, -1)) },
@@ -100,7 +100,7 @@ function viewing({ page, view }: App): Command[] {
     ...panels.map((panel): Command => ({ id: `panel.${panel.id}`, title: `Panel: ${panel.label}`, group: 'View', icon: panel.icon, ...PANEL_KEYS[panel.id], when: () => !!page.session, run: () => toggle(panel.id) })),
     { id: 'view.theme', title: 'Switch between light and dark', group: 'View', icon: 'dark', run: () => choose(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark') },
     { id: 'view.theme.system', title: 'Light or dark as the system has it', group: 'View', icon: 'system', when: () => theme() !== 'system', run: () => choose('system') },
-    { id: 'help.keys', title: 'Keys and help', group: 'Help', icon: 'keyboard', keys: 'Mod+/', run: () => (view.overlay = view.overlay === 'help' ? undefined : 'help') },
+    { id: 'help.keys', title: 'Keys and help', group: 'Help', icon: 'keyboard', keys: 'Mod+/', also: '?', run: () => (view.overlay = view.overlay === 'help' ? undefined : 'help') },
   ]
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isSafeWhileTyping, pressedKeys } from './keys.ts'
+import { belongsToBrowser, isSafeWhileTyping, pressedKeys } from './keys.ts'
 
 const none = { ctrlKey: false, metaKey: false, altKey: false, shiftKey: false }
 
@@ -27,4 +27,16 @@ test('letters belong to who types', () => {
   expect(isSafeWhileTyping('G')).toBe(false)
   expect(isSafeWhileTyping('Shift+G')).toBe(false)
   expect(isSafeWhileTyping('Mod+G')).toBe(true)
+})
+
+test('a question mark is one wherever the keyboard has it, and Alt with a dead key is a letter', () => {
+  expect(pressedKeys({ ...none, key: '?', code: 'Slash', shiftKey: true }, false)).toBe('?')
+  expect(pressedKeys({ ...none, key: '?', code: 'Minus', shiftKey: true }, false)).toBe('?')
+  expect(pressedKeys({ ...none, key: 'Dead', code: 'KeyN', altKey: true }, true)).toBe('Alt+N')
+  expect(pressedKeys({ ...none, key: 'Dead', code: 'Equal' }, true)).toBeUndefined()
+})
+
+test('keys that open and close tabs and windows belong to the browser', () => {
+  expect(['Mod+N', 'Mod+T', 'Mod+W', 'Mod+Shift+N', 'Mod+Shift+T', 'Mod+Shift+W', 'Mod+Q', 'Mod+Tab'].every(belongsToBrowser)).toBe(true)
+  expect(['Mod+K', 'Alt+N', 'Mod+1', 'Mod+Shift+F', '?'].some(belongsToBrowser)).toBe(false)
 })

@@ -10,9 +10,22 @@ export function formatKeys(keys: string): string {
   return keys.split('+').map((part) => SIGNS[part] ?? part).join(MAC ? '' : '+')
 }
 
+/** Browsers act on these before the page is told: new and closed tabs and windows, the way between tabs, the end. */
+const OF_BROWSERS: ReadonlySet<string> = new Set([
+  ...['N', 'T', 'W', 'Q', 'Tab', 'PageUp', 'PageDown'].flatMap((key) => [`Mod+${key}`, `Mod+Shift+${key}`, `Ctrl+${key}`, `Ctrl+Shift+${key}`]),
+  'Alt+F4',
+])
+
+/** Whether a page never gets these keys. */
+export function belongsToBrowser(keys: string): boolean {
+  return OF_BROWSERS.has(keys)
+}
+
 /** The keys of a press; undefined while only modifiers are down. */
 export function pressedKeys(event: Pick<KeyboardEvent, 'key' | 'code' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'>, mac = MAC): string | undefined {
-  if (['Control', 'Meta', 'Alt', 'Shift', 'AltGraph', 'Dead'].includes(event.key)) return undefined
+  if (['Control', 'Meta', 'Alt', 'Shift', 'AltGraph'].includes(event.key)) return undefined
+  if (event.key === 'Dead' && !event.altKey) return undefined // with Alt it is the letter of its key, as in ⌥N
+  if (event.key === '?' && !event.ctrlKey && !event.metaKey && !event.altKey) return '?' // wherever a layout has it
   const parts: string[] = []
   if (mac ? event.metaKey : event.ctrlKey) parts.push('Mod')
   if (mac && event.ctrlKey) parts.push('Ctrl')

@@ -40,3 +40,15 @@ test('keys that are the same for all are not counted through', () => {
   for (const { id } of places) chooseKeys(id, 'Alt+X')
   expect(told()).toHaveLength(10)
 })
+
+test('a command with two keys has both, until a person chooses another', () => {
+  const help = { id: 'help.keys', title: 'Help', keys: 'Mod+/', also: '?' }
+  expect(linesOf([help])[0]?.keys).toBe('Ctrl+/ or ?')
+  chooseKeys('help.keys', 'Alt+H')
+  expect(linesOf([help])[0]?.keys).toBe('Alt+H')
+})
+
+test('keys a browser keeps to itself are not offered, even when they were chosen before', () => {
+  chooseKeys('go.home', 'Mod+T')
+  expect(told()[0]).toBe('Home: Ctrl+H')
+})

@@ -1,7 +1,6 @@
 /** What the help sheet says of keys: a line for each command that has some, and one for all sessions while theirs count from 1 to 9. */
 import type { Command } from './commands.svelte.ts'
-import { formatKeys } from './keys.ts'
-import { keysOf } from './shortcuts.ts'
+import { shownKeys } from './shortcuts.ts'
 
 export interface Line {
   id: string
@@ -9,10 +8,10 @@ export interface Line {
   keys: string
 }
 
-export function linesOf(commands: readonly Pick<Command, 'id' | 'title' | 'keys'>[]): Line[] {
+export function linesOf(commands: readonly Pick<Command, 'id' | 'title' | 'keys' | 'also'>[]): Line[] {
   const lines = commands.flatMap((command) => {
-    const keys = keysOf(command)
-    return keys ? [{ id: command.id, title: command.title, keys: formatKeys(keys) }] : []
+    const keys = shownKeys(command)
+    return keys ? [{ id: command.id, title: command.title, keys }] : []
   })
   const [first, ...others] = lines.filter(({ id }) => id.startsWith('go.session.'))
   if (!first || !countFrom(first, others)) return lines
