@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from .ghostty import GhosttyError, Terminal
-from .screen_history import render, render_without_clone
+from .screen_history import render, render_without_clone, unwrap_cursor_line
 from .screen_replies import Reply
 from .screen_saved import Place
 
@@ -46,7 +46,9 @@ class Emulation:
         return self._move(Place(self.place.offset + covers, self.place.replies), replies)
 
     def resize(self, cols: int, rows: int) -> list[Reply]:
-        replies = self.terminal.resize(*_bounded(cols, rows))
+        size = _bounded(cols, rows)
+        self.terminal.feed(unwrap_cursor_line(self.terminal, size[0]))
+        replies = self.terminal.resize(*size)
         return self._move(self.place._replace(resizes=self.place.resizes + 1), replies)
 
     def leap(self, offset: int, cols: int, rows: int, answered: int) -> None:

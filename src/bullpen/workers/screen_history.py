@@ -47,6 +47,40 @@ def render_without_clone(terminal: Terminal) -> bytes:
     return _join([*_before_rows(terminal), enter, *_rows(terminal), *_after_rows(terminal)])
 
 
+def unwrap_cursor_line(terminal: Terminal, cols: int) -> bytes:
+    """Return the bytes that keep a change to `cols` columns from rewrapping the line of the cursor.
+
+    A shell redraws its prompt after a resize and counts the rows as they were; xterm.js leaves that line
+    to the shell for the same reason. The line is cut to the new width, or its rows are separated.
+    """
+    plain = not (terminal.mode(ORIGIN) or terminal.mode(SIDE_MARGINS))
+    if cols == terminal.cols or terminal.is_alternate or not terminal.is_ground or not plain:
+        return b""
+    grid, above = terminal.grid, terminal.scrollback_rows
+    top = bottom = above + terminal.cursor.y
+    while top > above and grid.row(top - 1).wraps:
+        top -= 1
+    while bottom + 1 < above + terminal.rows and grid.row(bottom).wraps:
+        bottom += 1
+    narrower = cols < terminal.cols
+    rows = [y for y in range(top, bottom + 1) if narrower or grid.row(y).wraps]
+    cut = [_cut(y - above, cols) if narrower else _end_again(terminal, y) for y in rows]
+    x, y = terminal.cursor[:2]
+    inside = b"\x1b[%d;%dH" % (y + 1, cols) if x >= cols else b""
+    return b"".join([RESET_PEN, *cut, _pen(terminal), inside]) if cut else b""
+
+
+def _cut(y: int, cols: int) -> bytes:
+    return b"\x1b[%d;%dH\x1b[K" % (y + 1, cols + 1)
+
+
+def _end_again(terminal: Terminal, y: int) -> bytes:
+    """Erase the last character of a row, which ends its wrapping, and print it once more."""
+    start, character = _character(terminal, terminal.cols - 1, y)
+    place = b"\x1b[%d;%dH" % (y - terminal.scrollback_rows + 1, start + 1)
+    return place + b"\x1b[K" + character + RESET_PEN
+
+
 def _join(parts: list[bytes]) -> bytes:
     """Names the first 16 colours the way programs do: many terminals brighten bold text only then."""
     return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], b"".join(parts))
