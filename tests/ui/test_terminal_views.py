@@ -117,6 +117,29 @@ async def test_b5_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
     await until(lambda: cell(phone.page), lambda size: size < 13)
 
 
+async def test_the_wheel_scrolls_as_far_as_it_is_turned(terminal: TerminalPage) -> None:
+    await terminal.run("seq 1000")
+    await expect(terminal.rows).to_contain_text(re.compile(r"1000\s*>\s*$"))
+    first = int((await terminal.lines())[0])
+    await terminal.page.locator(".xterm-screen").hover()
+    await terminal.page.mouse.wheel(0, -1200)
+    await until(terminal.lines, lambda lines: first - int(lines[0]) > 50)
+
+
+async def test_a_prompt_is_shown_once_on_a_phone_that_opens_a_wide_terminal(
+    terminal: TerminalPage, browser: Browser, server: Server
+) -> None:
+    await terminal.run("PS1='a-rather-long-prompt@of-some-host:~/projects/and/more> '; clear")
+    await expect(terminal.rows).to_contain_text(re.compile(r"^a-rather-long-prompt\S*\s*$"))
+    await terminal.page.close()
+    for _ in range(2):
+        phone = await phone_at(browser, server, terminal.page.url)
+        await expect(phone.rows).to_contain_text(re.compile(r"more>\s*$"))
+        await settled(phone)
+        assert "".join(await phone.lines()).count("a-rather-long-prompt") == 1
+        await phone.page.close()
+
+
 async def test_the_key_bar_of_a_phone_types_what_its_keyboard_has_not(
     terminal: TerminalPage, browser: Browser, server: Server
 ) -> None:

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Marker, Timeline } from '../api/types/timeline.ts'
-import { afterIdle, elapsed, marksOf, nextMarker, placeOf, previousMarker, sizeAt, whole, within } from './moments.ts'
+import { afterIdle, beginningOf, elapsed, fromNewBeginning, marksOf, nextMarker, placeOf, previousMarker, sizeAt, whole, within } from './moments.ts'
 
 const marker = (seq: number, time: number, kind: Marker['kind']): Marker => ({ seq, time, kind, label: kind, workerId: null })
 
@@ -31,6 +31,14 @@ test('terminals may go on after the last event', () => {
   expect(whole({ ...timeline, terminals: [{ ...line, points: [] }] }).ends).toBe(11_000)
 })
 
+test('a replay begins with the first thing that is to be seen', () => {
+  const line = { workerId: 'w', run: 1, start: 0, end: 9, points: [[1100, 0], [1300, 9]], sizes: [] }
+  const quiet = { ...timeline, markers: [] }
+  expect(beginningOf({ ...timeline, begins: 0 })).toBe(1000)
+  expect(beginningOf({ ...quiet, terminals: [line] })).toBe(1300)
+  expect(beginningOf(quiet)).toBe(quiet.begins)
+})
+
 test('one goes from mark to mark', () => {
   expect(nextMarker(timeline, 1000)?.seq).toBe(2)
   expect(previousMarker(timeline, 6010)?.seq).toBe(2)
@@ -52,4 +60,11 @@ test('a terminal has the size it had', () => {
 
 test('time is told as players do', () => {
   expect([0, 65_000, 7_207_000].map(elapsed)).toEqual(['0:00', '1:05', '2:00:07'])
+})
+
+test('a recording without its beginning is shown from a new line or sequence on', () => {
+  const shown = (text: string) => new TextDecoder().decode(fromNewBeginning(new TextEncoder().encode(text)))
+  expect(shown('8;5;12mhalf a line\r\nwhole\r\n')).toBe('whole\r\n')
+  expect(shown('38;5;1m\u001b[mred')).toBe('\u001b[mred')
+  expect(shown('one line')).toBe('one line')
 })

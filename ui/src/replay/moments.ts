@@ -18,6 +18,13 @@ export function whole(timeline: Timeline): Timeline {
   return { ...timeline, ends: Math.max(timeline.ends, ...lasts) }
 }
 
+/** The first moment at which something is shown: a mark, or the first output of a terminal. */
+export function beginningOf({ begins, markers, terminals }: Timeline): number {
+  const printed = terminals.flatMap(({ start, points }) => (points as [number, number][]).find(([, offset]) => offset > start)?.[0] ?? [])
+  const first = Math.min(...markers.map(({ time }) => time), ...printed)
+  return first === Infinity ? begins : first
+}
+
 export function within({ begins, ends }: Timeline, at: number): number {
   return Math.min(ends, Math.max(begins, at))
 }
@@ -58,6 +65,15 @@ export function sizeAt({ sizes }: TerminalLine, offset: number): { cols: number;
   const known = sizes as [number, number, number][]
   const [, cols, rows] = known.findLast(([from]) => from <= offset) ?? known[0] ?? [0, 80, 24]
   return { cols, rows }
+}
+
+const LINE_FEED = 0x0a
+const ESCAPE = 0x1b
+
+/** Bytes of a recording that does not reach back to its beginning: the first may lie inside of a line or a sequence. */
+export function fromNewBeginning(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const at = bytes.findIndex((byte) => byte === LINE_FEED || byte === ESCAPE)
+  return at < 0 ? bytes : bytes.subarray(bytes[at] === LINE_FEED ? at + 1 : at)
 }
 
 /** "1:05", "2:00:07" from the beginning. */

@@ -13,6 +13,7 @@ import { namedLinks, textLinks, type LinkWatcher } from './links.ts'
 import { swallowQueries, watchFocusMode } from './queries.ts'
 import { defineSheet } from './sheet.ts'
 import { foundColours, themeFrom } from './theme.ts'
+import { Wheel } from './wheel.ts'
 
 const FONT_SIZE = 13
 const SMALLEST_FONT = 7 // smaller cannot be read; what does not fit then is scrolled to
@@ -43,6 +44,9 @@ export class XtermScreen implements Screen {
   readonly #fit = new FitAddon()
   readonly #search = new SearchAddon({ highlightLimit: 1000 })
   #clamp = new Clamp()
+  readonly #wheel = new Wheel()
+  #rows: number // once all that was written is drawn
+  #gone = false
 
   constructor(box: HTMLElement, watcher: Watcher, { fits = 'box', readOnly = false }: Manner = {}) {
     defineSheet()
@@ -60,6 +64,7 @@ export class XtermScreen implements Screen {
       macOptionIsMeta: true,
       rightClickSelectsWord: false,
     })
+    this.#rows = this.#terminal.rows
     for (const addon of [this.#fit, new UnicodeGraphemesAddon(), this.#search, textLinks(watcher)]) this.#terminal.loadAddon(addon)
     swallowQueries(this.#terminal)
     watchClipboard(this.#terminal, (text) => watcher.offered(text))
@@ -69,8 +74,25 @@ export class XtermScreen implements Screen {
     })
     this.#terminal.attachCustomKeyEventHandler((event) => event.type !== 'keydown' || !watcher.pressed(event))
     this.#search.onDidChangeResults(({ resultIndex, resultCount }) => watcher.found(resultIndex, resultCount))
+    box.addEventListener('wheel', this.#turned, { capture: true, passive: false })
     this.#terminal.open(box)
     void drawWithGpu(this.#terminal)
+  }
+
+  /** Whether the wheel is for the program: it asked for the mouse, or has the whole screen, where xterm types arrows for it. */
+  get #isForProgram(): boolean {
+    return this.#terminal.modes.mouseTrackingMode !== 'none' || this.#terminal.buffer.active.type === 'alternate'
+  }
+
+  /** Scrolls by as many lines as the wheel turned, before xterm hears of it, which scrolls by three at most. */
+  readonly #turned = (event: WheelEvent): void => {
+    if (this.#isForProgram) return
+    event.stopPropagation()
+    const { rows, buffer } = this.#terminal
+    const height = (this.#terminal.element?.querySelector('.xterm-screen')?.clientHeight ?? 0) / rows
+    const before = buffer.active.viewportY
+    this.#terminal.scrollLines(this.#wheel.lines(event, height, rows))
+    if (buffer.active.viewportY !== before) event.preventDefault()
   }
 
   /** In the stream rather than at once: bytes written before are still on their way to the screen. */
@@ -82,14 +104,20 @@ export class XtermScreen implements Screen {
   }
 
   write(bytes: Uint8Array<ArrayBuffer>, drawn: () => void): void {
-    const harmless = this.#clamp.feed(bytes, this.#terminal.rows)
+    const harmless = this.#clamp.feed(bytes, this.#rows)
     let start = 0
     while (harmless.length - start > STEP) this.#terminal.write(harmless.subarray(start, (start += STEP)))
     this.#terminal.write(harmless.subarray(start), drawn)
   }
 
+  /** Takes its turn among the bytes: those written before were printed for the size before. */
+  resize(size: Size): void {
+    this.#rows = size.rows
+    this.#inTurn(() => this.#resize(size))
+  }
+
   /** Show this size whatever room there is: a smaller font where the box is too small for it. */
-  resize({ cols, rows }: Size): void {
+  #resize({ cols, rows }: Size): void {
     const room = this.room()
     this.#terminal.resize(cols, rows)
     const scale = Math.min(1, room.cols / cols, this.#fits === 'box' ? room.rows / rows : 1)
@@ -104,6 +132,10 @@ export class XtermScreen implements Screen {
 
   /** Scrolls the box, where the screen is higher, by no more than it takes. */
   showCursor(): void {
+    this.#inTurn(() => this.#showCursor())
+  }
+
+  #showCursor(): void {
     const screen = this.#terminal.element?.querySelector('.xterm-screen')?.getBoundingClientRect()
     if (!screen) return
     this.#terminal.scrollToBottom()
@@ -149,7 +181,14 @@ export class XtermScreen implements Screen {
   }
 
   dispose(): void {
+    this.#gone = true
+    this.#box.removeEventListener('wheel', this.#turned, { capture: true })
     this.#terminal.dispose()
+  }
+
+  /** After everything that was written before, and before everything that is written after. */
+  #inTurn(act: () => void): void {
+    this.#terminal.write('', () => this.#gone || act())
   }
 
   #setFont(size: number): void {
