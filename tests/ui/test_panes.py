@@ -1,0 +1,96 @@
+"""Panes of a session: split until they are small, closed and split again."""
+
+import re
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+
+from support.pages import TerminalPage
+from support.server import Server
+
+FITS = "(places) => places.every((place) => place.scrollHeight <= place.clientHeight)"
+SLOWLY = "slow, long"  # words with which the demo agent is busy for a while
+
+
+async def opened(device: BrowserContext, server: Server, terminals: int) -> Page:
+    """Open a session with the demo agent and terminals."""
+    session = await server.new_session(agentId="demo")
+    for _ in range(terminals):
+        await server.new_terminal(session["id"])
+    page = await device.new_page()
+    await page.goto(f"{server.url}/#/session/{session['id']}")
+    await expect(page.get_by_role("tab")).to_have_count(terminals + 1)
+    return page
+
+
+async def choose(page: Page, item: str) -> None:
+    await page.get_by_role("button", name="Session menu").click()
+    await page.get_by_role("menuitem", name=item).click()
+
+
+@pytest.mark.parametrize("way", ["Split right", "Split down"])
+async def test_stop_and_queue_stay_in_a_pane_that_was_split_twice(
+    device: BrowserContext, server: Server, way: str
+) -> None:
+    page = await opened(device, server, terminals=2)
+    message = page.get_by_label("Message", exact=True)
+    for text in (SLOWLY, "first", "second", "third", "fourth"):
+        await message.fill(text)
+        await message.press("Enter")
+    await expect(page.get_by_role("region", name="Queue").get_by_role("listitem")).to_have_count(4)
+    for panes in (2, 3):
+        await message.click()
+        await choose(page, way)
+        await expect(page.get_by_role("button", name="Close pane")).to_have_count(panes)
+    assert await page.locator(".place").evaluate_all(FITS)
+    for name in ("Stop", "Queue"):
+        await expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
+
+    await message.fill("/")
+    await expect(page.get_by_role("option").first).to_be_in_viewport(ratio=1)
+    await expect(page.get_by_role("listbox", name="Commands")).to_be_in_viewport(ratio=1)
+    await page.get_by_role("option", name="/plan").click()
+    await expect(message).to_have_value("/plan ")
+
+
+async def test_a_terminal_that_is_split_shows_its_rows_and_not_blank_ones(
+    device: BrowserContext, server: Server
+) -> None:
+    terminal = await TerminalPage.new(device, server)
+    await terminal.run(
+        r"seq 9000; printf '\e[H\e[2J'; echo left-$((40 + 2))"
+    )  # a history that takes its time
+    await expect(terminal.rows).to_contain_text(re.compile(r"^\s*left-42\s*>\s*$"))
+    await terminal.page.keyboard.press("Control+Shift+D")
+    await expect(terminal.page.get_by_role("button", name="Close pane")).to_have_count(2)
+    await expect(terminal.rows).to_contain_text(re.compile(r"^\s*left-42\s*>\s*$"))
+
+
+async def test_a_terminal_whose_program_wants_to_know_of_the_focus_is_split_and_closed(
+    device: BrowserContext, server: Server
+) -> None:
+    terminal = await TerminalPage.new(device, server)
+    close = terminal.page.get_by_role("button", name="Close pane")
+    for _ in range(2):
+        await terminal.run(r"printf '\e[?1004h'; echo told-$((40 + 2)); cat")
+        await terminal.sees("told-42")
+        await terminal.page.keyboard.press("Control+Shift+D")
+        await expect(close).to_have_count(2)
+        await close.last.click()
+        await expect(close).to_have_count(0)
+        await terminal.rows.wait_for()
+        await terminal.page.locator(".xterm-helper-textarea").press("Control+C")
+
+
+async def test_a_pane_is_closed_and_split_again(device: BrowserContext, server: Server) -> None:
+    page = await opened(device, server, terminals=2)
+    close = page.get_by_role("button", name="Close pane")
+    for way in ("Split right", "Split down"):
+        await choose(page, way)
+        await expect(close).to_have_count(2)
+        await close.last.click()
+        await expect(close).to_have_count(0)
+        await choose(page, way)
+        await page.locator(".xterm-screen").last.click()
+        await close.first.click()
+        await expect(close).to_have_count(0)
