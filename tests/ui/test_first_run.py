@@ -1,5 +1,6 @@
 """From the printed address to an agent's first change, on an empty home and in few actions."""
 
+import re
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -22,6 +23,25 @@ class Person:
         await action
 
 
+async def test_the_demo_button_shows_the_plan_the_permission_and_the_change_it_promises(
+    visitor: BrowserContext, server: Server
+) -> None:
+    page = await visitor.new_page()
+    await page.goto(await login_url(server))
+    await expect(page.get_by_label("Directory")).not_to_have_attribute("placeholder", re.compile("home"))
+    promise = page.get_by_text("makes a plan, asks for permission and changes a file")
+    await expect(promise).to_be_visible()
+    await page.get_by_role("button", name="Try the demo agent").click()
+    log = page.get_by_role("log")
+    await expect(log).to_contain_text("The plan is done.")
+    card = page.get_by_role("region", name="Permission")
+    await expect(card).to_contain_text("The demo agent was here (1).")
+    await card.get_by_role("button", name="Allow", exact=True).click(delay=120)
+    await expect(log).to_contain_text("I have added a line to hello.md")
+    await expect(log.get_by_role("figure", name="hello.md")).to_contain_text("The demo agent was here (1).")
+    assert "demo agent" in (await _workspace(server) / "hello.md").read_text()
+
+
 async def test_a_first_change_is_a_few_actions_away(visitor: BrowserContext, server: Server) -> None:
     page = await visitor.new_page()
     person = Person()
@@ -29,6 +49,8 @@ async def test_a_first_change_is_a_few_actions_away(visitor: BrowserContext, ser
     await person.does(page.get_by_role("button", name="Try the demo agent").click())
     log = page.get_by_role("log")
     await expect(log).to_contain_text("The plan is done.")
+    await person.does(page.get_by_role("button", name="Reject").click())
+    await expect(log).to_contain_text("All right, I leave it.")
 
     await person.does(page.get_by_label("Message", exact=True).fill("edit notes.md"))
     await person.does(page.keyboard.press("Enter"))

@@ -149,6 +149,23 @@ async def test_a_moment_is_found_by_its_mark_and_by_its_link(device: BrowserCont
     assert await page.evaluate("window.violations") == []
 
 
+async def test_a_replay_opens_on_the_first_thing_to_be_seen(device: BrowserContext, server: Server) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server)
+    await talk.ask("[[chunk answered]]")
+    page = await device.new_page()
+    await page.goto(f"{server.url}/#/replay/{talk.id}")
+    player = Player(page)
+    await expect(player.log).to_contain_text("[[chunk answered]]")
+
+    alone = Talk(server, await server.new_session(title="Alone"))
+    past = Past(server, alone, await server.new_terminal(alone.id))
+    await past.says("echo alone-$((20 + 1))", b"alone-21")
+    await past.ends()
+    await page.goto(f"{server.url}/#/replay/{alone.id}")
+    await expect(player.terminal).to_contain_text("#")
+
+
 async def test_b2_a_session_is_played_from_its_beginning_to_its_end(
     device: BrowserContext, server: Server
 ) -> None:

@@ -24,6 +24,7 @@ beforeEach(() => {
 })
 
 afterEach(() => {
+  connection.close()
   vi.useRealTimers()
   vi.restoreAllMocks()
   vi.unstubAllGlobals()
@@ -179,4 +180,18 @@ test('a page that slept and is not nudged connects anew by itself, once', () => 
   sockets[1]?.accept()
   vi.advanceTimersByTime(39_000)
   expect([sockets.length, statuses.at(-1)]).toEqual([2, 'open'])
+})
+
+test('a connection that is back does not let the others sit out their pauses', () => {
+  const other = connectionThatHears()
+  connection.open()
+  other.open()
+  for (const socket of sockets.slice(0, 2)) socket.die()
+  vi.advanceTimersByTime(1000)
+  sockets[3]?.die() // the other has the longer pause now
+  sockets[2]?.accept()
+  expect(sockets.length).toBe(4)
+  sockets[2]?.tell({ type: 'anything' })
+  expect(sockets.length).toBe(5)
+  other.close()
 })

@@ -18,6 +18,9 @@ const SILENCE = 40_000
 // 1008 nonsense, 4401 logged out, 4403 forbidden, 4404 gone, 4409 replaced: the same answer would come again.
 const FINAL = new Set([1008, 4401, 4403, 4404, 4409])
 
+/** Connections that wait for their next try. */
+const waiting = new Set<Connection>()
+
 export class Connection {
   readonly #peer: Peer
   #socket: WebSocket | undefined
@@ -75,9 +78,11 @@ export class Connection {
   }
 
   #received(data: string | ArrayBuffer): void {
+    const isBack = this.#attempt > 0
     this.#attempt = 0 // only now: a server that accepts and closes at once must not be hammered
     this.#heard()
     this.#peer.message(data)
+    if (isBack) for (const other of [...waiting]) other.nudge() // the server that answers one answers all
   }
 
   #heard(): void {
@@ -109,6 +114,8 @@ export class Connection {
 
   #become(status: Status, closeCode?: number): void {
     this.#status = status
+    if (status === 'waiting') waiting.add(this)
+    else waiting.delete(this)
     this.#peer.status(status, closeCode)
   }
 }

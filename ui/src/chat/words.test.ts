@@ -4,7 +4,7 @@ import { commandsOf, completions, pillsOf } from './choices.ts'
 import { placesOf } from './find.ts'
 import { countsOf, linesOf } from './lines.ts'
 import { plainScreen } from './screen-text.ts'
-import { ago, lasting } from '../parts/time.ts'
+import { age, ago, lasting } from '../parts/time.ts'
 import { usageOf } from './usage.ts'
 
 const SETTINGS = { acpSessionId: 'a', modes: null, models: null, configOptions: null, commands: [] }
@@ -14,6 +14,14 @@ test('times are said as people say them', () => {
   const after = (seconds: number) => Date.parse(at) + seconds * 1000
   expect([10, 120, 7200, 200_000].map((s) => ago(at, after(s)))).toEqual(['just now', '2 min ago', '2 h ago', '2 d ago'])
   expect([12, 75, 3725, -5].map((s) => lasting(at, after(s)))).toEqual(['12 s', '1 min 15 s', '1 h 2 min', '0 s'])
+})
+
+test('no time stands beside another that is rounded in another way', () => {
+  const at = '2026-03-01T10:00:00.000Z'
+  for (const seconds of [0, 44, 59, 60, 89, 100, 3599, 3600, 5400, 100_000, 180_000]) {
+    const then = Date.parse(at) + seconds * 1000
+    expect(ago(at, then).replace('just now', 'now').replace(' ago', '')).toBe(age(at, then))
+  }
 })
 
 test('usage is short, with the exact figures beside it', () => {

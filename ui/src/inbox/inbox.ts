@@ -1,6 +1,7 @@
 /** What the things in the inbox are called, and what they say. */
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Need } from '../state/attention.ts'
+import { whoFailed } from '../state/reasons.ts'
 
 export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
   permission: { need: 'asking', label: 'Permission' },
@@ -17,7 +18,8 @@ const ENDS = new Map([
   ['refusal', 'It refuses to go on.'],
 ])
 
-/** How a turn ended is a word of the protocol; everything else is a sentence already. */
-export function textOf({ kind, text }: InboxItem): string {
+/** How a turn ended is a word of the protocol, and a failure has no subject; everything else is a sentence already. */
+export function textOf({ kind, text }: Pick<InboxItem, 'kind' | 'text'>, worker: { readonly name: string } | undefined): string {
+  if (kind === 'failed') return whoFailed(worker, text)
   return (kind === 'finished' && ENDS.get(text)) || text
 }

@@ -1,16 +1,20 @@
-/** The present time, for everything that says how long ago something was: one timer each, while somebody looks. */
+/** The present time for every text that says how long ago something was. All of them read one clock, so that they agree. */
 import { createSubscriber } from 'svelte/reactivity'
 
-function every(milliseconds: number): () => number {
-  const follow = createSubscriber((update) => {
-    const timer = setInterval(update, milliseconds)
-    return () => clearInterval(timer)
-  })
-  return () => {
-    follow()
-    return Date.now()
-  }
-}
+const TICK = 1000 // milliseconds
 
-export const eachSecond = every(1000)
-export const now = every(20_000)
+let time = Date.now()
+
+const follow = createSubscriber((update) => {
+  const timer = setInterval(() => {
+    time = Date.now()
+    update()
+  }, TICK)
+  time = Date.now()
+  return () => clearInterval(timer)
+})
+
+export function now(): number {
+  follow()
+  return time
+}

@@ -20,13 +20,11 @@ export function clock(iso: string, now: number): string {
   return time.toLocaleString(undefined, words)
 }
 
-/** "just now", "5 min ago", and the day when it is long ago. */
+/** "just now", "5 min ago", and the day when it is long ago; rounded as `age` rounds, which may stand beside it. */
 export function ago(at: string, now: number): string {
-  const seconds = Math.max(0, (now - Date.parse(at)) / 1000)
-  if (seconds < 45) return 'just now'
-  if (seconds < HOUR) return `${Math.max(1, Math.round(seconds / MINUTE))} min ago`
-  if (seconds < DAY) return `${Math.round(seconds / HOUR)} h ago`
-  return seconds < 30 * DAY ? `${Math.round(seconds / DAY)} d ago` : new Date(at).toLocaleDateString()
+  if (now - Date.parse(at) >= 30 * DAY * 1000) return new Date(at).toLocaleDateString()
+  const words = age(at, now)
+  return words === 'now' ? 'just now' : `${words} ago`
 }
 
 /** To the second, for who asks. */

@@ -7,7 +7,7 @@ import { rest } from '../api/rest.ts'
 import type { DiffChanged } from '../api/facts.ts'
 import type { SessionEvent } from '../api/types/events.ts'
 import type { TerminalPlace, Timeline } from '../api/types/timeline.ts'
-import { afterIdle, nextMarker, previousMarker, whole, within } from './moments.ts'
+import { afterIdle, beginningOf, nextMarker, previousMarker, whole, within } from './moments.ts'
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16] as const
 const BEHIND = 1000 // events before a moment that are folded into what is shown
@@ -48,7 +48,7 @@ export class Replay {
   async open(at?: number): Promise<void> {
     try {
       this.timeline = whole(await rest.timeline(this.#sessionId))
-      this.seek(at ?? this.timeline.begins)
+      this.seek(at ?? beginningOf(this.timeline))
     } catch (error) {
       this.#failed(error)
     }

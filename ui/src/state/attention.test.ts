@@ -43,9 +43,17 @@ test('a question says what is asked, as far as that is known', () => {
   expect(attentionOf(session, news, AFTER).why).toBe('Edit a.py · Run make')
 })
 
-test('a failure says what went wrong', () => {
+test('a session waits since the oldest question that is open, not since the first of all', () => {
+  const session = aSession({ workers: [aWorker({ activity: 'asking', activitySince: '2026-01-01T00:00:01.000Z' })] })
+  const times = ['2026-01-01T00:00:09.000Z', '2026-01-01T00:00:05.000Z']
+  const news = times.map((createdAt) => anItem({ kind: 'permission', createdAt, seq: null }))
+  expect(attentionOf(session, news, AFTER).since).toBe(times[1])
+  expect(attentionOf(session, [], AFTER).since).toBe('2026-01-01T00:00:01.000Z')
+})
+
+test('a failure says what went wrong, and with whom', () => {
   const session = aSession({ workers: [aWorker({ state: 'failed', error: 'it crashed' })] })
-  expect(attentionOf(session, [], AFTER).why).toBe('it crashed')
+  expect(attentionOf(session, [], AFTER).why).toBe('Agent crashed')
 })
 
 test('what an agent finished is news for as long as it is in the inbox', () => {
@@ -63,14 +71,14 @@ test('what was typed into the terminal of an agent is news until this browser sh
 
 test('a session that failed is an error until somebody has seen it', () => {
   const session = aSession({ status: 'error', workers: [aWorker({ state: 'failed' })] })
-  expect(attentionOf(session, [anItem({ kind: 'failed', text: 'it crashed' })], AFTER)).toMatchObject({ need: 'error', why: 'it crashed' })
+  expect(attentionOf(session, [anItem({ kind: 'failed', text: 'it crashed' })], AFTER)).toMatchObject({ need: 'error', why: 'Agent crashed' })
   expect(attentionOf(session, [], BEFORE).need).toBe('idle')
 })
 
 test('a turn that failed is an error although its agent lives, until somebody has seen it', () => {
   const session = aSession({ workers: [aWorker({ activity: 'idle', activityWhy: 'the turn failed: overloaded' })] })
   const news = [anItem({ kind: 'failed', text: 'the turn failed: overloaded' })]
-  expect(attentionOf(session, news, AFTER)).toMatchObject({ need: 'error', why: 'the turn failed: overloaded' })
+  expect(attentionOf(session, news, AFTER)).toMatchObject({ need: 'error', why: 'Agent: the turn failed: overloaded' })
   expect(attentionOf(session, [], AFTER).need).toBe('idle')
 })
 

@@ -3,7 +3,7 @@ import type { InboxItem } from '../api/types/inbox.ts'
 import type { Session } from '../api/types/sessions.ts'
 import type { Worker } from '../api/types/workers.ts'
 import type { Shape, Tone } from '../parts/Mark.svelte'
-import { whyEnded } from './reasons.ts'
+import { whoFailed, whyEnded } from './reasons.ts'
 
 /** From what cannot go on without a person to what can wait. */
 export const NEEDS = ['asking', 'error', 'done', 'working', 'idle'] as const
@@ -38,11 +38,11 @@ export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
 export function attentionOf(session: Session, news: readonly InboxItem[], seen: string): Attention {
   const alive = session.workers.filter((worker) => worker.state === 'spawning' || worker.state === 'active')
   const asking = alive.find((worker) => worker.activity === 'asking')
-  if (asking) return { ...of('asking', 'needs input', asking), why: asked(news) || asking.activityWhy }
+  if (asking) return { ...of('asking', 'needs input', asking), ...asked(news) }
   const failed = session.workers.find((worker) => worker.state === 'failed' && !worker.owner) // an agent's command is its own business
-  if (failed && session.status === 'active') return { ...of('error', 'error', failed), why: failed.error ?? 'failed' }
+  if (failed && session.status === 'active') return { ...of('error', 'error', failed), why: whoFailed(failed, failed.error ?? 'failed') }
   const failure = news.find(({ kind }) => kind === 'failed')
-  if (failure) return { need: 'error', mark: 'error', label: 'error', why: failure.text, since: failure.createdAt }
+  if (failure) return { need: 'error', mark: 'error', label: 'error', why: whoFailed(workerOf(session, failure), failure.text), since: failure.createdAt }
   const done = alive.find((worker) => finished(worker) && isNews(worker, news, seen))
   const working = alive.find((worker) => worker.type === 'agent' && (worker.activity === 'active' || worker.state === 'spawning'))
   if (done && !working) return of('done', 'done, not seen yet', done)
@@ -55,9 +55,15 @@ function finished(worker: Worker): boolean {
   return worker.type === 'agent' && worker.state === 'active' && worker.activity === 'idle' && worker.activityWhy !== NOT_ASKED
 }
 
-/** What the agents of a session want to know, the first of it first. */
-function asked(news: readonly InboxItem[]): string {
-  return news.filter(({ seq }) => seq === null).map(({ text }) => text).join(' · ')
+/** What the agents of a session want to know, and since when the oldest of it is open: an earlier question may be answered. */
+function asked(news: readonly InboxItem[]): Partial<Attention> {
+  const open = news.filter(({ seq }) => seq === null)
+  const [first] = open.map(({ createdAt }) => createdAt).toSorted()
+  return first === undefined ? {} : { why: open.map(({ text }) => text).join(' · '), since: first }
+}
+
+function workerOf(session: Session, { workerId }: InboxItem): Worker | undefined {
+  return session.workers.find(({ id }) => id === workerId)
 }
 
 function isNews(worker: Worker, news: readonly InboxItem[], seen: string): boolean {

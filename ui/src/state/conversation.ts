@@ -47,6 +47,11 @@ export const NEW: Conversation = {
   usage: { used: null, size: null, cost: null, turn: null },
 }
 
+/** Since when the oldest permission or question is open; undefined when none is. */
+export function openSince({ permissions, questions }: Conversation): string | undefined {
+  return [...Object.values(permissions), ...Object.values(questions)].map(({ since }) => since).toSorted()[0]
+}
+
 const NOTHING_SET: Settings = { acpSessionId: '', modes: null, models: null, configOptions: null, commands: [] }
 
 /** The events it takes to know a conversation without all of its history; `talk` asks for the newest of them. */

@@ -35,6 +35,12 @@ export function howWorkerEnded(reason: string | null): string {
   return why === BY_A_PERSON ? why : `ended: ${why}`
 }
 
+/** A failure with the name of the worker: the server says "it ended with exit code 3" of whatever failed. */
+export function whoFailed(worker: { readonly name: string } | undefined, error: string): string {
+  if (!worker) return error
+  return error.startsWith('it ') ? `${worker.name} ${error.slice(3)}` : `${worker.name}: ${error}`
+}
+
 /** Whether a word is a reason of an end: what then stayed open was answered by nobody. */
 export function isEnd(word: string): boolean {
   return Object.hasOwn(END, word)

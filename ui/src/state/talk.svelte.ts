@@ -38,6 +38,7 @@ export class Talk {
 
   readonly calls: Talking
   readonly prompts: Prompts
+  readonly name: string
   readonly workspace: string | undefined
   readonly #sessionId: string
   readonly #workerId: string
@@ -50,9 +51,10 @@ export class Talk {
   #latest: Promise<void> | undefined
   #looks = 0 // at the queue; only the latest counts
 
-  constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'workspace'>>) {
+  constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'name' | 'workspace'>>) {
     this.calls = new Talking(session.id, worker.id)
     this.#sessionId = session.id
+    this.name = worker.name ?? 'The agent'
     this.workspace = worker.workspace
     this.#workerId = worker.id
     this.prompts = new Prompts(worker.id, this.calls, () => this.#seq)

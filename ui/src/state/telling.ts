@@ -4,6 +4,8 @@ import type { Entries } from './chat.ts'
 export interface Telling {
   /** All that is known, for what an entry refers to. */
   readonly window: { readonly entries: Entries }
+  /** The name of the agent. */
+  readonly name: string
   /** The directory the agent works in. */
   readonly workspace: string | undefined
   readonly calls: {
