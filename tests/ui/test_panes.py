@@ -1,7 +1,5 @@
 """Panes of a session: split until they are small, closed and split again."""
 
-import re
-
 import pytest
 from playwright.async_api import BrowserContext, Page, expect
 
@@ -51,19 +49,6 @@ async def test_stop_and_queue_stay_in_a_pane_that_was_split_twice(
     await expect(page.get_by_role("listbox", name="Commands")).to_be_in_viewport(ratio=1)
     await page.get_by_role("option", name="/plan").click()
     await expect(message).to_have_value("/plan ")
-
-
-async def test_a_terminal_that_is_split_shows_its_rows_and_not_blank_ones(
-    device: BrowserContext, server: Server
-) -> None:
-    terminal = await TerminalPage.new(device, server)
-    await terminal.run(
-        r"seq 9000; printf '\e[H\e[2J'; echo left-$((40 + 2))"
-    )  # a history that takes its time
-    await expect(terminal.rows).to_contain_text(re.compile(r"^\s*left-42\s*>\s*$"))
-    await terminal.page.keyboard.press("Control+Shift+D")
-    await expect(terminal.page.get_by_role("button", name="Close pane")).to_have_count(2)
-    await expect(terminal.rows).to_contain_text(re.compile(r"^\s*left-42\s*>\s*$"))
 
 
 async def test_a_terminal_whose_program_wants_to_know_of_the_focus_is_split_and_closed(

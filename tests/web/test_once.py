@@ -28,6 +28,7 @@ OF_THE_HOUSE = {
     "/api/repositories",
     "/api/repositories/{repo_id}/worktrees",
     "/api/repositories/{repo_id}/worktrees/{name}/restore",
+    "/api/roots",
     "/api/rules",
     "/api/sessions",
     "/api/sessions/{session_id}/complete",
@@ -96,6 +97,7 @@ class House:
             Post(f"{of_session}/leave", f"{session}/leave", None, self._still_active),
             Post(f"{of_session}/seen", f"{session}/seen", {"seq": 1}, self._still_active),
             Post("/api/rules", "/api/rules", RULE, self._one_rule),
+            Post("/api/roots", "/api/roots", {"path": str(repository)}, self._one_root),
             Post(f"{of_session}/workers", workers, {"type": "terminal", "role": "new"}, self._one_worker),
             Post(
                 f"{of_session}/workers/{{worker_id}}/restart",
@@ -129,6 +131,10 @@ class House:
     async def _one_import(self, _: Any) -> None:
         sessions = (await self.server.call("GET", "/api/sessions?q=project"))["sessions"]
         assert [len(session["workers"]) for session in sessions] == [1]
+
+    async def _one_root(self, answer: Any) -> None:
+        roots = (await self.server.call("GET", "/api/roots"))["roots"]
+        assert roots.count(answer) == 1
 
     async def _one_rule(self, _: Any) -> None:
         assert len((await self.server.call("GET", "/api/rules"))["rules"]) == 1
@@ -347,6 +353,10 @@ def _of_session(
 
 
 async def test_every_post_of_the_house_is_done_once_however_often_it_comes(server: Server) -> None:
+    await server.kill()
+    server.set(AGENT_WORKSPACE_ROOT="")  # where it is set, no root can be added
+    await server.start()
+    await server.call("POST", "/api/roots", 201, json={"path": str(server.workspace), "force": True})
     posts = await House(server).posts()
     assert {post.route for post in posts} == OF_THE_HOUSE
     await send_again_and_again(server, posts)
