@@ -60,17 +60,21 @@ def faults(source: str, module: str, *, is_package: bool = False) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_imports_point_down(path: Path) -> None:
-    assert faults(path.read_text(), dotted(path), is_package=path.name == "__init__.py") == []
+def test_imports_point_down() -> None:
+    found = {
+        dotted(path): faults(path.read_text(), dotted(path), is_package=path.name == "__init__.py")
+        for path in MODULES
+    }
+    assert {name: upward for name, upward in found.items() if upward} == {}
 
 
-@pytest.mark.parametrize("path", sorted((SRC / PACKAGE / "keeper").rglob("*.py")), ids=dotted)
-def test_the_keeper_needs_only_the_standard_library_and_itself(path: Path) -> None:
-    names = imported_names(path.read_text(), dotted(path), is_package=path.name == "__init__.py")
+def test_the_keeper_needs_only_the_standard_library_and_itself() -> None:
     own = f"{PACKAGE}.keeper."
     foreign = [
-        n for n in names if not n.startswith(own) and n.partition(".")[0] not in sys.stdlib_module_names
+        (dotted(path), name)
+        for path in (SRC / PACKAGE / "keeper").rglob("*.py")
+        for name in imported_names(path.read_text(), dotted(path), is_package=path.name == "__init__.py")
+        if not name.startswith(own) and name.partition(".")[0] not in sys.stdlib_module_names
     ]
     assert foreign == []
 

@@ -6,7 +6,8 @@ let answers: (Response | Error)[]
 let requests: { path: string; init: RequestInit }[]
 
 beforeEach(() => {
-  vi.useFakeTimers({ shouldAdvanceTime: true, advanceTimeDelta: 1000 })
+  vi.useFakeTimers()
+  vi.setTimerTickMode('nextTimerAsync')
   answers = []
   requests = []
   vi.stubGlobal('localStorage', { getItem: () => 'the-secret' })
