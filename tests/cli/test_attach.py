@@ -137,6 +137,7 @@ async def test_a_quick_restart_is_not_worth_a_word(server: Server, tmux: Tmux) -
     await server.stop()
     await server.start()
     await run_in_program(tmux, "echo three $((2 + 2))", "three 4")
+    assert NOTICE not in tmux.screen("-S", "-")
 
 
 async def test_one_who_only_looks_types_nothing(server: Server, tmux: Tmux) -> None:

@@ -259,9 +259,8 @@ async def test_a_child_that_closed_its_output_lives_on(open_house: House) -> Non
     )
     await open_house.says(b"x")
     before = _cpu(open_house.keeper.pid)
-    for _ in range(20):
-        await open_house.keeper.status()
-    assert _cpu(open_house.keeper.pid) - before < 0.5, "and nobody spins on it"
+    await asyncio.sleep(1)  # in which a keeper that polls a closed pipe would use a whole core
+    assert _cpu(open_house.keeper.pid) - before < 0.2
     assert open_house.exits == {}
     os.kill(spawned.pid, signal.SIGKILL)
     assert (await open_house.exited()).signal == signal.SIGKILL

@@ -233,6 +233,17 @@ async def test_markdown_is_for_a_person(server: Server) -> None:
     assert "completed (ended by a person)" in text
 
 
+async def test_markdown_has_what_the_agent_said_thought_and_did(server: Server) -> None:
+    await define_scripted(server)
+    talk = await Talk.begin(server)
+    await talk.ask("[[thought hm]] [[chunk grüße]] [[chunk again]] [[plan one two]] [[tool]]")
+    text = (await exported(server, talk.id, "format=markdown")).decode()
+    _, _, answer = text.partition("## owner asks")
+    said = ("## scripted thinks\n\nhm\n", "## scripted says\n\ngrüßeagain\n", "- [ ] one\n- [ ] two\n")
+    places = [answer.index(part) for part in (*said, "- **work** completed")]
+    assert places == sorted(places)
+
+
 async def test_asciinema_plays_an_exported_cast(server: Server, tmp_path: Path) -> None:
     session_id, _ = await worked_session(server)
     bullpen = Bullpen(server.environment())

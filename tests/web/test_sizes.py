@@ -10,11 +10,11 @@ import struct
 import zlib
 from collections.abc import AsyncIterator
 
-import psutil
 import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from support.memory import peak, reset_peak
 from support.server import Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -26,11 +26,10 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 async def frugal(house: Server) -> AsyncIterator[Server]:
-    """The server must not have grown by 64 MB."""
-    process = psutil.Process(house.pid)
-    before = process.memory_info().rss
+    """The server must not have grown by 64 MB, not even for a moment."""
+    before = reset_peak(house.pid)
     yield house
-    assert process.memory_info().rss - before < 64 * MIB
+    assert peak(house.pid) - before < 64 * MIB
 
 
 async def sessions(server: Server) -> int:
