@@ -41,6 +41,7 @@ class Config:
     idle_timeout: int
     max_sessions: int
     permission_timeout: int
+    agent_start_timeout: int
     cancel_grace: int
     queue_enabled: bool
     queue_delay_seconds: int
@@ -235,6 +236,13 @@ OPTIONS = (
         lambda _: 0,
         _number(0, 10**6),
         "seconds until a permission nobody answers is refused; 0: never",
+    ),
+    Option(
+        "agent_start_timeout",
+        "BULLPEN_AGENT_START_TIMEOUT",
+        lambda _: 60,
+        _number(1, 10**6),
+        "seconds an agent has to answer when it is started",
     ),
     Option(
         "cancel_grace",

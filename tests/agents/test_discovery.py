@@ -8,7 +8,7 @@ import pytest
 from bullpen.agents import discovery
 from bullpen.agents.definitions import builtin
 from bullpen.agents.discovery import default_agent, find_program, start_command
-from bullpen.domain.errors import NotFound
+from bullpen.domain.errors import Conflict
 
 
 def install(directory: Path, name: str, script: str = "#!/bin/sh\n") -> Path:
@@ -27,7 +27,7 @@ def test_an_installed_agent_is_found_with_its_whole_path(tmp_path: Path) -> None
 
 
 def test_who_is_not_installed_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="npm install -g @google/gemini-cli"):
+    with pytest.raises(Conflict, match="npm install -g @google/gemini-cli"):
         start_command(builtin()["gemini"], {"PATH": str(tmp_path)})
 
 

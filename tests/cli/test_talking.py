@@ -142,12 +142,19 @@ async def test_who_reads_an_answer_in_a_terminal_has_seen_it(
     assert await waiting() == []
 
 
-async def test_run_says_how_to_have_an_agent_that_is_missing(bullpen: Bullpen, server: Server) -> None:
+async def test_run_with_an_agent_that_is_not_installed_names_the_install_command_and_leaves_nothing(
+    bullpen: Bullpen, server: Server
+) -> None:
     body = {"name": "Ghost", "kind": "acp", "command": ["no-such-program"], "install": "summon ghost"}
     await server.call("PUT", "/api/agents/ghost", 200, json=body)
+    why = "Ghost is not installed (no-such-program is not on the path); to install it, run: summon ghost"
     gone = await bullpen("run", "x", "--agent", "ghost", "-C", str(server.workspace), "--wait")
-    assert gone.code == 1
-    assert "summon ghost" in gone.err
+    assert gone == (1, "", f"bullpen: {why}\n")
+    assert (await bullpen("inbox")).out == "nothing waits for you\n"
+    assert (await bullpen("ls", "-a", "-q")).out == ""
+    order = {"agentId": "ghost", "locationPath": str(server.workspace)}
+    refused = await server.call("POST", "/api/sessions", 409, json=order)
+    assert refused["message"] == why
     unknown = await bullpen("run", "x", "--agent", "nobody", "-C", str(server.workspace))
     assert unknown.code == 2
 

@@ -5,21 +5,22 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bullpen.domain.commands import AddWorker
-from bullpen.domain.errors import Invalid
+from bullpen.domain.errors import Conflict, Invalid
 from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import Activity, State
 from bullpen.keeper.marker import find_marked
 from bullpen.sessions import lookup
 from bullpen.sessions.session import Session
-from bullpen.workers import acp_agent, acp_files
+from bullpen.workers import acp_files
 from support.quiet_house import QuietHouse, say, turn, until
-from support.server import has_ended
+from support.server import end_processes_of, has_ended
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -39,8 +40,6 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        (["no-such-program"], "not installed"),
-        (["{directory}/not-executable"], "not installed"),
         (["{directory}/no-interpreter"], "cannot start"),
         (["true"], "exit code 0"),
         (["false"], "exit code 1"),
@@ -54,7 +53,6 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
 async def test_an_agent_that_cannot_begin_fails_with_the_reason(
     house: QuietHouse, tmp_path: Path, command: list[str], why: str
 ) -> None:
-    (tmp_path / "not-executable").write_text("#!/bin/sh\n")
     (tmp_path / "no-interpreter").write_text("#!/no/such/interpreter\n")
     (tmp_path / "no-interpreter").chmod(0o755)
     words = [word.format(directory=tmp_path) for word in command]
@@ -63,6 +61,45 @@ async def test_an_agent_that_cannot_begin_fails_with_the_reason(
     worker = await end_of(house, session, "bad")
     assert worker.state is State.FAILED
     assert why in (worker.error or "")
+
+
+@pytest.mark.parametrize("program", ["no-such-program", "{directory}/not-executable", "{directory}"])
+async def test_an_agent_whose_program_is_missing_is_refused_before_anything_is_stored(
+    house: QuietHouse, tmp_path: Path, program: str
+) -> None:
+    (tmp_path / "not-executable").write_text("#!/bin/sh\n")
+    words = [program.format(directory=tmp_path)]
+    house.registry.add("gone", {"name": "Gone", "kind": "acp", "command": words, "install": "get gone"})
+    with pytest.raises(Conflict, match=r"Gone is not installed .* to install it, run: get gone"):
+        await house.session("gone")
+    assert (await house.records.list_sessions()).sessions == []
+    session = await house.session()
+    order = AddWorker(worker_id="gone", type="agent", agent_id="gone", workspace=str(house.workspace))
+    with pytest.raises(Conflict, match="get gone"):
+        await session.add_worker(order)
+    assert session.snapshot.workers == {}
+
+
+@pytest.fixture
+async def hasty_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    """A house that gives an agent one second to answer when it is started."""
+    this = QuietHouse(tmp_path, BULLPEN_AGENT_START_TIMEOUT="1")
+    async with this.open():
+        yield this
+    await asyncio.to_thread(end_processes_of, this.home)
+
+
+async def test_an_agent_that_talks_but_never_answers_initialize_fails_with_its_stderr(
+    hasty_house: QuietHouse,
+) -> None:
+    chatter = "echo first >&2; echo no network >&2; while sleep 0.1; do echo still starting; done"
+    words = ["sh", "-c", chatter]
+    hasty_house.registry.add("chatty", {"name": "Chatty", "kind": "acp", "command": words})
+    session = await hasty_house.session()
+    worker = await end_of(hasty_house, session, "chatty")
+    assert (worker.state, worker.error) == (State.FAILED, "it did not answer within 1 s: no network")
+    (failed,) = await hasty_house.facts(session, "worker_failed")
+    assert failed.stderr == "first\nno network"
 
 
 @pytest.mark.parametrize(
@@ -76,11 +113,10 @@ async def test_an_agent_that_cannot_begin_fails_with_the_reason(
     ids=["initialize", "session/new", "stopped", "closed"],
 )
 async def test_an_agent_that_is_silent_in_its_handshake_is_given_up(
-    house: QuietHouse, script: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    hasty_house: QuietHouse, script: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(acp_agent, "SILENCE", 1.0)
-    house.define("silent", script | {"agent": {"ignore_term": True}})
-    worker = await end_of(house, await house.session(), "silent")
+    hasty_house.define("silent", script | {"agent": {"ignore_term": True}})
+    worker = await end_of(hasty_house, await hasty_house.session(), "silent")
     assert (worker.state, worker.error) == (State.FAILED, "it did not answer within 1 s")
 
 

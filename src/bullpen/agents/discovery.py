@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from ..domain.agents import AgentDefinition
-from ..domain.errors import NotFound
+from ..domain.errors import Conflict
 from ..domain.logins import LoggedIn
 from .logins import logged_in
 
@@ -29,7 +29,7 @@ def find_program(definition: AgentDefinition, env: Mapping[str, str], name: str 
 def start_command(
     definition: AgentDefinition, env: Mapping[str, str], continues: bool = False
 ) -> tuple[str, ...]:
-    """The command with the whole path of its program; NotFound says how to install it."""
+    """Return the command with its program's absolute path, or raise Conflict with the install command."""
     command = definition.continue_command if continues else definition.command
     program = find_program(definition, env, command[0])
     if program is not None:
@@ -37,7 +37,7 @@ def start_command(
     if definition.id == DEMO:
         return (sys.executable, "-m", "bullpen.agents.demo")
     hint = f"; to install it, run: {definition.install}" if definition.install else ""
-    raise NotFound(f"{definition.name} is not installed ({command[0]} is not on the path){hint}")
+    raise Conflict(f"{definition.name} is not installed ({command[0]} is not on the path){hint}")
 
 
 def default_agent(definitions: Mapping[str, AgentDefinition], env: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from ..git.worktrees import Worktree
 from ..log.log import Answer
 from ..store.records import Records
 from .create import NewSession, create_session
-from .session import Session
+from .session import Session, require_agent
 from .sessions import Sessions
 from .worktree_making import Made
 from .worktree_plan import NewWorktree
@@ -39,6 +39,8 @@ async def create_in_worktree(
         if wanted is not None:
             raise Invalid("a worktree needs a repoId")
         return await create_session(sessions, records, await _named(worktrees, order), answer)
+    if order.agent_id is not None:
+        require_agent(sessions.workshop, order.agent_id)  # before a worktree is made and set up for it
     async with worktrees.changing(order.repo_id):
         key = answer.key if answer else None
         await worktrees.require_unanswered(key)

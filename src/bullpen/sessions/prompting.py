@@ -181,7 +181,7 @@ class Prompting:
         said = [added, *self._title(snapshot, added)]
         if snapshot.primary is not None:
             return said
-        definition = self._workshop.agents.get(self._workshop.default_agent(snapshot.repo_id))
+        definition = self._workshop.installed_agent(self._workshop.default_agent(snapshot.repo_id))
         order = AddWorker(
             worker_id=new_id(),
             type="agent",

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..domain import commands, queue
+from ..domain.agents import AgentDefinition
 from ..domain.commands import AddWorker
 from ..domain.conversation_rules import login_command
 from ..domain.deadlines import Patience
@@ -375,14 +376,18 @@ def _patience(workshop: Workshop) -> Patience:
 
 
 def complete_order(order: AddWorker, workshop: Workshop, repo_id: str | None = None) -> AddWorker:
-    """An agent has a definition, and its name unless another is wanted."""
+    """Return the order with an agent's definition and name. Raise as `require_agent` does."""
     if order.type != "agent":
         return order
-    agent_id = order.agent_id or workshop.default_agent(repo_id)
-    try:
-        definition = workshop.agents.get(agent_id)
-    except NotFound as error:
-        raise Invalid(str(error)) from None
+    definition = require_agent(workshop, order.agent_id or workshop.default_agent(repo_id))
     return replace(
         order, name=order.name or definition.name, agent_id=definition.id, agent_kind=definition.kind
     )
+
+
+def require_agent(workshop: Workshop, agent_id: str) -> AgentDefinition:
+    """Return an agent's definition. Raise Invalid without one, Conflict if the agent is not installed."""
+    try:
+        return workshop.installed_agent(agent_id)
+    except NotFound as error:
+        raise Invalid(str(error)) from None

@@ -27,9 +27,9 @@ from .workshop import Workshop
 
 log = structlog.get_logger()
 
-SILENCE = 60.0  # seconds without a word before its handshake is over
 GOODBYE = 1.0  # seconds to end by itself when its input ends
-STDERR_TAIL = 4 << 10
+STDERR_TAIL = 4 << 10  # bytes
+LONGEST_LINE = 200  # letters of the last line that an error quotes
 
 
 class KeeperGone(BullpenError):
@@ -116,16 +116,17 @@ class AcpAgent:
         recording = self._workshop.recording(self.worker.id, self.worker.run)
         return await self._workshop.children.spawn(self.worker.id, self.worker.run, start, recording)
 
-    async def _fail(self, error: str) -> None:
+    async def _fail(self, error: str, stderr: str | None = None) -> None:
+        failure = WorkerFailed(error=_with_last_line(error, stderr), stderr=stderr)
+
         def decide(exchange: Exchange) -> Change:
-            exchange.fail(crashed(exchange.worker, WorkerFailed(error=error), self._workshop.agents))
+            exchange.fail(crashed(exchange.worker, failure, self._workshop.agents))
             return exchange.change()
 
         await self._run.change(decide)
 
     async def _record_end(self, listening: Listening, ended: Ended) -> None:
-        _, stderr = self._workshop.tail(self.worker.id, self.worker.run, STDERR_TAIL, "err")
-        tail = stderr.decode("utf-8", "replace").strip() or None
+        tail = self._stderr_tail()
 
         def decide(exchange: Exchange) -> Change:
             listening.close_text(exchange)
@@ -137,6 +138,11 @@ class AcpAgent:
             return exchange.change()
 
         await self._run.change(decide)
+
+    def _stderr_tail(self) -> str | None:
+        """Return the end of what the agent wrote to its standard error."""
+        _, stderr = self._workshop.tail(self.worker.id, self.worker.run, STDERR_TAIL, "err")
+        return stderr.decode("utf-8", "replace").strip() or None
 
     async def _bury(self, child: Child) -> None:
         """Ends it if need be, and what it left behind; its keeper may forget it."""
@@ -159,11 +165,12 @@ class AcpAgent:
                 await self._run.log.news.wait()
 
     async def _expect_handshake(self, listening: Listening) -> None:
-        """An agent that says nothing is not waited for for ever, unless it is one that has begun."""
+        """Mark the worker as failed if the agent does not answer during its start."""
+        timeout = self._workshop.config.agent_start_timeout
         while self._run.log.snapshot.worker(self.worker.id).state is State.SPAWNING:
-            left = listening.heard + SILENCE - clock.monotonic()
+            left = listening.heard + timeout - clock.monotonic()
             if left <= 0:
-                await self._fail(f"it did not answer within {SILENCE:.0f} s")
+                await self._fail(f"it did not answer within {timeout} s", self._stderr_tail())
                 return
             await asyncio.sleep(left)
 
@@ -181,6 +188,9 @@ def _failure(ended: Ended, stderr: str | None) -> WorkerFailed:
         error = f"it was ended by {ended.signal}"
     else:
         error = f"it ended with exit code {ended.code}"
-    if stderr:
-        error = f"{error}: {stderr.splitlines()[-1][:200]}"
+    error = _with_last_line(error, stderr)
     return WorkerFailed(error=error, exit_code=ended.code, signal=ended.signal, stderr=stderr)
+
+
+def _with_last_line(error: str, stderr: str | None) -> str:
+    return f"{error}: {stderr.splitlines()[-1][:LONGEST_LINE]}" if stderr else error

@@ -31,7 +31,9 @@ class Listening:
     """Reads one run from where the last process stopped."""
 
     def __init__(self, run: AgentRun, child: Child, definition: AgentDefinition) -> None:
-        self.heard = clock.monotonic()  # when it last said something
+        self.heard = (
+            clock.monotonic()
+        )  # when the start began, then when the agent last wrote after `initialize`
         self._run = run
         self._child = child
         self._definition = definition
@@ -59,8 +61,9 @@ class Listening:
                 self._news.clear()
                 data = recording.read(self._peer.offset, PIECE)
                 if data:
-                    self.heard = clock.monotonic()
                     await self._take(self._peer.feed(data))
+                    if self._is_initialized():
+                        self.heard = clock.monotonic()
                 elif self._child.ended.done():
                     await self._take(self._peer.finish())
                     return
@@ -88,6 +91,10 @@ class Listening:
     def _greet(self, exchange: Exchange) -> Change:
         self._handshake.begin(exchange)
         return exchange.change()
+
+    def _is_initialized(self) -> bool:
+        traffic = self._run.log.snapshot.conversations[self._child.worker_id].traffic
+        return not traffic.waits_for("initialize")
 
     async def _wait(self) -> None:
         """Until there is more, or text has waited long enough."""

@@ -99,6 +99,12 @@ class Workshop:
         settings = self.repositories.get(repo_id or "")
         return (settings.agent_id if settings else None) or self.agents.default()
 
+    def installed_agent(self, agent_id: str) -> AgentDefinition:
+        """Return an agent's definition. Raise NotFound without one, Conflict if it is not installed."""
+        definition = self.agents.get(agent_id)
+        self.agents.command(definition)
+        return definition
+
     def recording(self, worker_id: str, run: int) -> Recording:
         """The recording of a run, living or not."""
         child = self.children.get(worker_id, run)
