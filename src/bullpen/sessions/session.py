@@ -83,7 +83,7 @@ class Session:
 
     async def spawn_agent(self, order: AddWorker, failure: str | None = None) -> Worker:
         """An agent for a role, in place of one that ended there; `failure` says why it cannot begin."""
-        order = complete_order(order, self._workshop)
+        order = complete_order(order, self._workshop, must_be_installed=False)  # the role tells of the failure
         return await self._spawn(
             lambda snapshot: commands.take_role(snapshot, order, failure), None, is_agent=True
         )
@@ -375,19 +375,22 @@ def _patience(workshop: Workshop) -> Patience:
     return Patience(permission=settings.permission_timeout, cancel=settings.cancel_grace)
 
 
-def complete_order(order: AddWorker, workshop: Workshop, repo_id: str | None = None) -> AddWorker:
+def complete_order(
+    order: AddWorker, workshop: Workshop, repo_id: str | None = None, *, must_be_installed: bool = True
+) -> AddWorker:
     """Return the order with an agent's definition and name. Raise as `require_agent` does."""
     if order.type != "agent":
         return order
-    definition = require_agent(workshop, order.agent_id or workshop.default_agent(repo_id))
+    agent_id = order.agent_id or workshop.default_agent(repo_id)
+    definition = require_agent(workshop, agent_id, must_be_installed=must_be_installed)
     return replace(
         order, name=order.name or definition.name, agent_id=definition.id, agent_kind=definition.kind
     )
 
 
-def require_agent(workshop: Workshop, agent_id: str) -> AgentDefinition:
+def require_agent(workshop: Workshop, agent_id: str, *, must_be_installed: bool = True) -> AgentDefinition:
     """Return an agent's definition. Raise Invalid without one, Conflict if the agent is not installed."""
     try:
-        return workshop.installed_agent(agent_id)
+        return workshop.installed_agent(agent_id) if must_be_installed else workshop.agents.get(agent_id)
     except NotFound as error:
         raise Invalid(str(error)) from None
