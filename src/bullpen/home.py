@@ -30,26 +30,53 @@ OPENED = (
 )
 
 ADDRESS = "server.json"
+LOCK = "server.lock"
 PATIENCE, LOOK_EVERY = 1.0, 0.02  # seconds
 
 
 @contextmanager
 def owned(home: Path) -> Iterator[None]:
-    """Holds the directory for the block; a Conflict when another server has it (flock, not a pid file)."""
+    """Hold the directory for the block, or raise Conflict if another server holds it (flock, not a pid file).
+
+    Removes the address of an earlier server first, and that of this server at the end. An address therefore
+    belongs to the server that holds the lock.
+    """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     home.chmod(0o700)
-    lock = os.open(home / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    lock = os.open(home / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         if not _take(lock):
             raise Conflict(f"another server runs on {home}; stop it first or set BULLPEN_HOME")
         _refuse_links(home)
-        yield
+        forget_address(home)
+        try:
+            yield
+        finally:
+            forget_address(home)
     finally:
         os.close(lock)
 
 
+def is_owned(home: Path) -> bool:
+    """Return whether a server holds the directory."""
+    try:
+        lock = os.open(home / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 def _take(lock: int) -> bool:
-    """Takes the lock. What a server that was killed was just starting holds it too, until it runs."""
+    """Take the lock; return whether that worked within PATIENCE.
+
+    For a moment `is_owned` may hold it, or a child that a killed server had forked but not yet executed.
+    """
     deadline = clock.monotonic() + PATIENCE
     while True:
         try:
@@ -75,7 +102,7 @@ def write_address(home: Path, url: str) -> None:
 
 
 def forget_address(home: Path) -> None:
-    """An earlier server's: somebody else may listen there by now."""
+    """Remove the address: after this server has ended, another program may listen there."""
     (home / ADDRESS).unlink(missing_ok=True)
 
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 import uvicorn
@@ -213,13 +214,11 @@ async def _get_ready(context: Context, open_browser: bool) -> None:
 
 
 def _tell_address(context: Context) -> None:
-    """Tells the command line where we are; without room for that, what an earlier server told goes."""
+    """Write the address for the command line, or try again later if the disk is full."""
     try:
         home.write_address(context.config.home, context.url)
     except OSError as error:
         log.error("the command line does not find us until there is room", reason=str(error))
-        with suppress(OSError):
-            home.forget_address(context.config.home)
         context.sessions.run(partial(_tell_address_later, context), "address")
 
 
@@ -249,9 +248,9 @@ async def _login_url(context: Context) -> str:
 
 
 def _print_url(url: str) -> None:
-    """For a person to click or, on a terminal, for a phone's camera."""
+    """Print the address, on a terminal also as a QR code if a phone can open it."""
     sys.stdout.write(f"Bullpen {__version__} is at {url}\n")
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and not is_loopback(urlsplit(url).hostname or ""):
         import segno  # noqa: PLC0415  only a terminal needs it
 
         segno.make(url, micro=False).terminal(compact=True)

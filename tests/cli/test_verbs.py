@@ -1,6 +1,8 @@
 """Every verb that asks a server, as a script uses it."""
 
+import asyncio
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from bullpen.client import Client
 from support.commands import Bullpen
 from support.server import Server
+from support.tmux import Tmux
 
 
 async def type_into(server: Server, target: dict[str, str], line: str) -> None:
@@ -231,3 +234,36 @@ async def test_mistakes_of_a_person_are_answered_helpfully(
     done = await bullpen("ls")
     assert done.code == 1
     assert "token" in done.err
+
+
+async def test_status_pid_prints_the_pid_of_the_server_and_nothing_after_it_has_stopped_or_was_killed(
+    bullpen: Bullpen, server: Server
+) -> None:
+    assert await bullpen("status", "--pid") == (0, f"{server.pid}\n", "")
+    await server.kill()
+    assert (server.home / "server.json").exists()
+    gone = (1, "", "bullpen: Bullpen is not running here; start it with: bullpen serve\n")
+    assert await bullpen("status", "--pid") == gone
+    await server.start()
+    assert await server.stop() == 0
+    assert not (server.home / "server.json").exists()
+    assert await bullpen("status", "--pid") == gone
+
+
+async def test_ls_says_working_while_a_program_prints_in_a_shell_and_idle_at_its_prompt(
+    bullpen: Bullpen, tmux: Tmux
+) -> None:
+    await tmux.enter("bullpen new workspace --name counting")
+    await tmux.until("attached to counting")
+    await tmux.enter("while sleep 1; do date; done")
+    await tmux.until(lambda screen: len(re.findall(r"\d\d:\d\d:\d\d", screen)) > 1)
+    listed = [(await bullpen("ls")).out.splitlines()[1] for _ in range(2)]
+    assert any("  working  " in line for line in listed), listed  # between two programs the shell is in front
+    await tmux.type("C-c")
+    async with asyncio.timeout(60):
+        while "  idle  " not in (await bullpen("ls")).out:
+            pass
+    await tmux.enter("sleep 1000")
+    async with asyncio.timeout(60):
+        while "runs sleep" not in (await bullpen("show", "counting")).out:
+            pass

@@ -2,13 +2,21 @@
 
 import json
 import os
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bullpen.client import Discovery, ServerNotRunning
 from bullpen.domain.errors import Invalid, Unauthorized
+from bullpen.home import owned
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[None]:
+    """A server holds the directory, as far as its lock tells."""
+    with owned(tmp_path):
+        yield
 
 
 def leave_files(home: Path, pid: int, token: str | None = "secret") -> None:
@@ -19,6 +27,7 @@ def leave_files(home: Path, pid: int, token: str | None = "secret") -> None:
         (home / "token").write_text(f"{token}\n")
 
 
+@pytest.mark.usefixtures("running")
 def test_a_local_server_is_found_by_its_files(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid())
     assert Discovery(tmp_path, {}).find() == ("http://127.0.0.1:4321", "secret", None)
@@ -30,6 +39,7 @@ def test_the_environment_comes_first(tmp_path: Path) -> None:
     assert Discovery(tmp_path, env).find()[:2] == ("https://far.example", "other")
 
 
+@pytest.mark.usefixtures("running")
 def test_a_token_from_the_environment_opens_the_local_server(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid(), token=None)
     found = Discovery(tmp_path, {"BULLPEN_TOKEN": "other"}).find()
@@ -51,14 +61,25 @@ def test_without_an_address_the_server_is_not_running(tmp_path: Path, left: str 
         Discovery(tmp_path, {}).find()
 
 
-def test_the_address_of_a_dead_server_is_not_trusted(tmp_path: Path) -> None:
-    with subprocess.Popen(["true"]) as dead:
-        dead.wait()
-    leave_files(tmp_path, dead.pid)
+def test_the_address_of_a_killed_server_is_not_trusted_even_if_its_pid_is_another_process(
+    tmp_path: Path,
+) -> None:
+    with owned(tmp_path):
+        pass  # the lock file stays
+    leave_files(tmp_path, os.getpid())
     with pytest.raises(ServerNotRunning):
         Discovery(tmp_path, {}).find()
+    with pytest.raises(ServerNotRunning):
+        Discovery(tmp_path, {}).pid()
 
 
+def test_the_address_of_a_killed_server_goes_when_the_next_one_starts(tmp_path: Path) -> None:
+    leave_files(tmp_path, os.getpid())
+    with owned(tmp_path), pytest.raises(ServerNotRunning):
+        Discovery(tmp_path, {}).pid()
+
+
+@pytest.mark.usefixtures("running")
 def test_a_missing_token_is_said_with_its_place(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid(), token=None)
     with pytest.raises(Unauthorized, match="token"):

@@ -99,13 +99,14 @@ class Stranger:
             "export PATH=": self._run,
             "bullpen new --name first": self._attach,
             "while sleep 1; do date; done": self._watch_and_leave,
-            "bullpen ls": self._expect(r"first"),
+            "bullpen ls": self._expect(r"first .*working"),
             "kill -9 $(": self._kill,
             "bullpen attach first": self._come_back,
             "bullpen url": self._expect(r"http://127\.0\.0\.1:\d+/#code=\S+"),
             "bullpen logs first/terminal": self._expect(CLOCK),
             "bullpen show first": self._expect(r"terminal\s+\w+\s+terminal"),
             "bullpen stop first": self._expect(r"stopped first"),
+            "bullpen stop $(": self._end_all,
             "bullpen --help": self._expect(r"attach"),
             'bullpen run "help" --agent demo': self._expect(r"plan"),
             "bullpen inbox": self._expect(r"nothing waits for you"),
@@ -178,6 +179,12 @@ class Stranger:
         self._pid = await self._shell_pid()
         await self._window.run(command)
         assert await asyncio.to_thread(self._server.process.wait, 60) == -signal.SIGKILL
+
+    async def _end_all(self, command: str) -> None:
+        assert self._server.process is not None
+        await self._window.run(command)
+        assert await asyncio.to_thread(self._server.process.wait, 60) == 0
+        assert "Bullpen is not running here" in await self._window.run("bullpen status --pid")
 
 
 @pytest.fixture

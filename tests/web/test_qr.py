@@ -1,15 +1,17 @@
 """The login as a picture: on a terminal the printed address is also there for a phone's camera."""
 
 import io
+import json
 import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -52,8 +54,11 @@ def printed(descriptor: int) -> Iterator[str]:
             yield text
 
 
-async def test_on_a_terminal_the_address_is_printed_as_a_picture_too(tmp_path: Path, workspace: Path) -> None:
-    server = Server(tmp_path / "home", workspace)
+async def test_an_address_that_a_phone_can_open_is_printed_as_a_picture_too(
+    tmp_path: Path, workspace: Path
+) -> None:
+    behind_a_proxy = {"BULLPEN_ALLOWED_HOSTS": "bullpen.example", "BULLPEN_TRUSTED_PROXIES": "127.0.0.1"}
+    server = Server(tmp_path / "home", workspace, behind_a_proxy)
     await server.http.aclose()
     with serving_on_a_terminal(server) as descriptor:
         for text in printed(descriptor):
@@ -61,6 +66,22 @@ async def test_on_a_terminal_the_address_is_printed_as_a_picture_too(tmp_path: P
             if address and picture(address[1]) in text:
                 return
     raise AssertionError(f"no picture of the address in {text!r}")
+
+
+async def test_an_address_that_only_this_machine_can_open_is_not_printed_as_a_picture(
+    tmp_path: Path, workspace: Path
+) -> None:
+    server = Server(tmp_path / "home", workspace)
+    await server.http.aclose()
+    shown, stopped = "", False
+    with serving_on_a_terminal(server) as descriptor, suppress(OSError):  # when the server has ended
+        for text in printed(descriptor):
+            shown = text
+            if "/#code=" in shown and not stopped:
+                os.kill(json.loads((server.home / "server.json").read_text())["pid"], signal.SIGTERM)
+                stopped = True
+    assert stopped
+    assert "█" not in shown
 
 
 def test_the_picture_fits_a_terminal() -> None:

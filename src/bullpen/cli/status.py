@@ -2,9 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection
+from typing import Annotated
+
+import typer
 
 from .. import __version__
-from ..client import Client, Health, ServerNotRunning, Session
+from ..client import Client, Discovery, Health, ServerNotRunning, Session
 from .news import find_unseen
 from .output import print_json
 from .text import by_urgency, fit, label, mark, mood, paint, printable, short
@@ -18,12 +21,25 @@ _TITLE = 60  # columns
 
 
 @app.command()
-def status(json: AsJson = False) -> int:
+def status(
+    pid: Annotated[
+        bool, typer.Option("--pid", help="Print only the process id of this machine's server.")
+    ] = False,
+    json: AsJson = False,
+) -> int:
     """Show whether the server runs and what needs you.
 
     Exits with 3 when something waits for a person, with 1 when the server does not run or cannot reach its
     database.
+
+    \b
+    Examples:
+      bullpen status
+      kill $(bullpen status --pid)
     """
+    if pid:
+        print(Discovery.from_settings().pid())
+        return 0
     health, sessions, unseen = with_client(_look)
     moods = Counter(mood(session, unseen) for session in sessions)
     if health.away:

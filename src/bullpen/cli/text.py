@@ -10,6 +10,7 @@ from ..client import Session, Worker
 
 COLOURS = {"green": "32", "amber": "33", "red": "31", "blue": "34", "grey": "90", "bold": "1"}
 ID_LENGTH = 8
+_SHORTEST_PATH = 6  # columns
 
 _MARKS = {  # as in the page; both pass tests/golden/words/states.json
     "needs input": ("●", "amber"),
@@ -36,7 +37,7 @@ def mood(session: Session, unseen: Collection[str] = ()) -> str:
         return "needs input"
     if trouble(session):
         return "error"
-    if any(worker.activity == "active" or _starts(worker) for worker in alive):
+    if any(worker.activity == "active" or worker.foreground or _starts(worker) for worker in alive):
         return "working"
     return "done" if any(worker.activity == "idle" and worker.id in unseen for worker in alive) else "idle"
 
@@ -73,7 +74,8 @@ def life(worker: Worker) -> str:
     """How a worker is, or how it ended."""
     match worker.state:
         case "active":
-            return worker.turn_failure or (worker.activity if worker.activity != "unknown" else "running")
+            running = f"runs {worker.foreground}" if worker.foreground else "running"
+            return worker.turn_failure or (worker.activity if worker.activity != "unknown" else running)
         case "exited" if worker.signal:
             return f"ended by {worker.signal}"
         case "exited" if worker.exit_code is not None:
@@ -121,6 +123,19 @@ def fit(text: str, columns: int) -> str:
             break
         kept += char
     return kept + "…" if columns > 0 else ""
+
+
+def fit_path(path: str, columns: int) -> str:
+    """Return the path, shortened in the middle: its beginning and its last parts tell the most."""
+    if width(path) <= columns or columns < _SHORTEST_PATH:
+        return fit(path, columns)
+    head = fit(path, columns // 3)  # ends with the ellipsis
+    tail = ""
+    for char in reversed(path):
+        if width(head + char + tail) > columns:
+            break
+        tail = char + tail
+    return head + tail
 
 
 def paint(text: str, colour: str | None) -> str:

@@ -1,7 +1,7 @@
 """Where the server is and what opens it: environment first, then the files a local server leaves.
 
-`server.json` outlives a killed server. Its pid is checked before the token goes anywhere, because by
-then somebody else may listen on that port.
+`server.json` outlives a killed server. It is trusted only while a server holds the lock of its directory:
+otherwise another program may listen on that port, or have that pid.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from .. import config
+from .. import config, home
 from ..domain.errors import Invalid, Unauthorized
 from .errors import ServerNotRunning
 
@@ -30,9 +30,10 @@ class Server(NamedTuple):
 class Discovery:
     """Finds the server anew for every connection: a restart may have moved it to another port."""
 
-    def __init__(self, home: Path, env: Mapping[str, str], certificate: Path | None = None) -> None:
-        self._file = home / "server.json"
-        self._token_file = home / "token"
+    def __init__(self, directory: Path, env: Mapping[str, str], certificate: Path | None = None) -> None:
+        self._directory = directory
+        self._file = directory / home.ADDRESS
+        self._token_file = directory / "token"
         self._certificate = certificate
         self._url = env.get("BULLPEN_URL", "").rstrip("/")
         self._token = env.get("BULLPEN_TOKEN", "")
@@ -50,9 +51,13 @@ class Discovery:
         return cls(Path(os.devnull), {"BULLPEN_URL": url, "BULLPEN_TOKEN": token})
 
     def find(self) -> Server:
-        url = self._url or self._read_url()
+        url = self._url or self._read_address()[0]
         _check(url)
         return Server(url, self._token or self._read_token(url), self._certificate)
+
+    def pid(self) -> int:
+        """Return the process id of the server of this machine; raise ServerNotRunning without one."""
+        return self._read_address()[1]
 
     def stamp(self) -> object:
         """Changes when a local server has started anew."""
@@ -70,15 +75,15 @@ class Discovery:
             return ServerNotRunning(f"nothing answers at {self._url}; is Bullpen running there?")
         return ServerNotRunning(NOT_RUNNING)
 
-    def _read_url(self) -> str:
+    def _read_address(self) -> tuple[str, int]:
         try:
             left = json.loads(self._file.read_text())
             url, pid = str(left["url"]), int(left["pid"])
         except (OSError, ValueError, TypeError, KeyError):
             raise ServerNotRunning(NOT_RUNNING) from None
-        if not _is_alive(pid):
+        if not home.is_owned(self._directory):
             raise ServerNotRunning(NOT_RUNNING)
-        return url.rstrip("/")
+        return url.rstrip("/"), pid
 
     def _read_token(self, url: str) -> str:
         if self._url and not _is_loopback(url):
@@ -107,13 +112,3 @@ def _is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

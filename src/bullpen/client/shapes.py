@@ -34,6 +34,7 @@ class Worker(Shape, frozen=True, kw_only=True):
     status: str | None = None
     run: int = 1
     pid: int | None = None
+    foreground: str | None = None  # the program in the foreground of a terminal, if not its shell
     exit_code: int | None = None
     signal: str | None = None
     error: str | None = None

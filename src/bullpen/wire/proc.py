@@ -1,4 +1,4 @@
-"""What the kernel tells in /proc of sockets and programs, as values."""
+"""Parse what the kernel tells in /proc about sockets and programs."""
 
 import ipaddress
 import sys
@@ -43,3 +43,10 @@ def program_name(arguments: bytes, name: bytes) -> str:
     first = arguments.partition(b"\0")[0].decode(errors="replace").rpartition("/")[2]
     said = first or name.decode(errors="replace").strip()
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in said)[:_LONGEST_NAME]
+
+
+def foreground_group(stat: str) -> int | None:
+    """Return the foreground process group of a terminal from /proc/<pid>/stat; None without a terminal."""
+    words = stat.rpartition(")")[2].split()  # the name before it may contain anything
+    group = int(words[5]) if len(words) > 5 else -1
+    return group if group > 0 else None

@@ -13,6 +13,7 @@ from ...sessions.belonging import with_repository
 from ...sessions.create import NewSession
 from ...sessions.create_in_worktree import Wanted, create_in_worktree
 from ...wire.browser import session_json, worker_json
+from ...workers.foreground import foreground_program
 from ..context import Context, ContextDep
 from ..delegates import allow_delegate, starter_of
 from ..errors import own_errors
@@ -100,7 +101,8 @@ async def list_sessions(
         limit=limit,
         offset=offset,
     )
-    return json_answer({"sessions": page.sessions, "total": page.total, "limit": limit, "offset": offset})
+    sessions = [_with_foreground(each) for each in page.sessions]
+    return json_answer({"sessions": sessions, "total": page.total, "limit": limit, "offset": offset})
 
 
 @router.get(
@@ -111,7 +113,9 @@ async def list_sessions(
 async def show(session_id: str, context: ContextDep, brief: bool = False) -> Response:
     """`brief` is for who asks often: as in the list, without a look at git and at what was said."""
     snapshot = (await context.sessions.get(session_id)).snapshot
-    return json_answer(session_json(snapshot) if brief else await _detail(context, snapshot))
+    return json_answer(
+        _with_foreground(session_json(snapshot) if brief else await _detail(context, snapshot))
+    )
 
 
 @router.patch("/{session_id}", response_model=SessionShape, dependencies=OPERATE)
@@ -193,6 +197,16 @@ async def _detail(context: Context, snapshot: Snapshot) -> dict[str, Any]:
         "worktree": await _worktree(context, snapshot),
         "messages": await messages_of(context, snapshot.id),
     }
+
+
+def _with_foreground(session: dict[str, Any]) -> dict[str, Any]:
+    """Return a session's JSON with the program in the foreground of each of its living terminals."""
+    return session | {"workers": [_worker_with_foreground(each) for each in session["workers"]]}
+
+
+def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:
+    runs = worker["type"] == "terminal" and worker["state"] == "active" and worker["pid"]
+    return worker | {"foreground": foreground_program(worker["pid"]) if runs else None}
 
 
 def _status(word: str) -> Status:

@@ -70,6 +70,7 @@ class WorkerShape(Shape):
     status: Literal["idle", "starting", "connected", "running", "exited", "error"]
     run: int
     pid: int | None
+    foreground: str | None = None
     exit_code: int | None
     signal: str | None
     error: str | None

@@ -1,0 +1,23 @@
+"""Name the program that runs in the foreground of a terminal."""
+
+from pathlib import Path
+
+from ..wire.proc import foreground_group, program_name
+
+PROC = Path("/proc")
+UNNAMED = "a program"  # the leader of the foreground process group has ended, the others of its pipeline run
+
+
+def foreground_program(pid: int) -> str | None:
+    """Return the program in the foreground of a terminal; None if that is `pid`, its first program."""
+    try:
+        group = foreground_group((PROC / str(pid) / "stat").read_text(errors="replace"))
+    except OSError:
+        return None  # it has ended
+    if group is None or group == pid:
+        return None
+    leader = PROC / str(group)
+    try:
+        return program_name((leader / "cmdline").read_bytes(), (leader / "comm").read_bytes())
+    except OSError:
+        return UNNAMED
