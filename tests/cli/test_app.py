@@ -159,7 +159,7 @@ async def test_the_database_goes_down_and_up(lonely_bullpen: Bullpen, tmp_path: 
     (tmp_path / "nobody").mkdir()
     assert (await lonely_bullpen("db", "upgrade")).code == 0
     newest = (await lonely_bullpen("db", "current")).out
-    assert (await lonely_bullpen("db", "downgrade", "base")).code == 0
+    assert (await lonely_bullpen("db", "downgrade", "base", "--yes")).code == 0
     assert "empty" in (await lonely_bullpen("db", "current")).out
     assert (await lonely_bullpen("db", "upgrade")).code == 0
     assert (await lonely_bullpen("db", "current")).out == newest

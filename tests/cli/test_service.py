@@ -77,7 +77,7 @@ async def test_installing_writes_the_unit_and_says_what_to_do_next(
 ) -> None:
     done = await lonely_bullpen("service", "install")
     assert done.out.startswith("wrote ~/.config/systemd/user/bullpen.service:\n\n[Unit]\n")
-    assert "systemctl --user daemon-reload && systemctl --user enable --now bullpen.service" in done.out
+    assert "Start it now and at every login with:  bullpen service start\n" in done.out
     assert "loginctl enable-linger" in done.out
     assert unit_of(tmp_path).read_text() in done.out
     assert systemd.orders() == ["--user show --property=Version"]
@@ -111,6 +111,18 @@ async def test_the_status_tells_a_service_that_is_absent_from_one_that_is_stoppe
     await lonely_bullpen("service", "install")
     systemd.answer(code=0, state="inactive")
     assert (await lonely_bullpen("service", "status")).code == 3
+
+
+async def test_service_start_and_stop_do_what_systemctl_would_be_needed_for(
+    lonely_bullpen: Bullpen, systemd: Systemd
+) -> None:
+    absent = "bullpen: the service is not installed; install it with: bullpen service install\n"
+    assert await lonely_bullpen("service", "start") == (1, "", absent)
+    await lonely_bullpen("service", "install")
+    assert await lonely_bullpen("service", "start") == (0, "started the service\n", "")
+    assert systemd.orders()[-2:] == ["--user daemon-reload", "--user enable --now bullpen.service"]
+    assert await lonely_bullpen("service", "stop") == (0, "stopped the service\n", "")
+    assert systemd.orders()[-1] == "--user stop bullpen.service"
 
 
 async def test_uninstalling_stops_the_service_and_removes_the_unit(

@@ -1,7 +1,7 @@
 """Tables fit the room they have."""
 
-from bullpen.cli.table import Column, lay_out
-from bullpen.cli.text import fit, width
+from bullpen.cli.table import Column, lay_out, path_column
+from bullpen.cli.text import fit, fit_path, width
 
 COLUMNS = (Column("NAME", least=6), Column("ID"), Column("PLACE", least=6))
 ROWS = [
@@ -39,3 +39,11 @@ def test_a_text_is_cut_by_the_columns_it_takes() -> None:
     assert fit("abcd", 3) == "ab…"
     assert width(fit("日本語", 4)) <= 4
     assert width("e\u0301") == 1
+
+
+def test_a_path_is_shortened_in_the_middle_where_its_beginning_and_its_end_can_be_told() -> None:
+    path = "~/work/customers/north/bullpen/src/frontend"
+    (_, line) = lay_out([path_column("DIRECTORY", least=8)], [[path]], 24)
+    assert (line[:7], line[-8:], len(line)) == ("~/work/", "frontend", 24)
+    assert fit_path("/short", 24) == "/short"
+    assert fit_path(path, 3) == "~/…"

@@ -9,6 +9,7 @@ import pytest
 
 from bullpen import __version__
 from bullpen.cli.approve import what
+from bullpen.cli.chat import meant_option
 from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
@@ -462,3 +463,25 @@ async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
     await talk.does("idle", asked["seq"])
     assert (await bullpen("wait", "work", "--timeout", "60")).code == 0
     assert journal_of(journal, "answer") == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind"),
+    [("y", "allow_once"), ("once", "allow_once"), ("always", "allow_always"), ("n", "reject_once")],
+)
+def test_chat_takes_a_short_word_for_a_permission(typed: str, kind: str) -> None:
+    kinds = ("allow_always", "reject_once", "allow_once")
+    options = [{"optionId": f"o{number}", "name": each, "kind": each} for number, each in enumerate(kinds)]
+    meant = meant_option(options, typed)
+    assert meant is not None and meant["kind"] == kind
+
+
+async def test_chat_offers_short_words_when_it_does_not_understand(talk: Talk, tmux: Tmux) -> None:
+    await tmux.enter("bullpen chat work")
+    await tmux.until("an empty line leaves")
+    await tmux.enter("[[permission title=delete]] [[chunk thanks]]")
+    await tmux.until("\n?")
+    await tmux.enter("perhaps")
+    await tmux.until("y, once, always or n?")
+    await tmux.enter("y")
+    await tmux.until("thanks")

@@ -76,3 +76,10 @@ async def test_after_a_rotation_the_command_line_here_goes_on(bullpen: Bullpen, 
     del bullpen.env["BULLPEN_TOKEN"]
     assert (await bullpen("ls")).code == 0
     assert (server.home / "token").read_text().strip() == rotated[1]
+
+
+async def test_a_token_of_thirty_days_is_listed_with_thirty_days(bullpen: Bullpen) -> None:
+    await bullpen("token", "add", "ci", "--expires", "30d")
+    await bullpen("token", "add", "day", "--expires", "1d")
+    listed = (await bullpen("token", "list")).out.splitlines()[1:]
+    assert sorted(line.rpartition("  ")[2] for line in listed) == ["in 1d", "in 30d"]

@@ -267,3 +267,36 @@ async def test_ls_says_working_while_a_program_prints_in_a_shell_and_idle_at_its
     async with asyncio.timeout(60):
         while "runs sleep" not in (await bullpen("show", "counting")).out:
             pass
+
+
+async def test_export_to_a_file_that_exists_names_force_which_replaces_it(
+    bullpen: Bullpen, server: Server, tmp_path: Path
+) -> None:
+    await server.new_session(title="site")
+    file = tmp_path / "site.md"
+    file.write_text("mine")
+    command = ("export", "site", "--format", "markdown", "-o", str(file))
+    why = f"bullpen: {file} exists; replace it with --force, or name another file with --output\n"
+    assert await bullpen(*command) == (2, "", why)
+    assert file.read_text() == "mine"
+    assert (await bullpen(*command, "--force")).out == f"wrote {file}\n"
+    assert file.read_text().startswith("\n# site")
+
+
+async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Server, bullpen: Bullpen) -> None:
+    await server.new_session(title="precious")
+    await server.stop()
+    await tmux.enter("bullpen db downgrade base")
+    await tmux.until("Remove what revision base has no room for?")
+    await tmux.type("Enter")
+    await tmux.until("the database is as it was")
+    assert (await bullpen("db", "downgrade", "base")).code == 1  # without a terminal nobody can be asked
+    assert list(server.home.glob("*.copy")) == []
+    await tmux.enter("clear; bullpen db downgrade base")
+    await tmux.until("[y/N]")
+    await tmux.type("y", "Enter")
+    await tmux.until("the database is at nothing: it is empty")
+    (copy,) = server.home.glob("bullpen.db.*.copy")
+    copy.replace(server.home / "bullpen.db")
+    await server.start()
+    assert [each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]] == ["precious"]

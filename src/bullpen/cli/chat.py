@@ -51,6 +51,17 @@ async def _chat(client: Client, target: str) -> None:
             await Talk(client, found, lines).say(text)
 
 
+_ONCE, _NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
+_KINDS = {  # what a short answer to a permission means, the preferred kind of option first
+    "y": _ONCE,
+    "yes": _ONCE,
+    "once": ("allow_once",),
+    "always": ("allow_always",),
+    "n": _NO,
+    "no": _NO,
+}
+
+
 class Talk:
     """One prompt and everything until its turn is over."""
 
@@ -112,9 +123,11 @@ class Talk:
         options = [each for each in permission.options if isinstance(each, dict)]
         for number, option in enumerate(options, 1):
             print(f"  {number}. {printable(str(option.get('name')))}")
-        chosen = _meant(options, await self._lines.ask("? "))
+        chosen = meant_option(options, await self._lines.ask("? "))
         while chosen is None:
-            chosen = _meant(options, await self._lines.ask(f"a number from 1 to {len(options)}? "))
+            chosen = meant_option(
+                options, await self._lines.ask(f"1 to {len(options)}, y, once, always or n? ")
+            )
         option_id = str(chosen.get("optionId"))
         await self._client.answer_permission(self._session_id, permission.id, option_id)
 
@@ -137,13 +150,15 @@ class Talk:
         self._cancelling = asyncio.get_running_loop().create_task(order)
 
 
-def _meant(options: list[dict[str, Any]], typed: str) -> dict[str, Any] | None:
-    """The option of a number, or that is called so."""
+def meant_option(options: list[dict[str, Any]], typed: str) -> dict[str, Any] | None:
+    """Return the option of a number, a name, or a short word for its kind."""
     if typed.isdecimal() and 1 <= int(typed) <= len(options):
         return options[int(typed) - 1]
-    said = typed.casefold()
+    said = typed.strip().casefold()
     named = ([str(each.get(key)).casefold() for key in ("optionId", "name")] for each in options)
-    return next((each for each, names in zip(options, named, strict=True) if said in names), None)
+    called = (each for each, names in zip(options, named, strict=True) if said in names)
+    by_kind = (each for kind in _KINDS.get(said, ()) for each in options if each.get("kind") == kind)
+    return next(called, None) or next(by_kind, None)
 
 
 def _show(event: Event) -> None:

@@ -8,10 +8,14 @@ import typer
 from ..client import Client, ServerNotRunning
 from ..config import Config, load
 from ..domain.errors import Conflict
+from .confirm import confirm
 from .output import print_json
+from .text import home_relative
 from .verb import AsJson, new_app
 
 app = new_app("Look at or move the revision of the database.")
+
+_ADVICE = "A copy of an SQLite database is kept; copy any other with its own tools first."
 
 
 @app.command()
@@ -37,12 +41,27 @@ def upgrade(to: Annotated[str, typer.Argument(help="A revision.")] = "head") -> 
 
 
 @app.command()
-def downgrade(to: Annotated[str, typer.Argument(help="A revision, or base for an empty database.")]) -> None:
-    """Move the database down, for an older Bullpen."""
+def downgrade(
+    to: Annotated[str, typer.Argument(help="A revision, or base for an empty database.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Move the database down, for an older Bullpen. A copy of an SQLite database is kept.
+
+    \b
+    Examples:
+      bullpen db downgrade 0009
+      bullpen db downgrade base --yes
+    """
     settings = _without_server()
     from ..store import identity, schema  # noqa: PLC0415
+    from ..store.copying import copy_database  # noqa: PLC0415
 
+    if not yes and not confirm(f"Remove what revision {to} has no room for? {_ADVICE}", default=False):
+        raise Conflict("the database is as it was; to move it down without a question, add --yes")
+    copy = copy_database(settings.database_url)
     schema.downgrade(settings.database_url, to, identity.read_identity(settings.home, take_over=False))
+    if copy is not None:
+        print(f"the database as it was is in {home_relative(str(copy))}")
     print(f"the database is at {schema.current(settings.database_url) or 'nothing: it is empty'}")
 
 

@@ -1,5 +1,7 @@
 """`bullpen export`: a session as a file."""
 
+import os
+import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +33,7 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; - for standard output.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace a file that exists.")] = False,
     redact: Annotated[bool, typer.Option("--redact", help="Leave out what looks like a secret.")] = False,
 ) -> None:
     """Write a session to a file: all of it (zip), its events (jsonl), its words (markdown) or a terminal.
@@ -48,7 +51,7 @@ def export(
             await _write(client, found, format, redact, sys.stdout.buffer)
             return
         file = output or Path(f"{_plain(found.session.title)}.{_EXTENSIONS[format]}")
-        with _written_whole(file) as out:
+        with _written_whole(file.expanduser(), force) as out:
             await _write(client, found, format, redact, out)
         print(f"wrote {file}")
 
@@ -65,23 +68,19 @@ async def _write(client: Client, found: Found, format: Format, redact: bool, out
 
 
 @contextmanager
-def _written_whole(file: Path) -> Iterator[BinaryIO]:
-    """A new file; half of one would look like an export, and stand in the way of the next."""
-    with _created(file) as out:
-        try:
-            yield out
-        except BaseException:
-            file.expanduser().unlink(missing_ok=True)
-            raise
-
-
-def _created(file: Path) -> BinaryIO:
+def _written_whole(file: Path, force: bool) -> Iterator[BinaryIO]:
+    """Write a file as a whole or not at all; one that exists is replaced only with `force`, at the end."""
+    if file.exists() and not force:
+        raise Invalid(f"{file} exists; replace it with --force, or name another file with --output")
+    part = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
-        return open(file.expanduser(), "xb")
-    except FileExistsError:
-        raise Invalid(f"{file} is there already; say where to with --output") from None
+        with open(part, "xb") as out:
+            yield out
+        os.replace(part, file)
     except OSError as error:
         raise Invalid(f"cannot write {file}: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _plain(title: str) -> str:

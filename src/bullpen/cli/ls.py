@@ -10,7 +10,7 @@ from ..client import Client, Session
 from .find import find_repository
 from .news import find_unseen
 from .output import print_json
-from .table import Cell, Column, print_table
+from .table import Cell, Column, path_column, print_table
 from .text import age, by_urgency, fit, home_relative, label, mark, mood, paint, short, trouble
 from .verb import AsJson, Quiet, new_app, with_client
 
@@ -22,7 +22,7 @@ _COLUMNS = (
     Column("ID"),
     Column("STATE", least=5),
     Column("WORKERS", least=8),
-    Column("DIRECTORY", least=8),
+    path_column("DIRECTORY", least=8),
     Column("AGE"),
 )
 _RECENT = timedelta(days=1)

@@ -17,7 +17,7 @@ from .verb import AsJson, new_app
 
 app = new_app("Run the server as a systemd user service.")
 
-_START = f"systemctl --user daemon-reload && systemctl --user enable --now {NAME}"
+_START = "bullpen service start"
 _PATIENCE = 30.0  # seconds; stopping the server takes at most a few
 _STOPPED, _NOT_INSTALLED = 3, 4  # exit codes, as systemctl and init scripts have them
 _ABSENT = "the service is not installed; install it with: bullpen service install"
@@ -56,6 +56,25 @@ def install(
         print("BULLPEN_TOKEN is not in it; the service uses the token in its data directory.")
     print(f"Start it now and at every login with:  {_START}")
     print("Keep it when you log out with:         loginctl enable-linger")
+
+
+@app.command()
+def start() -> None:
+    """Start the service, now and at every login."""
+    _require_unit(unit_file(os.environ))
+    _require_systemd()
+    _order("daemon-reload")
+    _order("enable", "--now", NAME)
+    print("started the service")
+
+
+@app.command()
+def stop() -> None:
+    """Stop the service until it is started again, or until the next login. Terminals and agents go on."""
+    _require_unit(unit_file(os.environ))
+    _require_systemd()
+    _order("stop", NAME)
+    print("stopped the service")
 
 
 @app.command()

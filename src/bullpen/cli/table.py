@@ -2,10 +2,10 @@
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .text import fit, paint, printable, width
+from .text import fit, fit_path, paint, printable, width
 
 _GAP = "  "
 
@@ -16,10 +16,19 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A title, and the least room the column may be squeezed into (None: never squeezed)."""
+    """A title, and the least room the column may be squeezed into (None: never squeezed).
+
+    `fit` shortens a text to so many terminal columns.
+    """
 
     title: str
     least: int | None = None
+    fit: Callable[[str, int], str] = fit
+
+
+def path_column(title: str, least: int) -> Column:
+    """Return a column of paths, which are shortened in the middle."""
+    return Column(title, least, fit_path)
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]]) -> None:
@@ -33,7 +42,10 @@ def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]], roo
     cells = [[_cell(each) for each in row] for row in rows]
     widths = _widths(columns, cells, room)
     head = [Cell(column.title, "bold") for column in columns]
-    return [_line(row, widths) for row in ([head] if any(column.title for column in columns) else []) + cells]
+    return [
+        _line(columns, row, widths)
+        for row in ([head] if any(column.title for column in columns) else []) + cells
+    ]
 
 
 def _cell(value: Cell | str) -> Cell:
@@ -64,10 +76,10 @@ def _widest(columns: Sequence[Column], widths: list[int]) -> int | None:
     return max(can, key=lambda index: widths[index], default=None)
 
 
-def _line(row: Sequence[Cell], widths: list[int]) -> str:
-    texts = [fit(cell.text, columns) for cell, columns in zip(row, widths, strict=True)]
+def _line(columns: Sequence[Column], row: Sequence[Cell], widths: list[int]) -> str:
+    texts = [column.fit(cell.text, room) for column, cell, room in zip(columns, row, widths, strict=True)]
     padded = [
-        paint(text, cell.colour) + " " * (columns - width(text))
-        for text, cell, columns in zip(texts, row, widths, strict=True)
+        paint(text, cell.colour) + " " * (room - width(text))
+        for text, cell, room in zip(texts, row, widths, strict=True)
     ]
     return _GAP.join(padded).rstrip()

@@ -2,7 +2,7 @@
 
 import os
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
@@ -22,6 +22,7 @@ TokenOnly = Annotated[bool, typer.Option("--quiet", "-q", help="Print the token 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
+_ROUNDING = timedelta(minutes=1)  # a token of 30 days has 30 days left, not 29, right after it was made
 _COLUMNS = (
     Column("NAME", least=8),
     Column("ID"),
@@ -147,4 +148,4 @@ def _expiry(token: Token, now: datetime) -> Cell:
         return Cell("never")
     if token.expires_at <= now:
         return Cell("expired", "red")
-    return Cell(f"in {age(now, token.expires_at)}")
+    return Cell(f"in {age(now, token.expires_at + _ROUNDING)}")

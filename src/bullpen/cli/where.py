@@ -1,7 +1,6 @@
 """Where a new session lives: a directory, of a registered repository or not, or a worktree of its own."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 
 from ..client import Client, Session
 from ..domain.errors import Forbidden, Invalid
+from .confirm import confirm
 from .find import find_repository_at
 from .text import home_relative, printable
 
@@ -29,18 +29,10 @@ async def create_session(client: Client, **wanted: Any) -> Session:
         return await client.create_session(**wanted)
     except Forbidden as refused:
         root = refused.details.get("allowRoot") if isinstance(refused.details, dict) else None
-        if root is None or not _is_allowed(root):
-            raise
+        if root is None or not confirm(f"Allow sessions in {printable(home_relative(root))}?", default=True):
+            raise  # without a terminal to ask on, the refusal says what to do
     await client.add_root(root)
     return await client.create_session(**wanted)
-
-
-def _is_allowed(root: str) -> bool:
-    """Ask the user on the terminal; without one, the server's refusal says what to do."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    print(f"Allow sessions in {printable(home_relative(root))}? [Y/n] ", end="", flush=True, file=sys.stderr)
-    return sys.stdin.readline().lower() in ("\n", "y\n", "yes\n")
 
 
 async def place(

@@ -11,14 +11,19 @@ from ..client import Client, Repository, Worktree, WorktreeList
 from ..domain.errors import Conflict
 from .find import find_repository, find_repository_at
 from .output import print_json
-from .table import Column, print_table
+from .table import Column, path_column, print_table
 from .text import age, home_relative, printable
 from .verb import AsJson, Quiet, new_app, with_client
 from .where import absolute
 
 app = new_app("Make, list, remove or restore worktrees of a repository.")
 
-_COLUMNS = (Column("NAME", least=12), Column("BRANCH", least=12), Column("STATE"), Column("PATH", least=12))
+_COLUMNS = (
+    Column("NAME", least=12),
+    Column("BRANCH", least=12),
+    Column("STATE"),
+    path_column("PATH", least=12),
+)
 _LOOK_SECONDS = 1.0
 
 WorktreeName = Annotated[str, typer.Argument(metavar="WORKTREE", help="Its name; see: bullpen worktree ls")]

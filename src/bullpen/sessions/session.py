@@ -83,7 +83,9 @@ class Session:
 
     async def spawn_agent(self, order: AddWorker, failure: str | None = None) -> Worker:
         """An agent for a role, in place of one that ended there; `failure` says why it cannot begin."""
-        order = complete_order(order, self._workshop, must_be_installed=False)  # the role tells of the failure
+        order = complete_order(
+            order, self._workshop, must_be_installed=False
+        )  # the role tells of the failure
         return await self._spawn(
             lambda snapshot: commands.take_role(snapshot, order, failure), None, is_agent=True
         )

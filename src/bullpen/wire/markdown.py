@@ -26,6 +26,8 @@ from ..domain.reasons import why_ended, why_turn_ended
 from ..domain.tool_calls import FINISHED
 from .browser import iso
 
+_OPEN, _DONE = "- [ ] ", "- [x] "
+
 
 class Markdown:
     """Fed with events in order; each comes to some text, often to none. Pieces of a message join."""
@@ -33,6 +35,7 @@ class Markdown:
     def __init__(self) -> None:
         self._open: tuple[str | None, str] | None = None  # whose message, and of which kind, goes on
         self._titles: dict[str, str] = {}
+        self._plans: dict[str | None, list[str]] = {}  # by worker, as last written
 
     def feed(self, event: Event) -> str:
         match event.fact:
@@ -42,6 +45,8 @@ class Markdown:
                 return self._piece(event, "thinks", fact.text, fact.partial)
             case ToolCall() | ToolCallUpdate() as fact:
                 return self._apart(self._tool(fact.call))
+            case Plan() as fact:
+                return self._apart(self._plan(event.worker_id, [_step(entry) for entry in fact.entries]))
         return self._apart(_paragraph(event))
 
     def _piece(self, event: Event, verb: str, text: str, partial: bool) -> str:
@@ -55,6 +60,14 @@ class Markdown:
             return ""
         before, self._open = "\n" if self._open else "", None
         return f"{before}\n{text}\n"
+
+    def _plan(self, worker_id: str | None, steps: list[str]) -> str:
+        """Return the whole plan when its steps are new, and then only the steps that changed."""
+        before = self._plans.get(worker_id, [])
+        self._plans[worker_id] = steps
+        if [each[len(_OPEN) :] for each in before] != [each[len(_OPEN) :] for each in steps]:
+            return "\n".join(steps)
+        return "\n".join(new for old, new in zip(before, steps, strict=True) if new != old)
 
     def _tool(self, call: dict[str, Any]) -> str:
         id = str(call.get("toolCallId", ""))
@@ -71,8 +84,6 @@ def _paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
             return f"# {_line(fact.title)}\n\n{iso(event.timestamp)} in `{fact.location_path}`"
         case UserPrompt() as fact:
             return f"## {_line(fact.sender or 'user')} asks\n\n{fact.text}"
-        case Plan() as fact:
-            return "\n".join(_step(entry) for entry in fact.entries)
         case Permission() as fact if fact.status != "pending":
             what = _line(str(fact.tool_call.get("title") or "a tool"))
             return f"> permission for **{what}**: {fact.option_id or fact.status}"
@@ -96,7 +107,7 @@ def _paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
 def _step(entry: Any) -> str:
     done = isinstance(entry, dict) and entry.get("status") == "completed"
     text = entry.get("content", "") if isinstance(entry, dict) else entry
-    return f"- [{'x' if done else ' '}] {_line(str(text))}"
+    return f"{_DONE if done else _OPEN}{_line(str(text))}"
 
 
 def _diff(content: dict[str, Any]) -> str:
