@@ -119,3 +119,14 @@ def test_signs_that_make_no_sense_are_refused(signs: Signs, complaint: str) -> N
 def test_keys_that_make_no_sense_are_refused(keys: Keys, complaint: str) -> None:
     with pytest.raises(Invalid, match=complaint):
         check_keys(keys, "mine.toml")
+
+
+def test_the_documented_sign_of_a_prompt_matches_an_empty_prompt_whose_blank_the_screen_does_not_tell() -> (
+    None
+):
+    for prompt in (">", "> ", "> half a line"):
+        verdict = read_screen(SIGNS, f"hello\n{prompt}\n\n")
+        assert verdict is not None and verdict.activity is Activity.IDLE
+    exact = Signs(idle=("^>$",))
+    assert read_screen(exact, "hello\n> \n") is not None
+    assert read_screen(SIGNS, "hello\n>> \n") is None

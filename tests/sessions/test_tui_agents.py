@@ -234,6 +234,25 @@ async def test_r80_a_restart_continues_the_conversation_or_begins_anew(server: S
     assert anew != first
 
 
+async def test_a_restart_continues_the_conversation_of_an_agent_that_was_never_seen_idle(
+    server: Server,
+) -> None:
+    signs = {"busy": SIGNS["busy"], "silence": 3600.0}
+    journal = await define_tui(server, signs=signs)
+    talk = TuiTalk(server, await server.new_session(agentId="tui"))
+    await talk.seen("worker_ready")
+    await talk.listens(journal)
+    await talk.types("[[work 60]]\r")
+    await talk.does("active")
+    assert "idle" not in await talk.activities()
+    await server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
+    async with asyncio.timeout(SECONDS):
+        while len(journal_of(journal, "started")) < 2:
+            await asyncio.sleep(0.02)
+    first, again = (arguments[2:] for arguments in journal_of(journal, "started"))
+    assert again == ["again", *first]
+
+
 async def test_r80_a_new_session_continues_what_was_last_said_in_its_directory(server: Server) -> None:
     talk, journal = await begin(server)
     await talk.ask("hello")

@@ -44,16 +44,20 @@ class Verdict(Struct, frozen=True):
 
 
 def read_screen(signs: Signs, text: str) -> Verdict | None:
-    """What the end of a screen tells; a question counts more than work, and that more than a prompt."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    shown = "\n".join(lines[-signs.lines :])
+    """Return what the end of a screen tells: a question before work, and work before a prompt.
+
+    A pattern is searched in the lines without blanks at their ends, and with one blank at each end: a screen
+    does not tell whether an empty prompt is `>` or `> `.
+    """
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()][-signs.lines :]
+    shown, padded = "\n".join(lines), "".join(f"{line} \n" for line in lines)
     for activity, patterns in (
         (Activity.ASKING, signs.asking),
         (Activity.ACTIVE, signs.busy),
         (Activity.IDLE, signs.idle),
     ):
         for pattern in patterns:
-            if found := _compiled(pattern).search(shown):
+            if found := _compiled(pattern).search(shown) or _compiled(pattern).search(padded):
                 return Verdict(activity, f"its screen shows “{_in_a_line(found[0])}”")
     return None
 

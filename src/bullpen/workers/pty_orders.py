@@ -44,13 +44,15 @@ def cancel(snapshot: Snapshot, worker_id: str, keys: Keys) -> Exchange:
 def tell_activity(exchange: Exchange, verdict: Verdict, turn: Turn | None, ordered: bool = False) -> None:
     """What the agent does by now; nothing when the judgement was of another turn.
 
-    `ordered`: somebody has just typed what to do.
+    `ordered`: a person has just typed what to do.
     """
     now = exchange.conversation.turn
     same_turn = (now.prompt_id if now else None) == (turn.prompt_id if turn else None)
     if exchange.worker.state is not State.ACTIVE or not same_turn:
         return
     worker = exchange.worker
+    if ordered and verdict.activity is Activity.ACTIVE:
+        _begin_conversation(exchange)
     if worker.activity is verdict.activity:
         return
     by_hand = now is None and (worker.by_hand or (ordered and worker.activity is Activity.IDLE))
@@ -68,6 +70,12 @@ def _become(exchange: Exchange, verdict: Verdict, by_hand: bool = False) -> None
     """An agent that has come to work after its prompt has a conversation that can be gone back to."""
     worker = exchange.worker
     begins = verdict.activity is Activity.ACTIVE and worker.activity is not Activity.UNKNOWN
-    if begins and exchange.conversation.session is None:
-        exchange.tell(AgentSession(acp_session_id=new_session_id(worker), how="new"))
+    if begins:
+        _begin_conversation(exchange)
     exchange.tell(WorkerActivity(activity=verdict.activity.value, why=verdict.why, by_hand=by_hand))
+
+
+def _begin_conversation(exchange: Exchange) -> None:
+    """Record the conversation of this run, which a restart can go back to, unless one is recorded."""
+    if exchange.conversation.session is None:
+        exchange.tell(AgentSession(acp_session_id=new_session_id(exchange.worker), how="new"))

@@ -97,6 +97,8 @@ class Watch:
             verdict = None
         if verdict is None or verdict.activity is worker.activity:
             self._candidate = None
+            if verdict is not None and self.was_ordered:
+                await self._tell(verdict, turn)  # it may never have been idle: its conversation begins now
             return look_again(evidence, self._signs, in_turn=turn is not None)
         left = self._stands_in(verdict, turn)
         if left <= 0:
