@@ -25,7 +25,9 @@ async def new_terminal(server: Server, title: str = "job") -> dict[str, str]:
 async def attach(tmux: Tmux, *options: str, target: str = "job") -> None:
     """Attaches and waits until the program's prompt is drawn."""
     await tmux.enter(" ".join(["bullpen", "attach", *options, target]))
-    await tmux.until(lambda screen: PROMPT not in screen and bool(re.search(r"[#$] *$", screen.strip())))
+    await tmux.until(
+        lambda screen: PROMPT not in screen and bool(re.search(r"[#$] *$", screen, re.MULTILINE))
+    )
 
 
 async def run_in_program(tmux: Tmux, line: str, answer: str) -> None:
@@ -61,10 +63,27 @@ async def test_both_ways_to_detach_leave_the_program_running(server: Server, tmu
     assert psutil.pid_exists(int(worker["pid"]))
 
 
-async def test_how_to_detach_is_said_on_attaching(server: Server, tmux: Tmux) -> None:
+async def test_how_to_detach_stays_on_the_screen_until_the_first_key(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
     await attach(tmux)
-    assert "Ctrl-] or ~. detaches" in tmux.screen("-S", "-200")
+    shown = await tmux.until("Ctrl-] or ~. detaches")
+    assert shown.splitlines()[-1].startswith(" bullpen: Ctrl-] or ~. detaches")
+    await tmux.type("a")
+    await tmux.until(lambda screen: "detaches" not in screen and screen.rstrip().endswith("a"))
+
+
+async def test_a_shell_looks_the_same_after_an_outage_and_goes_on_at_its_cursor(
+    server: Server, tmux: Tmux
+) -> None:
+    await new_terminal(server)
+    await attach(tmux)
+    await run_in_program(tmux, "PS1='$ '; clear; seq 101 $((100 + 40))", "140\n$")
+    before = tmux.screen()
+    await server.kill()
+    await tmux.until(NOTICE)
+    await server.start()
+    await tmux.until(lambda screen: screen == before)
+    await run_in_program(tmux, "echo $((40 + 2))", "140\n$ echo $((40 + 2))\n42\n$")
 
 
 async def test_the_programs_exit_code_is_ours(server: Server, tmux: Tmux) -> None:

@@ -13,6 +13,7 @@ from .tty import Tty
 
 _QUIET = 1.0  # seconds a connection may be lost before we speak of it
 _LAST_KEYS = 1.0  # seconds that keys typed before detaching have to arrive
+_HINT = " bullpen: Ctrl-] or ~. detaches, the program goes on "
 _AWAY = " bullpen: the connection is lost, trying again · what you type is kept · Ctrl-] detaches "
 
 
@@ -28,6 +29,7 @@ class Attachment:
         self._terminal = terminal
         self._read_only = read_only
         self._screen = Screen(tty)
+        self._screen.set_hint(_HINT)
         self._typed: asyncio.Queue[bytes] = asyncio.Queue()
         self._lost = asyncio.Event()
         self._back = asyncio.Event()
@@ -52,6 +54,7 @@ class Attachment:
     async def _type(self) -> None:
         keys = Keys()
         while data := await self._typed.get():
+            await self._screen.hide_hint()
             typed = keys.feed(data)
             if typed.data and not self._read_only:
                 await self._terminal.write(typed.data)
@@ -81,7 +84,6 @@ class Attachment:
             case Back():
                 self._lost.clear()
                 self._back.set()
-                await self._screen.hide_notice()
             case Refused(error=Forbidden.code):
                 self._read_only = True  # the token allows looking only
 

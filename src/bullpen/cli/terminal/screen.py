@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 from ...client import History
+from .depth import Depth
 from .filter import Filter
 from .tty import Tty
 
@@ -22,7 +23,9 @@ class Screen:
         self._tty = tty
         self._filter = Filter()
         self._lock = asyncio.Lock()
-        self._pushed = False  # everything is one row up, to make room for a notice
+        self._depth: Depth | None = None  # until a history is drawn
+        self._spoilt = False  # a notice covers the last row until a new history is drawn
+        self._hint = ""  # what the last row shows while it is blank and the person has not typed
 
     async def begin(self) -> None:
         await self._tty.write(_SAVE_TITLE)
@@ -30,50 +33,74 @@ class Screen:
     async def draw(self, data: bytes) -> None:
         async with self._lock:
             if shown := self._filter.feed(data):
-                await self._tty.write(shown)
+                if self._depth is not None:
+                    self._depth.feed(shown)
+                await self._tty.write(self._last_row(b"") + shown if self._hint else shown)
+                await self._draw_hint()
 
     async def draw_history(self, history: History) -> None:
         """Draws a whole screen. What was shown before scrolls away; nothing of it is lost."""
         async with self._lock:
-            self._pushed = False
             if self._filter.modes.alternate and _TO_ALTERNATE in history.data:
                 # Still the same full-screen program: what scrolled by before it is on the other screen.
                 data = history.data.replace(_TO_ALTERNATE, _TO_ALTERNATE + _CLEAR)
                 await self._tty.write(_CLEAR + self._filter.feed(data))
             else:
-                await self._tty.write(self._filter.restore() + self._scroll_away())
-                await self._tty.write(self._filter.feed(history.data))
+                away = _CLEAR if self._spoilt else self._scroll_away()
+                shown = self._filter.restore() + away + self._filter.feed(history.data)
+                await self._tty.write(shown)
+            self._spoilt = False
+            self._depth = Depth(history.data, self._tty.size()[1])
+            await self._draw_hint()
+
+    def set_hint(self, text: str) -> None:
+        """Show a dim line at the bottom from the next drawing on, while that row is blank."""
+        self._hint = text
+
+    async def hide_hint(self) -> None:
+        async with self._lock:
+            if self._hint:
+                self._hint = ""
+                if self._has_room():
+                    await self._tty.write(self._last_row(b""))
 
     async def show_notice(self, text: str, unless: Callable[[], bool]) -> bool:
-        """A dim line at the bottom, unless there is no need for it any more when our turn comes.
+        """Cover the last row with a dim line, unless it is not needed any more when the lock is free.
 
-        True when it covers something that only a new history brings back.
+        Return whether it was drawn. Only a new history then brings back what it covers.
         """
         async with self._lock:
             if unless():
                 return False
-            covers = self._filter.modes.alternate
-            self._pushed = not covers
-            cols, rows = self._tty.size()
-            room = b"" if covers else b"\x1b[%d;1H\n" % rows
-            line = text[: cols - 1].encode()
-            await self._tty.write(b"\x1b7%b\x1b[%d;1H\x1b[0;2;7m%b\x1b[0m\x1b[K\x1b8" % (room, rows, line))
-            return covers
-
-    async def hide_notice(self) -> None:
-        """Takes the notice away; one that covers something goes when that is drawn anew."""
-        async with self._lock:
-            if self._pushed:
-                self._pushed = False
-                _, rows = self._tty.size()
-                await self._tty.write(b"\x1b7\x1b[%d;1H\x1b[0m\x1b[2K\x1b[T\x1b8" % rows)
+            self._hint, self._spoilt = "", True
+            await self._tty.write(self._last_row(text.encode()))
+            return True
 
     async def restore(self) -> None:
         """Gives the terminal back, with the cursor below everything."""
         async with self._lock:
             _, rows = self._tty.size()
-            await self._tty.write(self._filter.restore() + b"\x1b[%d;1H\r\n" % rows + _RESTORE_TITLE)
+            cleared = self._last_row(b"") if self._hint and self._has_room() else b""
+            goodbye = b"\x1b[%d;1H\r\n" % rows + _RESTORE_TITLE
+            await self._tty.write(cleared + self._filter.restore() + goodbye)
 
     def _scroll_away(self) -> bytes:
         _, rows = self._tty.size()
         return b"\x1b[%d;1H%b\x1b[H" % (rows, b"\n" * rows)
+
+    async def _draw_hint(self) -> None:
+        if self._hint and self._has_room():
+            await self._tty.write(self._last_row(self._hint.encode()))
+        else:
+            self._hint = ""
+
+    def _has_room(self) -> bool:
+        if self._depth is None or self._filter.modes.alternate:
+            return False
+        return self._depth.leaves_room(*self._tty.size())
+
+    def _last_row(self, text: bytes) -> bytes:
+        """Return what replaces the last row, and leaves cursor and colours as they are."""
+        cols, rows = self._tty.size()
+        shown = b"\x1b[0;2;7m%b" % text[: cols - 1] if text else b""
+        return b"\x1b7\x1b[%d;1H%b\x1b[0m\x1b[K\x1b8" % (rows, shown)
