@@ -43,11 +43,13 @@ OURS, BARE, UNFENCED = "Bullpen", "sqlite3", "no fence"
 LONG = "a-long-session"
 BATCH = 100
 RECEIPT = text("SELECT pg_current_xact_id()::text")
+FIRST_CLICK = 3.0  # seconds after the start, which a person at least takes
 START = SessionStart(session_type="quick", location_path="/srv/x", title="one of many")
 DEAF = ["bash", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"]
 
 ROWS = [
     Row("start", "start to ready", "ms", [Target(1200)]),
+    Row("first", "the first terminal after a start, to its first frame", "ms", [Target(60)]),
     Row("adopt", "more with terminals to adopt", "ms", [Target(150)]),
     Row("list", "list of many sessions", "ms", [Target(10)]),
     Row("open", "a long session right after a start", "ms", [Target(1000)]),
@@ -89,6 +91,7 @@ def main() -> int:
     size = QUICK if chosen.quick else WHOLE
     results: Results = defaultdict(lambda: defaultdict(list))
     if not chosen.appends:
+        beginning(size, results)
         with Bullpen() as system:
             starting(system, size, results)
             ending(system, size, results)
@@ -113,6 +116,24 @@ def starting(system: Bullpen, size: Size, results: Results) -> None:
     full = [system.restart() * 1000 for _ in range(size.rounds)]
     results["start"][OURS] = alone
     results["adopt"][OURS] = [more - less for less, more in zip(sorted(alone), sorted(full), strict=True)]
+
+
+class Fresh(Bullpen):
+    """A server for which nothing was done yet: without even a session."""
+
+    def wait_until_ready(self) -> None:
+        self.wait_until_healthy()
+
+
+def beginning(size: Size, results: Results) -> None:
+    """A person opens the first terminal of a new data directory: session, worker, socket, first frame."""
+    for _ in range(size.rounds):
+        with Fresh() as system:
+            time.sleep(FIRST_CLICK)
+            began = time.perf_counter()
+            system.session = system.new_session()
+            system.open().read()
+            results["first"][OURS].append((time.perf_counter() - began) * 1000)
 
 
 def ending(system: Bullpen, size: Size, results: Results) -> None:

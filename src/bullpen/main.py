@@ -209,6 +209,7 @@ async def _get_ready(context: Context, open_browser: bool) -> None:
     url = await _login_url(context)
     _print_url(url)
     log.info("ready", url=context.public_url, pid=os.getpid())
+    context.sessions.run(context.sessions.workshop.warm_up, "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 

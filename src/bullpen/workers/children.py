@@ -187,6 +187,10 @@ class Children:
                     self._on_exit(status.exit)
             yield self
 
+    async def warm_up(self) -> None:
+        """Start a keeper if none takes new children, so that the first child need not wait for that."""
+        await _ask(self._keepers.accepting())
+
     def get(self, worker_id: str, run: int) -> Child | None:
         return self._children.get((worker_id, run))
 

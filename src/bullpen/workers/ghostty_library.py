@@ -1,6 +1,6 @@
 """The loaded Ghostty library: raw calls through `pyghostty`, and how it calls us back.
 
-Loading takes 10 MB and a third of a second, so it waits for the first terminal.
+Loading takes a third of a second, so `Screens.warm_up` does it in the background once the server is ready.
 """
 
 from collections.abc import Callable

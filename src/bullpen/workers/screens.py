@@ -16,6 +16,7 @@ from ..domain.snapshot import Worker
 from ..log.recording import Recording
 from ..threads import started_pool
 from .screen import History, Reply, Screen, Seen
+from .screen_emulation import Emulation
 from .screen_guard import ScreenGuard
 
 T = TypeVar("T")
@@ -76,6 +77,10 @@ class Screens:
             finally:
                 await asyncio.gather(*(screens._use(lane, Screen.rest) for lane in screens._lanes.values()))
                 screens._threads.shutdown()
+
+    async def warm_up(self) -> None:
+        """Load the emulator, and use it once, so that the first terminal need not wait for that."""
+        await asyncio.get_running_loop().run_in_executor(self._threads, _use_once)
 
     def begin(self, worker: Worker, recording: Recording, answered: int) -> int:
         """Knows a run whose program was given `answered` replies; where to look for questions from."""
@@ -160,3 +165,9 @@ def _plain_replay(worker: Worker, recording: Recording) -> History:
     start = max(recording.start, recording.end - REPLAYED)
     data = recording.read(start, REPLAYED)
     return History(start + len(data), worker.cols, worker.rows, data)
+
+
+def _use_once() -> None:
+    emulation = Emulation.blank(cols=80, rows=24)
+    emulation.feed(b"$ ", 2)
+    emulation.history()

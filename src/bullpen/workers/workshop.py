@@ -1,12 +1,17 @@
 """What every worker works with: children, screens, settings of the house."""
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import structlog
+
 from ..config import Config
 from ..domain.agents import AgentDefinition
 from ..domain.environment import PERSONAL, inherited
+from ..domain.errors import BullpenError
+from ..domain.failures import reason_of
 from ..domain.records import RepositorySettings
 from ..domain.rules import Rule
 from ..domain.snapshot import Worker
@@ -20,6 +25,8 @@ from ..store.events import EventStore
 from .children import Children
 from .images import Images
 from .screens import Screens
+
+log = structlog.get_logger()
 
 TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
@@ -123,6 +130,13 @@ class Workshop:
         finally:
             recording.close()
         return start, said
+
+    async def warm_up(self) -> None:
+        """Do what would delay the first frame of the first terminal: load the emulator, start a keeper."""
+        try:
+            await asyncio.gather(self.screens.warm_up(), self.children.warm_up())
+        except (BullpenError, OSError, MemoryError) as error:
+            log.warning("not warmed up; the first terminal tries again", reason=reason_of(error))
 
     async def forget(self, worker_id: str) -> None:
         """Removes what a purged worker left on the disk."""
