@@ -9,7 +9,7 @@ import socket
 import ssl
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -123,10 +123,11 @@ async def _serve(config: Config, open_browser: bool, owner: fence.Owner) -> None
         address = Address(config, listener.getsockname()[1])
         async with _house(config, address, owner) as context:
             audit_log = AuditLog(config.home / "logs" / "audit.log")
-            application, on_refusal = app.build(context, address.names, audit_log)
-            server = _Server(_uvicorn(config, application), listener, context.connections, on_refusal)
+            built = app.build(context, address.names, audit_log)
+            uvicorn_config = _uvicorn(config, built.application)
+            server = _Server(uvicorn_config, listener, context.connections, built.on_refusal)
             _stop_on_signals(server)
-            ready = asyncio.ensure_future(_get_ready(context, open_browser))
+            ready = asyncio.ensure_future(_get_ready(context, built.resolve_routes, open_browser))
             lost = context.sessions.store.database.fence_lost
             lost.add_done_callback(lambda _: _stop(server))
             await asyncio.gather(server.serve(sockets=[]), _unless_lost(ready, lost))
@@ -197,8 +198,8 @@ async def _house(config: Config, address: Address, server: fence.Owner) -> Async
         )
 
 
-async def _get_ready(context: Context, open_browser: bool) -> None:
-    """Adopts what was left running; only then are we healthy."""
+async def _get_ready(context: Context, resolve_routes: Callable[[], None], open_browser: bool) -> None:
+    """Adopt what was left running, which makes the server healthy; then warm up in the background."""
     await take_up(context.sessions, context.records)
     _tell_address(context)
     await await_viewers(context.sessions, context.records, context.presence)
@@ -209,7 +210,7 @@ async def _get_ready(context: Context, open_browser: bool) -> None:
     url = await _login_url(context)
     _print_url(url)
     log.info("ready", url=context.public_url, pid=os.getpid())
-    context.sessions.run(context.sessions.workshop.warm_up, "warm-up")
+    context.sessions.run(partial(_warm_up, context, resolve_routes), "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
@@ -229,6 +230,12 @@ async def _tell_address_later(context: Context) -> None:
         with suppress(OSError):
             home.write_address(context.config.home, context.url)
             return
+
+
+async def _warm_up(context: Context, resolve_routes: Callable[[], None]) -> None:
+    """Do once what the first requests and the first terminal would otherwise wait for."""
+    await asyncio.to_thread(resolve_routes)
+    await context.sessions.workshop.warm_up()
 
 
 async def _tend_worktrees(worktrees: Worktrees) -> None:

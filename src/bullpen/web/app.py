@@ -1,10 +1,12 @@
 """The application: every router, the check that each states who may call it, the layers round it all."""
 
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import NamedTuple
 
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from .. import __version__
 from ..store.append import AlreadyAnswered
@@ -105,8 +107,15 @@ def every_route() -> list[BaseRoute]:
     return [route for router in ROUTERS for route in router.routes]
 
 
-def build(context: Context, names: Names, audit_log: AuditLog) -> tuple[ASGIApp, OnRefusal]:
-    """Return the application behind its gate, and what the HTTP protocol calls for a request it refuses."""
+class Built(NamedTuple):
+    """The application behind its gate, and what the HTTP protocol calls for a request it refuses."""
+
+    application: ASGIApp
+    on_refusal: OnRefusal
+    resolve_routes: Callable[[], None]
+
+
+def build(context: Context, names: Names, audit_log: AuditLog) -> Built:
     require_stated(every_route())
     app = FastAPI(title="Bullpen", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.context = context
@@ -118,4 +127,14 @@ def build(context: Context, names: Names, audit_log: AuditLog) -> tuple[ASGIApp,
         app.include_router(router)
     gate = Gate(app, names, context.credentials, context.sessions.courtesy)
     trail = Trail(gate, audit_log, context.traffic)
-    return Proxies(trail, context.config.trusted_proxies), trail.refused
+    return Built(
+        Proxies(trail, context.config.trusted_proxies), trail.refused, partial(_resolve_routes, app.routes)
+    )
+
+
+def _resolve_routes(routes: Sequence[BaseRoute]) -> None:
+    """Build every route now. FastAPI would do so for the first request that passes the route's router."""
+    for kind in ("http", "websocket"):
+        scope: Scope = {"type": kind, "method": "GET", "path": "/", "root_path": "", "headers": []}
+        for route in routes:
+            route.matches(scope)
