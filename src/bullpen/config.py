@@ -192,6 +192,8 @@ def _home(env: Mapping[str, str]) -> str:
     return env.get("HOME") or str(Path.home())
 
 
+HIDDEN = "(hidden)"
+
 # What looks like a secret wherever it stands.
 SECRETS = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{1,16000}?-----END [A-Z ]*PRIVATE KEY-----",
@@ -341,6 +343,23 @@ OPTIONS = (
 def config_file(env: Mapping[str, str]) -> Path:
     base = env.get("XDG_CONFIG_HOME") or os.path.join(_home(env), ".config")
     return Path(base) / "bullpen" / "config.toml"
+
+
+def describe(settings: Config) -> dict[str, dict[str, Any]]:
+    """Return each setting as JSON: its value, hidden if it is a secret, and where it comes from."""
+    return {
+        option.name: {"value": _as_json(settings, option), "source": settings.sources[option.name]}
+        for option in OPTIONS
+    }
+
+
+def _as_json(settings: Config, option: Option) -> Any:
+    value = getattr(settings, option.name)
+    if option.secret and value is not None:
+        return HIDDEN
+    if isinstance(value, tuple):
+        return [str(each) for each in value]
+    return value if value is None or isinstance(value, bool | int) else str(value)
 
 
 def load(flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None = None) -> Config:

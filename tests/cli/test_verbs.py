@@ -300,3 +300,23 @@ async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Serv
     copy.replace(server.home / "bullpen.db")
     await server.start()
     assert [each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]] == ["precious"]
+
+
+async def test_config_shows_what_the_running_server_uses_and_fits_eighty_columns(
+    server: Server, bullpen: Bullpen, tmux: Tmux
+) -> None:
+    assert "The running server uses the same values.\n" in (await bullpen("config")).out
+    bullpen.env["AGENT_MAX_SESSIONS"] = "9"
+    other = (await bullpen("config")).out
+    assert re.search(r"^\* +max_sessions +9 +environment$", other, re.MULTILINE)
+    assert re.search(r"^max_sessions +5 +default$", other, re.MULTILINE)
+    told = json.loads((await bullpen("config", "--json")).out)
+    assert (told["settings"]["max_sessions"]["value"], told["running"]["max_sessions"]["value"]) == (9, 5)
+    assert told["running"]["token"]["value"] == "(hidden)"
+    tmux.resize(80, 60)
+    await tmux.enter("clear; bullpen config; echo over")
+    shown = await tmux.until("over\n")
+    listed = [line.split()[0] for line in shown.split("\n\n")[0].splitlines()]
+    assert listed == ["SETTING", *told["settings"]]  # a line each: none was too long
+    await server.stop()
+    assert "No running server could be asked" in (await bullpen("config")).out

@@ -19,7 +19,7 @@ shared = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_the_level_is_changed_while_the_server_runs(server: Server) -> None:
-    assert await server.call("GET", "/api/settings") == {"logLevel": "info"}
+    assert (await server.call("GET", "/api/settings"))["logLevel"] == "info"
     path = server.home / "logs" / "server.log"
 
     async def refusals() -> int:

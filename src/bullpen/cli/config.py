@@ -1,62 +1,69 @@
-"""`bullpen config`: each setting and where it comes from."""
+"""`bullpen config`: each setting, where it comes from, and what the running server uses."""
 
 import os
 from typing import Any
 
-from ..config import OPTIONS, Config, Option, config_file, load
+from ..client import Client, ServerNotRunning, Setting
+from ..config import config_file, describe, load
+from ..domain.errors import Forbidden, Unauthorized
 from .output import print_json
 from .table import Column, print_table
 from .text import home_relative
-from .verb import AsJson, new_app
+from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
-_COLUMNS = (
-    Column("SETTING"),
-    Column("VALUE", least=12),
-    Column("FROM", least=8),
-    Column("VARIABLE", least=8),
-)
+_COLUMNS = (Column(""), Column("SETTING"), Column("VALUE", least=12), Column("FROM", least=8))
+_OTHER = (Column("SETTING"), Column("RUNNING SERVER", least=14), Column("FROM", least=8))
+_DIFFERS = "*"
 
 
 @app.command()
 def config(json: AsJson = False) -> None:
-    """Show every setting and where it comes from: flag, environment, file or default.
+    """Show every setting, where it comes from, and where the running server uses another value.
+
+    A setting comes from a flag, the environment, the file or is the default.
 
     \b
     Examples:
       bullpen config
       bullpen config --json | jq -r .settings.home.value
     """
-    settings = load()
-    path = config_file(os.environ)
+    next_start, path = describe(load()), config_file(os.environ)
+    running = _running()
     if json:
-        values = {
-            option.name: {"value": _value(settings, option), "source": settings.sources[option.name]}
-            for option in OPTIONS
-        }
-        print_json({"file": str(path), "settings": values})
+        print_json({"file": str(path), "settings": next_start, "running": running})
         return
+    used = running or {}
+    differing = {
+        name for name, each in next_start.items() if name in used and used[name].value != each["value"]
+    }
     rows = [
-        [
-            option.name,
-            _words(_value(settings, option)),
-            home_relative(settings.sources[option.name]),
-            option.env,
-        ]
-        for option in OPTIONS
+        [_DIFFERS * (name in differing), name, _words(each["value"]), home_relative(each["source"])]
+        for name, each in next_start.items()
     ]
     print_table(_COLUMNS, rows)
     print(f"\nThe file is {home_relative(str(path))}{'' if path.exists() else ' (there is none yet)'}.")
+    if running is None:
+        print("No running server could be asked; these are the values for the next start.")
+    elif not differing:
+        print("The running server uses the same values.")
+    else:
+        print(f"{_DIFFERS} The running server uses another value until it is restarted:\n")
+        others = [(name, each) for name, each in used.items() if name in differing]
+        print_table(_OTHER, [[name, _words(each.value), home_relative(each.source)] for name, each in others])
 
 
-def _value(settings: Config, option: Option) -> Any:
-    value = getattr(settings, option.name)
-    if option.secret and value is not None:
-        return "(hidden)"
-    if isinstance(value, tuple):
-        return [str(each) for each in value]
-    return value if value is None or isinstance(value, bool | int) else str(value)
+def _running() -> dict[str, Setting] | None:
+    """Return what the running server was started with; None without one that this token may ask."""
+
+    async def ask(client: Client) -> dict[str, Setting]:
+        return (await client.settings()).started_with
+
+    try:
+        return with_client(ask)
+    except (ServerNotRunning, Forbidden, Unauthorized):
+        return None
 
 
 def _words(value: Any) -> str:

@@ -31,6 +31,7 @@ from .shapes import (
     Repository,
     Session,
     SessionPage,
+    Settings,
     Worker,
     Workers,
 )
@@ -76,6 +77,9 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
         """Whether the server is ready; one try."""
         request = Request("GET", "/api/health", telling=frozenset({_STARTING}))
         return await self._rest.call(Health, request, patience=0)
+
+    async def settings(self) -> Settings:
+        return await self._rest.call(Settings, Request("GET", "/api/settings"))
 
     async def login_code(self) -> LoginCode:
         return await self._rest.call(LoginCode, Request("POST", "/api/login-codes"))

@@ -233,6 +233,20 @@ class Health(Shape, frozen=True, kw_only=True):
     away: tuple[str, ...] = ()
 
 
+class Setting(Shape, frozen=True, kw_only=True):
+    """A setting of a server, and where it comes from: flag, environment, a file or default."""
+
+    value: Any
+    source: str
+
+
+class Settings(Shape, frozen=True, kw_only=True):
+    """What a server runs with."""
+
+    log_level: str
+    started_with: dict[str, Setting] = {}  # by name; empty from a server of an older version
+
+
 class LoginCode(Shape, frozen=True, kw_only=True):
     """Opens the web UI once, for ten minutes."""
 

@@ -75,6 +75,7 @@ class SyncClient:
         self._thread.close()
 
     health = _waiting(Client.health)
+    settings = _waiting(Client.settings)
     login_code = _waiting(Client.login_code)
     sessions = _waiting(Client.sessions)
     session = _waiting(Client.session)

@@ -303,8 +303,17 @@ class RotatedShape(Shape):
     token: str
 
 
-class SettingsShape(Shape):
+class LogLevelShape(Shape):
     log_level: Literal["debug", "info", "warning", "error"]
+
+
+class SettingShape(Shape):
+    value: Any
+    source: str
+
+
+class SettingsShape(LogLevelShape):
+    started_with: dict[str, SettingShape]
 
 
 class SettingsEditShape(Shape):
