@@ -39,7 +39,7 @@ NOUNS = {
     "queue": "Move NewQueueItem Queue QueueEdit QueueItem QueueSettings QueueSettingsEdit QueueWishes",
     "repositories": "NewRepository Repositories Repository RepositoryEdit",
     "search": "Found Search",
-    "server": "Health Rebuild Rebuilt Settings SettingsEdit",
+    "server": "Health LogLevel Rebuild Rebuilt Setting Settings SettingsEdit",
     "sessions": "NewSession Session SessionDetail SessionEdit SessionWorktree Sessions",
     "timeline": "Marker Moment TerminalLine TerminalPlace Timeline",
     "tokens": "NewToken NewTokenAnswer Rotated Share ShareAnswer Token Tokens",

@@ -6,6 +6,10 @@ export interface Health {
   away?: 'database'[]
 }
 
+export interface LogLevel {
+  logLevel: 'debug' | 'info' | 'warning' | 'error'
+}
+
 export interface Rebuild {
   sessionId?: string | null
 }
@@ -15,8 +19,14 @@ export interface Rebuilt {
   events: number
 }
 
+export interface Setting {
+  value: unknown
+  source: string
+}
+
 export interface Settings {
   logLevel: 'debug' | 'info' | 'warning' | 'error'
+  startedWith: Record<string, Setting>
 }
 
 export interface SettingsEdit {

@@ -42,6 +42,7 @@ export interface Worker {
   status: 'idle' | 'starting' | 'connected' | 'running' | 'exited' | 'error'
   run: number
   pid: number | null
+  foreground?: string | null
   exitCode: number | null
   signal: string | null
   error: string | null
