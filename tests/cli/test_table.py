@@ -42,8 +42,8 @@ def test_a_text_is_cut_by_the_columns_it_takes() -> None:
 
 
 def test_a_path_is_shortened_in_the_middle_where_its_beginning_and_its_end_can_be_told() -> None:
-    path = "~/work/customers/north/bullpen/src/frontend"
+    path = "~/code/customers/north/bullpen/src/frontend"
     (_, line) = lay_out([path_column("DIRECTORY", least=8)], [[path]], 24)
-    assert (line[:7], line[-8:], len(line)) == ("~/work/", "frontend", 24)
+    assert (line[:7], line[-8:], len(line)) == ("~/code/", "frontend", 24)
     assert fit_path("/short", 24) == "/short"
     assert fit_path(path, 3) == "~/…"

@@ -115,7 +115,8 @@ def parse(line: str) -> None:
     """Nothing when it is no command of ours; pipes and comments end one."""
     if not line.strip().startswith("bullpen "):
         return
-    words = shlex.split(re.split(r" \| | && |  # ", line.replace("\n", " "))[0])[1:]
+    plain = re.sub(r"\$\([^)]*\)", "substituted", line.replace("\n", " "))
+    words = shlex.split(re.split(r" \| | && |  # ", plain)[0])[1:]
     command: Any = get_command(app)
     with suppress(Exit):  # --help
         context = command.make_context("bullpen", words)
