@@ -16,6 +16,7 @@ from support.tmux import PROMPT, Tmux
 
 PROJECT = Path(__file__).parents[2]
 INSIDE = "inside>"
+HINT = "Ctrl-] or ~. detaches"
 # What differs from one minute to another.
 VARIABLE = (
     (re.compile(r"\b[0-9a-f]{8}\b"), "<id>"),
@@ -41,6 +42,15 @@ class Person:
 
     def __init__(self, window: Tmux) -> None:
         self.window = window
+
+    async def sees_with_hint(self, *lines: str) -> None:
+        """The window shows exactly these lines, and in its last row how to detach."""
+
+        def shows(screen: str) -> bool:
+            above, _, last = screen.rstrip("\n").rpartition("\n")
+            return HINT in last and plain(above) == "\n".join(lines)
+
+        await self.window.until(shows)
 
     async def sees(self, *lines: str) -> None:
         """The whole window shows exactly these lines."""
@@ -117,7 +127,7 @@ async def test_the_first_minute(home: Home) -> None:
 
         await person.clears()
         await person.types("bullpen new --name first")
-        await person.sees(INSIDE)
+        await person.sees_with_hint(INSIDE)
         await person.types("echo $((20 + 22))")
         await person.sees(f"{INSIDE} echo $((20 + 22))", "42", INSIDE)
         await person.window.type("C-]")
@@ -126,8 +136,8 @@ async def test_the_first_minute(home: Home) -> None:
 
         await person.runs(
             "bullpen ls",
-            "   TITLE  ID        STATE  WORKERS   DIRECTORY  AGE",
-            "○  first  <id>  idle   terminal  ~          <age>",
+            "   TITLE  ID        STATE  WORKERS   DIRECTORY                   AGE",
+            "○  first  <id>  idle   terminal  ~/bullpen/session-<id>  <age>",
         )
         await person.clears()
         await person.types("bullpen logs first/terminal")
@@ -139,7 +149,7 @@ async def test_the_first_minute(home: Home) -> None:
         )
         await person.clears()
         await person.types("bullpen attach first")
-        await person.sees(f"{INSIDE} echo $((20 + 22))", "42", INSIDE)
+        await person.sees_with_hint(f"{INSIDE} echo $((20 + 22))", "42", INSIDE)
         await person.window.type("C-]")
         await person.window.until(lambda screen: plain(screen).endswith(f"{goodbye}\n{PROMPT}"))
 
@@ -147,8 +157,8 @@ async def test_the_first_minute(home: Home) -> None:
         await person.runs("bullpen ls", "no sessions; start one with: bullpen new")
         await person.runs(
             "bullpen ls --all",
-            "   TITLE  ID        STATE      WORKERS  DIRECTORY  AGE",
-            "○  first  <id>  completed  none     ~          <age>",
+            "   TITLE  ID        STATE      WORKERS  DIRECTORY                   AGE",
+            "○  first  <id>  completed  none     ~/bullpen/session-<id>  <age>",
         )
         await operator.window.type("C-c")
         await operator.window.until(lambda screen: screen.rstrip().endswith(PROMPT))
