@@ -32,6 +32,7 @@ SAYINGS = {
     "this server does not answer to that Host",
     "git worktree list",  # what a route is like
     "the server has too many open files",  # tests/faults/test_out_of_descriptors.py
+    "fuser bullpen.db",  # of another package
     "ulimit -n",  # of a shell, not a command of ours
     "an exception escaped",  # tests/web/test_escapes.py
 }

@@ -56,12 +56,12 @@ class Listener:
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 client, _address = self._socket.accept()
+                self._open(client)
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
                 self._pause(error)
                 return
-            self._open(client)
 
     def _pause(self, error: OSError) -> None:
         """Accept nothing for a moment: the socket would stay readable and keep the event loop busy."""
@@ -72,8 +72,12 @@ class Listener:
         self._retry = self._loop.call_later(RETRY_SECONDS, self.start)
 
     def _open(self, client: socket.socket) -> None:
-        client.setblocking(False)
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            client.setblocking(False)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            client.close()
+            raise
         connection = self._connections.add(client.close)
         task = self._loop.create_task(self._hand_over(client, connection))
         connection.abort = connection.expire = task.cancel

@@ -24,6 +24,7 @@ PUSH = "bullpen.push"
 HEAR = "bullpen.hear"
 COUNT = "bullpen.count"
 WHOLE = 0x80  # not one of several pieces
+INVALID_DATA = 1007  # a close code of RFC 6455
 SWITCHING = 101
 SHORT = 4096  # bytes that cost less to copy than to send as a part of their own
 OFFSET = 8  # bytes
@@ -53,6 +54,14 @@ def _head(opcode: Opcode, length: int) -> bytes:
     if length < 1 << 16:
         return struct.pack("!BBH", first, 126, length)
     return struct.pack("!BBQ", first, 127, length)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
@@ -112,6 +121,15 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         else:
             path, peer = event.path.partition("?")[0], self.client[0] if self.client else ""
             self._on_refusal(path, self.response.status_code, peer)
+
+    def send_receive_event_to_app(self) -> None:
+        """Close the connection if a text is not UTF-8. uvicorn does it too, but logs a traceback."""
+        if self.curr_msg_data_type == "text" and not _is_utf8(b"".join(self.frames)):
+            self.frames = []
+            self.conn.send_close(INVALID_DATA)
+            self.handle_parser_exception()
+        else:
+            super().send_receive_event_to_app()
 
     def push(self, frame: Frame) -> bool:
         """Sends a frame at once; False when it has to wait, or nobody is there."""
