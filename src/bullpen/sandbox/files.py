@@ -18,7 +18,8 @@ from typing import Protocol
 import structlog
 from msgspec import Struct
 
-from ..domain.errors import Forbidden, Invalid, NotFound, Unavailable
+from ..domain.errors import BullpenError, Forbidden, Invalid, NotFound, Unavailable
+from ..domain.failures import explain
 from .protected import ProtectedPlaces
 
 log = structlog.get_logger()
@@ -35,7 +36,6 @@ _RESOLVE_BENEATH = 0x08
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 # Not to hang on a FIFO, nor to make a terminal ours.
 SAFELY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -319,12 +319,12 @@ def _translated(path: str) -> Iterator[None]:
         raise _refusal(path, error) from None
 
 
-def _refusal(path: str, error: OSError) -> Forbidden | Invalid | Unavailable:
+def _refusal(path: str, error: OSError) -> BullpenError:
     if error.errno in (errno.EXDEV, errno.ELOOP):
         return _escape(path)
-    if error.errno in _EXHAUSTED:
-        return Unavailable(f"{path} cannot be opened now: {error.strerror}; try again in a moment")
-    return Invalid(f"{path}: {error.strerror}")
+    if error.errno == errno.EAGAIN:
+        return Unavailable(f"{path} cannot be opened while directories on the way to it are being renamed")
+    return explain(error) or Invalid(f"{path}: {error.strerror}")
 
 
 def _escape(path: str) -> Forbidden:
