@@ -430,7 +430,7 @@ async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: Talk) -> 
     await tmux.until("hello")
     await tmux.until("3. Reject")
     await tmux.enter("9")
-    await tmux.until("a number from 1 to 3?")
+    await tmux.until("1 to 3, y, once, always or n?")
     await tmux.enter("1")
     await tmux.until("thanks")
     await talk.seen("permission", status="selected", optionId="yes")

@@ -39,7 +39,7 @@ async def test_the_text_of_a_token_is_in_no_list(bullpen: Bullpen) -> None:
     assert (made["scope"], made["kind"]) == ("operate", "token")
     listed, table = await bullpen("token", "list", "--json"), await bullpen("token", "list")
     assert [each["name"] for each in json.loads(listed.out)["tokens"]] == ["ci", "phone"]
-    assert "in 11h" in table.out
+    assert "in 12h" in table.out
     assert (await bullpen("token", "ls", "-q")).out.split()[1] == made["id"]
     for secret in (text, made["token"]):
         assert secret

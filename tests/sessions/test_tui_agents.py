@@ -280,8 +280,9 @@ async def test_r68_an_agent_that_crashes_fails_and_leaves_its_session(server: Se
 
 async def test_an_agent_that_is_not_installed_says_what_to_install(server: Server) -> None:
     await define_tui(server, command=["no-such-agent"], install="summon it")
-    talk = TuiTalk(server, await server.new_session(agentId="tui"))
-    assert "summon it" in (await talk.seen("worker_failed"))["data"]["error"]
+    body = {"locationPath": str(server.workspace), "agentId": "tui"}
+    refused = await server.call("POST", "/api/sessions", 409, json=body)
+    assert "summon it" in refused["message"]
 
 
 async def test_its_modes_cannot_be_set_from_outside(server: Server) -> None:

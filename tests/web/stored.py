@@ -1,4 +1,4 @@
-"""All that a server has stored, to say that nothing was; the index of words follows by itself."""
+"""All that a server has stored, except the search index and the heartbeat, which go on by themselves."""
 
 import asyncio
 import sqlite3
@@ -25,5 +25,6 @@ async def stored(server: Server) -> Stored:
 def _look(server: Server) -> Stored:
     with closing(sqlite3.connect(f"file:{server.home}/bullpen.db?mode=ro", uri=True)) as database:
         tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        names = [name for (name,) in tables if not name.startswith(("search_", "sqlite_"))]
+        followers = ("search_", "sqlite_", "server")  # the row of the server carries its heartbeat
+        names = [name for (name,) in tables if not name.startswith(followers)]
         return {name: sorted(database.execute(f'SELECT * FROM "{name}"'), key=repr) for name in names}

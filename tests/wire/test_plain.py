@@ -10,7 +10,7 @@ from msgspec import Struct
 
 import bullpen.main
 from bullpen.domain.conversation import AgentMessage, UserEcho, UserPrompt
-from bullpen.domain.events import FACTS, Event, Fact, WorkerReady, read_fact
+from bullpen.domain.events import FACTS, Event, Fact, Int64, Run, WindowSide, WorkerReady, read_fact
 from bullpen.log.entries import storable_entry
 from bullpen.wire.json import storable
 from bullpen.wire.plain import is_plain, plain_json
@@ -19,6 +19,13 @@ assert bullpen.main  # all facts are there once everything is
 
 any_text = st.text(st.characters(exclude_categories=()))  # with surrogates and NUL
 FIELDS: dict[Any, st.SearchStrategy[Any]] = {str: any_text, str | None: st.none() | any_text}
+
+
+BOUNDED: dict[Any, st.SearchStrategy[Any]] = {
+    Run: st.integers(1, 2**31 - 1),
+    WindowSide: st.integers(1, 2**16 - 1),
+    Int64 | None: st.none() | st.integers(-(2**63), 2**63 - 1),
+}
 
 
 class Tree(Struct):
@@ -32,10 +39,15 @@ class Measured(Struct):
 
 def facts(kind: type[Fact]) -> st.SearchStrategy[Fact]:
     """Of any fields; text is any that can be said, however odd."""
-    hints = get_type_hints(kind)
-    return st.builds(
-        kind, **{name: FIELDS.get(hints[name], st.from_type(hints[name])) for name in kind.__struct_fields__}
-    )
+    hints = get_type_hints(kind, include_extras=True)
+    return st.builds(kind, **{name: _values(hints[name]) for name in kind.__struct_fields__})
+
+
+def _values(hint: Any) -> st.SearchStrategy[Any]:
+    """Of numbers with bounds only those within them: a struct does not check what it is made with."""
+    if hint in BOUNDED:
+        return BOUNDED[hint]
+    return FIELDS.get(hint, st.from_type(hint))
 
 
 OURS = [kind for _, kind in sorted(FACTS.items()) if kind.__module__.startswith("bullpen.")]

@@ -198,6 +198,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     async def send(self, message: MutableMapping[str, Any]) -> None:  # type: ignore[override]
         frame = message.get("frame")
         if frame is None:
+            if self.close_sent and message["type"] == "websocket.send":
+                raise ClientDisconnected  # another task of the application has closed the socket
             await super().send(message)  # type: ignore[arg-type]
             return
         await self.writable.wait()

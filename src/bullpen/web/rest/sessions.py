@@ -206,7 +206,8 @@ def _with_foreground(session: dict[str, Any]) -> dict[str, Any]:
 
 def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:
     runs = worker["type"] == "terminal" and worker["state"] == "active" and worker["pid"]
-    return worker | {"foreground": foreground_program(worker["pid"]) if runs else None}
+    program = foreground_program(worker["pid"]) if runs else None
+    return worker | {"foreground": program} if program else worker
 
 
 def _status(word: str) -> Status:
