@@ -6,7 +6,6 @@ from playwright.async_api import BrowserContext, Page, expect
 from support.pages import TerminalPage
 from support.server import Server
 
-FITS = "(places) => places.every((place) => place.scrollHeight <= place.clientHeight)"
 SLOWLY = "slow, long"  # words with which the demo agent is busy for a while
 
 
@@ -40,7 +39,6 @@ async def test_stop_and_queue_stay_in_a_pane_that_was_split_twice(
         await message.click()
         await choose(page, way)
         await expect(page.get_by_role("button", name="Close pane")).to_have_count(panes)
-    assert await page.locator(".place").evaluate_all(FITS)
     for name in ("Stop", "Queue"):
         await expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
 
