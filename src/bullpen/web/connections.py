@@ -26,7 +26,7 @@ REPORT_SECONDS = 60.0  # between two log lines about closed connections
 OnRefusal = Callable[[str, int, str], None]  # path, status, peer
 
 # Keys of the extensions in a request's scope.
-AUTHENTICATED = "bullpen.authenticated"  # marks the connection; called by the code that has checked the credential
+AUTHENTICATED = "bullpen.authenticated"  # marks the connection; the gate calls it with a valid credential
 ANSWERED = "bullpen.answered"  # the status with which the protocol has answered in place of the application
 
 
