@@ -315,7 +315,7 @@ async def test_config_shows_what_the_running_server_uses_and_fits_eighty_columns
     assert told["running"]["token"]["value"] == "(hidden)"
     tmux.resize(80, 60)
     await tmux.enter("clear; bullpen config; echo over")
-    shown = await tmux.until("over\n")
+    shown = await tmux.until("\nover\n")
     listed = [line.split()[0] for line in shown.split("\n\n")[0].splitlines()]
     assert listed == ["SETTING", *told["settings"]]  # a line each: none was too long
     await server.stop()

@@ -200,14 +200,14 @@ async def _detail(context: Context, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _with_foreground(session: dict[str, Any]) -> dict[str, Any]:
-    """Return a session's JSON with the program in the foreground of each of its living terminals."""
+    """Return a session's JSON; its workers name the program in the foreground, null without one."""
     return session | {"workers": [_worker_with_foreground(each) for each in session["workers"]]}
 
 
 def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:
     runs = worker["type"] == "terminal" and worker["state"] == "active" and worker["pid"]
     program = foreground_program(worker["pid"]) if runs else None
-    return worker | {"foreground": program} if program else worker
+    return worker | {"foreground": program}
 
 
 def _status(word: str) -> Status:
