@@ -1,0 +1,159 @@
+"""Run mutation tests with mutmut: scripts/mutants.py [--seed N] [--sample N] [part ...]
+
+Break one thing at a time in a part of the source and run the tests of that part. A mutant that no test notices
+survives; docs/mutants.md has the reason for each survivor that cannot be noticed.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+
+ROOT = Path(__file__).parents[1]
+WORK = ROOT / ".mutants"
+BIN = Path(sys.executable).parent
+KILLED, SURVIVED, TIMEOUT = "killed", "survived", "timeout"
+STATUS = {0: SURVIVED, 33: SURVIVED, 1: KILLED, 3: KILLED}  # 33: no test calls the function; else: timeout
+SETTINGS = """
+[tool.mutmut]
+source_paths = ["src"]
+only_mutate = {sources}
+pytest_add_cli_args_test_selection = {tests}
+pytest_add_cli_args = ["-k", "not postgresql"]
+process_isolation = "forkserver"
+timeout_constant = 4.0
+timeout_multiplier = 5.0
+use_git_change_detection = false
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Source files, the tests that call them inside pytest's process, and the tests that call them in others.
+
+    mutmut records which of `tests` call a function. It cannot see calls in other processes, so all `slow_tests` run,
+    one pytest for each mutant that `tests` do not kill.
+    """
+
+    sources: list[str]
+    tests: list[str]
+    slow_tests: tuple[str, ...] = ()
+    sample: int = 150
+
+
+PARTS = {
+    "domain": Part(["domain/*.py"], ["tests/domain", "tests/agents/test_definitions.py"], sample=400),
+    "jsonrpc": Part(["wire/jsonrpc.py"], ["tests/wire/test_jsonrpc.py"], sample=400),
+    "acp": Part(["wire/acp*.py"], ["tests/wire/test_acp*.py"], sample=400),
+    "log": Part(["log/*.py"], ["tests/log"]),
+    "keeper": Part(
+        ["keeper/input.py", "keeper/spool.py"], ["tests/keeper/test_input.py", "tests/keeper/test_spool.py"]
+    ),
+    "append": Part(["store/append.py"], ["tests/store/test_events.py", "tests/store/test_writer.py"]),
+    "export": Part(
+        ["sessions/export*.py", "sessions/import*.py", "wire/markdown.py", "wire/event_lines.py"]
+        + ["wire/sessions_json.py", "log/zip_reader.py"],
+        ["tests/wire/test_markdown.py", "tests/fuzz/test_import.py", "tests/fuzz/test_session_files.py"],
+        ("tests/web/test_export.py", "tests/web/test_import.py", "tests/web/test_hostile_zips.py"),
+    ),
+}
+
+
+class Run:
+    """A copy of the tree in which one part is mutated and tested."""
+
+    def __init__(self, name: str) -> None:
+        self.part = PARTS[name]
+        self.directory = WORK / name
+        self.mutants = self.directory / "mutants"
+        self._environment = os.environ | {
+            "PYTHONPATH": str(self.mutants / "src"),
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
+
+    def prepare(self) -> list[str]:
+        """Make the copy and the mutants in it. Return the names of all mutants."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        for name in ("src", "tests"):
+            (self.directory / name).symlink_to(ROOT / name)
+        tests = [
+            str(path.relative_to(ROOT)) for pattern in self.part.tests for path in sorted(ROOT.glob(pattern))
+        ]
+        sources = [f"src/bullpen/{pattern}" for pattern in self.part.sources]
+        settings = SETTINGS.format(sources=json.dumps(sources), tests=json.dumps(tests))
+        (self.directory / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text() + settings)
+        os.chdir(self.directory)  # where mutmut looks for its files
+        self._mutmut("run", "no such mutant")
+        return sorted(self._results())
+
+    def test(self, mutants: list[str]) -> dict[str, str]:
+        """Run the tests against the mutants. Return the status of each."""
+        self._mutmut("run", "--max-children", "1", *mutants)
+        codes = self._results()
+        found = {mutant: STATUS.get(codes[mutant], TIMEOUT) for mutant in mutants}
+        if self.part.slow_tests:
+            found |= {mutant: self._slow(mutant) for mutant, status in found.items() if status == SURVIVED}
+        return found
+
+    def print_mutant(self, mutant: str) -> None:
+        path = "src/" + mutant.partition(".x")[0].replace(".", "/") + ".py"
+        print(
+            path, *get_diff_for_mutant(mutant, path=path).splitlines()[2:], sep="\n", end="\n\n", flush=True
+        )
+
+    def _slow(self, mutant: str) -> str:
+        command = [BIN / "pytest", "-x", "-q", "--rootdir=.", *self.part.slow_tests]
+        environment = self._environment | {"MUTANT_UNDER_TEST": mutant}
+        done = subprocess.run(command, cwd=self.mutants, env=environment, capture_output=True, check=False)
+        return SURVIVED if done.returncode == 0 else KILLED
+
+    def _mutmut(self, *arguments: str) -> None:
+        done = subprocess.run(
+            [BIN / "mutmut", *arguments], env=self._environment, capture_output=True, text=True
+        )
+        (self.directory / "mutmut.log").write_text(done.stdout + done.stderr)
+
+    def _results(self) -> dict[str, int | None]:
+        files = self.mutants.rglob("*.meta")
+        return {
+            name: code
+            for file in files
+            for name, code in json.loads(file.read_text())["exit_code_by_key"].items()
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="part", help=", ".join(PARTS))
+    parser.add_argument("--seed", type=int, default=random.randrange(10000))
+    parser.add_argument("--sample", type=int, help="how many mutants of each part")
+    wanted = parser.parse_args()
+    os.nice(19)
+    rows = [["part", "mutants", "tested", KILLED, SURVIVED, TIMEOUT, "score", "seed"]]
+    for name in wanted.parts or PARTS:
+        run = Run(name)
+        mutants = run.prepare()
+        tested = mutants
+        if len(mutants) > (size := wanted.sample or run.part.sample):
+            tested = sorted(random.Random(wanted.seed).sample(mutants, size))
+        found = run.test(tested)
+        for mutant in tested:
+            if found[mutant] == SURVIVED:
+                run.print_mutant(mutant)
+        counts = [list(found.values()).count(status) for status in (KILLED, SURVIVED, TIMEOUT)]
+        score = f"{100 * (1 - counts[1] / len(tested)):.1f} %"
+        rows.append([name, *map(str, [len(mutants), len(tested), *counts]), score, str(wanted.seed)])
+    for row in rows:
+        print("".join(f"{cell:>10}" for cell in row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""What each order comes to, and the sentence of each refusal."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bullpen.domain import commands
+from bullpen.domain.commands import AddWorker
+from bullpen.domain.conversation import (
+    ConversationReset,
+    Permission,
+    Question,
+    ToolCall,
+    ToolCallUpdate,
+    TurnEnd,
+    TurnStart,
+)
+from bullpen.domain.errors import Conflict, Invalid, NotFound
+from bullpen.domain.events import (
+    Draft,
+    SessionChanged,
+    SessionEnd,
+    WorkerCommand,
+    WorkerExited,
+    WorkerFailed,
+    WorkerSpawning,
+    WorkerTerminated,
+)
+from bullpen.domain.states import Status
+from domain.folding import about, after, running, session, spawning
+
+AGENT = running("a", "auth", agent_id="claude", agent_kind="acp", cols=100, rows=40)
+OPEN = about(
+    "a",
+    TurnStart(prompt_id="t"),
+    ToolCall(call={"toolCallId": "tool", "title": "ls"}),
+    Permission(id="p", tool_call={"toolCallId": "tool"}, options=[], status="pending"),
+    Question(id="q", message="Who?", status="pending"),
+)
+OWNED = [*running("t", "command", "terminal"), *about("t", WorkerCommand(argv=("ls",), owner="a"))]
+BUSY = session(*AGENT, *OPEN, *OWNED, *running("other", "shell", "terminal"))
+ENDED = session(*AGENT, *about("a", WorkerExited(exit_code=0)))
+OVER = session(SessionEnd(status="completed", reason="user_request"))
+
+
+def order(**more: Any) -> AddWorker:
+    return AddWorker(**({"worker_id": "w", "type": "agent", "workspace": "/srv"} | more))
+
+
+def closed(by: str) -> list[Draft]:
+    """What the agent of BUSY leaves open, closed."""
+    meta = {"bullpen": {"by": by}}
+    facts = [
+        Permission(id="p", tool_call={"toolCallId": "tool"}, options=[], status="cancelled", by=by),
+        Question(id="q", message="Who?", status="cancelled", by=by),
+        ToolCallUpdate(call={"toolCallId": "tool", "status": "cancelled", "_meta": meta}),
+        TurnEnd(stop_reason="cancelled"),
+    ]
+    return [*(Draft(fact, "a", "auth") for fact in facts), Draft(WorkerTerminated(reason=by), "t", "command")]
+
+
+def test_a_worker_is_made_as_it_was_ordered() -> None:
+    wanted = order(
+        type="markdown", name=" Plan ", role=" docs ", agent_id="claude", agent_kind="pty", file_path="a.md"
+    )
+    fact = WorkerSpawning(
+        worker_type="markdown",
+        name="Plan",
+        run=1,
+        workspace="/srv",
+        agent_id="claude",
+        agent_kind="pty",
+        file_path="a.md",
+        cols=80,
+        rows=24,
+    )
+    assert commands.add_worker(session(), wanted) == Draft(fact, "w", "docs")
+    sized = commands.add_worker(session(), order(cols=1000, rows=1)).fact
+    assert isinstance(sized, WorkerSpawning)
+    assert (sized.cols, sized.rows) == (1000, 1)
+
+
+def test_a_worker_without_a_name_is_called_after_its_type_and_gets_the_first_free_role() -> None:
+    for taken, role in (
+        ((), "terminal"),
+        (("terminal",), "terminal-2"),
+        (("terminal", "terminal-2"), "terminal-3"),
+    ):
+        held = [draft for each in taken for draft in running(each, each, "terminal")]
+        draft = commands.add_worker(session(*held), order(type="terminal"))
+        assert (draft.role, draft.fact.to_data()["name"]) == (role, "Terminal")
+
+
+def test_a_role_that_ended_is_started_again_in_the_size_that_was_ordered() -> None:
+    draft = commands.add_worker(ENDED, order(role="auth", cols=90, rows=30))
+    assert draft == Draft(spawning(run=2, agent_id="claude", agent_kind="acp", cols=90, rows=30), "a", "auth")
+
+
+def test_a_restart_keeps_everything_that_is_not_ordered_otherwise() -> None:
+    again = spawning(run=2, agent_id="claude", agent_kind="acp", cols=100, rows=40)
+    assert commands.restart_worker(ENDED, "a") == Draft(again, "a", "auth")
+    automatic = commands.restart_worker(ENDED, "a", automatic=True).fact
+    assert isinstance(automatic, WorkerSpawning)
+    assert automatic.automatic
+    document = session(
+        *running("d", "docs", "markdown", name="Docs", file_path="a.md", workspace="/srv/b"),
+        *about("d", WorkerFailed(error="x")),
+    )
+    expected = spawning("markdown", name="Docs", run=2, file_path="a.md", workspace="/srv/b")
+    assert commands.restart_worker(document, "d") == Draft(expected, "d", "docs")
+
+
+def test_an_agent_that_begins_anew_forgets_its_conversation() -> None:
+    again = commands.restart_worker(ENDED, "a")
+    assert commands.begin_anew(ENDED, "a") == [again, Draft(ConversationReset(), "a", "auth")]
+
+
+def test_another_worker_in_a_role_has_the_name_of_the_one_before() -> None:
+    wanted = order(role="auth", agent_id="codex")
+    gone, fresh = commands.take_role(ENDED, wanted)
+    assert gone == Draft(WorkerTerminated(reason="replaced"), "a", "auth")
+    assert fresh == Draft(spawning(agent_id="codex"), "w", "auth")
+    failed = commands.take_role(ENDED, wanted, "no such place")[-1]
+    assert failed == Draft(WorkerFailed(error="no such place"), "w", "auth")
+
+
+def test_an_agent_that_is_halted_closes_what_it_has_open_and_then_ends() -> None:
+    assert commands.halt_agent(BUSY, "a") == [*closed("restarted"), Draft(WorkerExited(), "a", "auth")]
+    assert commands.halt_agent(ENDED, "a") == []
+    starting = session(Draft(spawning(), "a", "auth"))
+    failure = WorkerFailed(error="it was restarted before it was ready")
+    assert commands.halt_agent(starting, "a") == [Draft(failure, "a", "auth")]
+
+
+def test_a_worker_that_ends_closes_what_it_has_open_and_ends_once() -> None:
+    drafts = commands.end_worker(BUSY, "a", "user_request")
+    gone = Draft(WorkerTerminated(reason="user_request"), "a", "auth")
+    assert drafts == [*closed("user_request"), gone]
+    assert commands.end_worker(after(BUSY, *drafts), "a", "user_request") == []
+    assert commands.end_worker(ENDED, "a", "x") == [Draft(WorkerTerminated(reason="x"), "a", "auth")]
+
+
+def test_a_session_ends_after_all_of_its_workers_each_once() -> None:
+    drafts = commands.end_session(BUSY, Status.COMPLETED, "user_request", "why")
+    gone = [
+        Draft(WorkerTerminated(reason="user_request"), *who) for who in (("a", "auth"), ("other", "shell"))
+    ]
+    end = SessionEnd(status="completed", reason="user_request", detail="why")
+    assert drafts == [*closed("user_request"), *gone, Draft(end)]
+    assert commands.end_session(after(BUSY, *drafts), Status.COMPLETED, "again") == []
+    assert commands.end_session(ENDED, Status.ERROR, "x") == [Draft(SessionEnd(status="error", reason="x"))]
+
+
+def test_a_worker_ends_once_though_its_owner_comes_after_it() -> None:
+    owner_last = session(*OWNED, *AGENT)
+    ended = [each.worker_id for each in commands.end_session(owner_last, Status.COMPLETED, "x")]
+    assert ended == ["t", "a", None]
+
+
+def test_a_session_changes_only_where_something_is_different() -> None:
+    change = commands.change_session
+    assert change(session(), " new ", None) == [Draft(SessionChanged(title="new"))]
+    assert change(session(), None, "terminate") == [Draft(SessionChanged(on_last_disconnect="terminate"))]
+    assert change(session(), "x", "terminate") == [
+        Draft(SessionChanged(title="x", on_last_disconnect="terminate"))
+    ]
+    assert change(session(), "x", "keep") == change(session(), None, None) == []
+
+
+def test_the_longest_text_and_the_smallest_and_largest_terminal_are_allowed() -> None:
+    assert commands.check_text("title", " " + "x" * 5 + " ", 5) == "xxxxx"
+    for cols, rows in ((1, 1), (1000, 1000)):
+        commands.check_size(cols, rows)
+
+
+SIZES = "a terminal has 1 to 1000 columns and rows"
+KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "sentence"),
+    [
+        (
+            lambda: commands.add_worker(OVER, order()),
+            Conflict,
+            "the session is completed and takes no more orders",
+        ),
+        (lambda: commands.add_worker(session(), order(type="toaster")), Invalid, KINDS),
+        (
+            lambda: commands.add_worker(session(), order(type="markdown")),
+            Invalid,
+            "a document needs the path of its file (filePath)",
+        ),
+        (lambda: commands.add_worker(session(), order(cols=0)), Invalid, SIZES),
+        (lambda: commands.add_worker(session(), order(cols=1001)), Invalid, SIZES),
+        (lambda: commands.add_worker(session(), order(rows=0)), Invalid, SIZES),
+        (lambda: commands.add_worker(session(), order(rows=1001)), Invalid, SIZES),
+        (lambda: commands.add_worker(session(), order(name=" ")), Invalid, "a name must not be empty"),
+        (
+            lambda: commands.add_worker(session(), order(name="x" * 65)),
+            Invalid,
+            "a name has at most 64 characters",
+        ),
+        (
+            lambda: commands.add_worker(session(), order(role="a\nb")),
+            Invalid,
+            "a role must be one line of printable characters",
+        ),
+        (
+            lambda: commands.add_worker(session(), order(role="x" * 65)),
+            Invalid,
+            "a role has at most 64 characters",
+        ),
+        (
+            lambda: commands.add_worker(BUSY, order(role="shell")),
+            Conflict,
+            "the role shell belongs to a terminal",
+        ),
+        (
+            lambda: commands.add_worker(BUSY, order(role="auth")),
+            Conflict,
+            "the worker in role auth is active; only one that ended can be restarted",
+        ),
+        (
+            lambda: commands.take_role(OVER, order(role="x")),
+            Conflict,
+            "the session is completed and takes no more orders",
+        ),
+        (lambda: commands.take_role(session(), order()), Invalid, "a role must not be empty"),
+        (
+            lambda: commands.take_role(session(), order(role="x" * 65)),
+            Invalid,
+            "a role has at most 64 characters",
+        ),
+        (
+            lambda: commands.take_role(ENDED, order(role="auth", type="diff")),
+            Conflict,
+            "the role auth belongs to a agent",
+        ),
+        (
+            lambda: commands.restart_worker(OVER, "a"),
+            Conflict,
+            "the session is completed and takes no more orders",
+        ),
+        (lambda: commands.restart_worker(ENDED, "x"), NotFound, "no worker x in session s"),
+        (
+            lambda: commands.halt_agent(OVER, "a"),
+            Conflict,
+            "the session is completed and takes no more orders",
+        ),
+        (lambda: commands.halt_agent(ENDED, "x"), NotFound, "no worker x in session s"),
+        (lambda: commands.end_worker(ENDED, "x", "y"), NotFound, "no worker x in session s"),
+        (
+            lambda: commands.end_session(OVER, Status.ERROR, "x"),
+            Conflict,
+            "the session is completed and takes no more orders",
+        ),
+        (lambda: commands.change_session(session(), "", None), Invalid, "a title must not be empty"),
+        (
+            lambda: commands.change_session(session(), "x" * 201, None),
+            Invalid,
+            "a title has at most 200 characters",
+        ),
+        (
+            lambda: commands.change_session(session(), None, "explode"),
+            Invalid,
+            "onLastDisconnect is one of keep, terminate, not explode",
+        ),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused_in_a_sentence(
+    act: Callable[[], object], error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error) as refused:
+        act()
+    assert str(refused.value) == sentence
