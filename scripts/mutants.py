@@ -26,6 +26,7 @@ SETTINGS = """
 source_paths = ["src"]
 only_mutate = {sources}
 pytest_add_cli_args_test_selection = {tests}
+also_copy = ["docs", "scripts"]
 pytest_add_cli_args = ["-k", "not postgresql"]
 process_isolation = "forkserver"
 timeout_constant = 4.0
@@ -82,7 +83,7 @@ class Run:
         """Make the copy and the mutants in it. Return the names of all mutants."""
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
-        for name in ("src", "tests"):
+        for name in ("src", "tests", "docs", "scripts"):
             (self.directory / name).symlink_to(ROOT / name)
         tests = [
             str(path.relative_to(ROOT)) for pattern in self.part.tests for path in sorted(ROOT.glob(pattern))
@@ -98,6 +99,8 @@ class Run:
         """Run the tests against the mutants. Return the status of each."""
         self._mutmut("run", "--max-children", "1", *mutants)
         codes = self._results()
+        if any(codes[mutant] is None for mutant in mutants):
+            sys.exit(f"mutmut did not test every mutant: see {self.directory / 'mutmut.log'}")
         found = {mutant: STATUS.get(codes[mutant], TIMEOUT) for mutant in mutants}
         if self.part.slow_tests:
             found |= {mutant: self._slow(mutant) for mutant, status in found.items() if status == SURVIVED}

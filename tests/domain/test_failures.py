@@ -1,0 +1,50 @@
+"""What a user is told about exceptions that are not mistakes in the program."""
+
+import errno
+
+import pytest
+
+from bullpen.domain.errors import Conflict, Unavailable
+from bullpen.domain.failures import explain, reason_of
+
+REFUSED = Conflict("no")
+FULL = OSError(errno.EMFILE, "too many")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (FULL, "the server has too many open files"),
+        (OSError(errno.EIO, "x"), "a disk or another device failed with an input/output error"),
+        (MemoryError(), "the machine is out of memory"),
+        (
+            RuntimeError("can't start new thread"),
+            "the machine has no resources left for another process or thread",
+        ),
+        (ExceptionGroup("x", [FULL, MemoryError()]), "the server has too many open files"),
+    ],
+)
+def test_a_failure_of_the_machine_is_named(error: Exception, sentence: str) -> None:
+    explained = explain(error)
+    assert type(explained) is Unavailable
+    assert str(explained) == reason_of(error) == sentence
+
+
+def test_a_refusal_explains_itself() -> None:
+    assert explain(REFUSED) is REFUSED
+    assert explain(ExceptionGroup("x", [ExceptionGroup("y", [REFUSED])])) is REFUSED
+    assert reason_of(REFUSED) == "no"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOENT, "x"),
+        RuntimeError("x"),
+        KeyError("x"),
+        ExceptionGroup("x", [FULL, KeyError("x")]),
+    ],
+)
+def test_a_mistake_in_the_program_is_not_explained(error: Exception) -> None:
+    assert explain(error) is None
+    assert reason_of(error) == "internal error"

@@ -1,0 +1,229 @@
+"""Which agent a prompt is for, what is passed on with it, and when a queued message may go."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bullpen.domain import prompts
+from bullpen.domain.conversation import AgentSession, Origin, TurnStart
+from bullpen.domain.errors import Conflict, Invalid, NotFound
+from bullpen.domain.events import (
+    Draft,
+    Fact,
+    SessionEnd,
+    WorkerActivity,
+    WorkerExited,
+    WorkerFailed,
+    WorkerTerminated,
+)
+from bullpen.domain.prompts import Place, Prompt, Source
+from bullpen.domain.queue import QueueAdded, QueueConfigured, QueueFailed, QueuePaused
+from domain.folding import about, running, session
+
+TALKS = AgentSession(acp_session_id="s", how="new")
+FIRST = [*running("a", "auth"), *about("a", TALKS)]
+SECOND = [*running("b", "docs"), *about("b", TALKS)]
+SHELL = running("t", "shell", "terminal")
+BOTH = session(*SHELL, *FIRST, *SECOND)
+TYPED = [*running("p", "pty", agent_kind="pty")]
+NOW = 10**6
+
+
+def order(**more: Any) -> Prompt:
+    return Prompt(**({"text": "hello", "prompt_id": "id"} | more))
+
+
+def message(id: str, **more: Any) -> QueueAdded:
+    return QueueAdded(id=id, message="hello", **more)
+
+
+def delay(seconds: float) -> Fact:
+    return QueueConfigured(enabled=True, delay_seconds=seconds, max_size=10, auto_generate_titles=True)
+
+
+def test_a_prompt_is_for_the_agent_that_is_named_or_the_first() -> None:
+    for wanted, expected in (
+        ((None, None), "a"),
+        (("b", None), "b"),
+        ((None, "docs"), "b"),
+        (("a", "docs"), "a"),
+    ):
+        worker = prompts.addressee(BOTH, *wanted)
+        assert worker is not None
+        assert worker.id == expected
+    assert prompts.addressee(session(*SHELL), None, None) is None
+    gone = session(*FIRST, *SECOND, *about("a", WorkerTerminated(reason="x")))
+    first = prompts.addressee(gone, None, None)
+    assert first is not None
+    assert first.id == "b"
+
+
+def test_what_is_passed_on_stands_below_what_the_person_says() -> None:
+    origin = prompts.origin_of(BOTH, Source(role="docs", what="diff"))
+    assert origin == Origin(worker_id="b", role="docs", what="diff")
+    heading = "What has changed in the workspace of docs:"
+    passed = prompts.passing_on(order(text="look", sender="me", busy="reject"), origin, "+1")
+    assert passed == order(text=f"look\n\n{heading}\n\n+1", sender="me", busy="reject", origin=origin)
+    assert prompts.passing_on(order(text=" "), origin, "+1").text == f"{heading}\n\n+1"
+    answer = prompts.origin_of(BOTH, Source(worker_id="a"))
+    assert answer == Origin(worker_id="a", role="auth", what="answer")
+    assert prompts.passing_on(order(text=""), answer, "yes").text == "The last answer of auth:\n\nyes"
+
+
+BUSY = session(*FIRST, *about("a", TURN := TurnStart(prompt_id="t")))
+ENDED = session(*FIRST, *about("a", WorkerExited(exit_code=0)))
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "sentence"),
+    [
+        (
+            lambda: prompts.place(session(SessionEnd(status="error", reason="x")), order(), NOW),
+            Conflict,
+            "the session is error and takes no more orders",
+        ),
+        (
+            lambda: prompts.place(BOTH, order(busy="wait"), NOW),
+            Invalid,
+            "busy is one of queue, reject, interrupt, not wait",
+        ),
+        (lambda: prompts.place(BUSY, order(busy="reject"), NOW), Conflict, "the agent in role auth is busy"),
+        (
+            lambda: prompts.place(ENDED, order(), NOW),
+            Conflict,
+            "the agent in role auth is exited; restart it first",
+        ),
+        (lambda: prompts.place(BOTH, order(worker_id="x"), NOW), NotFound, "no worker x in session s"),
+        (lambda: prompts.place(BOTH, order(role="x"), NOW), NotFound, "nobody holds the role x"),
+        (
+            lambda: prompts.place(BOTH, order(role="shell"), NOW),
+            Conflict,
+            "the worker in role shell is a terminal, not an agent",
+        ),
+        (
+            lambda: prompts.origin_of(BOTH, Source(role="docs", what="mood")),
+            Invalid,
+            "what is passed on is one of answer, diff, not mood",
+        ),
+        (lambda: prompts.origin_of(BOTH, Source()), Invalid, "from names a workerId or a role"),
+        (lambda: prompts.origin_of(BOTH, Source(role="x")), NotFound, "nobody holds the role x"),
+        (
+            lambda: prompts.passing_on(order(), Origin(worker_id="a", role="auth", what="answer"), " \n"),
+            Conflict,
+            "the agent in role auth has not answered anything yet",
+        ),
+        (
+            lambda: prompts.passing_on(order(), Origin(worker_id="a", role="auth", what="diff"), ""),
+            Conflict,
+            "nothing has changed in the workspace of auth",
+        ),
+    ],
+)
+def test_a_prompt_that_cannot_be_is_refused_in_a_sentence(
+    act: Callable[[], object], error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error) as refused:
+        act()
+    assert str(refused.value) == sentence
+
+
+def idle(activity: str = "idle") -> list[Draft]:
+    return about("p", WorkerActivity(activity=activity, why="x"))
+
+
+@pytest.mark.parametrize(
+    ("drafts", "free"),
+    [
+        (FIRST, True),
+        (running("a", "auth"), False),
+        ([*FIRST, *about("a", TURN)], False),
+        ([*FIRST, *about("a", WorkerFailed(error="x"))], False),
+        (TYPED, False),
+        ([*TYPED, *idle()], True),
+        ([*TYPED, *idle("active")], False),
+        ([*TYPED, *idle(), *about("p", TURN)], False),
+        (SHELL, False),
+    ],
+)
+def test_an_agent_is_free_between_its_turns(drafts: list[Draft], free: bool) -> None:
+    snapshot = session(*drafts)
+    (worker,) = snapshot.workers.values()
+    assert prompts.is_free(snapshot, worker) is free
+
+
+def sent(*queue: Fact, workers: list[Draft] | None = None, now: int = NOW) -> list[tuple[str, str]]:
+    snapshot = session(*(FIRST + SECOND if workers is None else workers), *queue)
+    return [(item.id, worker.id) for item, worker in prompts.sendable(snapshot, now)]
+
+
+def test_each_free_agent_gets_its_first_message() -> None:
+    waiting = (message("1"), message("2"), message("3", worker_id="b"), message("4", worker_id="b"))
+    assert sent(*waiting) == [("1", "a"), ("3", "b")]
+    assert sent(*waiting, workers=[*FIRST, *about("a", TURN), *SECOND]) == [("3", "b")]
+    assert sent(*waiting, workers=SECOND) == [("1", "b")]
+    assert sent(message("1", worker_id="gone"), message("2")) == [("2", "a")]
+    assert sent(message("1"), QueueFailed(id="1", error="x"), message("2")) == [("2", "a")]
+    assert sent(message("1", worker_id="x"), workers=[]) == []
+
+
+def test_a_busy_agent_holds_its_messages_and_no_others() -> None:
+    later = message("1", scheduled_time=NOW + 1)
+    assert sent(later, message("2")) == [("2", "a")]
+    assert sent(later, message("2"), now=NOW + 1) == [("1", "a")]
+    assert sent(QueuePaused(why="x"), message("1")) == []
+    assert sent(QueuePaused(why="x"), message("1"), message("2", urgent=True)) == [("2", "a")]
+    assert sent(message("1", urgent=True, scheduled_time=NOW + 1)) == [("1", "a")]
+
+
+def test_a_message_is_due_after_the_delay_and_not_before_its_time() -> None:
+    def due(queue: tuple[Fact, ...], now: int) -> int | None:
+        snapshot = session(*TYPED, *idle(), *queue)
+        return prompts.due(snapshot, snapshot.queue.items[0], snapshot.worker("p"), now)
+
+    rest = 4000  # the agent came to rest with event 4
+    assert due((message("1"),), rest) == 0
+    assert due((message("1", scheduled_time=9),), rest) == 9
+    assert due((delay(2.5), message("1")), rest) == rest + 2500
+    assert due((delay(2.5), message("1", scheduled_time=rest + 9000)), rest) == rest + 9000
+    assert due((delay(2.5), message("1", scheduled_time=rest + 1)), rest) == rest + 2500
+    assert due((delay(2.5), message("1")), rest - 2500) == rest + 2500
+    assert due((delay(2.5), message("1")), rest - 2501) == 0  # the clock was set back
+    assert due((delay(2.5), QueuePaused(why="x"), message("1")), rest) is None
+    assert due((delay(2.5), QueuePaused(why="x"), message("1", urgent=True)), rest) == 0
+
+
+def next_due(*queue: Fact, workers: list[Draft] = FIRST, now: int = NOW) -> int | None:
+    return prompts.next_due(session(*workers, *queue), now)
+
+
+def test_time_alone_brings_the_next_message_only_to_an_agent_that_is_free() -> None:
+    soon, late = message("1", scheduled_time=NOW + 5), message("2", scheduled_time=NOW + 9)
+    assert next_due(late, soon) == NOW + 5
+    assert next_due(soon, late, now=NOW + 5) == NOW + 9
+    assert next_due(message("0"), late) == NOW + 9
+    assert next_due(soon, QueuePaused(why="x")) is None
+    assert next_due(soon, QueueFailed(id="1", error="x"), late) == NOW + 9
+    assert next_due(soon, workers=[*FIRST, *about("a", TURN)]) is None
+    assert next_due(message("1", worker_id="gone", scheduled_time=NOW + 5), late) == NOW + 9
+    assert next_due(message("1")) is None
+    assert next_due(soon, workers=[]) is None
+
+
+@pytest.mark.parametrize(
+    ("queue", "now", "expected"),
+    [
+        ((message("1", worker_id="b"),), NOW, Place.SEND),
+        ((message("1", worker_id="a"),), NOW, Place.QUEUE),
+        ((message("1"), QueueFailed(id="1", error="x")), NOW, Place.SEND),
+        ((message("1", scheduled_time=NOW + 1),), NOW, Place.SEND),
+        ((message("1", scheduled_time=NOW + 1, urgent=True),), NOW, Place.QUEUE),
+        ((message("1", scheduled_time=NOW),), NOW, Place.QUEUE),
+        ((message("1"), QueuePaused(why="x")), NOW, Place.SEND),
+        ((), NOW, Place.SEND),
+    ],
+)
+def test_a_prompt_waits_behind_messages_for_the_same_agent(
+    queue: tuple[Fact, ...], now: int, expected: Place
+) -> None:
+    assert prompts.place(session(*FIRST, *SECOND, *queue), order(), now) is expected
