@@ -29,7 +29,7 @@ class Child:
         self._number += 1
         assert self.input.take("a", self._number, data) == self._number
 
-    def refusal(self, data: bytes) -> tuple[int | None, str]:
+    def refusal(self, data: bytes) -> tuple[int | None, str | None]:
         """Why the next write is refused; its number can then be used again."""
         with pytest.raises(OSError, match=r"is closed|wait for it") as refused:
             self.input.take("a", self._number + 1, data)

@@ -58,7 +58,8 @@ def archive(
     *members: dict[str, Any], before: bytes = b"", zip64: dict[str, Any] | None = None, **end: Any
 ) -> bytes:
     """The bytes of a zip file; `end` and `zip64` change the numbers in its end records."""
-    out, directory = before, b""
+    out: bytes = before
+    directory = b""
     for each in members:
         offset = each.get("offset", len(out))
         local = (each["local_flags"], each["local_method"], each["local_crc"], each["local_packed"])

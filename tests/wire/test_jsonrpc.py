@@ -131,6 +131,21 @@ def test_what_is_no_message_is_kept_as_noise(line: bytes) -> None:
     assert found.why
 
 
+@pytest.mark.parametrize(
+    ("line", "text", "why"),
+    [
+        (b"a\xff b \r\r", "a\ufffd b ", "not JSON: Expecting value"),
+        (b"\r {", "\r {", "not JSON: Expecting property name"),
+        (b"[1]", "[1]", "not a JSON-RPC message"),
+    ],
+)
+def test_noise_says_what_it_was_and_why_it_is_none(line: bytes, text: str, why: str) -> None:
+    found = only(line)
+    assert isinstance(found, Noise)
+    assert found.text == text
+    assert why in found.why
+
+
 def test_of_a_long_noise_only_the_beginning_is_kept() -> None:
     line = b"".join(b"%06d " % number for number in range(15_000))
     found = only(line)
@@ -244,6 +259,8 @@ def test_the_last_line_needs_no_newline() -> None:
         (True, {1}, None),
         ([4], {4}, None),
         (4.5, {4}, None),
+        ("1" * 19, {int("1" * 19)}, int("1" * 19)),
+        ("1" * 20, {int("1" * 20)}, None),
     ],
 )
 def test_an_answer_finds_its_request_by_number_text_or_being_the_only_one(
@@ -270,3 +287,16 @@ def test_what_we_say_is_one_line_the_other_side_reads(params: Any, n: int, text:
     assert third.id == "their-id"
     assert isinstance(fourth, ErrorResponse)
     assert (fourth.id, fourth.code) == (n, -32601)
+
+
+def test_what_we_say_has_the_members_of_the_protocol() -> None:
+    def said(line: bytes) -> Any:
+        return json.loads(line)
+
+    version = {"jsonrpc": "2.0"}
+    fault = {"code": -32601, "message": "no"}
+    assert said(jsonrpc.request(7, "m", [1])) == version | {"id": 7, "method": "m", "params": [1]}
+    assert said(jsonrpc.notification("m", [1])) == version | {"method": "m", "params": [1]}
+    assert said(jsonrpc.response("x", [1])) == version | {"id": "x", "result": [1]}
+    assert said(jsonrpc.error_response("x", -32601, "no")) == version | {"id": "x", "error": fault}
+    assert said(jsonrpc.error_response("x", -32601, "no", [1]))["error"] == fault | {"data": [1]}

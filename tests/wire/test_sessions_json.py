@@ -1,0 +1,85 @@
+"""Entries of `sessions.json`, old and new, as values."""
+
+from typing import Any
+
+import pytest
+
+from bullpen.domain.errors import Invalid
+from bullpen.wire.sessions_json import SavedSession, SavedWorker, is_old, is_uuid, read_saved
+
+NEW = {
+    "id": "s",
+    "type": "worktree",
+    "locationPath": "/srv",
+    "createdAt": "2025",
+    "repositoryId": "r",
+    "worktreeId": "t",
+    "workers": [{"id": "w", "type": "agent", "name": "Helper", "agentId": "scripted", "pid": 1}],
+    "pid": 7,
+}
+OLD = {"id": "s", "worktreePath": "/srv", "createdAt": "2025", "pid": 7}
+
+
+def test_the_new_format_is_read_as_it_was_saved() -> None:
+    assert read_saved(NEW) == SavedSession(
+        id="s",
+        type="worktree",
+        location_path="/srv",
+        created_at="2025",
+        workers=[SavedWorker(id="w", type="agent", name="Helper", agent_id="scripted")],
+        repository_id="r",
+        worktree_id="t",
+    )
+    bare = read_saved(
+        {name: NEW[name] for name in ("id", "type", "locationPath", "createdAt")} | {"workers": []}
+    )
+    assert (bare.workers, bare.repository_id, bare.worktree_id) == ([], None, None)
+
+
+def test_the_old_format_is_a_session_with_the_one_agent_there_was() -> None:
+    agent = SavedWorker(id="s-agent", type="agent", name="Claude", agent_id="claude-code-builtin")
+    fields: dict[str, Any] = {"id": "s", "location_path": "/srv", "created_at": "2025", "workers": [agent]}
+    quick = SavedSession(type="quick", **fields)
+    assert read_saved(OLD) == read_saved(OLD | {"repositoryId": "default"}) == quick
+    assert read_saved(OLD | {"repositoryId": "r"}) == SavedSession(
+        type="worktree", repository_id="r", worktree_id="/srv", **fields
+    )
+    assert agent.agent == "claude"
+
+
+def test_an_agent_has_the_name_it_has_here() -> None:
+    for saved, here in (("claude-code-builtin", "claude"), ("scripted", "scripted"), (None, None)):
+        assert SavedWorker(id="w", type="agent", agent_id=saved).agent == here
+
+
+def test_a_session_is_old_unless_it_has_a_type_and_workers() -> None:
+    assert not is_old({"type": 1, "workers": 1})
+    for entry in ({"type": 1}, {"workers": 1}, {}):
+        assert is_old(entry)
+    for entry in (None, [], "type workers", ["type", "workers"]):
+        assert not is_old(entry)
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        (7, "Expected `object`, got `int`"),
+        ({}, "Object missing required field `id`"),
+        (OLD | {"createdAt": 5}, "Expected `str`, got `int` - at `$.createdAt`"),
+        (NEW | {"workers": 3}, "Expected `array`, got `int` - at `$.workers`"),
+    ],
+)
+def test_what_is_neither_is_refused_with_what_is_wrong(entry: Any, sentence: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read_saved(entry)
+    assert str(refused.value) == sentence
+
+
+def test_half_a_surrogate_pair_is_replaced() -> None:
+    assert read_saved(OLD | {"id": "a\ud800"}).id == "a\ufffd"
+
+
+def test_only_an_id_in_the_usual_form_is_kept() -> None:
+    assert is_uuid("0123abcd-0123-4567-89ab-0123456789ab")
+    for text in ("", "0123ABCD-0123-4567-89AB-0123456789AB", "0123abcd-0123-4567-89ab-0123456789ab-"):
+        assert not is_uuid(text)
