@@ -101,7 +101,7 @@ def archive(
         tail += struct.pack("<4sLQL", long["locator"], long["locator_disk"], long["at"], long["disks"])
         numbers |= {"count": 0xFFFF, "here": 0xFFFF, "length": MAX_32, "start": MAX_32}
         numbers |= zip64.get("short", {})
-    comment = numbers.get("comment", b"")
+    comment: bytes = numbers.get("comment", b"")
     order = [numbers[name] for name in ("disk", "first", "here", "count", "length", "start")]
     said = numbers.get("comment_size", len(comment))
     return out + directory + tail + struct.pack("<4s4H2LH", b"PK\5\6", *order, said) + comment

@@ -37,6 +37,7 @@ from bullpen.domain.conversation import (
 from bullpen.domain.conversation_state import Conversation, fold_conversation
 from bullpen.domain.events import Event, Fact
 from bullpen.wire.acp import MAX_WAITING, Reader, Reading, fact_of
+from bullpen.wire.acp_calls import Fault, Reply
 from bullpen.wire.acp_joiner import Chunk
 from bullpen.wire.jsonrpc import Peer, Skipped, Skipping
 
@@ -261,12 +262,46 @@ def test_a_form_is_a_question() -> None:
     assert reading.facts[-1] == Question(id="w.3.100", message="Who?", status="pending", schema=schema)
 
 
-def test_a_question_taken_back_by_the_agent_is_cancelled_and_answered() -> None:
-    asked = read(ask("session/request_permission", {"toolCall": {"toolCallId": "t"}}, id=9), IN_TURN).facts
-    reading = read({"method": "$/cancel_request", "params": {"requestId": 9}}, [*IN_TURN, *asked])
-    assert [fact.to_data()["status"] for fact in reading.facts] == ["cancelled"]
-    assert b'"code":-32800' in reading.replies[0].line(4)
-    assert read({"method": "$/cancel_request", "params": {"requestId": 8}}, [*IN_TURN, *asked]).ignored
+def test_a_question_of_nonsense_is_an_empty_question() -> None:
+    params = {"message": 5, "url": ["x"], "requestedSchema": 7}
+    assert read(ask("elicitation/create", params), IN_TURN).facts[-1] == Question(
+        id="w.3.100", message="", status="pending", schema=7
+    )
+    visit = read(ask("elicitation/create", {"url": "https://x"}), IN_TURN).facts[-1]
+    assert visit == Question(id="w.3.100", message="", status="pending", url="https://x")
+
+
+def test_a_form_asked_after_cancel_is_answered_at_once() -> None:
+    cancelling: list[Fact] = [*IN_TURN, NoticeSent(n=3, method="session/cancel")]
+    reading = read(ask("elicitation/create", {"message": "Who?"}, id="x"), cancelling)
+    assert reading.facts == [
+        RequestReceived(id="w.3.100", rpc_id="x", method="elicitation/create"),
+        Question(id="w.3.100", message="Who?", status="cancelled", by="cancel"),
+    ]
+    result = {"action": "cancel"}
+    assert reading.replies == [Reply(rpc_id="x", method="elicitation/create", result=result, id="w.3.100")]
+
+
+@pytest.mark.parametrize("method", ["session/request_permission", "elicitation/create"])
+def test_a_question_taken_back_by_the_agent_is_cancelled_and_answered(method: str) -> None:
+    other: list[Fact] = [RequestReceived(id="other", rpc_id=7, method="terminal/wait_for_exit")]
+    asked = read(ask(method, {"toolCall": {"toolCallId": "t"}}, id=9), IN_TURN).facts
+    facts = [*IN_TURN, *other, *asked]
+
+    def taken_back(rpc_id: int) -> Reading:
+        return read({"method": "$/cancel_request", "params": {"requestId": rpc_id}}, facts)
+
+    (fact,) = taken_back(9).facts
+    assert isinstance(fact, Permission | Question)
+    assert (fact.id, fact.status, fact.by) == ("w.3.100", "cancelled", "agent")
+    fault = Fault(-32800, "cancelled")
+    assert taken_back(9).replies == [Reply(rpc_id=9, method=method, fault=fault, id="w.3.100")]
+    work = taken_back(7)
+    assert (work.facts, work.replies) == (
+        [],
+        [Reply(rpc_id=7, method="terminal/wait_for_exit", fault=fault, id="other")],
+    )
+    assert taken_back(8) == Reading(ignored="takes back a question that is not open")
 
 
 @pytest.mark.parametrize(
@@ -426,8 +461,10 @@ def test_an_answer_finds_its_request_whatever_became_of_the_number(id: Any) -> N
 
 def test_an_answer_to_nothing_is_kept() -> None:
     (fact,) = read({"id": 77, "result": {"x": 1}}, IN_TURN).facts
-    assert isinstance(fact, Diagnostic)
-    assert fact.data == {"id": 77, "result": {"x": 1}}
+    assert fact == Diagnostic(text="an answer to no request of ours", data={"id": 77, "result": {"x": 1}})
+    error = {"code": 5, "message": "no", "data": [1]}
+    (fact,) = read({"id": 77, "error": error}, IN_TURN).facts
+    assert fact == Diagnostic(text="an answer to no request of ours", data={"id": 77, "error": error})
 
 
 def test_noise_and_lines_left_out_are_diagnostics() -> None:

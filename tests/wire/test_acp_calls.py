@@ -1,10 +1,12 @@
 """What we say to agents: one line each, understood by the other side, told by one fact each."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from bullpen import __version__
 from bullpen.domain.agents import AgentDefinition, Offer
 from bullpen.domain.conversation import (
     AgentInitialized,
@@ -35,30 +37,51 @@ def after(*facts: Fact) -> Conversation:
 
 
 def test_an_agent_is_offered_what_its_definition_says() -> None:
-    params = json.loads(acp_calls.initialize(agent(offer=Offer(fs=False, terminal=True))).line(1))["params"]
-    assert params["protocolVersion"] == 1
-    assert params["clientCapabilities"]["fs"] == {"readTextFile": False, "writeTextFile": False}
-    assert params["clientCapabilities"]["terminal"] is True
-    assert params["clientInfo"]["name"] == "bullpen"
+    for fs, terminal in ((False, True), (True, False)):
+        call = acp_calls.initialize(agent(offer=Offer(fs=fs, terminal=terminal)))
+        assert json.loads(call.line(1)) == {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": 1,
+                "clientCapabilities": {
+                    "fs": {"readTextFile": fs, "writeTextFile": fs},
+                    "terminal": terminal,
+                    "elicitation": {"form": {}},
+                    "session": {"configOptions": {"boolean": {}}},
+                    "auth": {"terminal": True},
+                },
+                "clientInfo": {"name": "bullpen", "title": "Bullpen", "version": __version__},
+            },
+        }
+        assert call.fact(1) == RequestSent(n=1, method="initialize")
 
 
 @pytest.mark.parametrize(
-    ("call", "method", "params"),
+    ("call", "method", "params", "kept"),
     [
-        (acp_calls.authenticate("key"), "authenticate", {"methodId": "key"}),
-        (acp_calls.session_new("/p", [STDIO]), "session/new", {"cwd": "/p", "mcpServers": [STDIO]}),
+        (lambda: acp_calls.authenticate("key"), "authenticate", {"methodId": "key"}, ["methodId"]),
         (
-            acp_calls.session_load("s", "/p", []),
+            lambda: acp_calls.session_new("/p", (STDIO,)),
+            "session/new",
+            {"cwd": "/p", "mcpServers": [STDIO]},
+            None,
+        ),
+        (
+            lambda: acp_calls.session_load("s", "/p", (STDIO,)),
             "session/load",
-            {"sessionId": "s", "cwd": "/p", "mcpServers": []},
+            {"sessionId": "s", "cwd": "/p", "mcpServers": [STDIO]},
+            ["sessionId"],
         ),
         (
-            acp_calls.session_resume("s", "/p", []),
+            lambda: acp_calls.session_resume("s", "/p", (STDIO,)),
             "session/resume",
-            {"sessionId": "s", "cwd": "/p", "mcpServers": []},
+            {"sessionId": "s", "cwd": "/p", "mcpServers": [STDIO]},
+            ["sessionId"],
         ),
         (
-            acp_calls.session_prompt("s", "hi", [("image/png", "aGk=")]),
+            lambda: acp_calls.session_prompt("s", "hi", [("image/png", "aGk=")]),
             "session/prompt",
             {
                 "sessionId": "s",
@@ -67,26 +90,41 @@ def test_an_agent_is_offered_what_its_definition_says() -> None:
                     {"type": "image", "mimeType": "image/png", "data": "aGk="},
                 ],
             },
+            None,
         ),
-        (acp_calls.set_mode("s", "plan"), "session/set_mode", {"sessionId": "s", "modeId": "plan"}),
-        (acp_calls.set_model("s", "m"), "session/set_model", {"sessionId": "s", "modelId": "m"}),
         (
-            acp_calls.set_config_option("s", "c", "v"),
+            lambda: acp_calls.set_mode("s", "plan"),
+            "session/set_mode",
+            {"sessionId": "s", "modeId": "plan"},
+            ["modeId"],
+        ),
+        (
+            lambda: acp_calls.set_model("s", "m"),
+            "session/set_model",
+            {"sessionId": "s", "modelId": "m"},
+            ["modelId"],
+        ),
+        (
+            lambda: acp_calls.set_config_option("s", "c", "v"),
             "session/set_config_option",
             {"sessionId": "s", "configId": "c", "value": "v"},
+            ["configId", "value"],
         ),
         (
-            acp_calls.set_config_option("s", "c", True),
+            lambda: acp_calls.set_config_option("s", "c", True),
             "session/set_config_option",
             {"sessionId": "s", "configId": "c", "value": True, "type": "boolean"},
+            ["configId", "value"],
         ),
     ],
 )
-def test_a_request_is_a_line_under_its_number(call: acp_calls.Call, method: str, params: Any) -> None:
-    assert json.loads(call.line(7)) == {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
-    fact = call.fact(7)
-    assert isinstance(fact, RequestSent)
-    assert (fact.n, fact.method) == (7, method)
+def test_a_request_is_a_line_under_its_number_and_keeps_what_its_answer_needs(
+    call: Callable[[], acp_calls.Call], method: str, params: dict[str, Any], kept: list[str] | None
+) -> None:
+    said = call()
+    assert json.loads(said.line(7)) == {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+    needed = None if kept is None else {name: params[name] for name in kept}
+    assert said.fact(7) == RequestSent(n=7, method=method, params=needed)
 
 
 def test_a_prompt_is_not_kept_twice() -> None:
@@ -111,6 +149,8 @@ def test_servers_an_agent_cannot_reach_are_left_out() -> None:
     )
     assert acp_calls.mcp_servers(definition, plain) == [STDIO]
     assert acp_calls.mcp_servers(definition, webby) == [STDIO, HTTP]
+    sse = agent(mcp_servers=({**HTTP, "type": "sse"}, {**STDIO, "type": "stdio"}))
+    assert acp_calls.mcp_servers(sse, webby) == [{**STDIO, "type": "stdio"}]
 
 
 def test_a_permission_is_answered_with_the_option_or_withdrawn() -> None:
@@ -120,19 +160,26 @@ def test_a_permission_is_answered_with_the_option_or_withdrawn() -> None:
 
 def test_a_question_is_answered_in_the_words_of_the_protocol() -> None:
     assert acp_calls.question_result("accepted", {"a": 1}) == {"action": "accept", "content": {"a": 1}}
+    assert acp_calls.question_result("accepted", ["no form"]) == {"action": "accept", "content": {}}
     assert acp_calls.question_result("declined") == {"action": "decline"}
     assert acp_calls.question_result("cancelled") == {"action": "cancel"}
 
 
 def test_withdrawing_answers_every_open_question_and_nothing_else() -> None:
     state = after(
+        RequestReceived(id="before", rpc_id=9, method="terminal/wait_for_exit"),
         RequestReceived(id="p", rpc_id=0, method="session/request_permission"),
         Permission(id="p", tool_call={}, options=[], status="pending"),
         RequestReceived(id="q", rpc_id="u", method="elicitation/create"),
         Question(id="q", message="?", status="pending"),
         RequestReceived(id="t", rpc_id=2, method="terminal/wait_for_exit"),
     )
-    lines = [json.loads(reply.line(1)) for reply in acp_calls.withdrawn(state)]
+    replies = acp_calls.withdrawn(state)
+    assert [reply.fact(3) for reply in replies] == [
+        ReplySent(n=3, method="session/request_permission", id="p"),
+        ReplySent(n=3, method="elicitation/create", id="q"),
+    ]
+    lines = [json.loads(reply.line(1)) for reply in replies]
     assert lines == [
         {"jsonrpc": "2.0", "id": 0, "result": {"outcome": {"outcome": "cancelled"}}},
         {"jsonrpc": "2.0", "id": "u", "result": {"action": "cancel"}},

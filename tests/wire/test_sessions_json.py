@@ -54,8 +54,8 @@ def test_an_agent_has_the_name_it_has_here() -> None:
 
 def test_a_session_is_old_unless_it_has_a_type_and_workers() -> None:
     assert not is_old({"type": 1, "workers": 1})
-    for entry in ({"type": 1}, {"workers": 1}, {}):
-        assert is_old(entry)
+    for missing in ({"type": 1}, {"workers": 1}, {}):
+        assert is_old(missing)
     for entry in (None, [], "type workers", ["type", "workers"]):
         assert not is_old(entry)
 
