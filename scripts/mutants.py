@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 WORK = ROOT / ".mutants"
 BIN = Path(sys.executable).parent
 KILLED, SURVIVED, TIMEOUT = "killed", "survived", "timeout"
-# Exit codes of pytest, and mutmut's 33: no test calls the function. Any other is a signal that ended the test.
+# Exit codes of pytest, and 33: no test calls the function. Any other is the signal that ended the tests.
 STATUS: dict[int | None, str] = {0: SURVIVED, 1: KILLED, 3: KILLED, 33: SURVIVED}
 SETTINGS = """
 [tool.mutmut]
