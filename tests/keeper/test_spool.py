@@ -343,3 +343,145 @@ def test_what_could_not_be_indexed_is_given_up_with_the_spool(tmp_path: Path) ->
         writer.close()
     writer.write_index()
     assert next(tmp_path.glob("*.idx")).stat().st_size == ENTRY.size
+
+
+def made_spool(directory: Path, *segments: tuple[int, int, list[tuple[int, int, int, int]]]) -> SpoolReader:
+    """A spool of segments, each with its start, its size and the entries of its index."""
+    for start, size, entries in segments:
+        (directory / f"{start:020d}.idx").write_bytes(b"".join(ENTRY.pack(*entry) for entry in entries))
+        (directory / f"{start:020d}.bin").write_bytes(numbered(start, size))
+    return SpoolReader(directory)
+
+
+FIRST = [(0, 10, 80, 24), (4, 20, 0, 0), (4, 25, 100, 30), (7, 30, 0, 0)]
+SECOND = [(8, 40, 100, 30), (9, 50, 0, 0), (12, 60, 120, 40)]
+
+
+def test_the_index_from_an_offset_on_begins_with_what_holds_there(tmp_path: Path) -> None:
+    reader = made_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
+    for after, held, others in (
+        (0, (0, 10, 80, 24), [*FIRST[1:], *SECOND]),
+        (3, (0, 10, 80, 24), [*FIRST[1:], *SECOND]),
+        (4, (4, 25, 100, 30), [*FIRST[3:], *SECOND]),
+        (6, (4, 25, 100, 30), [*FIRST[3:], *SECOND]),
+        (7, (7, 30, 100, 30), SECOND),
+        (8, (8, 40, 100, 30), SECOND[1:]),
+        (9, (9, 50, 100, 30), SECOND[2:]),
+        (11, (9, 50, 100, 30), SECOND[2:]),
+        (12, (12, 60, 120, 40), []),
+        (99, (12, 60, 120, 40), []),
+    ):
+        assert list(reader.index(after)) == [held, *others], after
+    assert [(start, list(entries)) for start, entries in reader.segments()] == [(0, FIRST), (8, SECOND)]
+
+
+def test_near_an_offset_the_entries_are_as_they_were_written(tmp_path: Path) -> None:
+    reader = made_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
+    for offset, expected in (
+        (0, [*FIRST, *SECOND]),
+        (1, [*FIRST, *SECOND]),
+        (5, [*FIRST[2:], *SECOND]),
+        (8, [*FIRST[3:], *SECOND]),
+        (9, SECOND),
+        (13, SECOND[2:]),
+    ):
+        assert list(reader.index_near(offset)) == expected, offset
+
+
+def test_the_first_byte_of_a_time_is_found(tmp_path: Path) -> None:
+    reader = made_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
+    for time, offset in ((0, 0), (10, 0), (11, 4), (25, 4), (26, 7), (31, 8), (51, 12), (60, 12), (61, None)):
+        assert reader.offset_at(time) == offset, time
+    (tmp_path / f"{0:020d}.idx").unlink()
+    assert [reader.offset_at(time) for time in (0, 40, 60)] == [8, 8, 12]
+    assert list(reader.index(7)) == SECOND
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert made_spool(empty, (0, 1, [])).offset_at(0) is None
+
+
+def test_only_files_with_the_name_of_a_segment_are_read(tmp_path: Path) -> None:
+    reader = made_spool(tmp_path, (8, 4, [(8, 1, 0, 0)]))
+    for name in ("7.bin", "+0000000000000000007.bin", f"{7:020d}.tmp", f"{1 << 63:020d}.bin", "x.bin"):
+        (tmp_path / name).write_bytes(b"wrong")
+    assert (reader.start, reader.end) == (8, 12)
+    (tmp_path / f"{1 << 62:020d}.bin").write_bytes(b"last")
+    assert reader.end == (1 << 62) + 4
+
+
+def test_bytes_before_the_first_segment_are_gone_and_the_sentence_says_so(tmp_path: Path) -> None:
+    reader = made_spool(tmp_path, (8, 4, []))
+    with pytest.raises(SpoolGone) as gone:
+        reader.read(7, 1)
+    assert str(gone.value) == f"offset 7 of {tmp_path} is gone, the oldest is 8"
+    for limit, expected in ((0, b""), (-1, b""), (1, numbered(8, 1)), (99, numbered(8, 4))):
+        assert reader.read(8, limit) == expected
+    with pytest.raises(SpoolGone) as gone:
+        SpoolReader(tmp_path / "nowhere").read(0, 1)
+    assert str(gone.value) == f"{tmp_path / 'nowhere'} is gone"
+
+
+def test_a_reader_goes_back_and_on_over_segments(tmp_path: Path) -> None:
+    reader = made_spool(tmp_path, (0, 8, []), (8, 8, []), (16, 4, []))
+    for offset in (17, 0, 9, 7, 8, 16, 15, 19):
+        assert reader.read(offset, 1) == numbered(offset, 1)
+    assert reader.read(20, 1) == b""
+    assert reader.read(4, 99) == numbered(4, 4), "one segment at a time"
+
+
+def test_a_new_spool_has_nothing_to_flush_and_its_files_are_private(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path, size=(80, 24))
+    assert (writer.waiting, writer.unindexed, writer.start, writer.end, writer.consumed) == (
+        b"",
+        b"",
+        0,
+        0,
+        0,
+    )
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+    assert (writer.flush(), writer.append(b"")) == (0, 0)
+    assert len(list(SpoolReader(tmp_path).index())) == 1
+
+
+def test_a_dropped_segment_takes_its_index_with_it(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path)
+    for start in range(0, 300, 100):
+        writer.append(numbered(start, 100))
+    writer.drop_before(200)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{200:020d}.bin", f"{200:020d}.idx"]
+    assert writer.start == 200
+
+
+def test_each_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path, size=(80, 24))
+    with largest_file(ENTRY.size + 3):
+        writer.resize(100, 30)
+        writer.resize(120, 40)
+    writer.write_index()
+    entries = ENTRY.iter_unpack(next(tmp_path.glob("*.idx")).read_bytes())
+    assert [entry[2:] for entry in entries] == [(80, 24), (100, 30), (120, 40)]
+
+
+def test_a_segment_begins_with_the_size_that_holds_and_the_others_do_not_repeat_it(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path, segment=10, size=(80, 24))
+    for _ in range(3):
+        writer.append(bytes(10))
+    writer.resize(100, 30)
+    writer.append(bytes(1))
+    own = [list(entries) for _, entries in SpoolReader(tmp_path).segments()]
+    assert [[(entry[0], *entry[2:]) for entry in each] for each in own] == [
+        [(0, 80, 24)],
+        [(10, 80, 24)],
+        [(20, 80, 24), (30, 100, 30)],
+        [(30, 100, 30)],
+    ]
+
+
+def test_a_closed_writer_has_nothing_open_and_is_closed_twice(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path, size=(80, 24))
+    assert open_below(tmp_path) == 3
+    writer.unindexed = ENTRY.pack(0, 0, 1, 1)
+    writer.close()
+    writer.close()
+    assert open_below(tmp_path) == 0
+    assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * ENTRY.size
