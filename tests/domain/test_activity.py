@@ -39,9 +39,7 @@ def test_only_the_end_of_the_screen_counts_and_blank_lines_do_not() -> None:
 
 def test_the_reason_is_one_short_line_of_printable_text() -> None:
     verdict = read_screen(Signs(busy=(r"(?s)work.*",)), "working\x1b\n" + "x" * 500)
-    assert verdict is not None
-    assert verdict.why.isprintable()
-    assert len(verdict.why) < 100
+    assert verdict == Verdict(Activity.ACTIVE, f"its screen shows “working {'x' * 52}”")
 
 
 def test_what_the_agent_says_itself_counts_more_than_its_screen() -> None:

@@ -38,6 +38,9 @@ def test_without_a_sign_there_is_no_login_where_one_would_be_seen() -> None:
     signs = Login(env=("KEY",), hidden=("macos",))
     assert judge(signs, False, "linux") is LoggedIn.NO
     assert judge(signs, False, "darwin") is LoggedIn.UNKNOWN
+    files = Login(files=("~/.key",), hidden=("linux",))
+    assert judge(files, False, "linux") is LoggedIn.UNKNOWN
+    assert judge(files, False, "darwin") is LoggedIn.NO
 
 
 def test_who_names_no_signs_leaves_it_open_and_who_needs_no_login_has_none_to_lack() -> None:

@@ -1,9 +1,10 @@
 """The queue: what is waiting, in which order, and when it goes to its agent."""
 
 import pytest
+from msgspec.structs import replace
 
 from bullpen.domain import prompts, queue
-from bullpen.domain.conversation import AgentSession, TurnEnd, TurnStart
+from bullpen.domain.conversation import AgentSession, Origin, TurnEnd, TurnStart
 from bullpen.domain.errors import Conflict, EmptyMessage, Invalid, NotFound, QueueFull
 from bullpen.domain.events import (
     Draft,
@@ -20,12 +21,18 @@ from bullpen.domain.prompts import Place, Prompt
 from bullpen.domain.queue import (
     Queue,
     QueueAdded,
+    QueueCleared,
     QueueConfigured,
     QueueEdited,
     QueueFailed,
+    QueueItem,
+    QueueMoved,
     QueuePaused,
+    QueueSending,
+    QueueSent,
     QueueSettings,
     QueueTitled,
+    QueueWishes,
 )
 from bullpen.domain.snapshot import Snapshot, fold
 
@@ -236,3 +243,93 @@ def test_a_title_that_was_made_goes_with_the_words_it_was_made_for() -> None:
     assert after(held, Draft(QueueEdited(id="a", message="bye"))).item("a").title is None
     own = after(Queue(), Draft(item("a", title="mine")), Draft(QueueTitled(id="a", title="theirs")))
     assert own.item("a").title == "mine"
+
+
+def test_a_message_is_titled_in_its_own_words_once() -> None:
+    held = after(Queue(), Draft(item("a", "Do it. Then rest.")), Draft(item("b", "", image_ids=("i", "j"))))
+    titles = [queue.title_by_words(each) for each in held.items]
+    assert titles == [
+        Draft(QueueTitled(id="a", title="Do it.")),
+        Draft(QueueTitled(id="b", title="2 images")),
+    ]
+    assert all(queue.needs_title(held, each) for each in held.items)
+    titled = after(held, *titles)
+    failed = after(held, Draft(QueueFailed(id="a", error="x")))
+    off = after(
+        held,
+        Draft(QueueConfigured(enabled=True, delay_seconds=0, max_size=9, auto_generate_titles=False)),
+    )
+    for other in (titled, failed, off):
+        assert not queue.needs_title(other, other.item("a"))
+
+
+def test_a_message_is_kept_as_it_was_queued() -> None:
+    wish = item(
+        "a",
+        image_ids=("i",),
+        client_id="c",
+        worker_id="w",
+        title="mine",
+        scheduled_time=5,
+        urgent=True,
+        origin=Origin(worker_id="v", role="r", what="diff"),
+    )
+    (held,) = queue.fold_queue(Queue(), wish, 7).items
+    assert held == QueueItem(
+        id="a",
+        message="hello",
+        queued_at=7,
+        image_ids=("i",),
+        client_id="c",
+        worker_id="w",
+        title="mine",
+        own_title=True,
+        scheduled_time=5,
+        urgent=True,
+        origin=Origin(worker_id="v", role="r", what="diff"),
+    )
+    assert not queue.fold_queue(Queue(), item("b"), 7).item("b").own_title
+
+
+def test_each_fact_changes_only_its_own_message() -> None:
+    for fact, state in ((QueueSending(id="b"), "sending"), (QueueFailed(id="b", error="x"), "failed")):
+        changed = after(three(), Draft(fact))
+        assert [each.state for each in changed.items] == ["queued", state, "queued"]
+        hurried = after(changed, *queue.hurry(changed, "b"))
+        assert (ids(hurried), hurried.item("b").state) == (["b", "a", "c"], "queued")
+        edited = after(changed, Draft(QueueEdited(id="b", message="new")))
+        assert [each.message for each in edited.items] == ["hello", "new", "hello"]
+        assert edited.item("b").state == "queued"
+    assert ids(after(three(), Draft(QueueSent(id="b")))) == ["a", "c"]
+    titled = after(three(), Draft(QueueTitled(id="b", title="t")))
+    assert [each.title for each in titled.items] == [None, "t", None]
+    assert ids(after(three(), Draft(item("u", urgent=True)))) == ["u", "a", "b", "c"]
+    assert after(three(), Draft(QueueMoved(id="gone", direction="up"))) == three()
+    assert after(three(), Draft(TurnEnd(stop_reason="x"))) == three()
+
+
+def test_settings_are_inherited_until_they_are_changed_here() -> None:
+    wanted = QueueSettings(enabled=False, delay_seconds=2, max_size=3, auto_generate_titles=False)
+    fact = QueueConfigured(
+        enabled=False, delay_seconds=2, max_size=3, auto_generate_titles=False, inherited=True
+    )
+    assert queue.inherit(Queue(), wanted) == [Draft(fact)]
+    inherited = after(Queue(), Draft(fact))
+    assert inherited.settings == wanted
+    assert queue.inherit(inherited, wanted) == []
+    own = after(Queue(), Draft(replace(fact, inherited=False)))
+    assert queue.inherit(own, QueueSettings()) == []
+    assert QueueWishes(max_size=5, enabled=False).over(QueueSettings(delay_seconds=2)) == QueueSettings(
+        max_size=5, enabled=False, delay_seconds=2
+    )
+    with pytest.raises(Invalid):
+        QueueWishes(max_size=0).over(QueueSettings())
+
+
+def test_only_what_is_queued_waits_and_is_paused() -> None:
+    failed = after(Queue(), Draft(item("a")), Draft(QueueFailed(id="a", error="x")))
+    assert [Queue().waiting, failed.waiting, three().waiting] == [False, False, True]
+    assert queue.after_bad_turn(failed, "x") == []
+    paused = after(three(), Draft(QueuePaused(why="x")))
+    assert queue.after_bad_turn(paused, "x") == []
+    assert queue.clear(after(Queue(), Draft(QueuePaused(why="x")))) == [Draft(QueueCleared())]
