@@ -158,21 +158,56 @@ def test_without_exactly_one_such_option_a_person_is_asked(options: list[Any]) -
     assert chosen(rule(), asked(options, kind="read")) is None
 
 
+SHAPE = "a rule has name, agentId, kind and answer, perhaps path or command: {}"
+KINDS = "read, edit, delete, move, search, execute, think, fetch, switch_mode"
+
+
 @pytest.mark.parametrize(
-    ("value", "why"),
+    ("value", "sentence"),
     [
-        ("reading", "name, agentId, kind and answer"),
-        ({}, "name, agentId, kind and answer"),
-        (READING | {"kind": "other"}, "the kind of a rule"),
-        (READING | {"kind": f"read{ZERO_WIDTH}"}, "the kind of a rule"),
-        (READING | {"answer": "always"}, "allow or reject"),
-        (READING | {"paths": "/w"}, "has no paths"),
-        (READING | {"path": f"/w/{ZERO_WIDTH}"}, "cannot be seen"),
-        (READING | {"path": ""}, "1 to 4096 letters"),
-        (READING | {"path": "/w", "command": "x"}, "not both"),
-        (READING | {"kind": "execute"}, "names the command"),
+        ("reading", SHAPE.format("Expected `object`, got `str`")),
+        ({}, SHAPE.format("Object missing required field `name`")),
+        (READING | {"kind": "other"}, f"the kind of a rule is one of {KINDS}, not other"),
+        (
+            READING | {"kind": f"read{ZERO_WIDTH}"},
+            f"the kind of a rule is one of {KINDS}, not read{ZERO_WIDTH}",
+        ),
+        (READING | {"answer": "always"}, "a rule answers allow or reject, not always"),
+        (
+            READING | {"paths": "/w", "env": 1},
+            "a rule has no env, paths: leaving it out would answer more than meant",
+        ),
+        *(
+            (READING | {name: f"x{letter}"}, "a rule has letters that cannot be seen")
+            for name, letter in (
+                ("path", ZERO_WIDTH),
+                ("name", "\x07"),
+                ("agentId", "\ue000"),
+                ("command", "\u0378"),
+                ("path", "\u2028"),
+                ("path", "\u2029"),
+            )
+        ),
+        (READING | {"path": ""}, "every word of a rule has 1 to 4096 letters"),
+        (READING | {"name": " "}, "every word of a rule has 1 to 4096 letters"),
+        (READING | {"command": "x" * 4097}, "every word of a rule has 1 to 4096 letters"),
+        (READING | {"path": "/w", "command": "x"}, "a rule is about a path or a command, not both"),
+        (READING | {"kind": "execute"}, "a rule that allows execute names the command, exactly"),
+        (
+            READING | {"kind": "execute", "path": "/w"},
+            "a rule that allows execute names the command, exactly",
+        ),
     ],
 )
-def test_a_rule_that_would_answer_more_than_it_says_is_refused(value: Any, why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+def test_a_rule_that_would_answer_more_than_it_says_is_refused(value: Any, sentence: str) -> None:
+    with pytest.raises(Invalid) as refused:
         read_rule(value)
+    assert str(refused.value) == sentence
+
+
+def test_a_rule_is_what_it_says() -> None:
+    said = {"name": "n", "agentId": "a", "kind": "execute", "answer": "allow", "command": "x" * 4096}
+    read = read_rule(said)
+    assert read == Rule(name="n", agent_id="a", kind="execute", answer="allow", command="x" * 4096)
+    assert str(read) == "n"
+    assert read_rule({"name": "n", "agentId": "a", "kind": "execute", "answer": "reject"}).command is None
