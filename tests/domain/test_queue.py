@@ -16,7 +16,7 @@ from bullpen.domain.events import (
     WorkerReady,
     WorkerSpawning,
 )
-from bullpen.domain.prompts import Place, Prompt
+from bullpen.domain.prompts import Prompt, PromptRoute
 from bullpen.domain.queue import (
     Queue,
     QueueAdded,
@@ -149,19 +149,21 @@ def order(**more: object) -> Prompt:
 @pytest.mark.parametrize(
     ("facts", "busy", "expected"),
     [
-        ((), "queue", Place.QUEUE),
-        ((SPAWNING,), "queue", Place.QUEUE),
-        ((SPAWNING,), "reject", Place.QUEUE),
-        (READY, "queue", Place.SEND),
-        (READY, "reject", Place.SEND),
-        ((*READY, TURN), "queue", Place.QUEUE),
-        ((*READY, TURN), "interrupt", Place.INTERRUPT),
-        ((*READY, TURN, TurnEnd(stop_reason="end_turn")), "queue", Place.SEND),
-        ((*READY, item("a")), "queue", Place.QUEUE),
-        ((*READY, item("a"), QueuePaused(why="x")), "queue", Place.SEND),
+        ((), "queue", PromptRoute.QUEUE),
+        ((SPAWNING,), "queue", PromptRoute.QUEUE),
+        ((SPAWNING,), "reject", PromptRoute.QUEUE),
+        (READY, "queue", PromptRoute.SEND),
+        (READY, "reject", PromptRoute.SEND),
+        ((*READY, TURN), "queue", PromptRoute.QUEUE),
+        ((*READY, TURN), "interrupt", PromptRoute.INTERRUPT),
+        ((*READY, TURN, TurnEnd(stop_reason="end_turn")), "queue", PromptRoute.SEND),
+        ((*READY, item("a")), "queue", PromptRoute.QUEUE),
+        ((*READY, item("a"), QueuePaused(why="x")), "queue", PromptRoute.SEND),
     ],
 )
-def test_a_prompt_goes_where_the_agent_allows(facts: tuple[Fact, ...], busy: str, expected: Place) -> None:
+def test_a_prompt_goes_where_the_agent_allows(
+    facts: tuple[Fact, ...], busy: str, expected: PromptRoute
+) -> None:
     assert prompts.place(session(*facts), order(busy=busy), NOW) is expected
 
 
@@ -215,8 +217,8 @@ def test_a_message_for_later_lets_the_others_by_and_keeps_its_place() -> None:
     assert sent(waiting, 60_000) == ["a"]
     alone = session(*READY, item("a", scheduled_time=60_000))
     assert prompts.next_due(alone, 1000) == 60_000
-    assert prompts.place(alone, order(), 1000) is Place.SEND
-    assert prompts.place(alone, order(), 60_000) is Place.QUEUE
+    assert prompts.place(alone, order(), 1000) is PromptRoute.SEND
+    assert prompts.place(alone, order(), 60_000) is PromptRoute.QUEUE
     hurried = after(alone.queue, *queue.hurry(alone.queue, "a"))
     assert not prompts.is_for_later(hurried.item("a"), 0)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.domain.agents import AgentDefinition, Offer
+from bullpen.domain.agents import AgentDefinition, OfferedCapabilities
 from bullpen.domain.conversation import (
     AgentInitialized,
     NoticeSent,
@@ -35,7 +35,9 @@ def after(*facts: Fact) -> Conversation:
 
 
 def test_an_agent_is_offered_what_its_definition_says() -> None:
-    params = json.loads(acp_calls.initialize(agent(offer=Offer(fs=False, terminal=True))).line(1))["params"]
+    params = json.loads(
+        acp_calls.initialize(agent(offer=OfferedCapabilities(fs=False, terminal=True))).line(1)
+    )["params"]
     assert params["protocolVersion"] == 1
     assert params["clientCapabilities"]["fs"] == {"readTextFile": False, "writeTextFile": False}
     assert params["clientCapabilities"]["terminal"] is True
@@ -82,7 +84,7 @@ def test_an_agent_is_offered_what_its_definition_says() -> None:
         ),
     ],
 )
-def test_a_request_is_a_line_under_its_number(call: acp_calls.Call, method: str, params: Any) -> None:
+def test_a_request_is_a_line_under_its_number(call: acp_calls.OutgoingCall, method: str, params: Any) -> None:
     assert json.loads(call.line(7)) == {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
     fact = call.fact(7)
     assert isinstance(fact, RequestSent)
@@ -140,7 +142,9 @@ def test_withdrawing_answers_every_open_question_and_nothing_else() -> None:
 
 
 def test_a_reply_says_which_request_it_closes() -> None:
-    reply = acp_calls.Reply(rpc_id=3, method="m", fault=acp_calls.Fault(-32000, "no", {"x": 1}), id="w.1.5")
+    reply = acp_calls.OutgoingReply(
+        rpc_id=3, method="m", fault=acp_calls.ErrorReply(-32000, "no", {"x": 1}), id="w.1.5"
+    )
     assert reply.fact(9) == ReplySent(n=9, method="m", id="w.1.5")
     error = {"code": -32000, "message": "no", "data": {"x": 1}}
     assert json.loads(reply.line(9)) == {"jsonrpc": "2.0", "id": 3, "error": error}

@@ -4,7 +4,7 @@ from typing import Any
 
 from bullpen.domain.conversation import Plan
 from bullpen.domain.events import Event
-from bullpen.wire.markdown import Markdown
+from bullpen.wire.markdown import MarkdownWriter
 
 
 def test_a_plan_is_written_once_and_then_only_the_steps_that_changed() -> None:
@@ -15,7 +15,7 @@ def test_a_plan_is_written_once_and_then_only_the_steps_that_changed() -> None:
         ]
         return Event(1, 0, Plan(entries=steps), "w", "agent")
 
-    markdown = Markdown()
+    markdown = MarkdownWriter()
     assert markdown.feed(plan("pending", "pending", "pending")) == "\n- [ ] read\n- [ ] write\n- [ ] test\n"
     assert markdown.feed(plan("in_progress", "pending", "pending")) == ""
     assert markdown.feed(plan("completed", "in_progress", "pending")) == "\n- [x] read\n"

@@ -51,7 +51,7 @@ export interface QueueSettingsEdit {
   inherited?: boolean
 }
 
-export interface QueueWishes {
+export interface QueueOverrides {
   enabled?: boolean | null
   delay_seconds?: number | null
   max_size?: number | null
