@@ -7,37 +7,35 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[1] / "src" / "bullpen"
 
 # Values that the server sends and the client receives under one name; a scope that the command line names.
-ON_BOTH_SIDES = frozenset(
-    [
-        "Event",
-        "FileDiff",
-        "ImportResult",
-        "ImportedSession",
-        "InboxItem",
-        "LoginCode",
-        "Message",
-        "Permission",
-        "Port",
-        "PromptResult",
-        "Question",
-        "Queue",
-        "QueueItem",
-        "Repository",
-        "Root",
-        "Rule",
-        "Scope",
-        "SearchHit",
-        "Session",
-        "SessionChanged",
-        "SessionPage",
-        "SkippedEntry",
-        "Token",
-        "TrashedWorktree",
-        "UsageTotals",
-        "Worker",
-        "Worktree",
-    ]
-)
+ON_BOTH_SIDES = {
+    "Event",
+    "FileDiff",
+    "ImportResult",
+    "ImportedSession",
+    "InboxItem",
+    "LoginCode",
+    "Message",
+    "Permission",
+    "Port",
+    "PromptResult",
+    "Question",
+    "Queue",
+    "QueueItem",
+    "Repository",
+    "Root",
+    "Rule",
+    "Scope",
+    "SearchHit",
+    "Session",
+    "SessionChanged",
+    "SessionPage",
+    "SkippedEntry",
+    "Token",
+    "TrashedWorktree",
+    "UsageTotals",
+    "Worker",
+    "Worktree",
+}
 OTHER_SIDES = ("client", "cli")
 
 
