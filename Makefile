@@ -19,7 +19,7 @@ AGENTS := tests/real_agents/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
 PAGE_SOURCES := $(shell find ui/src ui/build ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
 
-.PHONY: setup serve check types test pytest ui-test test-agents screenshots bench wheel lock clean
+.PHONY: setup serve check types pages test pytest ui-test test-agents screenshots bench wheel lock clean
 .DELETE_ON_ERROR:
 
 setup: $(EDITABLE) $(PAGE)
@@ -58,6 +58,11 @@ check: setup
 # After a change of a shape or an event: the page's types are what the server says of itself.
 types: $(EDITABLE)
 	$(BIN)/python scripts/ui_types.py
+
+# After a change of a module docstring or of the state tables: the pages that are generated from the code.
+pages: $(EDITABLE)
+	$(BIN)/python scripts/code_map.py > docs/map.md
+	$(BIN)/python scripts/states_page.py > docs/states.md
 
 ui-test: setup
 	$(NPM) run --silent test

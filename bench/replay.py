@@ -27,7 +27,7 @@ from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.keeper.spool import ENTRY, SEGMENT
 from bullpen.log.event_file import append_events
 from bullpen.log.recordings import metadata_of
-from bullpen.log.replay import Pace, Player
+from bullpen.log.replay import PlaybackPace, ReplayPlayer
 from bullpen.wire.browser import encode_event, session_json
 from bullpen.wire.json import encode
 from harness.report import Results, Row, Target, table, values_table, verdicts
@@ -138,7 +138,7 @@ def measure_player(recording: Path, snapshot: Snapshot, seeks: int, seconds: flo
         results.setdefault(row, {}).setdefault(OURS, []).append(figure)
 
     base = resident()
-    took, player = timed(lambda: Player.open(recording))
+    took, player = timed(lambda: ReplayPlayer.open(recording))
     note("open", took)
     dice, last = random.Random(3), snapshot.last_seq
     note(
@@ -164,7 +164,7 @@ def measure_player(recording: Path, snapshot: Snapshot, seeks: int, seconds: flo
     return results
 
 
-def seek(player: Player, go: Callable[[], None]) -> float:
+def seek(player: ReplayPlayer, go: Callable[[], None]) -> float:
     """To the place, with what is the next moment there and what the terminal has said up to it."""
 
     def all_of_it() -> None:
@@ -175,11 +175,11 @@ def seek(player: Player, go: Callable[[], None]) -> float:
     return timed(all_of_it)[0]
 
 
-async def play(player: Player, seconds: float) -> list[float]:
+async def play(player: ReplayPlayer, seconds: float) -> list[float]:
     """How far each moment was from its time, in milliseconds."""
     off: list[float] = []
     began, first = time.monotonic(), player.due or 0
-    async for moment in player.play(Pace()):
+    async for moment in player.play(PlaybackPace()):
         off.append(abs((time.monotonic() - began) * 1000 - (moment.time - first) / 1_000_000))
         if time.monotonic() - began > seconds:
             break

@@ -19,21 +19,21 @@ from itertools import islice
 from pathlib import Path
 
 from bullpen import config
-from bullpen.agents.registry import Registry
+from bullpen.agents.registry import AgentRegistry
 from bullpen.domain.conversation import UserPrompt
 from bullpen.domain.events import Draft, SessionStart
 from bullpen.log.log import SessionLog
 from bullpen.sandbox.roots import WorkspaceRoots
-from bullpen.sessions.indexing import Indexing
+from bullpen.sessions.indexing import EventIndexer
 from bullpen.sessions.sessions import Sessions
 from bullpen.sessions.tasks import background
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from bullpen.store.records import Records
-from bullpen.store.search import Filters, search
-from bullpen.workers.children import Children
+from bullpen.store.records import RecordStore
+from bullpen.store.search import SearchFilters, search
+from bullpen.workers.children import ChildHandles
 from bullpen.workers.screens import Screens
-from bullpen.workers.workshop import Workshop
+from bullpen.workers.worker_services import WorkerServices
 
 MESSAGES, QUICK = 1_000_000, 20_000
 SESSIONS = 20
@@ -61,14 +61,14 @@ async def measure(directory: Path, messages: int, seconds: float) -> int:
     settings = config.load({}, {"HOME": str(directory), "BULLPEN_HOME": str(directory)})
     async with (
         Database.open(settings.database_url) as database,
-        Children.open(directory) as children,
+        ChildHandles.open(directory) as children,
         Screens.open(directory / "screens") as screens,
         background() as tasks,
     ):
         store = EventStore(database)
-        roots = WorkspaceRoots(settings, Records(database), {})
+        roots = WorkspaceRoots(settings, RecordStore(database), {})
         sessions = Sessions(
-            store, Workshop(settings, store, children, screens, Registry(directory), roots), tasks
+            store, WorkerServices(settings, store, children, screens, AgentRegistry(directory), roots), tasks
         )
         sessions.taken_up.set()
         began = time.monotonic()
@@ -105,7 +105,7 @@ def said(seed: int, count: int) -> Iterator[str]:
 
 async def index(sessions: Sessions) -> None:
     """Until nothing is left."""
-    indexing = Indexing(sessions)
+    indexing = EventIndexer(sessions)
     await indexing.take_up()
     await indexing.catch_up()
 
@@ -114,7 +114,7 @@ async def looking(database: Database, q: str) -> float:
     times = []
     for _ in range(50):
         began = time.perf_counter()
-        found = await database.read(lambda c: search(c, q, Filters(), 20))
+        found = await database.read(lambda c: search(c, q, SearchFilters(), 20))
         times.append((time.perf_counter() - began) * 1000)
     median, worst = statistics.median(times), max(times)
     if not found:
@@ -131,7 +131,7 @@ async def appending(sessions: Sessions, logs: list[SessionLog], seconds: float) 
     for number in range(ROUNDS):
         for indexed in (False, True) if number % 2 else (True, False):
             if indexed:
-                following = asyncio.ensure_future(Indexing(sessions).follow())
+                following = asyncio.ensure_future(EventIndexer(sessions).follow())
                 with_it.append(await rate(logs, seconds))
                 following.cancel()
             else:

@@ -8,8 +8,8 @@ from bullpen.domain.states import (
     SESSION,
     WORKER,
     Activity,
-    State,
-    Status,
+    SessionStatus,
+    WorkerState,
     panel_word,
     relay_agent_word,
     relay_session_word,
@@ -63,7 +63,9 @@ def page() -> str:
             "",
             "Without a worker the agent panel says `" + panel_word(None, Activity.UNKNOWN) + "`.",
             "",
-            *_table(["session", "relay"], ([status.value, relay_session_word(status)] for status in Status)),
+            *_table(
+                ["session", "relay"], ([status.value, relay_session_word(status)] for status in SessionStatus)
+            ),
             "",
         ]
     )
@@ -71,7 +73,7 @@ def page() -> str:
 
 def _session_rows() -> Iterable[list[str]]:
     for status, steps in SESSION.items():
-        after = [end for ends in steps.values() for end in Status if end in ends]
+        after = [end for ends in steps.values() for end in SessionStatus if end in ends]
         yield [status.value, " · ".join(after)]
 
 
@@ -81,7 +83,7 @@ def _worker_rows() -> Iterable[list[str]]:
 
 
 def _word_rows() -> Iterable[list[str]]:
-    for state in State:
+    for state in WorkerState:
         by_word: dict[str, list[str]] = {}
         for activity in Activity:
             by_word.setdefault(panel_word(state, activity), []).append(activity.value)

@@ -36,7 +36,7 @@ NOUNS = {
     "prompts": "Cancel Image Prompt Prompted Source",
     "roots": "NewRoot Root Roots",
     "questions": "Asked AskedState NewQuestion Question QuestionAnswer Questions",
-    "queue": "Move NewQueueItem Queue QueueEdit QueueItem QueueSettings QueueSettingsEdit QueueWishes",
+    "queue": "Move NewQueueItem Queue QueueEdit QueueItem QueueSettings QueueSettingsEdit QueueOverrides",
     "repositories": "NewRepository Repositories Repository RepositoryEdit",
     "search": "Found Search",
     "server": "Health LogLevel Rebuild Rebuilt Setting Settings SettingsEdit",

@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 
-from bullpen.client import Exit, Output, SyncClient
+from bullpen.client import ExitFrame, OutputFrame, SyncClient
 
 USAGE = "usage: ci_job.py DIRECTORY COMMAND [ARGUMENT...]"
 
@@ -23,10 +23,10 @@ def run(directory: str, command: list[str]) -> int:
             terminal.write(f"{shlex.join(command)}; exit\n".encode())
             for frame in terminal:
                 match frame:
-                    case Output(data=data):
+                    case OutputFrame(data=data):
                         sys.stdout.buffer.write(data)
                         sys.stdout.flush()
-                    case Exit(code=code):
+                    case ExitFrame(code=code):
                         bullpen.complete_session(session.id)
                         return 1 if code is None else code
     return 1

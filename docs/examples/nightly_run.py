@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from bullpen.client import Client, Exit, Output
+from bullpen.client import Client, ExitFrame, OutputFrame
 
 SHOWN = 5  # lines of a failure
 
@@ -30,9 +30,9 @@ async def run(client: Client, session_id: str, name: str, command: str) -> Resul
     async with client.terminal(session_id, worker.id, after=0) as terminal:
         await terminal.write(f"{command}; exit\n".encode())
         async for frame in terminal:
-            if isinstance(frame, Output):
+            if isinstance(frame, OutputFrame):
                 output += frame.data
-            elif isinstance(frame, Exit) and frame.code is not None:
+            elif isinstance(frame, ExitFrame) and frame.code is not None:
                 code = frame.code
     return Result(name, code, time.monotonic() - began, output.decode(errors="replace"))
 

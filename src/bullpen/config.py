@@ -16,7 +16,7 @@ from .domain.rules import Rule, read_rule
 
 
 @dataclass(frozen=True)
-class Option:
+class SettingDefinition:
     """One setting: where it can come from and how its text becomes a value."""
 
     name: str
@@ -209,81 +209,91 @@ SECRETS = (
 )
 
 OPTIONS = (
-    Option("home", "BULLPEN_HOME", _default_home, _path, "where the data lives"),
-    Option("host", "BULLPEN_HOST", lambda _: "127.0.0.1", _text, "address to listen on"),
-    Option("port", "BULLPEN_PORT", lambda _: 7420, _number(0, 65535), "port to listen on"),
-    Option("database_url", "BULLPEN_DATABASE_URL", lambda _: "", _text, "SQLAlchemy URL; SQLite by default"),
-    Option("token", "BULLPEN_TOKEN", lambda _: None, _text, "the owner's token; made when not given", True),
-    Option(
+    SettingDefinition("home", "BULLPEN_HOME", _default_home, _path, "where the data lives"),
+    SettingDefinition("host", "BULLPEN_HOST", lambda _: "127.0.0.1", _text, "address to listen on"),
+    SettingDefinition("port", "BULLPEN_PORT", lambda _: 7420, _number(0, 65535), "port to listen on"),
+    SettingDefinition(
+        "database_url", "BULLPEN_DATABASE_URL", lambda _: "", _text, "SQLAlchemy URL; SQLite by default"
+    ),
+    SettingDefinition(
+        "token", "BULLPEN_TOKEN", lambda _: None, _text, "the owner's token; made when not given", True
+    ),
+    SettingDefinition(
         "workspace_root",
         "AGENT_WORKSPACE_ROOT",
         lambda _: (),
         _paths,
         "directories, separated by colons, that no session may leave; not set: those allowed by the owner",
     ),
-    Option(
+    SettingDefinition(
         "scratch_root",
         "BULLPEN_SCRATCH_ROOT",
         lambda env: Path(_home(env)) / "bullpen",
         _path,
         "where a session gets a new directory if it names none",
     ),
-    Option(
+    SettingDefinition(
         "idle_timeout", "AGENT_SESSION_IDLE_TIMEOUT", lambda _: 30, _number(0, 10**6), "minutes; 0: never"
     ),
-    Option("max_sessions", "AGENT_MAX_SESSIONS", lambda _: 5, _number(0, 10**6), "with a living agent"),
-    Option(
+    SettingDefinition(
+        "max_sessions", "AGENT_MAX_SESSIONS", lambda _: 5, _number(0, 10**6), "with a living agent"
+    ),
+    SettingDefinition(
         "permission_timeout",
         "BULLPEN_PERMISSION_TIMEOUT",
         lambda _: 0,
         _number(0, 10**6),
         "seconds until a permission nobody answers is refused; 0: never",
     ),
-    Option(
+    SettingDefinition(
         "agent_start_timeout",
         "BULLPEN_AGENT_START_TIMEOUT",
         lambda _: 60,
         _number(1, 10**6),
         "seconds an agent has to answer when it is started",
     ),
-    Option(
+    SettingDefinition(
         "cancel_grace",
         "BULLPEN_CANCEL_GRACE",
         lambda _: 30,
         _number(0, 10**6),
         "seconds an agent has to stop when it is cancelled; 0: any",
     ),
-    Option(
+    SettingDefinition(
         "queue_enabled",
         "BULLPEN_QUEUE_ENABLED",
         lambda _: True,
         _yes_or_no,
         "messages may wait for a busy agent",
     ),
-    Option(
+    SettingDefinition(
         "queue_delay_seconds",
         "BULLPEN_QUEUE_DELAY_SECONDS",
         lambda _: 0,
         _number(0, 86_400),
         "between an agent's rest and the next message",
     ),
-    Option("queue_max_size", "BULLPEN_QUEUE_MAX_SIZE", lambda _: 10, _number(1, 1000), "messages that wait"),
-    Option(
+    SettingDefinition(
+        "queue_max_size", "BULLPEN_QUEUE_MAX_SIZE", lambda _: 10, _number(1, 1000), "messages that wait"
+    ),
+    SettingDefinition(
         "queue_auto_generate_titles",
         "BULLPEN_QUEUE_AUTO_GENERATE_TITLES",
         lambda _: True,
         _yes_or_no,
         "messages that wait get titles",
     ),
-    Option("rules", "BULLPEN_RULES", lambda _: (), _rules, "permissions that are answered automatically"),
-    Option(
+    SettingDefinition(
+        "rules", "BULLPEN_RULES", lambda _: (), _rules, "permissions that are answered automatically"
+    ),
+    SettingDefinition(
         "notify_command",
         "BULLPEN_NOTIFY_COMMAND",
         lambda _: (),
         _argv,
         "run with a title and a text, to notify",
     ),
-    Option(
+    SettingDefinition(
         "notify_webhook",
         "BULLPEN_NOTIFY_WEBHOOK",
         lambda _: None,
@@ -291,46 +301,52 @@ OPTIONS = (
         "where notifications are posted",
         True,
     ),
-    Option(
+    SettingDefinition(
         "notify_after",
         "BULLPEN_NOTIFY_AFTER",
         lambda _: 5,
         _number(0, 86_400),
         "seconds something waits before anybody is notified",
     ),
-    Option(
+    SettingDefinition(
         "notify_pause",
         "BULLPEN_NOTIFY_PAUSE",
         lambda _: 60,
         _number(0, 86_400),
         "seconds between notifications of one session",
     ),
-    Option("allowed_hosts", "BULLPEN_ALLOWED_HOSTS", lambda _: (), _names, "more names we answer to"),
-    Option("trusted_proxies", "BULLPEN_TRUSTED_PROXIES", lambda _: (), _names, "peers whose headers count"),
-    Option("tls_certificate", "BULLPEN_TLS_CERTIFICATE", lambda _: None, _optional_path, "PEM file"),
-    Option("tls_key", "BULLPEN_TLS_KEY", lambda _: None, _optional_path, "PEM file"),
-    Option(
+    SettingDefinition(
+        "allowed_hosts", "BULLPEN_ALLOWED_HOSTS", lambda _: (), _names, "more names we answer to"
+    ),
+    SettingDefinition(
+        "trusted_proxies", "BULLPEN_TRUSTED_PROXIES", lambda _: (), _names, "peers whose headers count"
+    ),
+    SettingDefinition(
+        "tls_certificate", "BULLPEN_TLS_CERTIFICATE", lambda _: None, _optional_path, "PEM file"
+    ),
+    SettingDefinition("tls_key", "BULLPEN_TLS_KEY", lambda _: None, _optional_path, "PEM file"),
+    SettingDefinition(
         "allow_plain_http_beyond_loopback",
         "BULLPEN_ALLOW_PLAIN_HTTP_BEYOND_LOOPBACK",
         lambda _: False,
         _yes_or_no,
         "anyone on the way can read and type",
     ),
-    Option(
+    SettingDefinition(
         "request_timeout",
         "BULLPEN_REQUEST_TIMEOUT",
         lambda _: 10,
         _number(1, 3600),
         "seconds until the headers of a request must be complete, and without a credential its body",
     ),
-    Option(
+    SettingDefinition(
         "log_level",
         "BULLPEN_LOG_LEVEL",
         lambda _: "info",
         _one_of("debug", "info", "warning", "error"),
         "how much is logged",
     ),
-    Option(
+    SettingDefinition(
         "redact",
         "BULLPEN_REDACT",
         lambda _: SECRETS,
@@ -353,7 +369,7 @@ def describe(settings: Config) -> dict[str, dict[str, Any]]:
     }
 
 
-def _as_json(settings: Config, option: Option) -> Any:
+def _as_json(settings: Config, option: SettingDefinition) -> Any:
     value = getattr(settings, option.name)
     if option.secret and value is not None:
         return HIDDEN
@@ -381,7 +397,7 @@ def load(flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None =
 
 
 def _pick(
-    option: Option, layers: tuple[tuple[str, Mapping[str, Any]], ...], env: Mapping[str, str]
+    option: SettingDefinition, layers: tuple[tuple[str, Mapping[str, Any]], ...], env: Mapping[str, str]
 ) -> tuple[Any, str]:
     for source, layer in layers:
         if option.name in layer:
@@ -392,7 +408,7 @@ def _pick(
     return option.default(env), "default"
 
 
-def _place(option: Option, source: str) -> str:
+def _place(option: SettingDefinition, source: str) -> str:
     match source:
         case "flag":
             return f"--{option.name.replace('_', '-')}"

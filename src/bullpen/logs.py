@@ -143,13 +143,13 @@ def _summary(words: str, left_out: int) -> logging.LogRecord:
     return logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, None, None)
 
 
-class Redaction:
+class LogRedaction:
     """The processor that puts ‹hidden› in the place of secrets, wherever in an entry they stand."""
 
     HIDDEN = "‹hidden›"
     NAMES = re.compile(r"(?i)^(.*[_-])?(authorization|bearer|cookie|password|secret|token)$")
     FORMS = re.compile(
-        r"""bp[a-z]_[\w-]{8,}              # ours, see web/mint.py
+        r"""bp[a-z]_[\w-]{8,}              # ours, see web/derived_secrets.py
         | (?<=bearer\ )\S+ | (?<=bullpen=)[^\s;,"']+ | (?<=\#code=)[\w-]+""",
         re.IGNORECASE | re.VERBOSE,
     )
@@ -188,11 +188,11 @@ class Redaction:
         return self.FORMS.sub(self.HIDDEN, text)
 
 
-redaction = Redaction()
+redaction = LogRedaction()
 
 
 def _is_secret(name: object) -> bool:
-    return isinstance(name, str) and Redaction.NAMES.match(name) is not None
+    return isinstance(name, str) and LogRedaction.NAMES.match(name) is not None
 
 
 def _handler(

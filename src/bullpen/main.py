@@ -19,47 +19,47 @@ import structlog
 import uvicorn
 
 from . import __version__, home, logs
-from .agents.registry import Registry
+from .agents.registry import AgentRegistry
 from .config import Config, config_file
 from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
 from .sandbox.roots import WorkspaceRoots
-from .sessions.inbox import Inbox
-from .sessions.indexing import Indexing
+from .sessions.inbox import LiveInbox
+from .sessions.indexing import EventIndexer
 from .sessions.notifications import Notifications
-from .sessions.presence import Presence
-from .sessions.recorder import Recorder
-from .sessions.rules import Rules
+from .sessions.presence import ViewerPresence
+from .sessions.recorder import SessionRecorder
+from .sessions.rules import RuleSet
 from .sessions.sessions import Sessions
 from .sessions.startup import await_viewers, refuse_strangers, take_up
 from .sessions.tasks import background
-from .sessions.terminal_indexing import TerminalIndexing
-from .sessions.worktrees import Worktrees
+from .sessions.terminal_indexing import TerminalIndexer
+from .sessions.worktrees import RepositoryWorktrees
 from .store import fence
 from .store.database import Database
 from .store.events import EventStore
 from .store.identity import forget_loss, note_loss, read_identity
-from .store.keys import Keys
-from .store.records import Records
+from .store.keys import CredentialStore
+from .store.records import RecordStore
 from .threads import default_pool
 from .web import app
 from .web.audit import AuditLog
 from .web.auth import Credentials
-from .web.connections import Connection, Connections, OnRefusal
-from .web.context import Context
-from .web.hosts import Address, is_loopback
+from .web.connections import ClientConnection, OnRefusal, UnauthenticatedConnections
+from .web.context import WebContext
+from .web.derived_secrets import DerivedSecrets, SecretKind, new_seed
+from .web.hosts import ServerUrls, is_loopback
 from .web.http import HttpProtocol
-from .web.listener import Listener
-from .web.mint import Kind, Mint, new_seed
+from .web.listener import ConnectionListener
 from .web.owner import OwnerToken
 from .web.rest.recordings import sweep_imports
 from .web.scopes import Scope
-from .web.traffic import Traffic
+from .web.traffic import TrafficCounters
 from .web.websocket import WebSocketProtocol
 from .web.worker_keys import WorkerKeys
-from .workers.children import Children
+from .workers.children import ChildHandles
 from .workers.screens import Screens
-from .workers.workshop import Workshop
+from .workers.worker_services import WorkerServices
 
 log = structlog.get_logger()
 
@@ -85,7 +85,7 @@ def serve(config: Config, open_browser: bool, take_over: bool = False) -> int:
         with asyncio.Runner(loop_factory=_loop) as runner:
             try:
                 runner.run(_serve(config, open_browser, read_identity(config.home, take_over)))
-            except fence.WentBack as lost:
+            except fence.DatabaseWentBack as lost:
                 with suppress(OSError):  # what is said below matters more
                     note_loss(config.home, lost.newest)
                 raise
@@ -115,17 +115,17 @@ def _check_certificate(config: Config) -> None:
         raise Invalid(f"the TLS certificate or its key cannot be used: {error.strerror or error}") from None
 
 
-async def _serve(config: Config, open_browser: bool, owner: fence.Owner) -> None:
+async def _serve(config: Config, open_browser: bool, owner: fence.FenceOwner) -> None:
     loop = asyncio.get_running_loop()
     loop.set_default_executor(default_pool())
     logs.report_escapes(loop)
     with _listening(config) as listener:
-        address = Address(config, listener.getsockname()[1])
+        address = ServerUrls(config, listener.getsockname()[1])
         async with _house(config, address, owner) as context:
             audit_log = AuditLog(config.home / "logs" / "audit.log")
             built = app.build(context, address.names, audit_log)
             uvicorn_config = _uvicorn(config, built.application)
-            server = _Server(uvicorn_config, listener, context.connections, built.on_refusal)
+            server = _UvicornServer(uvicorn_config, listener, context.connections, built.on_refusal)
             _stop_on_signals(server)
             ready = asyncio.ensure_future(_get_ready(context, built.resolve_routes, open_browser))
             lost = context.sessions.store.database.fence_lost
@@ -146,59 +146,59 @@ async def _unless_lost(ready: asyncio.Future[None], lost: asyncio.Future[fence.F
 
 
 @asynccontextmanager
-async def _house(config: Config, address: Address, server: fence.Owner) -> AsyncIterator[Context]:
+async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) -> AsyncIterator[WebContext]:
     """Everything that lives as long as the server, opened in order and closed in reverse."""
-    mint = Mint.of_home(config.home)
+    mint = DerivedSecrets.of_home(config.home)
     async with (
         Database.open(config.database_url, owner=server, lease=fence.LEASE) as database,
-        Children.open(config.home) as children,
+        ChildHandles.open(config.home) as children,
         Screens.open(config.home / "screens") as screens,
         background() as tasks,
     ):
         forget_loss(config.home)
-        keys = Keys(database)
+        keys = CredentialStore(database)
         owner = await OwnerToken.load(config.home, config.token, keys, mint)
         worker_keys = WorkerKeys(mint, address.url)
         credentials = Credentials(owner, keys, worker_keys, tasks)
         await credentials.load()
-        store, records = EventStore(database), Records(database)
+        store, records = EventStore(database), RecordStore(database)
         await refuse_strangers(children, records)
-        agents = Registry(config_file(os.environ).parent / "agents")
+        agents = AgentRegistry(config_file(os.environ).parent / "agents")
         agents.take_up(await records.agents())
         repositories = await records.repository_settings()
         roots = WorkspaceRoots(config, records, repositories)
         await roots.load()
-        workshop = Workshop(config, store, children, screens, agents, roots, worker_keys.environment)
+        workshop = WorkerServices(config, store, children, screens, agents, roots, worker_keys.environment)
         workshop.repositories = repositories
         sessions = Sessions(store, workshop, tasks)
         sessions.imported = await records.imported_sessions()
-        inbox, presence, rules = Inbox(sessions), Presence(tasks), Rules(records, sessions)
+        inbox, presence, rules = LiveInbox(sessions), ViewerPresence(tasks), RuleSet(records, sessions)
         await rules.load()
         sessions.run(inbox.follow, "inbox")
-        sessions.run(Indexing(sessions).follow, "search")
-        sessions.run(TerminalIndexing(sessions).follow, "search in terminals")
+        sessions.run(EventIndexer(sessions).follow, "search")
+        sessions.run(TerminalIndexer(sessions).follow, "search in terminals")
         sessions.run(Notifications(config, inbox, presence, tasks).follow, "notifications")
-        yield Context(
+        yield WebContext(
             config=config,
             sessions=sessions,
             records=records,
-            worktrees=Worktrees(records, sessions),
+            worktrees=RepositoryWorktrees(records, sessions),
             credentials=credentials,
             presence=presence,
             inbox=inbox,
             rules=rules,
-            recorder=Recorder(sessions, records),
+            recorder=SessionRecorder(sessions, records),
             agents=agents,
             roots=roots,
             mint=mint,
-            traffic=Traffic(),
-            connections=Connections(config.request_timeout, _descriptor_limit()),
+            traffic=TrafficCounters(),
+            connections=UnauthenticatedConnections(config.request_timeout, _descriptor_limit()),
             url=address.url,
             public_url=address.public_url,
         )
 
 
-async def _get_ready(context: Context, resolve_routes: Callable[[], None], open_browser: bool) -> None:
+async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], open_browser: bool) -> None:
     """Adopt what was left running, which makes the server healthy; then warm up in the background."""
     await take_up(context.sessions, context.records)
     _tell_address(context)
@@ -215,7 +215,7 @@ async def _get_ready(context: Context, resolve_routes: Callable[[], None], open_
         await asyncio.to_thread(webbrowser.open, url)
 
 
-def _tell_address(context: Context) -> None:
+def _tell_address(context: WebContext) -> None:
     """Write the address for the command line, or try again later if the disk is full."""
     try:
         home.write_address(context.config.home, context.url)
@@ -224,7 +224,7 @@ def _tell_address(context: Context) -> None:
         context.sessions.run(partial(_tell_address_later, context), "address")
 
 
-async def _tell_address_later(context: Context) -> None:
+async def _tell_address_later(context: WebContext) -> None:
     while True:
         await asyncio.sleep(TRY_AGAIN)
         with suppress(OSError):
@@ -232,21 +232,21 @@ async def _tell_address_later(context: Context) -> None:
             return
 
 
-async def _warm_up(context: Context, resolve_routes: Callable[[], None]) -> None:
+async def _warm_up(context: WebContext, resolve_routes: Callable[[], None]) -> None:
     """Do once what the first requests and the first terminal would otherwise wait for."""
     await asyncio.to_thread(resolve_routes)
     await context.sessions.workshop.warm_up()
 
 
-async def _tend_worktrees(worktrees: Worktrees) -> None:
+async def _tend_worktrees(worktrees: RepositoryWorktrees) -> None:
     """A repository that is slow to answer keeps nobody waiting but who changes worktrees."""
     await worktrees.mend()
     await worktrees.tend()
 
 
-async def _login_url(context: Context) -> str:
+async def _login_url(context: WebContext) -> str:
     """The address that lets one browser in; without a code when there is no room to store one."""
-    code = context.mint.make(Kind.CODE, new_seed())
+    code = context.mint.make(SecretKind.CODE, new_seed())
     try:
         await context.credentials.add_code(code, Scope.ADMIN)
     except Unavailable as error:
@@ -265,7 +265,7 @@ def _print_url(url: str) -> None:
     sys.stdout.flush()
 
 
-class _Server(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """uvicorn with a listener of our own, which counts connections before a TLS handshake.
 
     It has no signal handlers: uvicorn's would raise the signal again before we have closed.
@@ -275,7 +275,7 @@ class _Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         listening: socket.socket,
-        connections: Connections,
+        connections: UnauthenticatedConnections,
         on_refusal: OnRefusal,
     ) -> None:
         super().__init__(config)
@@ -285,14 +285,16 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._listener = Listener(self._listening, self._connections, self._protocol, self.config.ssl)
+        self._listener = ConnectionListener(
+            self._listening, self._connections, self._protocol, self.config.ssl
+        )
         self._listener.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._listener.close()
         await super().shutdown(sockets)
 
-    def _protocol(self, connection: Connection) -> HttpProtocol:
+    def _protocol(self, connection: ClientConnection) -> HttpProtocol:
         return HttpProtocol(self.config, self.server_state, self.lifespan.state, connection, self._on_refusal)
 
     @contextmanager

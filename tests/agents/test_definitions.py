@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bullpen.agents.definitions import builtin, load
-from bullpen.domain.agents import AgentDefinition, Offer, Quirks, fill, read_definition
+from bullpen.domain.agents import AgentDefinition, AgentQuirks, OfferedCapabilities, fill, read_definition
 from bullpen.domain.errors import Invalid
 
 MINIMAL: dict[str, Any] = {"id": "mine", "name": "Mine", "kind": "acp", "command": ["mine", "--acp"]}
@@ -50,13 +50,13 @@ def test_quirks_of_real_agents_are_data() -> None:
     assert (gemini.missing_file, gemini.load_after, gemini.late_history) == ("empty", 60, True)
     assert gemini.mode_text is not None
     assert not codex.ends_on_eof
-    assert builtin()["opencode"].quirks == Quirks()
+    assert builtin()["opencode"].quirks == AgentQuirks()
 
 
 def test_a_definition_needs_little() -> None:
     definition = read_definition(MINIMAL, "request")
     assert definition.command == ("mine", "--acp")
-    assert definition.offer == Offer(fs=True, terminal=True)
+    assert definition.offer == OfferedCapabilities(fs=True, terminal=True)
 
 
 @pytest.mark.parametrize(

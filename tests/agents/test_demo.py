@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.agents.demo.wishes import HELP, VERBS, Wish, read_wishes
+from bullpen.agents.demo.requested_actions import HELP, VERBS, RequestedAction, read_wishes
 from bullpen.domain.conversation import UnknownUpdate
 from bullpen.wire.acp import fact_of
 from bullpen.wire.jsonrpc import Request
@@ -304,19 +304,19 @@ async def test_it_says_its_version() -> None:
     [
         ("", []),
         ("good morning", []),
-        ("Help!", [Wish("help")]),
-        ("/help", [Wish("help")]),
+        ("Help!", [RequestedAction("help")]),
+        ("/help", [RequestedAction("help")]),
         (
             "plan, edit notes.md and run date",
-            [Wish("plan"), Wish("edit", "notes.md"), Wish("run", "date")],
+            [RequestedAction("plan"), RequestedAction("edit", "notes.md"), RequestedAction("run", "date")],
         ),
-        ("edit `my file`", [Wish("edit", "my file")]),
-        ("please write src/x.py.", [Wish("edit", "src/x.py")]),
-        ("edit, then fail", [Wish("edit", "demo.txt"), Wish("fail")]),
-        ("run `ls -l` and then crash", [Wish("run", "ls -l")]),
-        ("run make test", [Wish("run", "make test")]),
-        ("run\nslowly", [Wish("run", "date"), Wish("slow")]),
+        ("edit `my file`", [RequestedAction("edit", "my file")]),
+        ("please write src/x.py.", [RequestedAction("edit", "src/x.py")]),
+        ("edit, then fail", [RequestedAction("edit", "demo.txt"), RequestedAction("fail")]),
+        ("run `ls -l` and then crash", [RequestedAction("run", "ls -l")]),
+        ("run make test", [RequestedAction("run", "make test")]),
+        ("run\nslowly", [RequestedAction("run", "date"), RequestedAction("slow")]),
     ],
 )
-def test_wishes_are_read_from_simple_words(text: str, wishes: list[Wish]) -> None:
+def test_wishes_are_read_from_simple_words(text: str, wishes: list[RequestedAction]) -> None:
     assert read_wishes(text) == wishes

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from bullpen.cli.attach import exit_code
-from bullpen.client import Client, Exit
+from bullpen.client import Client, ExitFrame
 from support.server import Server
 from support.tmux import PROMPT, Tmux
 
@@ -98,15 +98,15 @@ async def test_the_programs_exit_code_is_ours(server: Server, tmux: Tmux) -> Non
 @pytest.mark.parametrize(
     ("end", "code"),
     [
-        (Exit(0, None), 0),
-        (Exit(7, None), 7),
-        (Exit(None, "SIGINT"), 130),
-        (Exit(None, "SIGRTMIN+6"), 128 + signal.SIGRTMIN + 6),
-        (Exit(None, "SIGUNHEARDOF"), 143),
+        (ExitFrame(0, None), 0),
+        (ExitFrame(7, None), 7),
+        (ExitFrame(None, "SIGINT"), 130),
+        (ExitFrame(None, "SIGRTMIN+6"), 128 + signal.SIGRTMIN + 6),
+        (ExitFrame(None, "SIGUNHEARDOF"), 143),
     ],
     ids=str,
 )
-def test_how_it_ended_is_told_as_a_shell_would(end: Exit, code: int) -> None:
+def test_how_it_ended_is_told_as_a_shell_would(end: ExitFrame, code: int) -> None:
     assert exit_code(end) == code
 
 

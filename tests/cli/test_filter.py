@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bullpen.cli.terminal.filter import Filter
+from bullpen.cli.terminal.filter import OutputFilter
 
 DRAWING = [
     b"plain text\r\n",
@@ -73,28 +73,28 @@ def without_controls(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("data", DRAWING)
 def test_what_draws_passes_byte_for_byte(data: bytes) -> None:
-    assert Filter().feed(data) == data
+    assert OutputFilter().feed(data) == data
 
 
 @pytest.mark.parametrize("question", ASKING)
 def test_what_asks_is_swallowed(question: bytes) -> None:
     if question == b"\x1bPtmux;\x1b\x1b[c\x1b\\":
-        assert b"\x1b[c" not in Filter().feed(question)
+        assert b"\x1b[c" not in OutputFilter().feed(question)
     else:
-        assert Filter().feed(b"before" + question + b"after") == b"beforeafter"
+        assert OutputFilter().feed(b"before" + question + b"after") == b"beforeafter"
 
 
 @pytest.mark.parametrize("final", [b"b", b"S", b"T", b"L", b"M", b"I", b"Z"])
 def test_absurd_counts_are_clamped(final: bytes) -> None:
-    assert Filter().feed(b"\x1b[2147483647" + final) == b"\x1b[9999" + final
+    assert OutputFilter().feed(b"\x1b[2147483647" + final) == b"\x1b[9999" + final
 
 
 def test_the_pieces_a_stream_is_cut_into_do_not_matter() -> None:
     chance = random.Random(7)
     stream = b"".join(chance.choices(DRAWING + ASKING, k=400))
-    whole = Filter().feed(stream)
+    whole = OutputFilter().feed(stream)
     for _ in range(20):
-        filter_, shown, rest = Filter(), b"", stream
+        filter_, shown, rest = OutputFilter(), b"", stream
         while rest:
             size = chance.randint(1, 40)
             shown += filter_.feed(rest[:size])
@@ -103,7 +103,7 @@ def test_the_pieces_a_stream_is_cut_into_do_not_matter() -> None:
 
 
 def test_half_a_sequence_waits_for_its_other_half() -> None:
-    filter_ = Filter()
+    filter_ = OutputFilter()
     assert filter_.feed(b"a\x1b[6") == b"a"
     assert filter_.feed(b"n") == b""
     assert filter_.feed(b"\x1b[3") == b""
@@ -111,7 +111,7 @@ def test_half_a_sequence_waits_for_its_other_half() -> None:
 
 
 def test_an_endless_string_is_not_held_for_ever() -> None:
-    filter_ = Filter()
+    filter_ = OutputFilter()
     shown = filter_.feed(b"\x1b]0;")
     for _ in range(40):
         shown += filter_.feed(b"x" * 50_000)
@@ -119,8 +119,8 @@ def test_an_endless_string_is_not_held_for_ever() -> None:
 
 
 def test_a_sequence_that_was_broken_off_holds_nothing_back() -> None:
-    assert Filter().feed(b"\x1b]0;tit\x18le") == b"\x1b]0;tit\x18le"
-    assert Filter().feed(b"\x1b[3\x1b[31mx") == b"\x1b[3\x1b[31mx"
+    assert OutputFilter().feed(b"\x1b]0;tit\x18le") == b"\x1b]0;tit\x18le"
+    assert OutputFilter().feed(b"\x1b[3\x1b[31mx") == b"\x1b[3\x1b[31mx"
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ def test_a_sequence_that_was_broken_off_holds_nothing_back() -> None:
     ],
 )
 def test_what_a_program_changed_is_undone(changes: bytes, undone: bytes) -> None:
-    filter_ = Filter()
+    filter_ = OutputFilter()
     filter_.feed(changes)
     assert undone in filter_.restore()
     assert undone not in filter_.restore()
 
 
 def test_what_a_program_has_undone_itself_is_left_alone() -> None:
-    filter_ = Filter()
+    filter_ = OutputFilter()
     filter_.feed(b"\x1b[?1049h\x1b[?25l\x1b[?25h\x1b[?1049l")
     assert b"\x1b[?" not in filter_.restore()
     filter_.feed(b"\x1b[?1000h\x1bc")
@@ -150,7 +150,7 @@ def test_what_a_program_has_undone_itself_is_left_alone() -> None:
 
 
 def test_it_knows_which_screen_is_shown() -> None:
-    filter_ = Filter()
+    filter_ = OutputFilter()
     filter_.feed(b"\x1b[?1049h")
     assert filter_.modes.alternate
     filter_.feed(b"\x1b[?1049l")

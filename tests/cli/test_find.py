@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.cli.find import Found, pick, terminal_of
+from bullpen.cli.find import SessionMatch, pick, terminal_of
 from bullpen.cli.status import way_back
 from bullpen.client import Session, Worker
 from bullpen.domain.errors import BullpenError, Conflict, NotFound
@@ -28,7 +28,7 @@ SESSIONS = [
 ]
 
 
-def name_of(found: Found) -> tuple[str, str | None]:
+def name_of(found: SessionMatch) -> tuple[str, str | None]:
     return found.session.id, found.worker.id if found.worker else None
 
 
@@ -67,25 +67,25 @@ def test_an_ambiguous_beginning_names_the_candidates() -> None:
 def test_a_session_with_one_living_terminal_stands_for_it() -> None:
     ended = worker("x", "1", "first", state="exited")
     alive = worker("x", "2", "second")
-    assert terminal_of(Found(session("x", "t", ended, alive))) == alive
-    assert terminal_of(Found(session("x", "t", ended))) == ended
+    assert terminal_of(SessionMatch(session("x", "t", ended, alive))) == alive
+    assert terminal_of(SessionMatch(session("x", "t", ended))) == ended
 
 
 def test_several_terminals_must_be_told_apart() -> None:
     two = session("x", "t", worker("x", "1", "first"), worker("x", "2", "second"))
     with pytest.raises(Conflict, match="t/first, t/second"):
-        terminal_of(Found(two))
+        terminal_of(SessionMatch(two))
 
 
 def test_without_a_terminal_it_says_how_to_get_one() -> None:
     with pytest.raises(Conflict, match="bullpen worker add"):
-        terminal_of(Found(session("x", "t", worker("x", "1", "diff", type="diff"))))
+        terminal_of(SessionMatch(session("x", "t", worker("x", "1", "diff", type="diff"))))
 
 
 def test_an_agent_without_a_terminal_is_talked_to() -> None:
     agent = worker("aaaa7777", "eeee0008", "claude", type="agent")
     talk = session("aaaa7777", "talk", agent)
-    for found, id in ((Found(talk), "aaaa7777"), (Found(talk, agent), "eeee0008")):
+    for found, id in ((SessionMatch(talk), "aaaa7777"), (SessionMatch(talk, agent), "eeee0008")):
         with pytest.raises(Conflict, match=f"bullpen chat {id}"):
             terminal_of(found)
     assert way_back(talk) == "bullpen chat aaaa7777"

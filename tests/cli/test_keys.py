@@ -2,19 +2,19 @@
 
 import pytest
 
-from bullpen.cli.terminal.keys import Keys, Typed
+from bullpen.cli.terminal.keys import DetachKeys, TypedInput
 
 
-def typed(*pieces: bytes) -> Typed:
+def typed(*pieces: bytes) -> TypedInput:
     """What comes of pieces typed one after the other."""
-    keys = Keys()
+    keys = DetachKeys()
     data = b""
     for piece in pieces:
         passed, detach = keys.feed(piece)
         data += passed
         if detach:
-            return Typed(data, True)
-    return Typed(data, False)
+            return TypedInput(data, True)
+    return TypedInput(data, False)
 
 
 @pytest.mark.parametrize("key", [b"\x1d", b"\x1b[93;5u", b"\x1b[93;5:1u", b"\x1b[27;5;93~"])
@@ -38,7 +38,7 @@ def test_other_tildes_and_dots_reach_the_program(text: bytes) -> None:
 
 
 def test_a_tilde_at_the_start_of_a_line_waits_for_the_next_key() -> None:
-    keys = Keys()
+    keys = DetachKeys()
     assert keys.feed(b"~") == (b"", False)
     assert keys.feed(b"x") == (b"~x", False)
 

@@ -2,35 +2,35 @@
 
 import pytest
 
-from bullpen.cli.tail import Tail
-from bullpen.cli.terminal.plain import Plain
+from bullpen.cli.tail import LastLines
+from bullpen.cli.terminal.plain import PlainTextConverter
 
 COLOURED = b"\x1b[?2004h\x1b]0;title\x07\x1b[1;31mred\x1b[0m\x1b[K\r\nnext\x07\x08\r\n\x1b[6n"
 
 
 def test_without_colours_only_text_is_left() -> None:
-    assert Plain(colours=False).feed(COLOURED) == b"red\nnext\n"
+    assert PlainTextConverter(colours=False).feed(COLOURED) == b"red\nnext\n"
 
 
 def test_colours_stay_for_a_terminal_and_nothing_else() -> None:
-    assert Plain(colours=True).feed(COLOURED) == b"\x1b[1;31mred\x1b[0m\nnext\n"
+    assert PlainTextConverter(colours=True).feed(COLOURED) == b"\x1b[1;31mred\x1b[0m\nnext\n"
 
 
 def test_a_carriage_return_that_does_nothing_is_left_out_wherever_the_stream_is_cut() -> None:
     stream = b"a\r\n\rb\r\r\nc 10%\rc 20%\r\n"
     for size in range(1, len(stream)):
-        plain = Plain(colours=False)
+        plain = PlainTextConverter(colours=False)
         pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
         assert b"".join(map(plain.feed, pieces)) == b"a\nb\nc 10%\rc 20%\n"
 
 
 def test_text_of_any_language_stays() -> None:
     text = "größe 日本 👩‍👩‍👧 é\n".encode()
-    assert Plain(colours=False).feed(text) == text
+    assert PlainTextConverter(colours=False).feed(text) == text
 
 
 def tail_of(lines: int | None, *pieces: bytes) -> bytes:
-    tail = Tail(lines)
+    tail = LastLines(lines)
     return b"".join(tail.feed(piece) for piece in pieces) + tail.rest()
 
 

@@ -1,9 +1,9 @@
 """Tables fit the room they have."""
 
-from bullpen.cli.table import Column, lay_out, path_column
+from bullpen.cli.table import TableColumn, lay_out, path_column
 from bullpen.cli.text import fit, fit_path, width
 
-COLUMNS = (Column("NAME", least=6), Column("ID"), Column("PLACE", least=6))
+COLUMNS = (TableColumn("NAME", least=6), TableColumn("ID"), TableColumn("PLACE", least=6))
 ROWS = [
     ["a rather long name for a session", "12345678", "/somewhere/quite/far/down"],
     ["日本語の名前", "87654321", "/x"],
@@ -29,7 +29,7 @@ def test_columns_stand_in_line_whatever_the_script() -> None:
 
 
 def test_nothing_in_a_cell_is_obeyed_by_the_terminal() -> None:
-    (line,) = lay_out((Column(""),), [["evil\x1b[2J\nname"]], None)
+    (line,) = lay_out((TableColumn(""),), [["evil\x1b[2J\nname"]], None)
     assert "\x1b" not in line
     assert "\n" not in line
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.client import Client, Discovery, ServerNotRunning
+from bullpen.client import Client, ServerDiscovery, ServerNotRunning
 from bullpen.domain.errors import Conflict, Forbidden, NotFound, Unauthorized
 from support.scripted_http import scripted
 from support.server import Server
@@ -105,7 +105,7 @@ async def test_nobody_at_home_is_said_at_once(server: Server) -> None:
 
 
 async def test_the_server_is_found_by_what_it_leaves_in_its_home(server: Server) -> None:
-    async with Client(discovery=Discovery(server.home, {"BULLPEN_TOKEN": server.token})) as client:
+    async with Client(discovery=ServerDiscovery(server.home, {"BULLPEN_TOKEN": server.token})) as client:
         assert (await client.health()).status == "ok"
 
 

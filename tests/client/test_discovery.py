@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.client import Discovery, ServerNotRunning
+from bullpen.client import ServerDiscovery, ServerNotRunning
 from bullpen.domain.errors import Invalid, Unauthorized
 from bullpen.home import owned
 
@@ -30,27 +30,27 @@ def leave_files(home: Path, pid: int, token: str | None = "secret") -> None:
 @pytest.mark.usefixtures("running")
 def test_a_local_server_is_found_by_its_files(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid())
-    assert Discovery(tmp_path, {}).find() == ("http://127.0.0.1:4321", "secret", None)
+    assert ServerDiscovery(tmp_path, {}).find() == ("http://127.0.0.1:4321", "secret", None)
 
 
 def test_the_environment_comes_first(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid())
     env = {"BULLPEN_URL": "https://far.example/", "BULLPEN_TOKEN": "other"}
-    assert Discovery(tmp_path, env).find()[:2] == ("https://far.example", "other")
+    assert ServerDiscovery(tmp_path, env).find()[:2] == ("https://far.example", "other")
 
 
 @pytest.mark.usefixtures("running")
 def test_a_token_from_the_environment_opens_the_local_server(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid(), token=None)
-    found = Discovery(tmp_path, {"BULLPEN_TOKEN": "other"}).find()
+    found = ServerDiscovery(tmp_path, {"BULLPEN_TOKEN": "other"}).find()
     assert found[:2] == ("http://127.0.0.1:4321", "other")
 
 
 def test_the_local_token_never_goes_to_another_machine(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid())
     with pytest.raises(Unauthorized, match="BULLPEN_TOKEN"):
-        Discovery(tmp_path, {"BULLPEN_URL": "https://far.example"}).find()
-    assert Discovery(tmp_path, {"BULLPEN_URL": "http://localhost:1"}).find().token == "secret"
+        ServerDiscovery(tmp_path, {"BULLPEN_URL": "https://far.example"}).find()
+    assert ServerDiscovery(tmp_path, {"BULLPEN_URL": "http://localhost:1"}).find().token == "secret"
 
 
 @pytest.mark.parametrize("left", [None, "", "{", "[]", '{"url": "http://127.0.0.1:1"}'])
@@ -58,7 +58,7 @@ def test_without_an_address_the_server_is_not_running(tmp_path: Path, left: str 
     if left is not None:
         (tmp_path / "server.json").write_text(left)
     with pytest.raises(ServerNotRunning, match="bullpen serve"):
-        Discovery(tmp_path, {}).find()
+        ServerDiscovery(tmp_path, {}).find()
 
 
 def test_the_address_of_a_killed_server_is_not_trusted_even_if_its_pid_is_another_process(
@@ -68,31 +68,31 @@ def test_the_address_of_a_killed_server_is_not_trusted_even_if_its_pid_is_anothe
         pass  # the lock file stays
     leave_files(tmp_path, os.getpid())
     with pytest.raises(ServerNotRunning):
-        Discovery(tmp_path, {}).find()
+        ServerDiscovery(tmp_path, {}).find()
     with pytest.raises(ServerNotRunning):
-        Discovery(tmp_path, {}).pid()
+        ServerDiscovery(tmp_path, {}).pid()
 
 
 def test_the_address_of_a_killed_server_goes_when_the_next_one_starts(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid())
     with owned(tmp_path), pytest.raises(ServerNotRunning):
-        Discovery(tmp_path, {}).pid()
+        ServerDiscovery(tmp_path, {}).pid()
 
 
 @pytest.mark.usefixtures("running")
 def test_a_missing_token_is_said_with_its_place(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid(), token=None)
     with pytest.raises(Unauthorized, match="token"):
-        Discovery(tmp_path, {}).find()
+        ServerDiscovery(tmp_path, {}).find()
 
 
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="BULLPEN_URL"):
-        Discovery(tmp_path, {"BULLPEN_URL": "127.0.0.1:7420", "BULLPEN_TOKEN": "x"}).find()
+        ServerDiscovery(tmp_path, {"BULLPEN_URL": "127.0.0.1:7420", "BULLPEN_TOKEN": "x"}).find()
 
 
 def test_a_server_that_starts_anew_is_noticed(tmp_path: Path) -> None:
-    discovery = Discovery(tmp_path, {})
+    discovery = ServerDiscovery(tmp_path, {})
     before = discovery.stamp()
     leave_files(tmp_path, os.getpid())
     first = discovery.stamp()

@@ -12,9 +12,9 @@ from typing import Any
 
 from websockets.asyncio.server import ServerConnection, serve
 
-from bullpen.client import Discovery, Event, EventPage
-from bullpen.client.following import Following
-from bullpen.client.link import Link
+from bullpen.client import Event, EventPage, ServerDiscovery
+from bullpen.client.following import EventFollower
+from bullpen.client.reconnecting_socket import ReconnectingSocket
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 Play = Callable[[int, Callable[[dict[str, Any]], Awaitable[None]]], Awaitable[None]]
@@ -46,8 +46,8 @@ async def following(play: Play, after: int = 0) -> AsyncIterator[AsyncIterator[E
 
     async with asyncio.timeout(60), serve(talk, "127.0.0.1", 0) as server:
         port = next(iter(server.sockets)).getsockname()[1]
-        link = Link(Discovery.at(f"http://127.0.0.1:{port}", "token"), lambda: "/")
-        async with aclosing(Following(link, stored_page, after).events()) as events:
+        link = ReconnectingSocket(ServerDiscovery.at(f"http://127.0.0.1:{port}", "token"), lambda: "/")
+        async with aclosing(EventFollower(link, stored_page, after).events()) as events:
             yield events
 
 

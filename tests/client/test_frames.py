@@ -5,28 +5,28 @@ from typing import Any
 
 import pytest
 
-from bullpen.client import Activity, Exit, History, Output, Refused, Size
-from bullpen.client.frames import Taken, read
+from bullpen.client import ActivityFrame, ErrorFrame, ExitFrame, HistoryFrame, OutputFrame, SizeFrame
+from bullpen.client.frames import InputAccepted, read
 
 
 def test_a_binary_frame_is_an_offset_and_bytes() -> None:
     frame = read((258).to_bytes(8, "big") + b"\xffdata")
-    assert frame == Output(258, b"\xffdata")
-    assert isinstance(frame, Output)
+    assert frame == OutputFrame(258, b"\xffdata")
+    assert isinstance(frame, OutputFrame)
     assert frame.end == 263
 
 
 @pytest.mark.parametrize(
     ("message", "frame"),
     [
-        ({"type": "ack", "n": 3}, Taken(3)),
-        ({"type": "exit", "exitCode": 2, "signal": None, "offset": 9}, Exit(2, None)),
-        ({"type": "size", "cols": 80, "rows": 24, "owner": True}, Size(80, 24, True)),
-        ({"type": "activity", "state": "asking", "why": "a question"}, Activity("asking", "a question")),
-        ({"type": "error", "error": "forbidden", "message": "no"}, Refused("forbidden", "no")),
+        ({"type": "ack", "n": 3}, InputAccepted(3)),
+        ({"type": "exit", "exitCode": 2, "signal": None, "offset": 9}, ExitFrame(2, None)),
+        ({"type": "size", "cols": 80, "rows": 24, "owner": True}, SizeFrame(80, 24, True)),
+        ({"type": "activity", "state": "asking", "why": "a question"}, ActivityFrame("asking", "a question")),
+        ({"type": "error", "error": "forbidden", "message": "no"}, ErrorFrame("forbidden", "no")),
         (
             {"type": "history", "run": 2, "offset": 5, "cols": 80, "rows": 24, "data": "ä"},
-            History(5, 80, 24, "ä".encode(), 2),
+            HistoryFrame(5, 80, 24, "ä".encode(), 2),
         ),
     ],
 )

@@ -5,18 +5,18 @@ import asyncio
 import pytest
 
 from bullpen.client import Client
-from bullpen.client.http import Call, Pool, Unreachable
-from bullpen.client.response import Broken, TooLong
+from bullpen.client.http import ConnectFailed, ConnectionPool, OutgoingRequest
+from bullpen.client.response import BodyTooLong, BrokenConnection
 from bullpen.domain.errors import Invalid
 from support.scripted_http import scripted
 from support.server import Server
 
-GET = Call("GET", "/", {})
+GET = OutgoingRequest("GET", "/", {})
 HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-async def body_of(pool: Pool, call: Call = GET, most: int = 1 << 20) -> bytes:
+async def body_of(pool: ConnectionPool, call: OutgoingRequest = GET, most: int = 1 << 20) -> bytes:
     async with pool.send(call) as response:
         return await response.read(most)
 
@@ -120,34 +120,39 @@ async def test_requests_at_once_do_not_mix() -> None:
 )
 async def test_an_answer_is_broken_when_it_is(answer: bytes) -> None:
     async with scripted(answer) as (_, pool):
-        with pytest.raises(Broken):
+        with pytest.raises(BrokenConnection):
             await body_of(pool)
 
 
 async def test_silence_is_given_up() -> None:
     async with scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"") as (other, _):
-        pool = Pool(other.url, None, silence=0.05)
-        with pytest.raises(Broken):
+        pool = ConnectionPool(other.url, None, silence=0.05)
+        with pytest.raises(BrokenConnection):
             await body_of(pool)
 
 
 async def test_a_body_longer_than_its_reader_takes_is_left_alone() -> None:
     async with scripted(HELLO) as (_, pool):
-        with pytest.raises(TooLong):
+        with pytest.raises(BodyTooLong):
             await body_of(pool, most=4)
 
 
 async def test_nobody_there_means_nothing_was_sent() -> None:
     async with scripted() as (other, _):
         pass
-    with pytest.raises(Unreachable):
-        await body_of(Pool(other.url, None))
+    with pytest.raises(ConnectFailed):
+        await body_of(ConnectionPool(other.url, None))
 
 
 @pytest.mark.parametrize(
-    "call", [Call("GET", "/a b", {}), Call("GET", "/a\r\nX: y", {}), Call("GET", "/", {"X": "a\r\nY: b"})]
+    "call",
+    [
+        OutgoingRequest("GET", "/a b", {}),
+        OutgoingRequest("GET", "/a\r\nX: y", {}),
+        OutgoingRequest("GET", "/", {"X": "a\r\nY: b"}),
+    ],
 )
-async def test_nothing_can_be_smuggled_into_a_request(call: Call) -> None:
+async def test_nothing_can_be_smuggled_into_a_request(call: OutgoingRequest) -> None:
     async with scripted(HELLO) as (other, pool):
         with pytest.raises(Invalid):
             await body_of(pool, call)
@@ -164,15 +169,15 @@ async def test_nothing_can_be_smuggled_into_a_request(call: Call) -> None:
 async def test_a_request_says_which_host_is_meant(url: str, host: str) -> None:
     async with scripted(HELLO) as (other, _):
         port = other.url.rpartition(":")[2]
-        await body_of(Pool(url.format(port=port), None))
+        await body_of(ConnectionPool(url.format(port=port), None))
         assert f"Host: {host.format(port=port)}\r\n".encode() in other.requests[0]
         assert b"secret" not in other.requests[0]
 
 
 async def test_a_body_goes_out_with_its_length() -> None:
     async with scripted(HELLO, HELLO, HELLO) as (other, pool):
-        await body_of(pool, Call("POST", "/x", {}))
-        await body_of(pool, Call("POST", "/x", {}, b""))
+        await body_of(pool, OutgoingRequest("POST", "/x", {}))
+        await body_of(pool, OutgoingRequest("POST", "/x", {}, b""))
         await body_of(pool)
         lengths = [b"Content-Length: 0\r\n" in request for request in other.requests]
         assert lengths == [True, True, False]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.client import Client, Exit, SyncClient
+from bullpen.client import Client, ExitFrame, SyncClient
 from bullpen.domain.errors import NotFound
 from support.server import Server
 
@@ -18,7 +18,7 @@ def tour(server: Server, workspace: Path) -> None:
         with client.terminal(session.id, worker.id) as terminal:
             terminal.write(b"echo hello; exit 3\n")
             *_, last = terminal
-        assert last == Exit(3, None)
+        assert last == ExitFrame(3, None)
         assert b"hello" in b"".join(piece.data for piece in client.output(session.id, worker.id))
         types = [event.type for event in islice(client.follow(session.id), 4)]
         assert types == ["session_start", "worker_spawning", "worker_ready", "worker_exited"]

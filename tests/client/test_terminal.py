@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.client import Activity, Client, Exit, Frame, History, Output
+from bullpen.client import ActivityFrame, Client, ExitFrame, Frame, HistoryFrame, OutputFrame
 from bullpen.client.terminal import Terminal
 from bullpen.domain.errors import Conflict, NotFound
 from support.server import Server
@@ -38,7 +38,7 @@ async def read_until(terminal: Terminal, text: bytes) -> bytes:
     """What is drawn until a text has come."""
     seen = b""
     async for frame in terminal:
-        if isinstance(frame, History | Output):
+        if isinstance(frame, HistoryFrame | OutputFrame):
             seen += frame.data
         if text in seen:
             break
@@ -56,7 +56,7 @@ async def test_the_activity_of_an_agent_comes_with_every_change(client: Client, 
     async with asyncio.timeout(60), client.terminal(talk.id, worker["id"]) as terminal:
         told: list[str] = []
         async for frame in terminal:
-            if not isinstance(frame, Activity):
+            if not isinstance(frame, ActivityFrame):
                 continue
             told.append(frame.activity)
             assert frame.why
@@ -71,8 +71,8 @@ async def test_history_comes_first_then_what_the_program_says(client: Client, se
     where = await new_terminal(server)
     async with asyncio.timeout(60), client.terminal(*where) as terminal:
         async for frame in terminal:
-            if isinstance(frame, History | Output):
-                assert isinstance(frame, History)
+            if isinstance(frame, HistoryFrame | OutputFrame):
+                assert isinstance(frame, HistoryFrame)
                 break
         await terminal.write(b"echo $((20 + 22))\n")
         assert b"42\r\n" in await read_until(terminal, b"42\r\n")
@@ -83,7 +83,7 @@ async def test_the_exit_comes_last_and_input_after_it_is_refused(client: Client,
     async with asyncio.timeout(60), client.terminal(*where) as terminal:
         await terminal.write(b"exit 7\n")
         frames = await read_to_the_end(terminal)
-        assert frames[-1] == Exit(7, None)
+        assert frames[-1] == ExitFrame(7, None)
         await terminal.write(b"more")
         with pytest.raises(Conflict, match="ended"):
             await terminal.flush()
@@ -117,10 +117,10 @@ async def test_output_is_whole_over_cuts(
             direction == "down" and nth > 0 and wire.cuts < cuts and chance.random() < 0.2
         )
         frames = await read_to_the_end(terminal)
-    stream = b"".join(frame.data for frame in frames if isinstance(frame, Output))
+    stream = b"".join(frame.data for frame in frames if isinstance(frame, OutputFrame))
     stored = b"".join([piece.data async for piece in client.output(*where)])
     assert wire.cuts > 10
-    assert not any(isinstance(frame, History) for frame in frames)
+    assert not any(isinstance(frame, HistoryFrame) for frame in frames)
     assert stream == stored
     assert b"\r\n".join(b"%d" % number for number in range(1, 200001)) in stream
 
@@ -191,4 +191,4 @@ async def test_an_end_that_was_missed_is_told_after_the_restart(client: Client, 
         await terminal.write(b"go\n")
         await terminal.flush()
         await server.restart()
-        assert (await read_to_the_end(terminal))[-1] == Exit(5, None)
+        assert (await read_to_the_end(terminal))[-1] == ExitFrame(5, None)

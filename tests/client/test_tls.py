@@ -5,14 +5,14 @@ from contextlib import aclosing
 
 import pytest
 
-from bullpen.client import Client, Discovery
+from bullpen.client import Client, ServerDiscovery
 from bullpen.domain.errors import RemoteFault
 from support.tls import Certificate, TlsServer
 
 
-def discovery(server: TlsServer, certificate: Certificate | None) -> Discovery:
+def discovery(server: TlsServer, certificate: Certificate | None) -> ServerDiscovery:
     env = {"BULLPEN_URL": server.url, "BULLPEN_TOKEN": server.token}
-    return Discovery(server.home, env, certificate.certificate if certificate else None)
+    return ServerDiscovery(server.home, env, certificate.certificate if certificate else None)
 
 
 async def test_a_certificate_of_the_settings_is_trusted(

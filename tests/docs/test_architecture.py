@@ -1,30 +1,47 @@
-"""ARCHITECTURE.md has a map of the code, and the map is complete."""
+"""ARCHITECTURE.md, docs/map.md and the decisions agree with the code and stay short."""
 
-from collections.abc import Iterator
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
+MAX_PAGE_BYTES = 12_000
+MAX_DECISION_BYTES = 2_500
+FOLDERS = ("src/bullpen", "ui/src", "tests", ".")
 
 
-def mapped() -> Iterator[str]:
-    """The files of the map, each under the folder it stands in: two spaces are one step down."""
-    tree = PAGE.split("```\nsrc/bullpen/\n", 1)[1].split("\n```", 1)[0]
-    folders = ["src/bullpen"]
-    for line in tree.splitlines():
-        first, *others = line.split()
-        del folders[(len(line) - len(line.lstrip())) // 2 :]
-        if first.endswith("/"):
-            folders.append(first.rstrip("/"))
-        else:
-            yield from ("/".join([*folders, name]) for name in [first, *others] if name.endswith(".py"))
+def named_files() -> set[str]:
+    """Return the paths of modules that the page names."""
+    return set(re.findall(r"(?<![\w./-])((?:[\w.-]+/)+[\w.-]+\.(?:py|ts))\b", PAGE))
 
 
-def real() -> Iterator[str]:
-    for path in (ROOT / "src" / "bullpen").rglob("*.py"):
-        if path.name != "__init__.py":
-            yield str(path.relative_to(ROOT))
+def test_every_file_that_the_page_names_exists() -> None:
+    assert len(named_files()) > 30
+    assert [
+        name for name in named_files() if not any((ROOT / folder / name).is_file() for folder in FOLDERS)
+    ] == []
 
 
-def test_every_file_is_on_the_map_once_and_every_place_on_it_is_a_file() -> None:
-    assert sorted(mapped()) == sorted(real())
+def test_every_folder_of_the_code_is_in_the_table_of_folders() -> None:
+    listed = re.findall(r"^\| `(\w+)/` \|", PAGE.split("| folder of `src/bullpen` |")[1], re.MULTILINE)
+    folders = {path.parent.name for path in (ROOT / "src/bullpen").glob("*/__init__.py")}
+    assert folders <= set(listed)
+
+
+def test_the_map_is_made_from_the_docstrings_of_today() -> None:
+    script = ROOT / "scripts" / "code_map.py"
+    printed = subprocess.run([sys.executable, script], capture_output=True, check=True).stdout
+    assert printed.decode() == (ROOT / "docs" / "map.md").read_text(), "run make pages"
+
+
+def test_the_page_can_be_read_in_one_sitting() -> None:
+    assert len(PAGE.encode()) <= MAX_PAGE_BYTES
+
+
+def test_a_decision_is_short_and_has_its_four_parts() -> None:
+    pages = {path.name: path.read_text() for path in (ROOT / "docs" / "decisions").glob("0*.md")}
+    parts = ("**Question.**", "**Choice.**", "**Cost.**", "**When to revisit.**")
+    assert {name for name, text in pages.items() if len(text.encode()) > MAX_DECISION_BYTES} == set()
+    assert {name for name, text in pages.items() if any(part not in text for part in parts)} == set()

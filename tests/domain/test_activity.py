@@ -2,16 +2,23 @@
 
 import pytest
 
-from bullpen.domain.activity import ECHO, Evidence, hold, judge, look_again
+from bullpen.domain.activity import ECHO, ActivityEvidence, hold, judge, look_again
 from bullpen.domain.errors import Invalid
-from bullpen.domain.signs import Keys, Signs, Verdict, check_keys, check_signs, read_screen
+from bullpen.domain.signs import (
+    JudgedActivity,
+    ScreenPatterns,
+    TypingKeys,
+    check_keys,
+    check_signs,
+    read_screen,
+)
 from bullpen.domain.states import Activity
 
-SIGNS = Signs(asking=(r"Allow\?",), busy=("esc to interrupt",), idle=("^> ",), silence=10, settle=2)
-WORKS = Verdict(Activity.ACTIVE, "its screen shows “esc to interrupt”")
+SIGNS = ScreenPatterns(asking=(r"Allow\?",), busy=("esc to interrupt",), idle=("^> ",), silence=10, settle=2)
+WORKS = JudgedActivity(Activity.ACTIVE, "its screen shows “esc to interrupt”")
 
 
-def activity(verdict: Verdict | None) -> Activity | None:
+def activity(verdict: JudgedActivity | None) -> Activity | None:
     return verdict.activity if verdict else None
 
 
@@ -32,75 +39,78 @@ def test_a_question_counts_more_than_work_and_that_more_than_a_prompt(
 
 
 def test_only_the_end_of_the_screen_counts_and_blank_lines_do_not() -> None:
-    signs = Signs(asking=("Allow",), lines=2)
+    signs = ScreenPatterns(asking=("Allow",), lines=2)
     assert read_screen(signs, "Allow\n\none\n\n\ntwo\n\n") is None
     assert activity(read_screen(signs, "one\nAllow\n\n\ntwo\n\n")) is Activity.ASKING
 
 
 def test_the_reason_is_one_short_line_of_printable_text() -> None:
-    verdict = read_screen(Signs(busy=(r"(?s)work.*",)), "working\x1b\n" + "x" * 500)
-    assert verdict == Verdict(Activity.ACTIVE, f"its screen shows “working {'x' * 52}”")
+    verdict = read_screen(ScreenPatterns(busy=(r"(?s)work.*",)), "working\x1b\n" + "x" * 500)
+    assert verdict == JudgedActivity(Activity.ACTIVE, f"its screen shows “working {'x' * 52}”")
 
 
 def test_what_the_agent_says_itself_counts_more_than_its_screen() -> None:
-    claim = Verdict(Activity.ASKING, "it says so")
-    assert judge(Evidence(now=Activity.ACTIVE, shown=WORKS, claim=claim), SIGNS) is claim
+    claim = JudgedActivity(Activity.ASKING, "it says so")
+    assert judge(ActivityEvidence(now=Activity.ACTIVE, shown=WORKS, claim=claim), SIGNS) is claim
 
 
 def test_a_bell_is_a_call_only_where_the_screen_says_nothing_and_after_a_moment() -> None:
-    rings = Evidence(now=Activity.ACTIVE, call="it rang the bell", quiet=1)
-    assert judge(rings, SIGNS) == Verdict(Activity.ASKING, "it rang the bell")
-    busy = Evidence(now=Activity.ACTIVE, call="it rang the bell", quiet=1, shown=WORKS)
+    rings = ActivityEvidence(now=Activity.ACTIVE, call="it rang the bell", quiet=1)
+    assert judge(rings, SIGNS) == JudgedActivity(Activity.ASKING, "it rang the bell")
+    busy = ActivityEvidence(now=Activity.ACTIVE, call="it rang the bell", quiet=1, shown=WORKS)
     assert judge(busy, SIGNS) is WORKS
-    at_once = Evidence(now=Activity.ACTIVE, call="it rang the bell", quiet=0.1)
+    at_once = ActivityEvidence(now=Activity.ACTIVE, call="it rang the bell", quiet=0.1)
     assert judge(at_once, SIGNS) is None
     assert look_again(at_once, SIGNS, in_turn=False) == pytest.approx(0.4)
 
 
 def test_an_echo_is_not_work() -> None:
-    assert judge(Evidence(now=Activity.IDLE, writes=True, typed=ECHO / 2), SIGNS) is None
-    assert activity(judge(Evidence(now=Activity.IDLE, writes=True, typed=ECHO * 2), SIGNS)) is Activity.ACTIVE
-    assert activity(judge(Evidence(now=Activity.IDLE, writes=True), SIGNS)) is Activity.ACTIVE
+    assert judge(ActivityEvidence(now=Activity.IDLE, writes=True, typed=ECHO / 2), SIGNS) is None
+    assert (
+        activity(judge(ActivityEvidence(now=Activity.IDLE, writes=True, typed=ECHO * 2), SIGNS))
+        is Activity.ACTIVE
+    )
+    assert activity(judge(ActivityEvidence(now=Activity.IDLE, writes=True), SIGNS)) is Activity.ACTIVE
 
 
 def test_silence_ends_work_but_no_question() -> None:
-    assert activity(judge(Evidence(now=Activity.ACTIVE, quiet=10), SIGNS)) is Activity.IDLE
-    assert judge(Evidence(now=Activity.ASKING, quiet=100), SIGNS) is None
-    assert activity(judge(Evidence(now=Activity.ASKING, quiet=10, typed=10), SIGNS)) is Activity.IDLE
+    assert activity(judge(ActivityEvidence(now=Activity.ACTIVE, quiet=10), SIGNS)) is Activity.IDLE
+    assert judge(ActivityEvidence(now=Activity.ASKING, quiet=100), SIGNS) is None
+    assert activity(judge(ActivityEvidence(now=Activity.ASKING, quiet=10, typed=10), SIGNS)) is Activity.IDLE
 
 
 @pytest.mark.parametrize(
     "evidence",
     [
-        Evidence(now=Activity.IDLE, quiet=1),
-        Evidence(now=Activity.IDLE, shown=Verdict(Activity.IDLE, "a prompt")),
-        Evidence(now=Activity.ACTIVE, shown=WORKS),
-        Evidence(now=Activity.ASKING, quiet=1),
+        ActivityEvidence(now=Activity.IDLE, quiet=1),
+        ActivityEvidence(now=Activity.IDLE, shown=JudgedActivity(Activity.IDLE, "a prompt")),
+        ActivityEvidence(now=Activity.ACTIVE, shown=WORKS),
+        ActivityEvidence(now=Activity.ASKING, quiet=1),
     ],
 )
-def test_nobody_looks_again_at_what_silence_does_not_change(evidence: Evidence) -> None:
+def test_nobody_looks_again_at_what_silence_does_not_change(evidence: ActivityEvidence) -> None:
     assert look_again(evidence, SIGNS, in_turn=False) is None
 
 
 def test_a_turn_is_over_only_when_it_has_looked_so_for_longer() -> None:
-    idle = Verdict(Activity.IDLE, "a prompt")
+    idle = JudgedActivity(Activity.IDLE, "a prompt")
     assert hold(idle, SIGNS, in_turn=True) == 2
     assert hold(idle, SIGNS, in_turn=False) < 1
     assert hold(WORKS, SIGNS, in_turn=True) < 1
-    looks_idle = Evidence(now=Activity.ACTIVE, shown=idle, quiet=4)
+    looks_idle = ActivityEvidence(now=Activity.ACTIVE, shown=idle, quiet=4)
     assert look_again(looks_idle, SIGNS, in_turn=True) == 6
 
 
 @pytest.mark.parametrize(
     ("signs", "complaint"),
     [
-        (Signs(asking=("(",)), "signs.asking has '\\(', which is not a regular expression"),
-        (Signs(busy=("x*",)), "found on every screen"),
-        (Signs(lines=0), "signs.lines"),
-        (Signs(silence=-1), "signs.silence"),
+        (ScreenPatterns(asking=("(",)), "signs.asking has '\\(', which is not a regular expression"),
+        (ScreenPatterns(busy=("x*",)), "found on every screen"),
+        (ScreenPatterns(lines=0), "signs.lines"),
+        (ScreenPatterns(silence=-1), "signs.silence"),
     ],
 )
-def test_signs_that_make_no_sense_are_refused(signs: Signs, complaint: str) -> None:
+def test_signs_that_make_no_sense_are_refused(signs: ScreenPatterns, complaint: str) -> None:
     with pytest.raises(Invalid, match=complaint):
         check_signs(signs, "mine.toml")
 
@@ -108,13 +118,13 @@ def test_signs_that_make_no_sense_are_refused(signs: Signs, complaint: str) -> N
 @pytest.mark.parametrize(
     ("keys", "complaint"),
     [
-        (Keys(submit=""), "keys.submit"),
-        (Keys(image="x"), "keys.image"),
-        (Keys(pause=60), "keys.pause"),
-        (Keys(echo=-1), "keys.echo"),
+        (TypingKeys(submit=""), "keys.submit"),
+        (TypingKeys(image="x"), "keys.image"),
+        (TypingKeys(pause=60), "keys.pause"),
+        (TypingKeys(echo=-1), "keys.echo"),
     ],
 )
-def test_keys_that_make_no_sense_are_refused(keys: Keys, complaint: str) -> None:
+def test_keys_that_make_no_sense_are_refused(keys: TypingKeys, complaint: str) -> None:
     with pytest.raises(Invalid, match=complaint):
         check_keys(keys, "mine.toml")
 
@@ -125,6 +135,6 @@ def test_the_documented_sign_of_a_prompt_matches_an_empty_prompt_whose_blank_the
     for prompt in (">", "> ", "> half a line"):
         verdict = read_screen(SIGNS, f"hello\n{prompt}\n\n")
         assert verdict is not None and verdict.activity is Activity.IDLE
-    exact = Signs(idle=("^>$",))
+    exact = ScreenPatterns(idle=("^>$",))
     assert read_screen(exact, "hello\n> \n") is not None
     assert read_screen(SIGNS, "hello\n>> \n") is None

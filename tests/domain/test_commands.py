@@ -27,7 +27,7 @@ from bullpen.domain.events import (
     WorkerSpawning,
     WorkerTerminated,
 )
-from bullpen.domain.states import Status
+from bullpen.domain.states import SessionStatus
 from domain.folding import about, after, running, session, spawning
 
 AGENT = running("a", "auth", agent_id="claude", agent_kind="acp", cols=100, rows=40)
@@ -142,19 +142,21 @@ def test_a_worker_that_ends_closes_what_it_has_open_and_ends_once() -> None:
 
 
 def test_a_session_ends_after_all_of_its_workers_each_once() -> None:
-    drafts = commands.end_session(BUSY, Status.COMPLETED, "user_request", "why")
+    drafts = commands.end_session(BUSY, SessionStatus.COMPLETED, "user_request", "why")
     gone = [
         Draft(WorkerTerminated(reason="user_request"), *who) for who in (("a", "auth"), ("other", "shell"))
     ]
     end = SessionEnd(status="completed", reason="user_request", detail="why")
     assert drafts == [*closed("user_request"), *gone, Draft(end)]
-    assert commands.end_session(after(BUSY, *drafts), Status.COMPLETED, "again") == []
-    assert commands.end_session(ENDED, Status.ERROR, "x") == [Draft(SessionEnd(status="error", reason="x"))]
+    assert commands.end_session(after(BUSY, *drafts), SessionStatus.COMPLETED, "again") == []
+    assert commands.end_session(ENDED, SessionStatus.ERROR, "x") == [
+        Draft(SessionEnd(status="error", reason="x"))
+    ]
 
 
 def test_a_worker_ends_once_though_its_owner_comes_after_it() -> None:
     owner_last = session(*OWNED, *AGENT)
-    ended = [each.worker_id for each in commands.end_session(owner_last, Status.COMPLETED, "x")]
+    ended = [each.worker_id for each in commands.end_session(owner_last, SessionStatus.COMPLETED, "x")]
     assert ended == ["t", "a", None]
 
 
@@ -252,7 +254,7 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
         (lambda: commands.halt_agent(ENDED, "x"), NotFound, "no worker x in session s"),
         (lambda: commands.end_worker(ENDED, "x", "y"), NotFound, "no worker x in session s"),
         (
-            lambda: commands.end_session(OVER, Status.ERROR, "x"),
+            lambda: commands.end_session(OVER, SessionStatus.ERROR, "x"),
             Conflict,
             "the session is completed and takes no more orders",
         ),

@@ -35,7 +35,7 @@ from bullpen.domain.conversation import (
     UserPrompt,
     request_id,
 )
-from bullpen.domain.conversation_state import Block, Conversation, fold_conversation
+from bullpen.domain.conversation_state import Conversation, OpenTextBlock, fold_conversation
 from bullpen.domain.events import (
     Event,
     Fact,
@@ -178,7 +178,7 @@ def test_a_turn_is_open_from_start_to_end_and_knows_it_is_being_cancelled() -> N
 
 def test_text_is_open_until_its_last_piece() -> None:
     saying = after(AgentMessage(text="a", partial=True, message_id="m"))
-    assert saying.block == Block("agent_message", "m")
+    assert saying.block == OpenTextBlock("agent_message", "m")
     assert after(AgentMessage(text="", partial=False, message_id="m"), state=saying).block is None
 
 

@@ -33,13 +33,13 @@ from bullpen.domain.conversation import (
 )
 from bullpen.domain.conversation_state import (
     AcpSession,
-    Ask,
-    Block,
-    Call,
     Conversation,
     OpenPermission,
     OpenQuestion,
-    Traffic,
+    OpenTextBlock,
+    PendingAgentRequest,
+    PendingCall,
+    RunTraffic,
     Turn,
     fold_conversation,
 )
@@ -55,14 +55,14 @@ SESSION = AcpSession(
     config_options=[{"id": "c"}],
     commands=[{"name": "help"}],
 )
-CALL = Call(method="session/prompt", since=4, params={"a": 1})
-ASK = Ask(rpc_id=9, method="terminal/wait_for_exit", since=5, params={"b": 2})
-TRAFFIC = Traffic(sent=6, calls={2: CALL, 6: CALL}, asks={"w.1.5": ASK, "w.1.7": ASK}, skipping=70)
+CALL = PendingCall(method="session/prompt", since=4, params={"a": 1})
+ASK = PendingAgentRequest(rpc_id=9, method="terminal/wait_for_exit", since=5, params={"b": 2})
+TRAFFIC = RunTraffic(sent=6, calls={2: CALL, 6: CALL}, asks={"w.1.5": ASK, "w.1.7": ASK}, skipping=70)
 FULL = Conversation(
     agent={"agentCapabilities": {}},
     session=SESSION,
     turn=Turn(prompt_id="t", since=2),
-    block=Block("agent_message", "m"),
+    block=OpenTextBlock("agent_message", "m"),
     tools={"old": {"toolCallId": "old", "status": "pending"}},
     plan=["step"],
     permissions={
@@ -89,8 +89,8 @@ def session(**more: Any) -> AcpSession:
     return AcpSession(**(asdict(SESSION) | more))
 
 
-def traffic(**more: Any) -> Traffic:
-    return Traffic(**(asdict(TRAFFIC) | more))
+def traffic(**more: Any) -> RunTraffic:
+    return RunTraffic(**(asdict(TRAFFIC) | more))
 
 
 NEW_PERMISSION = Permission(id="n", tool_call={"toolCallId": "new"}, options=[], status="pending")
@@ -100,8 +100,11 @@ NEW_QUESTION = Question(id="n", message="!", status="pending")
 @pytest.mark.parametrize(
     ("fact", "expected"),
     [
-        (AgentMessage(text="x", partial=True, message_id="n"), {"block": Block("agent_message", "n")}),
-        (AgentThought(text="x", partial=True), {"block": Block("agent_thought")}),
+        (
+            AgentMessage(text="x", partial=True, message_id="n"),
+            {"block": OpenTextBlock("agent_message", "n")},
+        ),
+        (AgentThought(text="x", partial=True), {"block": OpenTextBlock("agent_thought")}),
         (AgentMessage(text="x", partial=False), {"block": None}),
         (UserEcho(content="x"), {}),
         (Error(message="x"), {}),
@@ -152,7 +155,11 @@ NEW_QUESTION = Question(id="n", message="!", status="pending")
         (CommandsAvailable(commands=[3]), {"session": session(commands=[3])}),
         (
             RequestSent(n=7, method="m", params=[1]),
-            {"traffic": traffic(sent=7, calls=TRAFFIC.calls | {7: Call(method="m", since=NOW, params=[1])})},
+            {
+                "traffic": traffic(
+                    sent=7, calls=TRAFFIC.calls | {7: PendingCall(method="m", since=NOW, params=[1])}
+                )
+            },
         ),
         (RequestAnswered(n=2, method="m"), {"traffic": traffic(calls={6: CALL})}),
         (NoticeSent(n=7, method="m"), {"traffic": traffic(sent=7)}),
@@ -162,13 +169,18 @@ NEW_QUESTION = Question(id="n", message="!", status="pending")
         ),
         (
             RequestSent(n=2, method="session/cancel"),
-            {"traffic": traffic(sent=2, calls=TRAFFIC.calls | {2: Call(method="session/cancel", since=NOW)})},
+            {
+                "traffic": traffic(
+                    sent=2, calls=TRAFFIC.calls | {2: PendingCall(method="session/cancel", since=NOW)}
+                )
+            },
         ),
         (
             RequestReceived(id="r", rpc_id="x", method="m", params=[1]),
             {
                 "traffic": traffic(
-                    asks=TRAFFIC.asks | {"r": Ask(rpc_id="x", method="m", since=NOW, params=[1])}
+                    asks=TRAFFIC.asks
+                    | {"r": PendingAgentRequest(rpc_id="x", method="m", since=NOW, params=[1])}
                 )
             },
         ),
@@ -218,12 +230,14 @@ def test_a_setting_may_come_before_the_session(fact: Fact, expected: AcpSession)
 
 
 def test_cancelling_needs_a_turn() -> None:
-    assert changes(NoticeSent(n=1, method="session/cancel"), Conversation()) == {"traffic": Traffic(sent=1)}
+    assert changes(NoticeSent(n=1, method="session/cancel"), Conversation()) == {
+        "traffic": RunTraffic(sent=1)
+    }
 
 
 def test_a_conversation_repeats_its_history_while_it_is_attached_again() -> None:
     for method, replaying in (("session/load", True), ("session/resume", True), ("session/new", False)):
-        state = Conversation(traffic=Traffic(calls={1: CALL, 2: Call(method=method, since=1)}))
+        state = Conversation(traffic=RunTraffic(calls={1: CALL, 2: PendingCall(method=method, since=1)}))
         assert state.replaying is replaying
     assert not Conversation().replaying
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.domain.agents import AgentDefinition, Quirks
+from bullpen.domain.agents import AgentDefinition, AgentQuirks
 from bullpen.domain.conversation import AgentInitialized, AgentSession, Permission, Question, ToolCall
 from bullpen.domain.conversation_rules import (
     auth_method,
@@ -45,19 +45,19 @@ def capable_of(capabilities: dict[str, Any]) -> Conversation:
 def test_the_ladder_back_has_the_rungs_the_agent_offers(
     capabilities: dict[str, Any], expected: list[str]
 ) -> None:
-    assert ways_back(capable_of(capabilities), Quirks(), now=1000) == expected
+    assert ways_back(capable_of(capabilities), AgentQuirks(), now=1000) == expected
 
 
 def test_who_never_had_a_session_gets_a_new_one() -> None:
-    assert ways_back(after(AgentInitialized(result={"agentCapabilities": BOTH})), Quirks(), now=10**6) == [
-        "session/new"
-    ]
+    assert ways_back(
+        after(AgentInitialized(result={"agentCapabilities": BOTH})), AgentQuirks(), now=10**6
+    ) == ["session/new"]
 
 
 def test_a_session_that_loading_would_destroy_is_not_loaded() -> None:
     state = capable_of({"loadSession": True})
-    assert ways_back(state, Quirks(load_after=60), now=60_999) == ["session/new"]
-    assert ways_back(state, Quirks(load_after=60), now=61_000) == ["session/load", "session/new"]
+    assert ways_back(state, AgentQuirks(load_after=60), now=60_999) == ["session/new"]
+    assert ways_back(state, AgentQuirks(load_after=60), now=61_000) == ["session/load", "session/new"]
 
 
 def test_everything_open_is_cancelled_when_nothing_more_will_come() -> None:

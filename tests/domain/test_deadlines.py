@@ -1,14 +1,14 @@
 """Which deadlines a session has."""
 
 from bullpen.domain.conversation import NoticeSent, Permission, TurnStart
-from bullpen.domain.deadlines import CancelDeadline, Patience, PermissionDeadline, deadlines
+from bullpen.domain.deadlines import CancelDeadline, PermissionDeadline, TimeoutSettings, deadlines
 from bullpen.domain.events import Event, Fact, SessionStart, WorkerReady, WorkerSpawning, WorkerTerminated
 from bullpen.domain.snapshot import Snapshot, fold
 
 ASKED = Permission(id="p", tool_call={}, options=[], status="pending")
 TURN = TurnStart(prompt_id="t")
 CANCEL = NoticeSent(n=1, method="session/cancel")
-BOTH = Patience(permission=5, cancel=30)
+BOTH = TimeoutSettings(permission=5, cancel=30)
 
 
 def session(*facts: Fact) -> Snapshot:
@@ -32,4 +32,4 @@ def test_a_cancelled_turn_is_due_until_it_has_ended() -> None:
 
 
 def test_who_has_all_the_time_has_no_deadlines() -> None:
-    assert list(deadlines(session(TURN, ASKED, CANCEL), Patience())) == []
+    assert list(deadlines(session(TURN, ASKED, CANCEL), TimeoutSettings())) == []

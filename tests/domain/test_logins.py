@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.domain.logins import LoggedIn, Login, judge, sign_path
+from bullpen.domain.logins import LoginSigns, LoginStatus, judge, sign_path
 
 
 @pytest.mark.parametrize(
@@ -31,18 +31,18 @@ def test_a_variable_that_names_no_whole_path_leads_nowhere() -> None:
 
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_a_sign_is_a_login_on_every_system(system: str) -> None:
-    assert judge(Login(env=("KEY",), hidden=("linux", "macos")), True, system) is LoggedIn.YES
+    assert judge(LoginSigns(env=("KEY",), hidden=("linux", "macos")), True, system) is LoginStatus.YES
 
 
 def test_without_a_sign_there_is_no_login_where_one_would_be_seen() -> None:
-    signs = Login(env=("KEY",), hidden=("macos",))
-    assert judge(signs, False, "linux") is LoggedIn.NO
-    assert judge(signs, False, "darwin") is LoggedIn.UNKNOWN
-    files = Login(files=("~/.key",), hidden=("linux",))
-    assert judge(files, False, "linux") is LoggedIn.UNKNOWN
-    assert judge(files, False, "darwin") is LoggedIn.NO
+    signs = LoginSigns(env=("KEY",), hidden=("macos",))
+    assert judge(signs, False, "linux") is LoginStatus.NO
+    assert judge(signs, False, "darwin") is LoginStatus.UNKNOWN
+    files = LoginSigns(files=("~/.key",), hidden=("linux",))
+    assert judge(files, False, "linux") is LoginStatus.UNKNOWN
+    assert judge(files, False, "darwin") is LoginStatus.NO
 
 
 def test_who_names_no_signs_leaves_it_open_and_who_needs_no_login_has_none_to_lack() -> None:
-    assert judge(Login(), False, "linux") is LoggedIn.UNKNOWN
-    assert judge(Login(needed=False), False, "linux") is LoggedIn.NONE
+    assert judge(LoginSigns(), False, "linux") is LoginStatus.UNKNOWN
+    assert judge(LoginSigns(needed=False), False, "linux") is LoginStatus.NONE

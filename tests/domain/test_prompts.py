@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bullpen.domain import prompts
-from bullpen.domain.conversation import AgentSession, Origin, TurnStart
+from bullpen.domain.conversation import AgentSession, ForwardedFrom, TurnStart
 from bullpen.domain.errors import Conflict, Invalid, NotFound
 from bullpen.domain.events import (
     Draft,
@@ -17,7 +17,7 @@ from bullpen.domain.events import (
     WorkerFailed,
     WorkerTerminated,
 )
-from bullpen.domain.prompts import Place, Prompt, Source
+from bullpen.domain.prompts import ForwardSource, Prompt, PromptRoute
 from bullpen.domain.queue import QueueAdded, QueueConfigured, QueueFailed, QueuePaused
 from domain.folding import about, running, session
 
@@ -60,14 +60,14 @@ def test_a_prompt_is_for_the_agent_that_is_named_or_the_first() -> None:
 
 
 def test_what_is_passed_on_stands_below_what_the_person_says() -> None:
-    origin = prompts.origin_of(BOTH, Source(role="docs", what="diff"))
-    assert origin == Origin(worker_id="b", role="docs", what="diff")
+    origin = prompts.origin_of(BOTH, ForwardSource(role="docs", what="diff"))
+    assert origin == ForwardedFrom(worker_id="b", role="docs", what="diff")
     heading = "What has changed in the workspace of docs:"
     passed = prompts.passing_on(order(text="look", sender="me", busy="reject"), origin, "+1")
     assert passed == order(text=f"look\n\n{heading}\n\n+1", sender="me", busy="reject", origin=origin)
     assert prompts.passing_on(order(text=" "), origin, "+1").text == f"{heading}\n\n+1"
-    answer = prompts.origin_of(BOTH, Source(worker_id="a"))
-    assert answer == Origin(worker_id="a", role="auth", what="answer")
+    answer = prompts.origin_of(BOTH, ForwardSource(worker_id="a"))
+    assert answer == ForwardedFrom(worker_id="a", role="auth", what="answer")
     assert prompts.passing_on(order(text=""), answer, "yes").text == "The last answer of auth:\n\nyes"
 
 
@@ -102,19 +102,21 @@ ENDED = session(*FIRST, *about("a", WorkerExited(exit_code=0)))
             "the worker in role shell is a terminal, not an agent",
         ),
         (
-            lambda: prompts.origin_of(BOTH, Source(role="docs", what="mood")),
+            lambda: prompts.origin_of(BOTH, ForwardSource(role="docs", what="mood")),
             Invalid,
             "what is passed on is one of answer, diff, not mood",
         ),
-        (lambda: prompts.origin_of(BOTH, Source()), Invalid, "from names a workerId or a role"),
-        (lambda: prompts.origin_of(BOTH, Source(role="x")), NotFound, "nobody holds the role x"),
+        (lambda: prompts.origin_of(BOTH, ForwardSource()), Invalid, "from names a workerId or a role"),
+        (lambda: prompts.origin_of(BOTH, ForwardSource(role="x")), NotFound, "nobody holds the role x"),
         (
-            lambda: prompts.passing_on(order(), Origin(worker_id="a", role="auth", what="answer"), " \n"),
+            lambda: prompts.passing_on(
+                order(), ForwardedFrom(worker_id="a", role="auth", what="answer"), " \n"
+            ),
             Conflict,
             "the agent in role auth has not answered anything yet",
         ),
         (
-            lambda: prompts.passing_on(order(), Origin(worker_id="a", role="auth", what="diff"), ""),
+            lambda: prompts.passing_on(order(), ForwardedFrom(worker_id="a", role="auth", what="diff"), ""),
             Conflict,
             "nothing has changed in the workspace of auth",
         ),
@@ -213,17 +215,17 @@ def test_time_alone_brings_the_next_message_only_to_an_agent_that_is_free() -> N
 @pytest.mark.parametrize(
     ("queue", "now", "expected"),
     [
-        ((message("1", worker_id="b"),), NOW, Place.SEND),
-        ((message("1", worker_id="a"),), NOW, Place.QUEUE),
-        ((message("1"), QueueFailed(id="1", error="x")), NOW, Place.SEND),
-        ((message("1", scheduled_time=NOW + 1),), NOW, Place.SEND),
-        ((message("1", scheduled_time=NOW + 1, urgent=True),), NOW, Place.QUEUE),
-        ((message("1", scheduled_time=NOW),), NOW, Place.QUEUE),
-        ((message("1"), QueuePaused(why="x")), NOW, Place.SEND),
-        ((), NOW, Place.SEND),
+        ((message("1", worker_id="b"),), NOW, PromptRoute.SEND),
+        ((message("1", worker_id="a"),), NOW, PromptRoute.QUEUE),
+        ((message("1"), QueueFailed(id="1", error="x")), NOW, PromptRoute.SEND),
+        ((message("1", scheduled_time=NOW + 1),), NOW, PromptRoute.SEND),
+        ((message("1", scheduled_time=NOW + 1, urgent=True),), NOW, PromptRoute.QUEUE),
+        ((message("1", scheduled_time=NOW),), NOW, PromptRoute.QUEUE),
+        ((message("1"), QueuePaused(why="x")), NOW, PromptRoute.SEND),
+        ((), NOW, PromptRoute.SEND),
     ],
 )
 def test_a_prompt_waits_behind_messages_for_the_same_agent(
-    queue: tuple[Fact, ...], now: int, expected: Place
+    queue: tuple[Fact, ...], now: int, expected: PromptRoute
 ) -> None:
     assert prompts.place(session(*FIRST, *SECOND, *queue), order(), now) is expected

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bullpen.domain import prompts, queue
-from bullpen.domain.conversation import AgentSession, Origin, TurnEnd, TurnStart
+from bullpen.domain.conversation import AgentSession, ForwardedFrom, TurnEnd, TurnStart
 from bullpen.domain.errors import Conflict, EmptyMessage, Invalid, NotFound, QueueFull
 from bullpen.domain.events import (
     Draft,
@@ -17,7 +17,7 @@ from bullpen.domain.events import (
     WorkerReady,
     WorkerSpawning,
 )
-from bullpen.domain.prompts import Place, Prompt
+from bullpen.domain.prompts import Prompt, PromptRoute
 from bullpen.domain.queue import (
     Queue,
     QueueAdded,
@@ -27,12 +27,12 @@ from bullpen.domain.queue import (
     QueueFailed,
     QueueItem,
     QueueMoved,
+    QueueOverrides,
     QueuePaused,
     QueueSending,
     QueueSent,
     QueueSettings,
     QueueTitled,
-    QueueWishes,
 )
 from bullpen.domain.snapshot import Snapshot, fold
 
@@ -156,19 +156,21 @@ def order(**more: object) -> Prompt:
 @pytest.mark.parametrize(
     ("facts", "busy", "expected"),
     [
-        ((), "queue", Place.QUEUE),
-        ((SPAWNING,), "queue", Place.QUEUE),
-        ((SPAWNING,), "reject", Place.QUEUE),
-        (READY, "queue", Place.SEND),
-        (READY, "reject", Place.SEND),
-        ((*READY, TURN), "queue", Place.QUEUE),
-        ((*READY, TURN), "interrupt", Place.INTERRUPT),
-        ((*READY, TURN, TurnEnd(stop_reason="end_turn")), "queue", Place.SEND),
-        ((*READY, item("a")), "queue", Place.QUEUE),
-        ((*READY, item("a"), QueuePaused(why="x")), "queue", Place.SEND),
+        ((), "queue", PromptRoute.QUEUE),
+        ((SPAWNING,), "queue", PromptRoute.QUEUE),
+        ((SPAWNING,), "reject", PromptRoute.QUEUE),
+        (READY, "queue", PromptRoute.SEND),
+        (READY, "reject", PromptRoute.SEND),
+        ((*READY, TURN), "queue", PromptRoute.QUEUE),
+        ((*READY, TURN), "interrupt", PromptRoute.INTERRUPT),
+        ((*READY, TURN, TurnEnd(stop_reason="end_turn")), "queue", PromptRoute.SEND),
+        ((*READY, item("a")), "queue", PromptRoute.QUEUE),
+        ((*READY, item("a"), QueuePaused(why="x")), "queue", PromptRoute.SEND),
     ],
 )
-def test_a_prompt_goes_where_the_agent_allows(facts: tuple[Fact, ...], busy: str, expected: Place) -> None:
+def test_a_prompt_goes_where_the_agent_allows(
+    facts: tuple[Fact, ...], busy: str, expected: PromptRoute
+) -> None:
     assert prompts.place(session(*facts), order(busy=busy), NOW) is expected
 
 
@@ -222,8 +224,8 @@ def test_a_message_for_later_lets_the_others_by_and_keeps_its_place() -> None:
     assert sent(waiting, 60_000) == ["a"]
     alone = session(*READY, item("a", scheduled_time=60_000))
     assert prompts.next_due(alone, 1000) == 60_000
-    assert prompts.place(alone, order(), 1000) is Place.SEND
-    assert prompts.place(alone, order(), 60_000) is Place.QUEUE
+    assert prompts.place(alone, order(), 1000) is PromptRoute.SEND
+    assert prompts.place(alone, order(), 60_000) is PromptRoute.QUEUE
     hurried = after(alone.queue, *queue.hurry(alone.queue, "a"))
     assert not prompts.is_for_later(hurried.item("a"), 0)
 
@@ -272,7 +274,7 @@ def test_a_message_is_kept_as_it_was_queued() -> None:
         title="mine",
         scheduled_time=5,
         urgent=True,
-        origin=Origin(worker_id="v", role="r", what="diff"),
+        origin=ForwardedFrom(worker_id="v", role="r", what="diff"),
     )
     (held,) = queue.fold_queue(Queue(), wish, 7).items
     assert held == QueueItem(
@@ -286,7 +288,7 @@ def test_a_message_is_kept_as_it_was_queued() -> None:
         own_title=True,
         scheduled_time=5,
         urgent=True,
-        origin=Origin(worker_id="v", role="r", what="diff"),
+        origin=ForwardedFrom(worker_id="v", role="r", what="diff"),
     )
     assert not queue.fold_queue(Queue(), item("b"), 7).item("b").own_title
 
@@ -319,11 +321,11 @@ def test_settings_are_inherited_until_they_are_changed_here() -> None:
     assert queue.inherit(inherited, wanted) == []
     own = after(Queue(), Draft(replace(fact, inherited=False)))
     assert queue.inherit(own, QueueSettings()) == []
-    assert QueueWishes(max_size=5, enabled=False).over(QueueSettings(delay_seconds=2)) == QueueSettings(
+    assert QueueOverrides(max_size=5, enabled=False).over(QueueSettings(delay_seconds=2)) == QueueSettings(
         max_size=5, enabled=False, delay_seconds=2
     )
     with pytest.raises(Invalid):
-        QueueWishes(max_size=0).over(QueueSettings())
+        QueueOverrides(max_size=0).over(QueueSettings())
 
 
 def test_only_what_is_queued_waits_and_is_paused() -> None:

@@ -10,11 +10,11 @@ from bullpen.domain.agents import read_definition
 from bullpen.domain.conversation import Permission, Question
 from bullpen.domain.errors import BullpenError, Conflict, EmptyMessage, Invalid, NotFound, QueueFull
 from bullpen.domain.ids import is_safe_id, new_id
-from bullpen.domain.logins import Login, check_login
+from bullpen.domain.logins import LoginSigns, check_login
 from bullpen.domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
 from bullpen.domain.records import RepositorySettings
 from bullpen.domain.repositories import edited
-from bullpen.domain.signs import Keys, Signs, check_keys, check_signs
+from bullpen.domain.signs import ScreenPatterns, TypingKeys, check_keys, check_signs
 from domain.folding import about, after, running, session
 
 ASKED = session(
@@ -49,11 +49,11 @@ def edit(**changes: Any) -> RepositorySettings:
 
 
 def signs(**changes: Any) -> Callable[[], object]:
-    return lambda: check_signs(Signs(**changes), "mine.toml")
+    return lambda: check_signs(ScreenPatterns(**changes), "mine.toml")
 
 
 def keys(**changes: Any) -> Callable[[], object]:
-    return lambda: check_keys(Keys(**changes), "mine.toml")
+    return lambda: check_keys(TypingKeys(**changes), "mine.toml")
 
 
 COMMAND = "the {} command has at most 10000 characters and no NUL"
@@ -132,23 +132,23 @@ PLACE = "a file is ~/…, /… or ${NAME:-~/…}/…"
             "mine.toml: expected `array`, got `str` - at `$.command`",
         ),
         (
-            lambda: check_login(Login(needed=False, env=("A",)), "mine.toml"),
+            lambda: check_login(LoginSigns(needed=False, env=("A",)), "mine.toml"),
             Invalid,
             "mine.toml: login.needed is false, so there can be no signs of one",
         ),
         (
-            lambda: check_login(Login(files=("a",)), "mine.toml"),
+            lambda: check_login(LoginSigns(files=("a",)), "mine.toml"),
             Invalid,
             f"mine.toml: login.files has 'a'; {PLACE}",
         ),
         (
-            lambda: check_login(Login(files=("/a\0",)), "mine.toml"),
+            lambda: check_login(LoginSigns(files=("/a\0",)), "mine.toml"),
             Invalid,
             f"mine.toml: login.files has '/a\\x00'; {PLACE}",
         ),
         *(
             (
-                lambda name=name: check_login(Login(env=(name,)), "mine.toml"),
+                lambda name=name: check_login(LoginSigns(env=(name,)), "mine.toml"),
                 Invalid,
                 f"mine.toml: login.env has {name!r}, which cannot be the name of a variable",
             )
@@ -233,9 +233,9 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(
 
 def test_the_extremes_are_allowed() -> None:
     for lines, seconds in ((1, 0), (200, 3600)):
-        check_signs(Signs(lines=lines, settle=seconds, silence=seconds), "mine.toml")
+        check_signs(ScreenPatterns(lines=lines, settle=seconds, silence=seconds), "mine.toml")
     for seconds in (0, 10):
-        check_keys(Keys(echo=seconds, pause=seconds), "mine.toml")
+        check_keys(TypingKeys(echo=seconds, pause=seconds), "mine.toml")
     for size, delay in ((1, 0), (1000, 86_400)):
         queue.check_settings(QueueSettings(max_size=size, delay_seconds=delay))
     assert edit(setup=" " + "x" * 9_999).setup == "x" * 9_999

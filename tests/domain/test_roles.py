@@ -6,7 +6,7 @@ from bullpen.domain.commands import REPLACED, AddWorker, take_role
 from bullpen.domain.errors import Conflict, Invalid
 from bullpen.domain.events import Draft, Event, SessionStart, WorkerFailed, WorkerSpawning, WorkerTerminated
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.domain.states import State
+from bullpen.domain.states import WorkerState
 
 SESSION = fold_all(
     Snapshot(id="s"), [Event(1, 0, SessionStart(session_type="quick", location_path="/srv", title="x"))]
@@ -31,7 +31,7 @@ FAILED = after(SESSION, take_role(SESSION, order(), "no such place"))
 
 def test_an_agent_that_cannot_begin_is_failed_and_was_never_anything_else_to_others() -> None:
     worker = FAILED.worker("w")
-    assert (worker.state, worker.error, worker.role) == (State.FAILED, "no such place", "auth")
+    assert (worker.state, worker.error, worker.role) == (WorkerState.FAILED, "no such place", "auth")
 
 
 def test_a_living_agent_keeps_its_role() -> None:
@@ -68,8 +68,8 @@ def test_a_role_that_is_tried_in_vain_twice_has_failed_twice() -> None:
     drafts = take_role(FAILED, order("v", workspace="/srv/b"), "not there either")
     assert isinstance(drafts[-1].fact, WorkerFailed)
     assert [worker.state for worker in after(FAILED, drafts).workers.values()] == [
-        State.TERMINATED,
-        State.FAILED,
+        WorkerState.TERMINATED,
+        WorkerState.FAILED,
     ]
 
 

@@ -20,7 +20,7 @@ from bullpen.domain.events import (
     WorkerReady,
     WorkerTerminated,
 )
-from bullpen.domain.searching import LONGEST, LONGEST_BLOCK, Document, read_documents
+from bullpen.domain.searching import LONGEST, LONGEST_BLOCK, SearchDocument, read_documents
 
 
 def said(text: str, partial: bool = True) -> AgentMessage:
@@ -74,7 +74,9 @@ def test_each_kind_of_event_is_found_under_who_said_it() -> None:
 
 def test_a_document_has_the_place_of_its_first_event() -> None:
     (document,) = read_documents(events(WorkerReady(), said("a"), said("b", partial=False))).documents
-    expected = Document(seq=2, type="agent_message", role="agent", timestamp=2000, text="ab", worker_id="w")
+    expected = SearchDocument(
+        seq=2, type="agent_message", role="agent", timestamp=2000, text="ab", worker_id="w"
+    )
     assert document == expected
 
 

@@ -30,8 +30,8 @@ from bullpen.domain.snapshot import Snapshot, fold, fold_all
 from bullpen.domain.states import (
     ALIVE,
     Activity,
-    State,
-    Status,
+    SessionStatus,
+    WorkerState,
     next_state,
     next_status,
     panel_word,
@@ -74,15 +74,15 @@ STEPS = {
 }
 LIFE = ("worker_spawning", "worker_ready", "worker_exited", "worker_failed", "worker_terminated")
 ROADS = {  # from the first spawning to each state
-    State.SPAWNING: [],
-    State.ACTIVE: ["worker_ready"],
-    State.EXITED: ["worker_ready", "worker_exited"],
-    State.FAILED: ["worker_failed"],
-    State.TERMINATED: ["worker_terminated"],
+    WorkerState.SPAWNING: [],
+    WorkerState.ACTIVE: ["worker_ready"],
+    WorkerState.EXITED: ["worker_ready", "worker_exited"],
+    WorkerState.FAILED: ["worker_failed"],
+    WorkerState.TERMINATED: ["worker_terminated"],
 }
 
 
-def session_with_worker(state: State) -> Snapshot:
+def session_with_worker(state: WorkerState) -> Snapshot:
     names = ["session_start", "worker_spawning", *ROADS[state]]
     facts = [EXAMPLES[name] for name in names]
     events = [
@@ -97,8 +97,8 @@ def test_every_fact_has_an_example_here() -> None:
     assert ours - {Unknown.type} <= set(EXAMPLES)
 
 
-@pytest.mark.parametrize(("state", "name"), list(product(State, sorted(EXAMPLES))))
-def test_a_worker_takes_the_steps_of_the_table_and_no_other(state: State, name: str) -> None:
+@pytest.mark.parametrize(("state", "name"), list(product(WorkerState, sorted(EXAMPLES))))
+def test_a_worker_takes_the_steps_of_the_table_and_no_other(state: WorkerState, name: str) -> None:
     fact = EXAMPLES[name]
     expected = STEPS.get((state, name))
     if expected is None:
@@ -108,8 +108,8 @@ def test_a_worker_takes_the_steps_of_the_table_and_no_other(state: State, name: 
         assert next_state(state, fact) == expected
 
 
-@pytest.mark.parametrize(("state", "name"), list(product(State, LIFE)))
-def test_the_fold_refuses_what_the_table_refuses(state: State, name: str) -> None:
+@pytest.mark.parametrize(("state", "name"), list(product(WorkerState, LIFE)))
+def test_the_fold_refuses_what_the_table_refuses(state: WorkerState, name: str) -> None:
     snapshot = session_with_worker(state)
     before = snapshot.worker("w")
     event = Event(snapshot.last_seq + 1, 99, EXAMPLES[name], "w", "shell")
@@ -122,10 +122,10 @@ def test_the_fold_refuses_what_the_table_refuses(state: State, name: str) -> Non
     assert before.state is state
 
 
-@pytest.mark.parametrize(("status", "end"), list(product(Status, Status)))
-def test_only_an_active_session_ends_and_only_once(status: Status, end: Status) -> None:
+@pytest.mark.parametrize(("status", "end"), list(product(SessionStatus, SessionStatus)))
+def test_only_an_active_session_ends_and_only_once(status: SessionStatus, end: SessionStatus) -> None:
     fact = SessionEnd(status=end, reason="user_request")
-    if status is Status.ACTIVE and end is not Status.ACTIVE:
+    if status is SessionStatus.ACTIVE and end is not SessionStatus.ACTIVE:
         assert next_status(status, fact) is end
     else:
         with pytest.raises(Conflict, match=f"{status} cannot become {end}"):
@@ -134,48 +134,50 @@ def test_only_an_active_session_ends_and_only_once(status: Status, end: Status) 
 
 def test_a_session_cannot_end_in_a_word_of_its_own() -> None:
     with pytest.raises(Conflict):
-        next_status(Status.ACTIVE, SessionEnd(status="vanished", reason="magic"))
+        next_status(SessionStatus.ACTIVE, SessionEnd(status="vanished", reason="magic"))
 
 
 def test_spawning_and_active_workers_are_alive() -> None:
-    assert {State.SPAWNING, State.ACTIVE} == ALIVE
+    assert {WorkerState.SPAWNING, WorkerState.ACTIVE} == ALIVE
 
 
 @pytest.mark.parametrize(
     ("state", "activity", "word"),
     [
         (None, Activity.UNKNOWN, "idle"),
-        (State.SPAWNING, Activity.UNKNOWN, "starting"),
-        (State.ACTIVE, Activity.UNKNOWN, "connected"),
-        (State.ACTIVE, Activity.IDLE, "connected"),
-        (State.ACTIVE, Activity.ACTIVE, "running"),
-        (State.ACTIVE, Activity.ASKING, "running"),
-        (State.EXITED, Activity.ACTIVE, "exited"),
-        (State.TERMINATED, Activity.UNKNOWN, "exited"),
-        (State.FAILED, Activity.UNKNOWN, "error"),
+        (WorkerState.SPAWNING, Activity.UNKNOWN, "starting"),
+        (WorkerState.ACTIVE, Activity.UNKNOWN, "connected"),
+        (WorkerState.ACTIVE, Activity.IDLE, "connected"),
+        (WorkerState.ACTIVE, Activity.ACTIVE, "running"),
+        (WorkerState.ACTIVE, Activity.ASKING, "running"),
+        (WorkerState.EXITED, Activity.ACTIVE, "exited"),
+        (WorkerState.TERMINATED, Activity.UNKNOWN, "exited"),
+        (WorkerState.FAILED, Activity.UNKNOWN, "error"),
     ],
 )
-def test_r3_the_agent_panel_has_its_six_words(state: State | None, activity: Activity, word: str) -> None:
+def test_r3_the_agent_panel_has_its_six_words(
+    state: WorkerState | None, activity: Activity, word: str
+) -> None:
     assert panel_word(state, activity) == word
 
 
 @pytest.mark.parametrize(
     ("state", "word"),
     [
-        (State.SPAWNING, "SPAWNING"),
-        (State.ACTIVE, "ACTIVE"),
-        (State.FAILED, "FAILED"),
-        (State.EXITED, "TERMINATED"),
-        (State.TERMINATED, "TERMINATED"),
+        (WorkerState.SPAWNING, "SPAWNING"),
+        (WorkerState.ACTIVE, "ACTIVE"),
+        (WorkerState.FAILED, "FAILED"),
+        (WorkerState.EXITED, "TERMINATED"),
+        (WorkerState.TERMINATED, "TERMINATED"),
     ],
 )
-def test_the_relay_has_its_four_words_for_an_agent(state: State, word: str) -> None:
+def test_the_relay_has_its_four_words_for_an_agent(state: WorkerState, word: str) -> None:
     assert relay_agent_word(state) == word
 
 
-@pytest.mark.parametrize("status", Status)
-def test_the_relay_has_two_words_for_a_session(status: Status) -> None:
-    assert relay_session_word(status) == ("ACTIVE" if status is Status.ACTIVE else "TERMINATED")
+@pytest.mark.parametrize("status", SessionStatus)
+def test_the_relay_has_two_words_for_a_session(status: SessionStatus) -> None:
+    assert relay_session_word(status) == ("ACTIVE" if status is SessionStatus.ACTIVE else "TERMINATED")
 
 
 def test_the_page_about_states_is_made_from_the_tables() -> None:

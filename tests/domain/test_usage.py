@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bullpen.domain.conversation import Usage
-from bullpen.domain.usage import Money, Tokens, cost_of, tokens_of
+from bullpen.domain.usage import Money, TokenCounts, cost_of, tokens_of
 
 
 @pytest.mark.parametrize(
@@ -13,15 +13,15 @@ from bullpen.domain.usage import Money, Tokens, cost_of, tokens_of
     [
         (
             {"inputTokens": 2732, "outputTokens": 10, "totalTokens": 2742},
-            Tokens(input=2732, output=10, total=2742),
+            TokenCounts(input=2732, output=10, total=2742),
         ),
         (
             {"inputTokens": 5, "outputTokens": 3, "cachedReadTokens": 90, "thoughtTokens": 2},
-            Tokens(input=5, output=3, cached_read=90, thought=2, total=100),
+            TokenCounts(input=5, output=3, cached_read=90, thought=2, total=100),
         ),
         (
             {"token_count": {"input_tokens": 181, "output_tokens": 10}, "model_usage": [{}]},
-            Tokens(input=181, output=10, total=191),
+            TokenCounts(input=181, output=10, total=191),
         ),
         (
             {
@@ -31,7 +31,7 @@ from bullpen.domain.usage import Money, Tokens, cost_of, tokens_of
                 "cached_write_tokens": 8,
                 "thought_tokens": 16,
             },
-            Tokens(input=1, output=2, cached_read=4, cached_write=8, thought=16, total=31),
+            TokenCounts(input=1, output=2, cached_read=4, cached_write=8, thought=16, total=31),
         ),
         (
             {
@@ -42,10 +42,13 @@ from bullpen.domain.usage import Money, Tokens, cost_of, tokens_of
                 "thoughtTokens": 16,
                 "totalTokens": 99,
             },
-            Tokens(input=1, output=2, cached_read=4, cached_write=8, thought=16, total=99),
+            TokenCounts(input=1, output=2, cached_read=4, cached_write=8, thought=16, total=99),
         ),
-        ({"inputTokens": 10**15, "outputTokens": 10**15 - 1}, Tokens(output=10**15 - 1, total=10**15 - 1)),
-        ({"inputTokens": 2.7, "total_tokens": 5}, Tokens(input=2, total=5)),
+        (
+            {"inputTokens": 10**15, "outputTokens": 10**15 - 1},
+            TokenCounts(output=10**15 - 1, total=10**15 - 1),
+        ),
+        ({"inputTokens": 2.7, "total_tokens": 5}, TokenCounts(input=2, total=5)),
         ({"inputTokens": "many", "outputTokens": True, "totalTokens": -1}, None),
         ({"inputTokens": 1e300, "totalTokens": float("nan")}, None),
         ({}, None),
@@ -53,7 +56,7 @@ from bullpen.domain.usage import Money, Tokens, cost_of, tokens_of
         ("a lot", None),
     ],
 )
-def test_each_agent_is_understood_in_its_own_words(turn: Any, tokens: Tokens | None) -> None:
+def test_each_agent_is_understood_in_its_own_words(turn: Any, tokens: TokenCounts | None) -> None:
     assert tokens_of(Usage(turn=turn)) == tokens
 
 

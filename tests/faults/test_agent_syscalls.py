@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.log.recordings import Recordings
+from bullpen.log.recordings import RecordingStore
 from support.agent_client import SECONDS, AgentClient, define_scripted, insist
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
@@ -61,7 +61,7 @@ async def _one_round(server: Server, agent_id: str, journal: Path) -> None:
 
 
 async def _until_recorded(talker: AgentClient) -> None:
-    recordings = Recordings(talker.server.home / "recordings")
+    recordings = RecordingStore(talker.server.home / "recordings")
     async with asyncio.timeout(SECONDS):
         while recordings.described(talker.id) < len(talker.events):
             await asyncio.sleep(0.02)

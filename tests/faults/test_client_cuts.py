@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.client import Client, Event, Exit, Frame, History, Output
+from bullpen.client import Client, Event, ExitFrame, Frame, HistoryFrame, OutputFrame
 from bullpen.client.terminal import Terminal
 from bullpen.log.log import FAR_BEHIND, SessionLog
 from bullpen.store.database import Database
@@ -54,7 +54,7 @@ async def listen(terminal: Terminal, ready: asyncio.Event) -> list[Frame]:
     frames, start = [], b""
     async for frame in terminal:
         frames.append(frame)
-        if not ready.is_set() and isinstance(frame, Output):
+        if not ready.is_set() and isinstance(frame, OutputFrame):
             start += frame.data
             if b"ready\n" in start:
                 ready.set()
@@ -95,10 +95,10 @@ async def test_a_terminal_that_is_cut_loses_and_doubles_nothing_either_way(
         typed = await speak(terminal, wire, chance)
         frames = await listening
     assert wire.cuts >= CUTS
-    assert frames[-1] == Exit(0, None)
+    assert frames[-1] == ExitFrame(0, None)
     assert journal.read_bytes() == typed
 
-    heard = b"".join(frame.data for frame in frames if isinstance(frame, Output))
+    heard = b"".join(frame.data for frame in frames if isinstance(frame, OutputFrame))
     async with Client(server.url, server.token) as client:
         assert heard == b"".join([piece.data async for piece in client.output(*where)])
     counted = heard.split(b"ready\n", 1)[1].splitlines()
@@ -124,7 +124,7 @@ async def test_a_terminal_that_is_cut_in_its_history_goes_on_right_behind_it(
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     where, ready = (session["id"], worker["id"]), asyncio.Event()
-    got: list[Output | History] = []
+    got: list[OutputFrame | HistoryFrame] = []
     async with (
         asyncio.timeout(280),
         Client(server.url, server.token) as near,
@@ -138,15 +138,17 @@ async def test_a_terminal_that_is_cut_in_its_history_goes_on_right_behind_it(
         cut_the_first_message(wire, got, random.Random(7))
         async with far.terminal(*where) as terminal:
             async for frame in terminal:
-                if isinstance(frame, Output | History):
+                if isinstance(frame, OutputFrame | HistoryFrame):
                     got.append(frame)
                 if wire.cuts == FEWER_CUTS:
                     await typist.write(END)
         stored = b"".join([piece.data async for piece in near.output(*where)])
     history, *output = got
-    assert isinstance(history, History)
-    assert b"".join(frame.data for frame in output if isinstance(frame, Output)) == stored[history.offset :]
-    assert not any(isinstance(frame, History) for frame in output)
+    assert isinstance(history, HistoryFrame)
+    assert (
+        b"".join(frame.data for frame in output if isinstance(frame, OutputFrame)) == stored[history.offset :]
+    )
+    assert not any(isinstance(frame, HistoryFrame) for frame in output)
 
 
 async def test_a_follower_that_is_cut_in_its_snapshot_gets_every_event_once(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.workers.ghostty import Terminal
+from bullpen.workers.ghostty import EmulatedTerminal
 from support.server import Server
 from support.viewer import Typist, Viewer
 
@@ -47,13 +47,13 @@ async def history(server: Server, session_id: str, worker_id: str) -> dict[str, 
     return message
 
 
-async def settled(server: Server, session_id: str, worker_id: str, text: str) -> tuple[Terminal, int]:
+async def settled(server: Server, session_id: str, worker_id: str, text: str) -> tuple[EmulatedTerminal, int]:
     """A newcomer's terminal once the program has drawn the text and then nothing new, and the offset."""
     last = -1
     async with asyncio.timeout(60):
         while True:
             message = await history(server, session_id, worker_id)
-            terminal = Terminal(message["cols"], message["rows"])
+            terminal = EmulatedTerminal(message["cols"], message["rows"])
             assert terminal.feed(message["data"].encode()) == [], "history must not ask anything"
             if text in terminal.text() and message["offset"] == last:
                 return terminal, last
@@ -61,7 +61,7 @@ async def settled(server: Server, session_id: str, worker_id: str, text: str) ->
             await asyncio.sleep(0.1)
 
 
-def look(terminal: Terminal) -> tuple[Any, ...]:
+def look(terminal: EmulatedTerminal) -> tuple[Any, ...]:
     return terminal.text(), terminal.cursor, {mode: terminal.mode(mode) for mode in MODES}
 
 

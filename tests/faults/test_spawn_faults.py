@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from bullpen.domain.commands import AddWorker
-from bullpen.domain.states import State
+from bullpen.domain.states import WorkerState
 from bullpen.keeper.marker import find_marked
 from bullpen.sessions.session import Session
 from support.quiet_house import QuietHouse, until
@@ -72,7 +72,7 @@ async def test_every_kind_of_spawn_fault_is_one_clear_state_and_leaves_nothing(
     await asyncio.gather(*(_run(house, session, kind) for kind, why in kinds.items() if why == SILENT))
     for kind, why in kinds.items():
         worker = session.snapshot.worker(_id(kind))
-        assert worker.state is State.FAILED, (kind, worker)
+        assert worker.state is WorkerState.FAILED, (kind, worker)
         assert why in (worker.error or ""), (kind, worker.error)
         marker = house.sessions.workshop.children.marker(worker.id, 1)
         assert not list(find_marked(marker)), kind
@@ -89,7 +89,7 @@ async def _run(house: QuietHouse, session: Session, kind: str) -> None:
     await session.add_worker(
         AddWorker(worker_id=name, type="agent", agent_id=name, role=name, workspace=place)
     )
-    await until(session, lambda s: s.worker(name).state is not State.SPAWNING)
+    await until(session, lambda s: s.worker(name).state is not WorkerState.SPAWNING)
     async with asyncio.timeout(60):
         while session.busy or house.sessions.workshop.children.get(name, 1) is not None:
             await asyncio.sleep(0.01)

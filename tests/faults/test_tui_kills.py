@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from bullpen.workers.children import Children
+from bullpen.workers.children import ChildHandles
 from support.server import Server, has_ended
 from support.talk import SECONDS
 from support.tui import TuiTalk, define_tui, journal_of
@@ -115,7 +115,7 @@ async def test_r73_a_run_whose_successor_is_stored_leaves_nothing_in_the_keeper(
     assert worker["run"] == 2
     assert has_ended(pid)
     await server.kill()
-    async with Children.open(server.home) as children:
+    async with ChildHandles.open(server.home) as children:
         assert [(child.worker_id, child.run) for child in children.all()] == [(worker["id"], 2)]
 
 

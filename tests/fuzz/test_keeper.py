@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from bullpen.keeper.frames import VERSION, Decoder, Tag, encode
+from bullpen.keeper.frames import VERSION, FrameDecoder, Tag, encode
 from keeper.house import House, gone
 from support.fuzzing import fuzz, mutated_bytes, mutated_json, replay
 from support.memory import peak, reset_peak
@@ -96,7 +96,7 @@ class FuzzedKeeper:
         """Say hello, ask one thing; return the headers of both answers."""
         with self.connect() as connection:
             connection.sendall(encode(Tag.HELLO, {}) + encode(tag, {"id": 7} | (header or {}), body))
-            decoder, answers = Decoder(), list[dict[str, Any]]()
+            decoder, answers = FrameDecoder(), list[dict[str, Any]]()
             while len(answers) < 2:
                 data = connection.recv(1 << 16)
                 assert data, "the keeper closed the connection"
@@ -152,7 +152,7 @@ class FuzzedKeeper:
 
 
 def _frames(said: bytes) -> Iterator[tuple[int, dict[str, Any], bytes]]:
-    yield from Decoder().feed(said)
+    yield from FrameDecoder().feed(said)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from bullpen.domain.errors import BullpenError
 from bullpen.git import anchors, changes, diff, includes, revisions, worktrees
-from bullpen.git.places import Place
+from bullpen.git.places import GitDirectories
 from support.tricks import Trap
 
 Site = Callable[[Trap], Awaitable[object]]
@@ -15,7 +15,7 @@ async def _on_both(trap: Trap, call: Callable[..., Awaitable[object]], *more: ob
         await call(place, *more)
 
 
-async def _lists(place: Place) -> None:
+async def _lists(place: GitDirectories) -> None:
     await diff._read_lists(place, "HEAD")
 
 

@@ -13,7 +13,7 @@ from bullpen.domain.errors import NotFound
 from bullpen.git.diff import EMPTY_TREE, find_base, read_diff
 from bullpen.git.diff_format import CUT, MOST_PATCH, FileDiff, new_file
 from bullpen.git.discovery import find_place
-from bullpen.git.places import Place
+from bullpen.git.places import GitDirectories
 from support.repositories import Repo
 
 NUMBERS = "".join(f"{n}\n" for n in range(1, 40))
@@ -24,7 +24,7 @@ def repo(tmp_path: Path) -> Repo:
     return Repo(tmp_path / "repo")
 
 
-async def files_of(place: Place) -> dict[str, FileDiff]:
+async def files_of(place: GitDirectories) -> dict[str, FileDiff]:
     return {file.path: file for file in (await read_diff(place)).files}
 
 

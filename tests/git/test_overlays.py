@@ -12,7 +12,7 @@ from bullpen.domain.errors import Conflict, RemoteFault
 from bullpen.git.changes import read_loss, read_status
 from bullpen.git.diff import read_diff
 from bullpen.git.overlays import MAX_CONFIG, OVERLAYS, Overlays
-from bullpen.git.places import Place
+from bullpen.git.places import GitDirectories
 from bullpen.git.run import run_git
 from bullpen.git.worktrees import (
     add_worktree,
@@ -47,7 +47,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-async def add(repo: Repo, branch: str, place: Place | None = None) -> Place:
+async def add(repo: Repo, branch: str, place: GitDirectories | None = None) -> GitDirectories:
     place = place or repo.place
     path = place.work_tree.with_name(branch)
     path.mkdir()
@@ -120,25 +120,27 @@ async def test_a_worktree_of_a_bare_repository_works(tmp_path: Path) -> None:
     bare = tmp_path / "project" / ".bare"
     repo.git("clone", "-q", "--bare", str(repo.path), str(bare))
     (bare.parent / ".git").write_text("gitdir: ./.bare\n")
-    place = await add(repo, "topic", Place.main(bare, bare.parent))
+    place = await add(repo, "topic", GitDirectories.main(bare, bare.parent))
     assert (await read_status(place)).changes == []
     path = bare.parent.with_name("main")
     path.mkdir()
-    await add_worktree(Place.main(bare, bare.parent), path, "main")  # a bare repository has none checked out
+    await add_worktree(
+        GitDirectories.main(bare, bare.parent), path, "main"
+    )  # a bare repository has none checked out
 
 
 async def test_objects_of_another_repository_are_found(repo: Repo, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     repo.git("clone", "-q", "--shared", str(repo.path), str(shared))
     (shared / ".git/objects/info/alternates").write_text("../../../repo/.git/objects\n")
-    assert (await read_status(Place.main(shared / ".git", shared))).changes == []
+    assert (await read_status(GitDirectories.main(shared / ".git", shared))).changes == []
 
 
 async def test_a_shallow_clone_ends_where_it_was_cut(repo: Repo, tmp_path: Path) -> None:
     repo.commit("second")
     shallow = tmp_path / "shallow"
     repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(shallow))
-    said = await run_git(Place.main(shallow / ".git", shallow), "log", "--format=%s")
+    said = await run_git(GitDirectories.main(shallow / ".git", shallow), "log", "--format=%s")
     assert said.output == b"second\n"
 
 
@@ -149,7 +151,7 @@ async def test_commits_ahead_and_behind_of_the_upstream_are_counted(repo: Repo, 
     repo.git("fetch", "-q", cwd=clone)
     repo.commit("ours", cwd=clone)
     repo.commit("ours too", cwd=clone)
-    status = await read_status(Place.main(clone / ".git", clone))
+    status = await read_status(GitDirectories.main(clone / ".git", clone))
     assert (status.ahead, status.behind) == (2, 1)
 
 

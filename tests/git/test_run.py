@@ -14,7 +14,7 @@ import uvloop
 
 from bullpen.domain.errors import Conflict, RemoteFault, Unavailable
 from bullpen.git.command import start_git
-from bullpen.git.places import Place
+from bullpen.git.places import GitDirectories
 from bullpen.git.process import run_process
 from bullpen.git.run import GitFailed, run_git
 from support.repositories import Repo
@@ -100,7 +100,7 @@ async def test_a_repository_that_is_gone_is_a_fault_not_the_one_around_it(repo: 
     inner = repo.path / "inner"
     inner.mkdir()
     with pytest.raises(RemoteFault, match="not a git repository"):
-        await run_git(Place.main(inner / ".git", inner), "status")
+        await run_git(GitDirectories.main(inner / ".git", inner), "status")
 
 
 async def test_a_lock_that_is_left_over_is_a_conflict_that_names_it(repo: Repo) -> None:

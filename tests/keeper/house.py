@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bullpen.keeper.client import Exit, Keeper, Keepers, Key, Spawned
+from bullpen.keeper.client import ExitRecord, Keeper, Keepers, Key, SpawnedChild
 from bullpen.keeper.frames import VERSION
 from bullpen.keeper.spool import SpoolReader
 
@@ -59,7 +59,7 @@ class House:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.ends: dict[tuple[str, int, str], int] = {}
-        self.exits: dict[Key, Exit] = {}
+        self.exits: dict[Key, ExitRecord] = {}
         self.lost: list[Key] = []
         self.told = b""  # by notices themselves
         self.pids: set[int] = set()
@@ -82,7 +82,7 @@ class House:
 
     async def spawn(
         self, argv: str | list[str], worker: str = "w", run: int = 1, *, tty: bool = True, **how: Any
-    ) -> Spawned:
+    ) -> SpawnedChild:
         """A child that runs a line of shell, or any program."""
         how = {"nonce": f"{worker}.{run}", "env": {"PATH": os.environ["PATH"]}, "cwd": "/", **how}
         words = ["sh", "-c", argv] if isinstance(argv, str) else argv
@@ -91,10 +91,10 @@ class House:
         self._keeper_pids.add(self.keeper.pid)
         return spawned
 
-    async def python(self, source: str, worker: str = "w", run: int = 1, **how: Any) -> Spawned:
+    async def python(self, source: str, worker: str = "w", run: int = 1, **how: Any) -> SpawnedChild:
         return await self.spawn([sys.executable, "-I", "-S", "-c", source], worker, run, **how)
 
-    async def exited(self, worker: str = "w", run: int = 1) -> Exit:
+    async def exited(self, worker: str = "w", run: int = 1) -> ExitRecord:
         await until(lambda: (worker, run) in self.exits, f"the exit of {worker}/{run}")
         return self.exits[worker, run]
 
@@ -133,5 +133,5 @@ class House:
             reader = self.reader(worker, run, stream)
             assert reader.read(end - len(last), len(last)) == last, "what a notice says stands in the spool"
 
-    def _exit(self, exit_: Exit) -> None:
+    def _exit(self, exit_: ExitRecord) -> None:
         self.exits[exit_.worker, exit_.run] = exit_

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.keeper.frames import MAX_FRAME, PREFIX, BadFrame, Decoder, Tag, encode
+from bullpen.keeper.frames import MAX_FRAME, PREFIX, BadFrame, FrameDecoder, Tag, encode
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -26,7 +26,7 @@ def test_frames_come_back_however_the_bytes_are_cut(
     sent: list[tuple[int, dict[str, object], bytes]], cuts: list[int]
 ) -> None:
     data = b"".join(encode(*frame) for frame in sent)
-    decoder, received, position, turn = Decoder(), [], 0, 0
+    decoder, received, position, turn = FrameDecoder(), [], 0, 0
     while position < len(data):
         step = cuts[turn % len(cuts)]
         received += list(decoder.feed(data[position : position + step]))
@@ -35,7 +35,7 @@ def test_frames_come_back_however_the_bytes_are_cut(
 
 
 def test_an_incomplete_frame_gives_nothing() -> None:
-    decoder = Decoder()
+    decoder = FrameDecoder()
     whole = encode(Tag.WRITE, {"n": 1}, b"body")
     assert list(decoder.feed(whole[:-1])) == []
     assert list(decoder.feed(whole[-1:])) == [(Tag.WRITE, {"n": 1}, b"body")]
@@ -43,7 +43,7 @@ def test_an_incomplete_frame_gives_nothing() -> None:
 
 def test_the_first_frame_waits_for_nothing_behind_it() -> None:
     nonsense = encode(Tag.NOTICE, {})[:-2] + b"]]"
-    frames = Decoder().feed(encode(Tag.WRITE, {"n": 1}, b"body") + nonsense)
+    frames = FrameDecoder().feed(encode(Tag.WRITE, {"n": 1}, b"body") + nonsense)
     assert next(frames) == (Tag.WRITE, {"n": 1}, b"body")
     with pytest.raises(BadFrame):
         next(frames)
@@ -59,7 +59,7 @@ def test_a_long_frame_in_many_pieces_is_put_together_once(monkeypatch: pytest.Mo
             return super().unpack_from(*where)
 
     monkeypatch.setattr("bullpen.keeper.frames.PREFIX", Counting(PREFIX.format))
-    whole, decoder = encode(Tag.WRITE, {}, bytes(1 << 20)), Decoder()
+    whole, decoder = encode(Tag.WRITE, {}, bytes(1 << 20)), FrameDecoder()
     pieces = [whole[start : start + 4096] for start in range(0, len(whole), 4096)]
     frames = [frame for piece in pieces for frame in decoder.feed(piece)]
     assert frames == [(Tag.WRITE, {}, bytes(1 << 20))]
@@ -68,7 +68,9 @@ def test_a_long_frame_in_many_pieces_is_put_together_once(monkeypatch: pytest.Mo
 
 def test_text_that_is_no_utf8_travels_in_a_header() -> None:
     name = b"caf\xe9".decode(errors="surrogateescape")
-    assert list(Decoder().feed(encode(Tag.SPAWN, {"argv": [name]}))) == [(Tag.SPAWN, {"argv": [name]}, b"")]
+    assert list(FrameDecoder().feed(encode(Tag.SPAWN, {"argv": [name]}))) == [
+        (Tag.SPAWN, {"argv": [name]}, b"")
+    ]
 
 
 def test_a_frame_longer_than_allowed_is_not_sent() -> None:
@@ -91,7 +93,7 @@ def test_a_frame_longer_than_allowed_is_not_sent() -> None:
 )
 def test_nonsense_is_refused(data: bytes) -> None:
     with pytest.raises(BadFrame):
-        list(Decoder().feed(data))
+        list(FrameDecoder().feed(data))
 
 
 def test_the_layout_is_as_documented() -> None:

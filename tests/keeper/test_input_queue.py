@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bullpen.keeper.input import MAX_WAITING, MAX_WRITERS, RETRY, Gap, Input
-from bullpen.keeper.loop import Loop
+from bullpen.keeper.input import MAX_WAITING, MAX_WRITERS, RETRY, InputGap, NumberedInput
+from bullpen.keeper.loop import EventLoop
 
 CAPACITY = 1 << 16  # bytes that fit into a pipe nobody reads
 DEADLINE = 60.0
@@ -18,11 +18,11 @@ class Child:
     """Both ends of a pipe: the input writes to one, and the child reads from the other when it wants to."""
 
     def __init__(self) -> None:
-        self.loop = Loop()
+        self.loop = EventLoop()
         self.end, self.fd = os.pipe()
         for fd in (self.end, self.fd):
             os.set_blocking(fd, False)
-        self.input = Input(self.fd, self.loop)
+        self.input = NumberedInput(self.fd, self.loop)
         self._number = 0
 
     def take(self, data: bytes) -> None:
@@ -104,7 +104,7 @@ def test_a_number_is_taken_once_and_none_is_skipped(child: Child) -> None:
     assert take("a", 2, b"two ") == 2
     assert take("a", 1, b"old") == 2
     for writer, number, last in (("a", 4, 2), ("b", 3, 1), ("c", 2, 0)):
-        with pytest.raises(Gap) as gap:
+        with pytest.raises(InputGap) as gap:
             take(writer, number, b"lost")
         assert (gap.value.last, gap.value.errno) == (last, errno.ERANGE)
         assert gap.value.strerror == f"the last number taken is {last}"
@@ -178,7 +178,7 @@ def test_a_child_that_closed_its_input_gets_nothing_more(child: Child, size: int
     assert child.refusal(b"late") == (errno.EPIPE, "its input is closed")
 
 
-def run_until(loop: Loop, condition: Callable[[], object]) -> float:
+def run_until(loop: EventLoop, condition: Callable[[], object]) -> float:
     """Seconds until the condition holds."""
     begun = time.monotonic()
     loop.after_turn = lambda: loop.stop() if condition() else None

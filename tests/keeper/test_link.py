@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from bullpen.keeper.frames import VERSION, Decoder, Tag, encode
-from bullpen.keeper.link import Connection, Listener
-from bullpen.keeper.loop import Loop
+from bullpen.keeper.frames import VERSION, FrameDecoder, Tag, encode
+from bullpen.keeper.link import ServerConnection, ServerListener
+from bullpen.keeper.loop import EventLoop
 from keeper.house import PATIENCE, House, until
 
 
@@ -28,7 +28,7 @@ class RawServer:
         self.socket.settimeout(PATIENCE)
         self.socket.connect(f"/proc/self/fd/{directory}/{path.name}")
         os.close(directory)
-        self._decoder = Decoder()
+        self._decoder = FrameDecoder()
         self._frames: list[tuple[int, dict[str, Any], bytes]] = []
 
     def send(self, tag: int, header: dict[str, Any], body: bytes = b"") -> None:
@@ -229,7 +229,7 @@ async def test_a_server_that_does_not_read_is_not_listened_to(raw: RawServer, ho
 
 def test_a_stranger_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    loop, listening = Loop(), socket.socket(socket.AF_UNIX)
+    loop, listening = EventLoop(), socket.socket(socket.AF_UNIX)
     listening.bind("s")
     listening.listen()
     accepted: list[socket.socket] = []
@@ -238,7 +238,7 @@ def test_a_stranger_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         accepted.append(connection)
         loop.stop()
 
-    Listener(listening, loop, accept).open()
+    ServerListener(listening, loop, accept).open()
     stranger, friend = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
     ours = os.getuid()
     uids = iter([ours + 1, ours])
@@ -253,8 +253,8 @@ def test_a_stranger_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_that_input_was_taken_is_said_before_any_later_answer_but_behind_an_echo() -> None:
-    loop, (ours, theirs) = Loop(), socket.socketpair()
-    connection = Connection(ours, loop, lambda *_: None, lambda: None)
+    loop, (ours, theirs) = EventLoop(), socket.socketpair()
+    connection = ServerConnection(ours, loop, lambda *_: None, lambda: None)
     connection.send_unhurried(b"taken ")
     assert not connection.due
     connection.send_ahead(b"echo ")
@@ -269,8 +269,8 @@ def test_that_input_was_taken_is_said_before_any_later_answer_but_behind_an_echo
 
 
 def test_what_nobody_waits_for_goes_by_itself_a_moment_later() -> None:
-    loop, (ours, theirs) = Loop(), socket.socketpair()
-    connection = Connection(ours, loop, lambda *_: None, lambda: None)
+    loop, (ours, theirs) = EventLoop(), socket.socketpair()
+    connection = ServerConnection(ours, loop, lambda *_: None, lambda: None)
     connection.send_unhurried(b"taken")
 
     def speak() -> None:

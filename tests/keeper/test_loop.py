@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.keeper import loop
-from bullpen.keeper.loop import READABLE, Loop
+from bullpen.keeper.loop import READABLE, EventLoop
 from bullpen.keeper.stream import CHUNK
 from keeper.streams import pipe_stream
 
@@ -20,7 +20,7 @@ class Scene:
     """A loop with an endless flood and a pipe that can always be read, and what it did, in order."""
 
     def __init__(self) -> None:
-        self.loop = Loop()
+        self.loop = EventLoop()
         self.done: list[str] = []
         self._pipes = [os.pipe() for _ in range(2)]
         for _, end in self._pipes:
@@ -134,7 +134,7 @@ def test_floods_that_come_and_go_leave_one_timer(scene: Scene) -> None:
 def test_who_awaits_an_echo_stays_awake_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now, turns = [0.0], [0]
     monkeypatch.setattr(loop, "monotonic", lambda: now[0])
-    this = Loop()
+    this = EventLoop()
 
     def next_turn() -> None:
         now[0] += 0.0001
@@ -150,7 +150,7 @@ def test_who_awaits_an_echo_stays_awake_for_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_timer_that_was_cancelled_wakes_nobody() -> None:
-    this, turns = Loop(), [0]
+    this, turns = EventLoop(), [0]
 
     def next_turn() -> None:
         turns[0] += 1
@@ -169,7 +169,7 @@ class Crowd:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(loop, "_CROWDED", 3600.0)
         monkeypatch.setattr(loop, "_NAP", 3600.0)
-        self.loop = Loop()
+        self.loop = EventLoop()
         self.heard = 0
         (self._talking, end), (self._heeded, self._wake) = os.pipe(), os.pipe()
         os.write(end, b"x")
@@ -221,7 +221,7 @@ def test_it_does_not_nap_while_somebody_waits_for_an_answer(monkeypatch: pytest.
 def test_it_does_not_nap_while_a_pipe_is_full(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(loop, "_CROWDED", 3600.0)
     monkeypatch.setattr(loop, "_NAP", 3600.0)
-    this = Loop()
+    this = EventLoop()
     this.later(5, this.stop)
     said = 4 * CHUNK
     stream, writing = pipe_stream(tmp_path / "full", this, on_terminal=False)

@@ -9,22 +9,22 @@ import pytest
 
 from bullpen.keeper import loop as loop_module
 from bullpen.keeper import notices as notices_module
-from bullpen.keeper.frames import Decoder, Tag, encode
-from bullpen.keeper.loop import Loop
-from bullpen.keeper.notices import Notices
+from bullpen.keeper.frames import FrameDecoder, Tag, encode
+from bullpen.keeper.loop import EventLoop
+from bullpen.keeper.notices import GrowthNotices
 from bullpen.keeper.spool import SpoolWriter
-from bullpen.keeper.stream import SHORT, Stream
+from bullpen.keeper.stream import SHORT, OutputStream
 
 
 class Speaker:
     """A stream whose other end we hold."""
 
     def __init__(
-        self, name: str, spool: SpoolWriter, loop: Loop, notices: Notices, on_terminal: bool
+        self, name: str, spool: SpoolWriter, loop: EventLoop, notices: GrowthNotices, on_terminal: bool
     ) -> None:
         self.name = name
         out, self._end = os.pipe()
-        self.stream = Stream(
+        self.stream = OutputStream(
             (name, 1, "out"),
             out,
             spool,
@@ -46,41 +46,41 @@ class Speaker:
 
 
 @pytest.fixture
-def notices(monkeypatch: pytest.MonkeyPatch, loop: Loop) -> Notices:
+def notices(monkeypatch: pytest.MonkeyPatch, loop: EventLoop) -> GrowthNotices:
     """A spell on a pipe or in a crowd never ends here, one on a terminal is over at once."""
     monkeypatch.setattr(notices_module, "_PIPE_SPELL", 3600.0)
     monkeypatch.setattr(notices_module, "_SCREEN_SPELL", 3600.0)
     monkeypatch.setattr(notices_module, "_SPELL", 0.0)
-    return Notices(loop)
+    return GrowthNotices(loop)
 
 
 @pytest.fixture
-def loop() -> Loop:
-    return Loop()
+def loop() -> EventLoop:
+    return EventLoop()
 
 
 @pytest.fixture
-def speaker(tmp_path: Path, notices: Notices) -> Iterator[Callable[[str, bool], Speaker]]:
+def speaker(tmp_path: Path, notices: GrowthNotices) -> Iterator[Callable[[str, bool], Speaker]]:
     with ExitStack() as stack:
 
         def make(name: str, on_terminal: bool) -> Speaker:
             place = tmp_path / name
             place.mkdir()
             directory = os.open(place, os.O_RDONLY)
-            speaker = Speaker(name, SpoolWriter(directory), Loop(), notices, on_terminal)
+            speaker = Speaker(name, SpoolWriter(directory), EventLoop(), notices, on_terminal)
             stack.callback(speaker.close)
             return speaker
 
         yield make
 
 
-def told(notices: Notices) -> list[str]:
+def told(notices: GrowthNotices) -> list[str]:
     """Whom the next notice is about; the server sees it at once."""
     notices.seen()
-    return [end[0] for _, header, _ in Decoder().feed(notices.next()) for end in header["ends"]]
+    return [end[0] for _, header, _ in FrameDecoder().feed(notices.next()) for end in header["ends"]]
 
 
-def one_who_goes_on(notices: Notices, speaker: Callable[[str, bool], Speaker]) -> Speaker:
+def one_who_goes_on(notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]) -> Speaker:
     """An agent the server was just told of, and that has said more since."""
     agent = speaker("agent", False)
     agent.say()
@@ -91,7 +91,7 @@ def one_who_goes_on(notices: Notices, speaker: Callable[[str, bool], Speaker]) -
 
 
 def test_what_goes_on_on_a_pipe_is_told_once_a_spell(
-    notices: Notices, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     agent = one_who_goes_on(notices, speaker)
     agent.say()
@@ -99,7 +99,7 @@ def test_what_goes_on_on_a_pipe_is_told_once_a_spell(
 
 
 def test_what_goes_on_on_a_terminal_waits_for_no_pipe(
-    notices: Notices, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     agent, terminal = speaker("agent", False), speaker("terminal", True)
     agent.say()
@@ -109,7 +109,7 @@ def test_what_goes_on_on_a_terminal_waits_for_no_pipe(
 
 
 def test_a_crowd_of_terminals_is_told_of_as_often_as_a_screen_is_drawn(
-    notices: Notices, loop: Loop, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, loop: EventLoop, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     one, other = speaker("one", True), speaker("other", True)
     one.say()
@@ -123,7 +123,7 @@ def test_a_crowd_of_terminals_is_told_of_as_often_as_a_screen_is_drawn(
 
 
 def test_who_speaks_on_a_pipe_in_a_crowd_is_heard_sooner(
-    notices: Notices, loop: Loop, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, loop: EventLoop, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     agent, terminal = speaker("agent", False), speaker("terminal", True)
     terminal.say()
@@ -135,7 +135,9 @@ def test_who_speaks_on_a_pipe_in_a_crowd_is_heard_sooner(
     assert loop.nap == 0.0
 
 
-def test_who_was_answered_is_heard_at_once(notices: Notices, speaker: Callable[[str, bool], Speaker]) -> None:
+def test_who_was_answered_is_heard_at_once(
+    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
+) -> None:
     agent = speaker("agent", False)
     agent.say()
     assert told(notices) == ["agent"]
@@ -145,7 +147,7 @@ def test_who_was_answered_is_heard_at_once(notices: Notices, speaker: Callable[[
 
 
 def test_what_was_said_before_the_input_is_no_answer(
-    notices: Notices, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     agent = one_who_goes_on(notices, speaker)
     notices.expect([agent.stream])
@@ -154,15 +156,15 @@ def test_what_was_said_before_the_input_is_no_answer(
     assert told(notices) == ["agent"]
 
 
-def given(notices: Notices) -> tuple[list[int] | None, bytes]:
+def given(notices: GrowthNotices) -> tuple[list[int] | None, bytes]:
     """How many bytes of each the next notice brings, and the bytes."""
     notices.seen()
-    [(_, header, body)] = Decoder().feed(notices.next())
+    [(_, header, body)] = FrameDecoder().feed(notices.next())
     return header.get("sizes"), body
 
 
 def test_what_a_terminal_says_comes_with_the_notice_as_long_as_it_is_short(
-    notices: Notices, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     terminal = speaker("terminal", True)
     terminal.say(b"one ")
@@ -178,7 +180,7 @@ def test_what_a_terminal_says_comes_with_the_notice_as_long_as_it_is_short(
 
 
 def test_what_is_said_on_a_pipe_is_read_from_its_spool(
-    notices: Notices, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     agent = speaker("agent", False)
     agent.say()
@@ -186,7 +188,7 @@ def test_what_is_said_on_a_pipe_is_read_from_its_spool(
 
 
 def test_an_echo_comes_alone_and_what_nobody_waits_for_soon_after_it(
-    notices: Notices, loop: Loop, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, loop: EventLoop, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     others = [speaker(f"other{n}", True) for n in range(8)]
     shell = speaker("shell", True)
@@ -208,7 +210,10 @@ def test_an_echo_comes_alone_and_what_nobody_waits_for_soon_after_it(
 
 
 def test_what_nobody_waits_for_waits_while_an_echo_may_come_but_not_for_ever(
-    notices: Notices, loop: Loop, speaker: Callable[[str, bool], Speaker], monkeypatch: pytest.MonkeyPatch
+    notices: GrowthNotices,
+    loop: EventLoop,
+    speaker: Callable[[str, bool], Speaker],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [0]
     for module, name, value in (
@@ -232,7 +237,7 @@ def test_what_nobody_waits_for_waits_while_an_echo_may_come_but_not_for_ever(
 
 
 def test_a_notice_is_the_json_that_the_manual_shows(
-    notices: Notices, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     terminal = speaker("terminal", True)
     terminal.say(b"hello")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.keeper.loop import Loop
+from bullpen.keeper.loop import EventLoop
 from bullpen.keeper.spool import ENTRY_GAP, SpoolGone
 from bullpen.keeper.stream import AT_ONCE, CHUNK, FLOOD, FLOOD_CHUNK, FULL, WINDOW
 from keeper.house import House, gone, until
@@ -310,7 +310,7 @@ async def test_a_forgotten_worker_leaves_no_file(open_house: House) -> None:
 
 def test_each_ready_stream_is_read_once_a_turn(tmp_path: Path) -> None:
     """A child that floods costs its neighbours one read, never more."""
-    loop = Loop()
+    loop = EventLoop()
     (flooding, flood_end), (echoing, echo_end) = (
         pipe_stream(tmp_path / name, loop) for name in ("flood", "echo")
     )
@@ -334,7 +334,7 @@ def test_each_ready_stream_is_read_once_a_turn(tmp_path: Path) -> None:
 
 
 def test_what_a_flood_says_waits_for_more_unless_it_is_wanted_now(tmp_path: Path) -> None:
-    loop = Loop()
+    loop = EventLoop()
     stream, end = pipe_stream(tmp_path / "flood", loop)
 
     def say(size: int) -> int:
@@ -355,7 +355,7 @@ def test_what_a_flood_says_waits_for_more_unless_it_is_wanted_now(tmp_path: Path
 def test_full_pages_are_read_one_after_the_other_unless_somebody_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop = Loop()
+    loop = EventLoop()
     stream, end = pipe_stream(tmp_path / "flood", loop)
     os.write(end, bytes(FLOOD))
     stream.read()

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, cast
 
 from bullpen.keeper import remote
-from bullpen.keeper.frames import IN_FLIGHT, Decoder, Tag, encode
+from bullpen.keeper.frames import IN_FLIGHT, FrameDecoder, Tag, encode
 from bullpen.keeper.remote import Keeper, OnOutput
 from keeper.house import until
 
@@ -16,7 +16,7 @@ class Line:
 
     def __init__(self) -> None:
         self.said: list[int] = []
-        self._decoder = Decoder()
+        self._decoder = FrameDecoder()
 
     def write(self, data: bytes) -> None:
         self.said += [tag for tag, _, _ in self._decoder.feed(data)]

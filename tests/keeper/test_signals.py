@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bullpen.keeper.loop import READABLE, Loop
+from bullpen.keeper.loop import READABLE, EventLoop
 from bullpen.keeper.signals import set_alarm
 
 
@@ -20,14 +20,14 @@ def as_before() -> Iterator[None]:
 
 
 def test_whoever_wants_a_signal_is_called_in_a_turn() -> None:
-    loop = Loop()
+    loop = EventLoop()
     loop.signals.on(signal.SIGUSR1, loop.stop)
     os.kill(os.getpid(), signal.SIGUSR1)
     loop.run()
 
 
 def test_an_alarm_wakes_a_loop_whose_flood_has_stopped() -> None:
-    loop = Loop()
+    loop = EventLoop()
     silent, _ = os.pipe()
     loop.watch(silent, READABLE, lambda _mask: None)
     loop.heat(silent, lambda: None)
@@ -36,7 +36,7 @@ def test_an_alarm_wakes_a_loop_whose_flood_has_stopped() -> None:
 
 
 def test_an_alarm_that_nobody_waits_for_does_nothing() -> None:
-    loop = Loop()
+    loop = EventLoop()
     set_alarm(0.001)
     loop.later(0.05, loop.stop)
     loop.run()

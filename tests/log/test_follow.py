@@ -11,9 +11,9 @@ from bullpen.domain.errors import Invalid, NotFound
 from bullpen.domain.events import Draft
 from bullpen.log import follow as follow_module
 from bullpen.log import tail as tail_module
-from bullpen.log.follow import Batch, Bell, Follower, PacedBell, paced
+from bullpen.log.follow import EventBatch, GrowthSignal, LogFollower, PacedGrowthSignal, paced
 from bullpen.log.log import FAR_BEHIND, SessionLog
-from bullpen.log.tail import Tail
+from bullpen.log.tail import EventTail
 from bullpen.store.events import EventStore
 from support.stories import START, said
 
@@ -23,15 +23,15 @@ async def log(store: EventStore) -> SessionLog:
     return await SessionLog.create(store, "s", [Draft(START)])
 
 
-async def read_to(follower: Follower, last: int) -> list[Batch]:
-    batches: list[Batch] = []
+async def read_to(follower: LogFollower, last: int) -> list[EventBatch]:
+    batches: list[EventBatch] = []
     async with asyncio.timeout(30):
         while follower.after < last:
             batches.append(await anext(follower))
     return batches
 
 
-def seqs(batches: list[Batch]) -> list[int]:
+def seqs(batches: list[EventBatch]) -> list[int]:
     numbers = [json.loads(each)["seq"] for batch in batches for each in batch.encoded]
     assert [batch.first for batch in batches] == [json.loads(batch.encoded[0])["seq"] for batch in batches]
     assert [batch.last for batch in batches] == [json.loads(batch.encoded[-1])["seq"] for batch in batches]
@@ -112,7 +112,7 @@ async def test_a_follower_that_is_cancelled_leaves_the_others_waiting(log: Sessi
 
 
 async def test_closing_ends_every_follower(log: SessionLog) -> None:
-    async def drain(follower: AsyncIterator[Batch]) -> int:
+    async def drain(follower: AsyncIterator[EventBatch]) -> int:
         return sum([len(batch.encoded) async for batch in follower])
 
     waiting = [
@@ -150,7 +150,7 @@ async def test_without_a_follower_nothing_is_kept_in_memory(log: SessionLog) -> 
 
 
 def test_the_tail_keeps_to_its_limits() -> None:
-    tail = Tail(10)
+    tail = EventTail(10)
     tail.extend([b"%d" % n for n in range(11, 5011)])
     assert (tail.head, tail.start) == (5010, 5010 - tail_module.MAX_EVENTS)
     assert tail.between(5000, 5003) == [b"5001", b"5002", b"5003"]
@@ -162,7 +162,7 @@ def test_the_tail_keeps_to_its_limits() -> None:
 
 
 async def test_a_bell_wakes_all_who_wait_and_none_who_comes_later() -> None:
-    bell = Bell(0)
+    bell = GrowthSignal(0)
     waiting = [asyncio.ensure_future(bell.wait()) for _ in range(5)]
     await asyncio.sleep(0)
     bell.ring(1)
@@ -176,7 +176,7 @@ async def test_a_bell_wakes_all_who_wait_and_none_who_comes_later() -> None:
 async def test_a_paced_bell_rings_at_once_and_then_by_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow_module, "PACE", 0.2)
     rings: list[int] = []
-    bell = PacedBell(0)
+    bell = PacedGrowthSignal(0)
 
     async def listen() -> None:
         while bell.head < 100:
@@ -196,7 +196,7 @@ async def test_a_paced_bell_rings_at_once_and_then_by_one_timer(monkeypatch: pyt
 
 
 async def test_a_paced_bell_rings_less_often_for_a_crowd() -> None:
-    bell = PacedBell(0, range(10_000_000))
+    bell = PacedGrowthSignal(0, range(10_000_000))
     bell.ring(1)
     assert bell.head == 1
     bell.ring(2)
@@ -225,8 +225,8 @@ class Taker:
 
     def __init__(self, log: SessionLog, after: int) -> None:
         self.willing = True
-        self.taken: list[Batch] = []
-        self.given: list[Batch] = []
+        self.taken: list[EventBatch] = []
+        self.given: list[EventBatch] = []
         self.follower = paced(log.follow(after), self._take)
         self.following = asyncio.ensure_future(self._follow())
 
@@ -234,7 +234,7 @@ class Taker:
     def last(self) -> int:
         return self.follower.after
 
-    def _take(self, batch: Batch) -> bool:
+    def _take(self, batch: EventBatch) -> bool:
         if self.willing:
             self.taken.append(batch)
         return self.willing

@@ -10,10 +10,10 @@ from bullpen.domain.errors import StorageFull, Unavailable
 from bullpen.domain.events import Draft
 from bullpen.log.log import SessionLog
 from bullpen.store.database import Database
-from bullpen.store.engine import Unreachable
+from bullpen.store.engine import DatabaseUnreachable
 from bullpen.store.events import EventStore
-from bullpen.store.records import Records
-from bullpen.store.room import PROBE_SECONDS
+from bullpen.store.records import RecordStore
+from bullpen.store.write_availability import PROBE_SECONDS
 from support.databases import Cluster
 from support.disks import KINDS, Disk, disk, tiny_disk
 from support.stories import START, said, texts
@@ -165,7 +165,7 @@ async def test_a_disk_that_gives_nothing_back_is_waited_for(
 
 async def test_reading_goes_on_while_the_disk_is_full(log: SessionLog, store: EventStore, disk: Disk) -> None:
     accepted = await exhaust(log, disk)
-    page = await Records(store.database).list_sessions()
+    page = await RecordStore(store.database).list_sessions()
     assert page.sessions[0]["lastSeq"] == len(accepted) + 1
     assert await store.load("s") == log.snapshot
 
@@ -232,7 +232,7 @@ async def test_a_database_server_that_goes_away_is_waited_for() -> None:
             patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
             tried = database.writer.transactions.refused
             await until(lambda: database.writer.transactions.refused > tried)
-            assert (store.full, type(store.refusal)) == (False, Unreachable)
+            assert (store.full, type(store.refusal)) == (False, DatabaseUnreachable)
             cluster.start()
             async with asyncio.timeout(30):
                 await patient

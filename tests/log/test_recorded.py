@@ -9,7 +9,7 @@ from bullpen.domain.conversation import AgentMessage
 from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Event, SessionStart
 from bullpen.log.event_file import append_events, last_seq
-from bullpen.log.recorded import Gap, Recorded, RecordedEvents
+from bullpen.log.recorded import MissingEvents, RecordedEvents, RecordingDirectory
 from bullpen.wire.browser import encode_event
 from bullpen.wire.event_lines import event_lines
 
@@ -35,7 +35,7 @@ def read(path: Path) -> tuple[dict[int, bytes], RecordedEvents]:
         events.close()
 
 
-def lost(gaps: list[Gap]) -> set[int]:
+def lost(gaps: list[MissingEvents]) -> set[int]:
     return {seq for first, last in gaps for seq in range(first, last + 1)}
 
 
@@ -105,7 +105,7 @@ def test_damage_is_told_in_sentences(tmp_path: Path) -> None:
     lines = event_lines(story(10)).splitlines(keepends=True)
     (tmp_path / "events.jsonl").write_bytes(b"".join([*lines[:3], b"nonsense\n", *lines[4:7], b'{"seq"']))
     (tmp_path / "metadata.json").write_text('{"lastSeq": 10}')
-    recorded = Recorded(tmp_path)
+    recorded = RecordingDirectory(tmp_path)
     assert recorded.damage() == [
         "damaged lines that were left out: 1",
         "the last line is torn: 6 bytes were left out",
@@ -117,4 +117,4 @@ def test_damage_is_told_in_sentences(tmp_path: Path) -> None:
 
 def test_a_directory_without_a_recording_is_said_to_have_none(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is no recording"):
-        Recorded(tmp_path)
+        RecordingDirectory(tmp_path)

@@ -9,7 +9,7 @@ from bullpen.domain.events import Error, Event, Fact, SessionEnd, SessionStart
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.log.entries import storable_entry
 from bullpen.log.event_file import append_events, last_seq
-from bullpen.log.recordings import Recordings, metadata_of
+from bullpen.log.recordings import RecordingStore, metadata_of
 from bullpen.wire.browser import encode_event, session_json
 from bullpen.wire.event_lines import event_line, event_lines
 
@@ -45,7 +45,7 @@ def test_metadata_tell_of_a_session_whether_it_goes_on_or_has_ended() -> None:
 
 
 def test_a_recording_is_written_described_emptied_and_forgotten(tmp_path: Path) -> None:
-    recordings, place = Recordings(tmp_path / "all"), tmp_path / "all" / "s"
+    recordings, place = RecordingStore(tmp_path / "all"), tmp_path / "all" / "s"
     assert (recordings.last_seq("s"), recordings.described("s")) == (0, 0)
     recordings.append("s", wires(1, 2))
     recordings.append("s", wires(3))
@@ -76,7 +76,7 @@ def test_a_recording_is_written_described_emptied_and_forgotten(tmp_path: Path) 
 def test_metadata_that_cannot_be_read_describe_nothing(tmp_path: Path, damaged: bytes) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "metadata.json").write_bytes(damaged)
-    assert Recordings(tmp_path).described("s") == 0
+    assert RecordingStore(tmp_path).described("s") == 0
 
 
 GOOD = event_lines(wires(1, 2))

@@ -11,8 +11,8 @@ from bullpen.domain.events import Event, SessionStart, WorkerExited, WorkerReady
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.keeper.spool import ENTRY
 from bullpen.log.event_file import append_events
-from bullpen.log.replay import Pace, Player
-from bullpen.log.tracks import PIECE, Chat, Output
+from bullpen.log.replay import PlaybackPace, ReplayPlayer
+from bullpen.log.tracks import PIECE, ChatMoment, OutputMoment
 from bullpen.wire.browser import encode_event
 
 MS = 1_000_000
@@ -56,14 +56,15 @@ def write_spool(place: Path, said: list[tuple[int, bytes, tuple[int, int]]]) -> 
     (place / f"{0:020d}.idx").write_bytes(index)
 
 
-def names(player: Player) -> list[str]:
+def names(player: ReplayPlayer) -> list[str]:
     return [
-        moment.data.decode() if isinstance(moment, Output) else moment.event.type for moment in iter(player)
+        moment.data.decode() if isinstance(moment, OutputMoment) else moment.event.type
+        for moment in iter(player)
     ]
 
 
 def test_chat_and_terminal_come_on_one_clock(directory: Path) -> None:
-    player = Player.open(directory)
+    player = ReplayPlayer.open(directory)
     assert len(player) == 8
     assert (player.begins, player.ends) == (at(0), at(5000))
     assert names(player) == [
@@ -75,9 +76,9 @@ def test_chat_and_terminal_come_on_one_clock(directory: Path) -> None:
 
 
 def test_peek_stays_next_goes_on_and_reset_goes_back(directory: Path) -> None:
-    player = Player.open(directory)
+    player = ReplayPlayer.open(directory)
     first = player.peek()
-    assert first == player.peek() == player.next() == Chat(at(0), EVENTS[0])
+    assert first == player.peek() == player.next() == ChatMoment(at(0), EVENTS[0])
     assert (player.position, player.seq) == (1, 1)
     player.reset()
     assert (player.position, player.seq, player.next()) == (0, 0, first)
@@ -85,15 +86,15 @@ def test_peek_stays_next_goes_on_and_reset_goes_back(directory: Path) -> None:
 
 
 def test_it_can_be_sent_to_any_seq_and_any_time(directory: Path) -> None:
-    player = Player.open(directory)
+    player = ReplayPlayer.open(directory)
     player.seek_seq(4)
     assert (player.seq, player.offsets()) == (3, {("w", 1): 15})
     assert names(player) == ["worker_exited"]
     player.seek_time(at(1001))
     assert (player.seq, player.offsets()) == (3, {("w", 1): 6})
-    assert player.next() == Output(at(1010), "w", 1, 6, b"a b\r\n", (100, 30))
+    assert player.next() == OutputMoment(at(1010), "w", 1, 6, b"a b\r\n", (100, 30))
     player.seek_time(at(20))
-    assert player.next() == Chat(at(20), EVENTS[2])
+    assert player.next() == ChatMoment(at(20), EVENTS[2])
     player.seek_time(at(99_999))
     assert player.next() is None
     with pytest.raises(NotFound, match="ends before event 5"):
@@ -102,7 +103,7 @@ def test_it_can_be_sent_to_any_seq_and_any_time(directory: Path) -> None:
 
 
 def test_a_seek_brings_what_playing_up_to_there_would_have_left(directory: Path) -> None:
-    player = Player.open(directory)
+    player = ReplayPlayer.open(directory)
     moments = list(player)
     for time in {moment.time for moment in moments}:
         player.seek_time(time)
@@ -111,7 +112,7 @@ def test_a_seek_brings_what_playing_up_to_there_would_have_left(directory: Path)
 
 
 def test_events_of_a_type_are_found_wherever_it_stands(directory: Path) -> None:
-    player = Player.open(directory)
+    player = ReplayPlayer.open(directory)
     player.seek_seq(3)
     assert [event.seq for event in player.of_type("worker_spawning")] == [2]
     assert list(player.of_type("nothing")) == []
@@ -120,23 +121,23 @@ def test_events_of_a_type_are_found_wherever_it_stands(directory: Path) -> None:
 
 
 def test_time_passes_as_it_did_or_faster_and_silence_can_be_cut() -> None:
-    assert Pace().seconds(at(0), at(1500)) == 1.5
-    assert Pace(speed=3).seconds(at(0), at(1500)) == 0.5
-    assert Pace(idle=0.5).seconds(at(0), at(1500)) == 0.5
-    assert Pace(speed=2, idle=0.5).seconds(at(0), at(100)) == 0.05
-    assert Pace().seconds(at(10), at(0)) == 0
+    assert PlaybackPace().seconds(at(0), at(1500)) == 1.5
+    assert PlaybackPace(speed=3).seconds(at(0), at(1500)) == 0.5
+    assert PlaybackPace(idle=0.5).seconds(at(0), at(1500)) == 0.5
+    assert PlaybackPace(speed=2, idle=0.5).seconds(at(0), at(100)) == 0.05
+    assert PlaybackPace().seconds(at(10), at(0)) == 0
 
 
 async def test_playing_brings_every_moment_in_order(directory: Path) -> None:
-    player = Player.open(directory)
-    played = [moment async for moment in player.play(Pace(speed=1000))]
+    player = ReplayPlayer.open(directory)
+    played = [moment async for moment in player.play(PlaybackPace(speed=1000))]
     player.reset()
     assert played == list(player)
     player.close()
 
 
 def test_what_was_played_adds_up_to_the_session(directory: Path) -> None:
-    player = Player.open(directory)
+    player = ReplayPlayer.open(directory)
     assert fold_all(Snapshot(id="s"), player.events()) == fold_all(Snapshot(id="s"), EVENTS)
     player.close()
 
@@ -144,8 +145,8 @@ def test_what_was_played_adds_up_to_the_session(directory: Path) -> None:
 def test_a_flood_is_cut_into_pieces_and_nothing_of_it_is_lost(directory: Path) -> None:
     flood = random.Random(1).randbytes(3 * PIECE + 5)
     write_spool(directory / "terminals" / "w" / "2", [(100, flood, (80, 24))])
-    player = Player.open(directory)
-    pieces = [moment for moment in player if isinstance(moment, Output) and moment.run == 2]
+    player = ReplayPlayer.open(directory)
+    pieces = [moment for moment in player if isinstance(moment, OutputMoment) and moment.run == 2]
     assert b"".join(piece.data for piece in pieces) == flood
     assert max(len(piece.data) for piece in pieces) == PIECE
     assert [piece.size for piece in pieces] == [(80, 24), None, None, None]
@@ -161,8 +162,8 @@ def test_a_terminal_whose_index_has_rotted_still_plays_every_byte(directory: Pat
         rotten = bytearray(index)
         rotten[dice.randrange(len(index))] ^= 1 << dice.randrange(8)
         (place / f"{0:020d}.idx").write_bytes(rotten)
-        player = Player.open(directory)
-        moments = [moment for moment in player if isinstance(moment, Output) and moment.run == 2]
+        player = ReplayPlayer.open(directory)
+        moments = [moment for moment in player if isinstance(moment, OutputMoment) and moment.run == 2]
         assert b"".join(moment.data for moment in moments) == b"".join(piece for _, piece, _ in said)
         times = [moment.time for moment in moments]
         assert times == sorted(times)

@@ -2,15 +2,15 @@
 
 import pytest
 
-from bullpen.log.tail import MAX_BYTES, MAX_EVENTS, Tail
+from bullpen.log.tail import MAX_BYTES, MAX_EVENTS, EventTail
 
 
 def numbered(first: int, count: int) -> list[bytes]:
     return [b"%d" % seq for seq in range(first, first + count)]
 
 
-def tail_of(count: int, head: int = 10) -> Tail:
-    tail = Tail(head)
+def tail_of(count: int, head: int = 10) -> EventTail:
+    tail = EventTail(head)
     tail.extend(numbered(head + 1, count))
     return tail
 
@@ -28,7 +28,7 @@ def test_the_oldest_leave_when_there_are_too_many_or_they_are_too_heavy() -> Non
     assert tail.start == 0
     tail.extend([b"x"])
     assert (tail.start, tail.head) == (1, MAX_EVENTS + 1)
-    heavy = Tail(0)
+    heavy = EventTail(0)
     heavy.extend([b"x" * (MAX_BYTES // 2)] * 2)
     assert heavy.start == 0
     heavy.extend([b"x"])
@@ -40,7 +40,7 @@ def test_the_oldest_leave_when_there_are_too_many_or_they_are_too_heavy() -> Non
 
 
 def test_a_reader_takes_at_most_one_event_more_than_it_asked_for() -> None:
-    tail = Tail(0)
+    tail = EventTail(0)
     tail.extend([b"12345"] * 4)
     for most, count in ((0, 1), (4, 1), (5, 2), (9, 2), (10, 3), (99, 4)):
         assert len(tail.between(0, 4, most_bytes=most)) == count

@@ -8,7 +8,14 @@ import pytest
 from bullpen.domain.conversation import AgentMessage, Permission, Question, ToolCall, TurnEnd, UserPrompt
 from bullpen.domain.events import Error, Event, Fact, WorkerFailed
 from bullpen.log.recording import Recording
-from bullpen.log.timeline import KEPT_POINTS, MOST_POINTS, Marker, TerminalLine, markers, terminal_line
+from bullpen.log.timeline import (
+    KEPT_POINTS,
+    MOST_POINTS,
+    TerminalLine,
+    TimelineMarker,
+    markers,
+    terminal_line,
+)
 
 ENTRY = struct.Struct("!QqHH")
 
@@ -37,7 +44,7 @@ def permission(status: str) -> Permission:
     ],
 )
 def test_a_moment_worth_a_mark_has_a_label(fact: Fact, marked: tuple[str, str] | None) -> None:
-    expected = [Marker(7, 1000, *marked, "w")] if marked else []
+    expected = [TimelineMarker(7, 1000, *marked, "w")] if marked else []
     assert markers([Event(7, 1000, fact, "w", "role")]) == expected
 
 

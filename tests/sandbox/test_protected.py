@@ -11,7 +11,7 @@ import pytest
 
 from bullpen.domain.errors import BullpenError, Forbidden, NotFound
 from bullpen.sandbox.copying import copy_file
-from bullpen.sandbox.files import Listing, WorkspaceFiles
+from bullpen.sandbox.files import DirectoryListing, WorkspaceFiles
 from support.boundary import OneRoot
 
 # Opens of each path that another process swaps all the time.
@@ -94,14 +94,14 @@ def test_a_hard_link_to_a_protected_file_is_refused_and_not_listed(house: House)
         house.files("project").read_any("key")
     assert house.files("project").read_any("second-name") == b"hello"
     listing = house.files("project").read_any(".")
-    assert isinstance(listing, Listing)
+    assert isinstance(listing, DirectoryListing)
     assert [entry.name for entry in listing.entries] == ["file", "second-name"]
 
 
 def test_a_protected_place_is_not_listed(house: House) -> None:
     (house.data.parent / "other").mkdir()
     listing = house.files().read_any(".local/share")
-    assert isinstance(listing, Listing)
+    assert isinstance(listing, DirectoryListing)
     assert [entry.name for entry in listing.entries] == ["other"]
 
 

@@ -12,14 +12,14 @@ from bullpen.domain.commands import AddWorker, restart_worker
 from bullpen.domain.errors import Conflict, Invalid, NotFound
 from bullpen.domain.events import Draft, WorkerFailed, WorkerReady
 from bullpen.domain.snapshot import Snapshot
-from bullpen.domain.states import Activity, State, Status
+from bullpen.domain.states import Activity, SessionStatus, WorkerState
 from support.quiet_house import QuietHouse, first_agent, say, turn, until
 from support.scripted_agent.journal import prompts_in, read_journal
 
 
 def _is_active(snapshot: Snapshot, worker_id: str, run: int) -> bool:
     worker = snapshot.worker(worker_id)
-    return worker.run == run and worker.state is State.ACTIVE
+    return worker.run == run and worker.state is WorkerState.ACTIVE
 
 
 async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(house: QuietHouse) -> None:
@@ -61,7 +61,7 @@ async def test_the_first_prompt_makes_an_agent_when_there_is_none(house: QuietHo
     session = await house.session()
     prompted = await say(session, "[[chunk Hi]]", prompt_id="first")
     assert prompted.queued
-    assert first_agent(session.snapshot).state is State.SPAWNING
+    assert first_agent(session.snapshot).state is WorkerState.SPAWNING
     await until(session, lambda s: first_agent(s).activity is Activity.IDLE and not s.queue.items)
     assert [fact.prompt_id for fact in await house.facts(session, "user_prompt")] == ["first"]
     await until(session, lambda s: not s.conversations[first_agent(s).id].turn)
@@ -170,7 +170,7 @@ async def test_an_agents_command_runs_in_a_terminal_everybody_sees(house: QuietH
     assert terminal.command is not None
     assert terminal.command.owner == agent.id
     assert (terminal.exit_code, terminal.name) == (3, "echo hello; exit 3")
-    assert terminal.state is State.TERMINATED
+    assert terminal.state is WorkerState.TERMINATED
 
 
 async def test_a_terminal_ends_with_the_turn_that_is_cancelled(house: QuietHouse) -> None:
@@ -193,31 +193,31 @@ async def test_an_agent_that_crashes_in_a_turn_fails_with_what_it_said_last(hous
     worker = await house.agent(session)
     await say(session, "[[stderr 'out of luck']] [[chunk half]] [[exit code=7]]")
     await session.enqueue("later")
-    snapshot = await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+    snapshot = await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     failed = snapshot.worker(worker.id)
     assert (failed.exit_code, failed.signal) == (7, None)
     assert failed.error == "it ended with exit code 7: out of luck"
     assert await house.text(session) == "half"
     assert await house.stop_reasons(session) == ["error"]
     assert snapshot.queue.paused
-    assert snapshot.status is Status.ACTIVE
+    assert snapshot.status is SessionStatus.ACTIVE
     assert (await house.facts(session, "worker_failed"))[0].stderr == "out of luck"
 
 
 async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(house: QuietHouse) -> None:
     house.define("broken", {"start": ["exit code=3"]})
     session = await house.session("broken")
-    snapshot = await until(session, lambda s: s.status is not Status.ACTIVE)
-    assert (snapshot.status, snapshot.end_reason) == (Status.ERROR, "error")
-    assert snapshot.workers[next(iter(snapshot.workers))].state is State.FAILED
+    snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
+    assert (snapshot.status, snapshot.end_reason) == (SessionStatus.ERROR, "error")
+    assert snapshot.workers[next(iter(snapshot.workers))].state is WorkerState.FAILED
     assert any("exit code 3" in each["text"] for each in await house.messages(session))
 
 
 async def test_a_session_goes_on_when_its_agent_crashes_with_its_first_answer(house: QuietHouse) -> None:
     session = await house.session("scripted")
     await say(session, "[[chunk half]] [[crash]]")
-    snapshot = await until(session, lambda s: first_agent(s).state is State.FAILED)
-    assert snapshot.status is Status.ACTIVE
+    snapshot = await until(session, lambda s: first_agent(s).state is WorkerState.FAILED)
+    assert snapshot.status is SessionStatus.ACTIVE
 
 
 async def test_an_agent_added_later_never_ends_its_session(house: QuietHouse) -> None:
@@ -225,8 +225,8 @@ async def test_an_agent_added_later_never_ends_its_session(house: QuietHouse) ->
     session = await house.session("scripted")
     order = AddWorker(worker_id="later", type="agent", agent_id="broken", workspace=str(house.workspace))
     await session.add_worker(order)
-    snapshot = await until(session, lambda s: s.worker("later").state is State.FAILED)
-    assert snapshot.status is Status.ACTIVE
+    snapshot = await until(session, lambda s: s.worker("later").state is WorkerState.FAILED)
+    assert snapshot.status is SessionStatus.ACTIVE
     assert first_agent(snapshot).alive
 
 
@@ -238,11 +238,11 @@ async def test_one_that_wants_a_person_to_log_in_says_what_to_run(house: QuietHo
         env={"KEY": "sesame"},
     )
     session = await house.session("closed")
-    snapshot = await until(session, lambda s: first_agent(s).state is State.FAILED)
+    snapshot = await until(session, lambda s: first_agent(s).state is WorkerState.FAILED)
     assert "run: sh -c 'echo welcome $KEY'" in (first_agent(snapshot).error or "")
-    assert snapshot.status is Status.ACTIVE
+    assert snapshot.status is SessionStatus.ACTIVE
     terminal = await session.log_in(first_agent(snapshot).id)
-    await until(session, lambda s: s.worker(terminal.id).state is State.EXITED)
+    await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
     _, said = house.sessions.workshop.tail(terminal.id, 1, 100)
     assert said == b"welcome sesame\r\n"
     assert not any("sesame" in str(fact.to_data()) for fact in await house.facts(session, "worker_command"))
@@ -253,7 +253,7 @@ async def test_an_agent_is_restarted_into_its_conversation_or_anew(house: QuietH
     worker = await house.agent(session)
     await turn(session, "[[chunk first]]")
     await session.restart(continue_conversation=True)
-    await until(session, lambda s: s.worker(worker.id).state is State.ACTIVE)
+    await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
     again = session.snapshot.worker(worker.id)
     assert (again.run, again.pid != worker.pid) == (2, True)
     await session.restart(continue_conversation=False)
@@ -269,7 +269,7 @@ async def test_an_agent_that_cannot_go_back_is_told_what_was_said(house: QuietHo
     worker = await house.agent(session, "forgetful")
     await turn(session, "remember [[chunk blue]]")
     await session.restart(continue_conversation=True)
-    await until(session, lambda s: s.worker(worker.id).state is State.ACTIVE)
+    await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
     await turn(session, "[[chunk again]]")
     assert "remember" in prompts_in(house.journal)[-1]
     assert "Assistant: blue" in prompts_in(house.journal)[-1]
@@ -286,7 +286,7 @@ async def test_a_crashed_agent_is_started_again_by_itself_three_times(house: Qui
         await say(session, "[[crash]]")
         await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
     await say(session, "[[crash]]")
-    await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+    await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     assert session.snapshot.worker(worker.id).run == 4
     assert len([r for r in read_journal(house.journal) if r["dir"] == "note"]) == 4
 
@@ -306,7 +306,7 @@ async def test_restarts_of_a_crashing_agent_are_counted_over_restarts_of_the_ser
         await say(session, "[[crash]]")
         await until(session, partial(_is_active, worker_id=worker.id, run=4))
         await say(session, "[[crash]]")
-        await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+        await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         assert session.snapshot.worker(worker.id).run == 4
 
 
@@ -320,7 +320,7 @@ async def test_a_server_that_dies_before_it_starts_a_crashed_agent_again_leaves_
         session = await house.session()
         worker = await house.agent(session, agent_kind=kind)
         os.kill(worker.pid or 0, signal.SIGKILL)
-        last = await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+        last = await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     spawning = restart_worker(last, worker.id)
     crash = WorkerFailed(error="it was ended by SIGKILL", signal="SIGKILL", again=True)
     ended = [Draft(fact, worker.id, worker.role) for fact in (WorkerReady(pid=1), crash)]
@@ -340,9 +340,9 @@ async def test_a_session_whose_first_agent_always_crashes_ends_when_it_is_not_st
     worker = first_agent(session.snapshot)
     for run in (1, 2, 3, 4):
         await until(session, partial(_is_active, worker_id=worker.id, run=run))
-        assert session.snapshot.status is Status.ACTIVE
+        assert session.snapshot.status is SessionStatus.ACTIVE
         await say(session, "[[crash]]")
-    await until(session, lambda s: s.status is Status.ERROR)
+    await until(session, lambda s: s.status is SessionStatus.ERROR)
     assert not session.snapshot.live
 
 
@@ -357,26 +357,26 @@ async def test_an_agent_that_crashes_too_often_is_not_started_by_the_next_server
             await say(session, "[[crash]]")
             await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
         await say(session, "[[crash]]")
-        await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+        await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         assert not session.snapshot.live
     async with closed_house.open() as house:
         session = await house.sessions.get(session.id)
         assert session.snapshot.worker(worker.id).run == 4
-        assert session.snapshot.worker(worker.id).state is State.FAILED
+        assert session.snapshot.worker(worker.id).state is WorkerState.FAILED
 
 
 async def test_a_new_session_continues_the_last_conversation_of_its_directory(house: QuietHouse) -> None:
     first = await house.session("scripted")
-    await until(first, lambda s: first_agent(s).state is State.ACTIVE)
+    await until(first, lambda s: first_agent(s).state is WorkerState.ACTIVE)
     before = first.snapshot.conversations[first_agent(first.snapshot).id].acp_session_id
     await turn(first, "[[chunk hello]]")
-    await first.end(Status.COMPLETED, "user_request")
+    await first.end(SessionStatus.COMPLETED, "user_request")
     second = await house.session("scripted", continue_conversation=True)
-    await until(second, lambda s: first_agent(s).state is State.ACTIVE)
+    await until(second, lambda s: first_agent(s).state is WorkerState.ACTIVE)
     told = await house.facts(second, "agent_session")
     assert [(fact.how, fact.acp_session_id) for fact in told] == [("continue", before), ("resume", before)]
     third = await house.session("scripted")
-    await until(third, lambda s: first_agent(s).state is State.ACTIVE)
+    await until(third, lambda s: first_agent(s).state is WorkerState.ACTIVE)
     assert [fact.how for fact in await house.facts(third, "agent_session")] == ["new"]
 
 
@@ -385,7 +385,7 @@ async def test_an_agent_that_ends_by_itself_in_peace_has_exited(house: QuietHous
     worker = await house.agent(session)
     await say(session, "[[answer]] [[exit code=0]]")
     snapshot = await until(session, lambda s: not s.worker(worker.id).alive)
-    assert (snapshot.worker(worker.id).state, snapshot.worker(worker.id).exit_code) == (State.EXITED, 0)
+    assert (snapshot.worker(worker.id).state, snapshot.worker(worker.id).exit_code) == (WorkerState.EXITED, 0)
     await session.restart_worker(worker.id)
     await until(session, lambda s: _is_active(s, worker.id, 2))
 
@@ -394,8 +394,8 @@ async def test_a_purge_in_the_middle_of_it_all_harms_nobody(house: QuietHouse) -
     session, other = await house.session("scripted"), await house.session("scripted")
     await say(session, "[[stream n=1000 delay=0.001]]")
     await say(other, "[[stream n=100 delay=0.005]] [[chunk ' the end']]")
-    await until(session, lambda s: first_agent(s).state is State.ACTIVE)
-    await session.end(Status.CANCELLED, "cancelled")
+    await until(session, lambda s: first_agent(s).state is WorkerState.ACTIVE)
+    await session.end(SessionStatus.CANCELLED, "cancelled")
     await house.sessions.purge(session.id)
     with pytest.raises(NotFound):
         await house.sessions.get(session.id)

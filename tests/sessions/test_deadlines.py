@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.domain.states import State
+from bullpen.domain.states import WorkerState
 from support.quiet_house import QuietHouse, is_calm, say, turn, until
 from support.server import end_processes_of
 
@@ -81,7 +81,7 @@ async def test_an_agent_that_ignores_a_cancel_is_ended_and_can_be_restarted(hast
         await say(session, "[[wait_cancel]] [[silent]]")
         await session.enqueue("later")
         await session.cancel_turn(None, "ada")
-        snapshot = await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+        snapshot = await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         assert "had not stopped 1 s later" in (snapshot.worker(worker.id).error or "")
         assert await house.stop_reasons(session) == ["cancelled"]
         assert (snapshot.queue.paused, len(snapshot.queue.items)) == (True, 1)

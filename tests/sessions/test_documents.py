@@ -10,7 +10,7 @@ import pytest
 from bullpen.domain.commands import AddWorker
 from bullpen.domain.errors import Invalid
 from bullpen.domain.ids import new_id
-from bullpen.domain.states import State
+from bullpen.domain.states import WorkerState
 from bullpen.sessions.session import Session
 from support.quiet_house import QuietHouse, until
 from support.repositories import Repo
@@ -24,7 +24,7 @@ def repo(house: QuietHouse) -> Repo:
 async def show(house: QuietHouse, session: Session, type: str, path: str | None = None) -> str:
     order = AddWorker(worker_id=new_id(), type=type, workspace=str(house.workspace), file_path=path)
     await session.add_worker(order)
-    await until(session, lambda s: s.worker(order.worker_id).state is not State.SPAWNING)
+    await until(session, lambda s: s.worker(order.worker_id).state is not WorkerState.SPAWNING)
     return order.worker_id
 
 
@@ -66,13 +66,13 @@ async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse,
     repo.commit("all of it")
     await told(house, session, "diff_changed", files=[])
     await session.end_worker(worker, "enough")
-    assert session.snapshot.worker(worker).state is State.TERMINATED
+    assert session.snapshot.worker(worker).state is WorkerState.TERMINATED
 
 
 async def test_a_diff_outside_of_any_repository_says_so(house: QuietHouse) -> None:
     session = await house.session()
     worker = await show(house, session, "diff")
-    snapshot = await until(session, lambda s: s.worker(worker).state is State.FAILED)
+    snapshot = await until(session, lambda s: s.worker(worker).state is WorkerState.FAILED)
     assert "not in a git repository" in str(snapshot.worker(worker).error)
 
 

@@ -10,12 +10,12 @@ from zipfile import ZipFile
 import pytest
 
 from bullpen.domain.errors import BullpenError, Conflict, Invalid, NotFound
-from bullpen.domain.states import Status
+from bullpen.domain.states import SessionStatus
 from bullpen.log.recorded import RecordedEvents
 from bullpen.sessions import importing_recording
-from bullpen.sessions.exporting import Export, Format
-from bullpen.sessions.importing import Taken
-from bullpen.sessions.importing_recording import STEP, STEP_BYTES, Story, import_recording
+from bullpen.sessions.exporting import Format, SessionExport
+from bullpen.sessions.importing import ImportedSession
+from bullpen.sessions.importing_recording import STEP, STEP_BYTES, RecordingEvents, import_recording
 from bullpen.sessions.session import Session
 from bullpen.wire.browser import encode_event, read_event
 from bullpen.wire.event_lines import event_line, read_line
@@ -42,7 +42,7 @@ def two_segments() -> dict[str, bytes]:
     }
 
 
-async def take(house: QuietHouse, files: dict[str, bytes], session_id: str = SESSION) -> Taken:
+async def take(house: QuietHouse, files: dict[str, bytes], session_id: str = SESSION) -> ImportedSession:
     file, room = house.home / "in.zip", house.home / "room"
     file.write_bytes(zipped(files))
     return await import_recording(house.sessions, session_id, file, room)
@@ -50,7 +50,7 @@ async def take(house: QuietHouse, files: dict[str, bytes], session_id: str = SES
 
 async def exported(house: QuietHouse, format: Format, *secrets: str, worker: str | None = None) -> bytes:
     session = await house.sessions.get(SESSION)
-    export = Export(session.snapshot, house.sessions.workshop, Redaction(secrets))
+    export = SessionExport(session.snapshot, house.sessions.workshop, Redaction(secrets))
     return b"".join([piece async for piece in export.stream(format, worker)])
 
 
@@ -72,7 +72,7 @@ def lines(cast: bytes) -> list[Any]:
 async def test_what_is_imported_is_exported_again_byte_for_byte(house: QuietHouse) -> None:
     files = two_segments()
     taken = await take(house, files)
-    assert taken == Taken(id=SESSION, session_id=SESSION, title="recorded", workers=1, notes=[])
+    assert taken == ImportedSession(id=SESSION, session_id=SESSION, title="recorded", workers=1, notes=[])
     out = unzipped(await exported(house, "zip"))
     metadata = json.loads(out.pop("metadata.json"))
     told = (metadata["id"], metadata["title"], metadata["completed"], metadata["lastSeq"])
@@ -141,7 +141,11 @@ async def test_a_session_that_went_on_is_completed_by_its_import(house: QuietHou
     assert taken.notes == ["it was still going on there: here it is completed"]
     session = await house.sessions.get(SESSION)
     snapshot = session.snapshot
-    assert (snapshot.status, snapshot.end_reason, snapshot.live) == (Status.COMPLETED, "imported", False)
+    assert (snapshot.status, snapshot.end_reason, snapshot.live) == (
+        SessionStatus.COMPLETED,
+        "imported",
+        False,
+    )
     assert [each.type for each in await house.events(session)] == [
         *("session_start", "worker_spawning", "worker_ready", "worker_terminated", "session_end")
     ]
@@ -272,10 +276,10 @@ async def test_an_imported_session_can_be_read_after_it_was_opened_again(closed_
         assert [path.read_bytes() for path in closed_house.sessions.workshop.images.files(SESSION)] == [PIXEL]
 
 
-def story(directory: Path, *more: bytes) -> Story:
+def story(directory: Path, *more: bytes) -> RecordingEvents:
     path = directory / "events.jsonl"
     path.write_bytes(events(*more))
-    return Story(SESSION, RecordedEvents(path))
+    return RecordingEvents(SESSION, RecordedEvents(path))
 
 
 def test_a_long_recording_is_stored_in_steps_that_follow_each_other(tmp_path: Path) -> None:

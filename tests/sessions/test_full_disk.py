@@ -13,9 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from bullpen.domain.errors import NotFound, StorageFull
-from bullpen.domain.states import Activity, State, Status
+from bullpen.domain.states import Activity, SessionStatus, WorkerState
 from bullpen.sessions import presence, purging, reaper
-from bullpen.sessions.presence import Presence
+from bullpen.sessions.presence import ViewerPresence
 from bullpen.sessions.session import Session
 from bullpen.sessions.tasks import background
 from bullpen.store.statements import put
@@ -92,10 +92,10 @@ async def tried(told: Told, event: str) -> None:
 
 async def test_an_idle_session_is_ended_once_there_is_room(house: QuietHouse, disk: Disk, told: Told) -> None:
     session = await house.session("scripted")
-    await until(session, lambda s: first_agent(s).state is State.ACTIVE)
+    await until(session, lambda s: first_agent(s).state is WorkerState.ACTIVE)
     await fill(house, disk)
     await tried(told, "idle for too long")
-    assert session.snapshot.status is Status.ACTIVE
+    assert session.snapshot.status is SessionStatus.ACTIVE
     disk.free()
     await until(session, lambda s: s.end_reason == "idle_timeout")
     assert await house.session()
@@ -107,11 +107,11 @@ async def test_a_session_nobody_looks_at_any_more_is_ended_once_there_is_room(
     monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE", SOON)
     session = await house.session(on_last_disconnect="terminate")
     async with background() as tasks:
-        viewers = Presence(tasks)
+        viewers = ViewerPresence(tasks)
         await fill(house, disk)
         viewers.leave(session)
         await tried(told, "the last viewer left")
-        assert session.snapshot.status is Status.ACTIVE
+        assert session.snapshot.status is SessionStatus.ACTIVE
         disk.free()
         await until(session, lambda s: s.end_reason == "last_disconnect")
 
@@ -122,7 +122,7 @@ async def test_who_comes_back_while_the_disk_is_full_keeps_the_session(
     monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE", SOON)
     session = await house.session(on_last_disconnect="terminate")
     async with background() as tasks:
-        viewers = Presence(tasks)
+        viewers = ViewerPresence(tasks)
         noise = await fill(house, disk)
         viewers.leave(session)
         await tried(told, "the last viewer left")
@@ -130,7 +130,7 @@ async def test_who_comes_back_while_the_disk_is_full_keeps_the_session(
             disk.free()
             await until_room(noise)
             await asyncio.sleep(3 * SOON)
-            assert session.snapshot.status is Status.ACTIVE
+            assert session.snapshot.status is SessionStatus.ACTIVE
 
 
 async def test_a_message_gets_a_title_by_its_words_where_no_directory_can_be_made(
@@ -161,7 +161,7 @@ async def old_session(house: QuietHouse) -> Session:
     """One that has ended, with a recording."""
     session = await house.session()
     await session.log.append([said("x" * 4000) for _ in range(500)])
-    await session.end(Status.COMPLETED, "user_request")
+    await session.end(SessionStatus.COMPLETED, "user_request")
     wires = await house.sessions.store.wire(session.id, limit=100)
     house.sessions.workshop.recordings.append(session.id, wires)
     return session
@@ -225,8 +225,8 @@ async def test_a_purge_that_finds_the_keeper_busy_is_finished_later(plain_house:
         worker = await house.agent(session, "stubborn")
         await say(session, "[[wait_cancel]] [[silent]]")
         await session.cancel_turn(worker.id, "a person")
-        await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
-        await session.end(Status.CANCELLED, "cancelled")
+        await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
+        await session.end(SessionStatus.CANCELLED, "cancelled")
         await house.sessions.purge(session.id)
         with pytest.raises(NotFound):
             await house.sessions.get(session.id)

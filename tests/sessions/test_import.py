@@ -8,8 +8,8 @@ import pytest
 
 from bullpen.domain.events import SessionImported, SessionStart
 from bullpen.domain.records import Repository
-from bullpen.domain.states import State
-from bullpen.sessions.importing import NAMESPACE, Imported, Left, Taken, import_sessions
+from bullpen.domain.states import WorkerState
+from bullpen.sessions.importing import NAMESPACE, ImportedSession, ImportResult, SkippedEntry, import_sessions
 from support.quiet_house import QuietHouse
 
 UUID = "0123abcd-0123-4567-89ab-0123456789ab"
@@ -24,7 +24,7 @@ def saved(id: str, place: Path, *workers: dict[str, Any], **more: Any) -> dict[s
     return {**fields, "workers": list(workers), **more}
 
 
-async def take(house: QuietHouse, *entries: Any) -> Imported:
+async def take(house: QuietHouse, *entries: Any) -> ImportResult:
     return await import_sessions(house.sessions, house.records, entries)
 
 
@@ -39,8 +39,8 @@ async def test_a_session_comes_with_its_workers_which_have_ended(house: QuietHou
     agent = worker("a", agentId="scripted")
     entry = saved(UUID, place, agent, worker(UUID, "terminal", name="bad\nname", agentId="scripted"))
     imported = await take(house, entry)
-    assert imported == Imported(
-        taken=[Taken(id=UUID, session_id=UUID, title="project", workers=2, notes=[])], left=[]
+    assert imported == ImportResult(
+        taken=[ImportedSession(id=UUID, session_id=UUID, title="project", workers=2, notes=[])], left=[]
     )
     session = await house.sessions.get(UUID)
     first, second = session.snapshot.workers.values()
@@ -53,7 +53,7 @@ async def test_a_session_comes_with_its_workers_which_have_ended(house: QuietHou
         None,
     )
     assert second.id == UUID
-    assert {first.state, second.state} == {State.EXITED}
+    assert {first.state, second.state} == {WorkerState.EXITED}
     assert {first.workspace, second.workspace} == {str(place)}
     facts = await house.facts(session)
     start = SessionStart(session_type="quick", location_path=str(place), title="project")
@@ -67,7 +67,7 @@ async def test_a_session_is_taken_once_and_under_the_same_id_each_time(
     (taken,) = (await take(house, saved("one", place))).taken
     assert taken.session_id == str(uuid.uuid5(NAMESPACE, "/one"))
     again = await take(house, saved("one", place), saved("two", place))
-    assert again.left == [Left(id="one", reason=f"it is here already, as {taken.session_id}")]
+    assert again.left == [SkippedEntry(id="one", reason=f"it is here already, as {taken.session_id}")]
     assert [each.id for each in again.taken] == ["two"]
 
 

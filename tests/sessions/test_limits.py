@@ -7,7 +7,7 @@ import pytest
 from bullpen.domain.commands import AddWorker
 from bullpen.domain.conversation import TurnEnd
 from bullpen.domain.errors import TooMany
-from bullpen.domain.states import State, Status
+from bullpen.domain.states import SessionStatus, WorkerState
 from bullpen.store.unseen import read_unseen
 from support.quiet_house import QuietHouse, first_agent, say, turn, until
 
@@ -32,9 +32,9 @@ async def test_the_session_after_the_last_allowed_one_is_refused_until_a_slot_is
             await empty.add_worker(order)
         with pytest.raises(TooMany):
             await say(empty, "hello")
-        await busy[0].end(Status.CANCELLED, "cancelled")
+        await busy[0].end(SessionStatus.CANCELLED, "cancelled")
         await empty.add_worker(order)
-        await until(empty, lambda s: s.worker("w").state is State.ACTIVE)
+        await until(empty, lambda s: s.worker("w").state is WorkerState.ACTIVE)
 
 
 async def test_many_at_once_do_not_get_past_the_limit(small_house: QuietHouse) -> None:
@@ -56,10 +56,10 @@ async def test_living_agents_count_after_a_restart_too(small_house: QuietHouse) 
 async def test_an_idle_session_ends_and_says_why(small_house: QuietHouse) -> None:
     async with small_house.open() as house:
         session = await house.session("scripted")
-        snapshot = await until(session, lambda s: s.status is not Status.ACTIVE)
-        assert (snapshot.status, snapshot.end_reason) == (Status.COMPLETED, "idle_timeout")
+        snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
+        assert (snapshot.status, snapshot.end_reason) == (SessionStatus.COMPLETED, "idle_timeout")
         assert snapshot.metadata == {"reason": "idle_timeout"}
-        assert [worker.state for worker in snapshot.workers.values()] == [State.TERMINATED]
+        assert [worker.state for worker in snapshot.workers.values()] == [WorkerState.TERMINATED]
 
 
 async def test_what_nobody_has_seen_still_waits_when_its_session_ends_idle(small_house: QuietHouse) -> None:
@@ -68,7 +68,7 @@ async def test_what_nobody_has_seen_still_waits_when_its_session_ends_idle(small
         idle, ended = [await house.session("scripted") for _ in range(2)]
         for session in (idle, ended):
             await turn(session, "[[chunk done]]")
-        await ended.end(Status.COMPLETED, "user_request")
+        await ended.end(SessionStatus.COMPLETED, "user_request")
         await until(idle, lambda s: s.end_reason == "idle_timeout")
         (waiting,) = await house.sessions.workshop.store.database.read(read_unseen)
         assert (waiting.session_id, waiting.kind) == (idle.id, "finished")
@@ -77,7 +77,7 @@ async def test_what_nobody_has_seen_still_waits_when_its_session_ends_idle(small
 async def test_an_agent_nobody_talked_to_since_a_restart_is_idle_too(small_house: QuietHouse) -> None:
     async with small_house.open() as house:
         session = await house.session("scripted")
-        await until(session, lambda s: first_agent(s).state is State.ACTIVE)
+        await until(session, lambda s: first_agent(s).state is WorkerState.ACTIVE)
     async with small_house.open() as house:
         session = await house.sessions.get(session.id)
         await until(session, lambda s: s.end_reason == "idle_timeout")
@@ -88,12 +88,12 @@ async def test_a_turn_a_question_or_a_message_keeps_a_session(small_house: Quiet
         session = await house.session("scripted")
         await say(session, "[[sleep 1.2]] [[permission title=x]] [[sleep 0.1]]")
         snapshot = await until(session, lambda s: s.permissions)
-        assert snapshot.status is Status.ACTIVE  # the turn alone took longer than an idle one has
+        assert snapshot.status is SessionStatus.ACTIVE  # the turn alone took longer than an idle one has
         await session.pause_queue()
         await session.enqueue("later")
         await session.answer_permission(snapshot.permissions[0].permission.id, "yes", "ada")
         await until(session, lambda s: s.conversations[first_agent(s).id].turn is None)
         await session.clear_queue()
-        await until(session, lambda s: s.status is Status.COMPLETED)
+        await until(session, lambda s: s.status is SessionStatus.COMPLETED)
         ended = [event for event in await house.events(session) if isinstance(event.fact, TurnEnd)]
         assert [event.fact.stop_reason for event in ended if isinstance(event.fact, TurnEnd)] == ["end_turn"]

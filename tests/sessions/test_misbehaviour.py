@@ -14,7 +14,7 @@ import pytest
 from bullpen.domain.commands import AddWorker
 from bullpen.domain.errors import Conflict, Invalid
 from bullpen.domain.snapshot import Worker
-from bullpen.domain.states import Activity, State
+from bullpen.domain.states import Activity, WorkerState
 from bullpen.keeper.marker import find_marked
 from bullpen.sessions import lookup
 from bullpen.sessions.session import Session
@@ -29,7 +29,7 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
     """An agent that does not begin, as it is in the end; nothing of it is left."""
     order = AddWorker(worker_id=agent_id, type="agent", agent_id=agent_id, workspace=str(house.workspace))
     await session.add_worker(order)
-    await until(session, lambda s: s.worker(agent_id).state is not State.SPAWNING)
+    await until(session, lambda s: s.worker(agent_id).state is not WorkerState.SPAWNING)
     async with asyncio.timeout(60):
         while session.busy:
             await asyncio.sleep(0.01)
@@ -59,7 +59,7 @@ async def test_an_agent_that_cannot_begin_fails_with_the_reason(
     house.registry.add("bad", {"name": "Bad", "kind": "acp", "command": words})
     session = await house.session()
     worker = await end_of(house, session, "bad")
-    assert worker.state is State.FAILED
+    assert worker.state is WorkerState.FAILED
     assert why in (worker.error or "")
 
 
@@ -97,7 +97,7 @@ async def test_an_agent_that_talks_but_never_answers_initialize_fails_with_its_s
     hasty_house.registry.add("chatty", {"name": "Chatty", "kind": "acp", "command": words})
     session = await hasty_house.session()
     worker = await end_of(hasty_house, session, "chatty")
-    assert (worker.state, worker.error) == (State.FAILED, "it did not answer within 1 s: no network")
+    assert (worker.state, worker.error) == (WorkerState.FAILED, "it did not answer within 1 s: no network")
     (failed,) = await hasty_house.facts(session, "worker_failed")
     assert failed.stderr == "first\nno network"
 
@@ -117,7 +117,7 @@ async def test_an_agent_that_is_silent_in_its_handshake_is_given_up(
 ) -> None:
     hasty_house.define("silent", script | {"agent": {"ignore_term": True}})
     worker = await end_of(hasty_house, await hasty_house.session(), "silent")
-    assert (worker.state, worker.error) == (State.FAILED, "it did not answer within 1 s")
+    assert (worker.state, worker.error) == (WorkerState.FAILED, "it did not answer within 1 s")
 
 
 async def test_one_of_another_version_is_refused(house: QuietHouse) -> None:
@@ -158,7 +158,7 @@ async def test_nonsense_is_kept_and_the_agent_goes_on(house: QuietHouse) -> None
     worker = await house.agent(session)
     await turn(session, NONSENSE + "[[chunk ' end']]")
     assert await house.text(session) == "Grüße end"
-    assert session.snapshot.worker(worker.id).state is State.ACTIVE
+    assert session.snapshot.worker(worker.id).state is WorkerState.ACTIVE
     assert len(await house.events(session, "diagnostic")) >= 5
     assert session.snapshot.permissions == []
 
@@ -188,7 +188,7 @@ async def test_a_crash_of_one_agent_leaves_the_other_alone(house: QuietHouse) ->
     second = await house.agent(session, role="second")
     await say(session, "[[stream n=50 delay=0.01]] [[chunk ' done']]", role="second")
     await say(session, "[[crash]]")
-    await until(session, lambda s: s.worker(first.id).state is State.FAILED)
+    await until(session, lambda s: s.worker(first.id).state is WorkerState.FAILED)
     await until(session, lambda s: s.worker(second.id).activity is Activity.IDLE)
     assert (await house.text(session)).endswith("<49> done")
 
@@ -260,7 +260,7 @@ async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None
     marker = house.sessions.workshop.children.marker(worker.id, 1)
     assert [pid for pid, _, _ in find_marked(marker) if pid != worker.pid]
     await say(session, "[[crash]]")
-    await until(session, lambda s: s.worker(worker.id).state is State.FAILED)
+    await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     async with asyncio.timeout(60):
         while list(find_marked(marker)):
             await asyncio.sleep(0.01)
@@ -295,11 +295,11 @@ async def test_a_terminal_of_an_agent_does_not_begin_outside_the_root(house: Qui
     params = {"command": "true", "cwd": str(place)}
     await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
     terminal = terminal_of(session)
-    await until(session, lambda s: s.worker(terminal.id).state is State.EXITED)
+    await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
     place.rmdir()
     place.symlink_to(outside)
     await session.restart_worker(terminal.id)
-    await until(session, lambda s: s.worker(terminal.id).state in (State.FAILED, State.EXITED))
+    await until(session, lambda s: s.worker(terminal.id).state in (WorkerState.FAILED, WorkerState.EXITED))
     assert "outside the workspace root" in (session.snapshot.worker(terminal.id).error or "")
 
 

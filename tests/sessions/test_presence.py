@@ -8,10 +8,10 @@ import pytest
 
 from bullpen import clock
 from bullpen.domain.snapshot import Snapshot
-from bullpen.domain.states import Status
-from bullpen.sessions.presence import Onlookers, Presence
+from bullpen.domain.states import SessionStatus
+from bullpen.sessions.presence import AttentiveViewers, ViewerPresence
 from bullpen.sessions.session import Session
-from bullpen.sessions.tasks import Tasks
+from bullpen.sessions.tasks import BackgroundTasks
 from support.quiet_house import QuietHouse, until
 
 SHORT = 0.05  # seconds
@@ -29,7 +29,7 @@ class Timers:
     def call_later(
         self, delay: float, callback: Callable[..., None], *of: object, **more: Any
     ) -> asyncio.TimerHandle:
-        if isinstance(getattr(callback, "__self__", None), Presence):
+        if isinstance(getattr(callback, "__self__", None), ViewerPresence):
             self.delays.append(delay)
             delay = SHORT
         return self._call_later(delay, callback, *of, **more)
@@ -41,9 +41,9 @@ async def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
 
 
 @pytest.fixture
-async def viewers(house: QuietHouse) -> AsyncIterator[Presence]:
-    async with Tasks() as tasks:
-        yield Presence(tasks)
+async def viewers(house: QuietHouse) -> AsyncIterator[ViewerPresence]:
+    async with BackgroundTasks() as tasks:
+        yield ViewerPresence(tasks)
 
 
 @pytest.fixture
@@ -52,11 +52,11 @@ async def session(house: QuietHouse) -> Session:
 
 
 def is_over(snapshot: Snapshot) -> bool:
-    return snapshot.status is Status.COMPLETED
+    return snapshot.status is SessionStatus.COMPLETED
 
 
 async def test_last_viewer_of_a_terminate_session(
-    viewers: Presence, session: Session, timers: Timers, monkeypatch: pytest.MonkeyPatch
+    viewers: ViewerPresence, session: Session, timers: Timers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = clock.monotonic()
     monkeypatch.setattr(clock, "monotonic", lambda: started + 3600)
@@ -69,7 +69,7 @@ async def test_last_viewer_of_a_terminate_session(
 
 
 async def test_right_after_a_start_viewers_have_a_minute_to_come_back(
-    viewers: Presence, session: Session, timers: Timers
+    viewers: ViewerPresence, session: Session, timers: Timers
 ) -> None:
     viewers.check(session)
     assert 50 < timers.delays[0] <= 60
@@ -79,13 +79,17 @@ async def test_right_after_a_start_viewers_have_a_minute_to_come_back(
     await until(session, is_over)
 
 
-async def test_one_who_says_goodbye_means_it(viewers: Presence, session: Session, timers: Timers) -> None:
+async def test_one_who_says_goodbye_means_it(
+    viewers: ViewerPresence, session: Session, timers: Timers
+) -> None:
     viewers.leave(session)
     assert timers.delays == [5.0]
     await until(session, is_over)
 
 
-async def test_a_session_that_is_kept_is_kept(viewers: Presence, house: QuietHouse, timers: Timers) -> None:
+async def test_a_session_that_is_kept_is_kept(
+    viewers: ViewerPresence, house: QuietHouse, timers: Timers
+) -> None:
     kept = await house.session()
     with viewers.viewing(kept):
         pass
@@ -95,7 +99,7 @@ async def test_a_session_that_is_kept_is_kept(viewers: Presence, house: QuietHou
 
 
 async def test_a_viewer_who_does_not_look_is_a_viewer_all_the_same(
-    viewers: Presence, session: Session, timers: Timers
+    viewers: ViewerPresence, session: Session, timers: Timers
 ) -> None:
     with viewers.viewing(session), viewers.onlookers.one(session.id) as look:
         look(True)
@@ -106,7 +110,7 @@ async def test_a_viewer_who_does_not_look_is_a_viewer_all_the_same(
 
 
 def test_a_session_is_looked_at_as_long_as_one_says_so() -> None:
-    onlookers = Onlookers()
+    onlookers = AttentiveViewers()
     with onlookers.one("s") as look:
         assert not onlookers.are_at("s")  # connected, no more
         look(True)

@@ -6,7 +6,7 @@ import pytest
 
 from bullpen.domain.errors import Conflict, EmptyMessage, QueueFull
 from bullpen.domain.queue import QueueSettings
-from bullpen.domain.states import Activity, State
+from bullpen.domain.states import Activity, WorkerState
 from support.quiet_house import QuietHouse, first_agent, is_calm, say, turn, until
 from support.scripted_agent.journal import prompts_in
 
@@ -121,7 +121,7 @@ async def test_what_waits_is_sent_after_a_restart_of_the_server(closed_house: Qu
     async with closed_house.open() as house:
         session = await house.sessions.get(session.id)
         await until(session, lambda s: not s.queue.items and is_calm(s))
-        assert session.snapshot.worker(worker.id).state is State.ACTIVE
+        assert session.snapshot.worker(worker.id).state is WorkerState.ACTIVE
         assert session.snapshot.worker(worker.id).pid == worker.pid
     assert prompts_in(closed_house.journal) == ["[[sleep 0.5]]", "later"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.log.recorded import Recorded
-from bullpen.log.replay import Player
+from bullpen.log.recorded import RecordingDirectory
+from bullpen.log.replay import ReplayPlayer
 from bullpen.sessions import recorder as recorder_module
-from bullpen.sessions.recorder import Recorder
+from bullpen.sessions.recorder import SessionRecorder
 from bullpen.wire.browser import session_json
 from support.quiet_house import QuietHouse
 from support.server import Server
@@ -64,7 +64,7 @@ async def test_a_session_is_recorded_and_its_end_marks_it_completed(server: Serv
 async def test_what_is_played_adds_up_to_the_live_session(server: Server) -> None:
     session = await ended_session(server)
     place = await recorded_up_to(server, session["id"], session["lastSeq"])
-    player = Player.open(place)
+    player = ReplayPlayer.open(place)
     folded = fold_all(Snapshot(id=session["id"]), player.events())
     live = await server.call("GET", f"/api/sessions/{session['id']}")
     assert session_json(folded) == {name: live[name] for name in session_json(folded)}
@@ -98,7 +98,7 @@ async def test_a_damaged_recording_can_be_written_anew(server: Server) -> None:
     place = await recorded_up_to(server, session["id"], session["lastSeq"])
     whole = (place / "events.jsonl").read_bytes()
     (place / "events.jsonl").write_bytes(whole.replace(b"recorded", b"rec0rded"))
-    damaged = Recorded(place)
+    damaged = RecordingDirectory(place)
     assert damaged.damage() == ["damaged lines that were left out: 1", "event 1 is missing"]
     damaged.close()
     rebuilt = await server.call("POST", "/api/recordings/rebuild", 200, json={"sessionId": session["id"]})
@@ -120,7 +120,7 @@ async def test_a_session_that_goes_on_and_on_is_written_once_a_round(
 
     monkeypatch.setattr(recordings, "describe", describe_and_note)
     session = await house.session()
-    running = asyncio.ensure_future(Recorder(house.sessions, house.records).run())
+    running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
     async with asyncio.timeout(30):
         while not written:
             await session.log.append([said("on")])
@@ -136,7 +136,7 @@ async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(hou
     recordings = house.sessions.workshop.recordings
     await session.log.append([said("before anybody looked")])
     follower = session.log.follow(session.log.head)
-    running = asyncio.ensure_future(Recorder(house.sessions, house.records).run())
+    running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
     async with asyncio.timeout(30):
         for number in range(30):
             await session.log.append([said(f"{number} ☃")])

@@ -14,10 +14,10 @@ from structlog.testing import capture_logs
 
 from bullpen.domain.errors import RemoteFault
 from bullpen.git import worktrees as git
-from bullpen.git.places import Place
+from bullpen.git.places import GitDirectories
 from bullpen.git.process import end_marked, marked
-from bullpen.sessions.errand import Errand, Errands
-from bullpen.sessions.trash import Trash, Trashed
+from bullpen.sessions.pending_worktrees import PendingWorktree, PendingWorktrees
+from bullpen.sessions.trash import TrashedWorktree, WorktreeTrash
 from bullpen.sessions.worktree_making import make_worktree
 from bullpen.sessions.worktree_upkeep import mend
 from support.capabilities import powerless
@@ -31,12 +31,12 @@ class Yard:
     def __init__(self, directory: Path, home: Path) -> None:
         self.repo = Repo(directory / "repo")
         self.path = directory / "repo.worktrees" / "topic"
-        self.errands = Errands(home / "worktrees")
-        self.trash = Trash(home / "trash")
+        self.errands = PendingWorktrees(home / "worktrees")
+        self.trash = WorktreeTrash(home / "trash")
         self.boxes = home / "trash"
         self.admin = self.repo.git_dir / "worktrees" / "topic"
 
-    def errand(self, **more: object) -> Errand:
+    def errand(self, **more: object) -> PendingWorktree:
         values = {
             "id": "the-errand",
             "repo_id": "r",
@@ -47,7 +47,7 @@ class Yard:
             "start": self.repo.git("rev-parse", "HEAD").strip(),
             "begun_at": 1 << 60,
         }
-        return Errand(**(values | more))  # type: ignore[arg-type]
+        return PendingWorktree(**(values | more))  # type: ignore[arg-type]
 
     async def make(self) -> None:
         async def furnish(path: Path) -> list[str]:
@@ -56,11 +56,11 @@ class Yard:
 
         await make_worktree(self.repo.place, self.errand(), self.errands, furnish, lambda _: None)
 
-    async def remove(self) -> Trashed:
+    async def remove(self) -> TrashedWorktree:
         return await self.trash.take("r", await git.find_worktree(self.repo.place, "topic"))
 
     async def mend(self) -> None:
-        async def find(_: str) -> Place:
+        async def find(_: str) -> GitDirectories:
             return self.repo.place
 
         await mend(self.errands, self.trash, find)
@@ -192,7 +192,7 @@ async def test_what_a_killed_server_left_running_is_ended_first() -> None:
 # Killed while removing or restoring
 
 
-async def removed(yard: Yard) -> tuple[Trashed, Path, dict[str, tuple[int, int, bytes]]]:
+async def removed(yard: Yard) -> tuple[TrashedWorktree, Path, dict[str, tuple[int, int, bytes]]]:
     await yard.make()
     before = contents(yard.path)
     trashed = await yard.remove()

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bullpen.domain.errors import Conflict, Invalid, RemoteFault
 from bullpen.store.database import Database
-from bullpen.store.records import Records
+from bullpen.store.records import RecordStore
 
 
 def sqlite_url(path: Path) -> str:
@@ -21,7 +21,7 @@ def sqlite_url(path: Path) -> str:
 
 
 async def test_a_write_is_seen_by_the_next_read(database: Database) -> None:
-    records = Records(database)
+    records = RecordStore(database)
     await records.set_setting("colour", {"name": "blue"})
     assert await records.setting("colour") == {"name": "blue"}
 
@@ -33,7 +33,7 @@ async def test_a_write_that_fails_leaves_nothing(database: Database) -> None:
 
     with pytest.raises(Conflict, match="changed my mind"):
         await database.write(break_off)
-    assert await Records(database).setting("a") is None
+    assert await RecordStore(database).setting("a") is None
 
 
 async def test_a_reader_cannot_write(database: Database) -> None:
@@ -42,7 +42,7 @@ async def test_a_reader_cannot_write(database: Database) -> None:
 
 
 async def test_a_read_sees_one_moment_however_long_it_takes(database: Database) -> None:
-    records = Records(database)
+    records = RecordStore(database)
     await records.set_setting("n", 1)
     loop, looked, written = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
@@ -73,7 +73,7 @@ async def test_writes_run_in_the_order_they_were_given(database: Database) -> No
 
 
 async def test_a_cancelled_write_still_happens_in_its_turn(database: Database) -> None:
-    records = Records(database)
+    records = RecordStore(database)
     task = asyncio.ensure_future(records.set_setting("kept", True))
     await asyncio.sleep(0)
     task.cancel()
@@ -84,19 +84,19 @@ async def test_a_cancelled_write_still_happens_in_its_turn(database: Database) -
 
 async def test_closing_writes_what_waits(url: str) -> None:
     async with Database.open(url) as database:
-        records = Records(database)
+        records = RecordStore(database)
         tasks = [asyncio.ensure_future(records.set_setting(f"k{n}", n)) for n in range(20)]
         await asyncio.sleep(0)
     await asyncio.gather(*tasks)
     async with Database.open(url) as database:
-        assert await Records(database).setting("k19") == 19
+        assert await RecordStore(database).setting("k19") == 19
 
 
 async def test_all_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         async with Database.open(sqlite_url(tmp_path / "bullpen.db")) as database:
-            await Records(database).set_setting("a", 1)
+            await RecordStore(database).set_setting("a", 1)
             modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     finally:
         os.umask(before)
@@ -166,8 +166,8 @@ async def test_a_url_we_cannot_serve_is_refused(url: str) -> None:
 async def test_another_program_that_holds_the_lock_does_not_stop_readers(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(sqlite_url(path)) as database:
-        await Records(database).set_setting("a", 1)
+        await RecordStore(database).set_setting("a", 1)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        assert await Records(database).setting("a") == 1
+        assert await RecordStore(database).setting("a") == 1
         other.close()

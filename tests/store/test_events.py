@@ -19,7 +19,7 @@ from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.store import saved
 from bullpen.store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
 from bullpen.store.events import EventStore
-from bullpen.store.records import Records
+from bullpen.store.records import RecordStore
 from bullpen.store.tables import answers, snapshots
 from bullpen.wire.browser import encode_event, session_json
 from support.stories import START, append_to, new_session, new_session_with_worker, said, spawning, texts
@@ -159,7 +159,7 @@ def test_the_number_of_saved_snapshots_is_raised_when_their_shape_changes() -> N
 
 
 async def test_rows_of_sessions_and_workers_follow_the_events(store: EventStore) -> None:
-    records = Records(store.database)
+    records = RecordStore(store.database)
     append = new_session_with_worker()
     await store.commit(append)
     for drafts in (
@@ -280,7 +280,7 @@ async def test_the_same_key_takes_effect_once_even_in_one_group(store: EventStor
     for late in results[1:]:
         assert isinstance(late, AlreadyAnswered)
         assert late.answer == answer("key", "a")
-    assert (await Records(store.database).list_sessions()).total == 1
+    assert (await RecordStore(store.database).list_sessions()).total == 1
 
 
 async def test_a_key_is_free_again_after_a_day(store: EventStore) -> None:

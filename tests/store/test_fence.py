@@ -18,16 +18,23 @@ from bullpen.store import schema
 from bullpen.store.database import Database
 from bullpen.store.engine import writing_engine
 from bullpen.store.events import EventStore
-from bullpen.store.fence import InUse, Lease, Owner, Place, TakenOver, WentBack
+from bullpen.store.fence import (
+    DatabaseInUse,
+    DatabaseTakenOver,
+    DatabaseWentBack,
+    FenceOwner,
+    FencePosition,
+    Lease,
+)
 from bullpen.store.identity import forget_loss, note_loss, read_identity
 from support.stories import START, said, texts
 
 SHORT = Lease(heartbeat=0.05, expires=0.4)
 NO_HEARTBEAT = Lease(heartbeat=3600, expires=0.4)
 
-FIRST = Owner("1", "host:/first", take_over=False)
-SECOND = Owner("2", "host:/second", take_over=False)
-TAKING = Owner("2", "host:/second", take_over=True)
+FIRST = FenceOwner("1", "host:/first", take_over=False)
+SECOND = FenceOwner("2", "host:/second", take_over=False)
+TAKING = FenceOwner("2", "host:/second", take_over=True)
 
 
 def row(url: str) -> tuple[int, int, str]:
@@ -47,7 +54,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def killed(url: str, owner: Owner, lease: Lease) -> AsyncIterator[Database]:
+async def killed(url: str, owner: FenceOwner, lease: Lease) -> AsyncIterator[Database]:
     """A database whose server is gone after the block without having said so."""
     async with Database.open(url, owner=owner, lease=lease) as database:
         yield database
@@ -67,7 +74,7 @@ async def test_a_second_data_directory_is_refused_while_the_first_server_lives(u
     async with Database.open(url, owner=FIRST, lease=SHORT):
         before = row(url)
         await asyncio.sleep(2 * SHORT.expires)  # an idle server writes nothing else, and still lives
-        with pytest.raises(InUse, match=r"data directory is host:/first.*--take-over"):
+        with pytest.raises(DatabaseInUse, match=r"data directory is host:/first.*--take-over"):
             async with Database.open(url, owner=SECOND, lease=SHORT):
                 pass
         assert row(url) == before
@@ -76,7 +83,7 @@ async def test_a_second_data_directory_is_refused_while_the_first_server_lives(u
 async def test_a_second_data_directory_may_start_once_the_first_server_is_silent(url: str) -> None:
     async with killed(url, FIRST, NO_HEARTBEAT):
         pass
-    with pytest.raises(InUse):
+    with pytest.raises(DatabaseInUse):
         async with Database.open(url, owner=SECOND, lease=Lease()):
             pass
     await asyncio.sleep(NO_HEARTBEAT.expires)
@@ -102,12 +109,12 @@ async def test_of_two_servers_that_start_at_once_one_is_refused(url: str) -> Non
     schema.prepare(url)
     begun = asyncio.Event()
 
-    async def start(owner: Owner) -> str:
+    async def start(owner: FenceOwner) -> str:
         try:
             async with Database.open(url, owner=owner):
                 await begun.wait()
                 return owner.id
-        except InUse:
+        except DatabaseInUse:
             begun.set()
             return "refused"
 
@@ -129,7 +136,7 @@ async def test_a_server_whose_database_is_taken_over_writes_nothing_more(url: st
             with pytest.raises(Unavailable, match="has taken over the database"):
                 await log.append([said("late")])
             lost = await asyncio.wait_for(database.fence_lost, 60)
-            assert isinstance(lost, TakenOver) and "host:/second" in str(lost)
+            assert isinstance(lost, DatabaseTakenOver) and "host:/second" in str(lost)
             with pytest.raises(Unavailable):
                 await database.write(lambda c: c.execute(text("DELETE FROM events")).rowcount)
             patient.cancel()
@@ -139,7 +146,7 @@ async def test_a_server_whose_database_is_taken_over_writes_nothing_more(url: st
 async def test_an_idle_server_finds_out_by_its_heartbeat_that_it_was_replaced(url: str) -> None:
     async with Database.open(url, owner=FIRST, lease=SHORT) as database:
         async with Database.open(url, owner=TAKING, lease=SHORT):
-            assert isinstance(await asyncio.wait_for(database.fence_lost, 60), TakenOver)
+            assert isinstance(await asyncio.wait_for(database.fence_lost, 60), DatabaseTakenOver)
             held = row(url)
         assert row(url) == held
 
@@ -177,7 +184,7 @@ async def test_a_sqlite_backup_put_back_under_a_running_server_stops_it(tmp_path
         with pytest.raises(Unavailable, match=r"gone back in time.*of 2 commits 1 are left"):
             await log.append([said("after the hole")])
         lost = await asyncio.wait_for(database.fence_lost, 60)
-        assert isinstance(lost, WentBack) and lost.newest == Place(1, 2)
+        assert isinstance(lost, DatabaseWentBack) and lost.newest == FencePosition(1, 2)
         assert texts([event for event, _ in await EventStore(database).events("s")]) == []
 
 
@@ -199,24 +206,28 @@ async def test_a_sqlite_file_replaced_under_a_running_server_stops_it(tmp_path: 
                 (tmp_path / side).unlink()
         with pytest.raises(Unavailable, match="was replaced or removed"):
             await log.append([said("into a file that is gone")])
-        assert isinstance(await asyncio.wait_for(database.fence_lost, 60), WentBack)
+        assert isinstance(await asyncio.wait_for(database.fence_lost, 60), DatabaseWentBack)
 
 
 async def test_a_database_that_went_back_is_not_started_on_again_by_itself(url: str) -> None:
-    behind = Owner("1", "host:/first", take_over=False, newest=Place(1, 7))
+    behind = FenceOwner("1", "host:/first", take_over=False, newest=FencePosition(1, 7))
     async with Database.open(url, owner=FIRST):
         pass
-    with pytest.raises(WentBack, match="start it with --take-over"):
+    with pytest.raises(DatabaseWentBack, match="start it with --take-over"):
         async with Database.open(url, owner=behind):
             pass
     assert row(url) == (1, 0, "1")
-    async with Database.open(url, owner=Owner("1", "host:/first", take_over=True, newest=Place(1, 7))):
+    async with Database.open(
+        url, owner=FenceOwner("1", "host:/first", take_over=True, newest=FencePosition(1, 7))
+    ):
         assert row(url) == (2, 0, "1")
 
 
 async def test_an_empty_database_is_not_taken_for_one_that_was_lost(url: str) -> None:
-    with pytest.raises(WentBack, match="start it with --take-over"):
-        async with Database.open(url, owner=Owner("1", "host:/first", take_over=False, newest=Place(1, 7))):
+    with pytest.raises(DatabaseWentBack, match="start it with --take-over"):
+        async with Database.open(
+            url, owner=FenceOwner("1", "host:/first", take_over=False, newest=FencePosition(1, 7))
+        ):
             pass
     async with Database.open(url, owner=SECOND):
         assert row(url) == (1, 0, "2")
@@ -237,13 +248,13 @@ async def test_a_database_whose_fence_is_missing_stops_the_server(database: Data
     await database.write(lambda c: c.execute(text("DROP TABLE server")).rowcount)
     with pytest.raises(Unavailable, match="gone back in time"):
         await database.write(lambda _: None)
-    assert isinstance(await asyncio.wait_for(database.fence_lost, 60), WentBack)
+    assert isinstance(await asyncio.wait_for(database.fence_lost, 60), DatabaseWentBack)
 
 
 async def test_a_migration_is_refused_while_another_server_uses_the_database(url: str) -> None:
     async with Database.open(url, owner=FIRST):
         for move in (schema.downgrade, schema.upgrade):
-            with pytest.raises(InUse):
+            with pytest.raises(DatabaseInUse):
                 move(url, "0010", SECOND)
         assert schema.current(url) == schema.HEAD
     schema.downgrade(url, "0010", SECOND)
@@ -262,7 +273,7 @@ def test_a_copied_data_directory_is_another_one(tmp_path: Path) -> None:
 
 def test_a_loss_is_noted_until_the_database_is_claimed_again(tmp_path: Path) -> None:
     mine = read_identity(tmp_path, take_over=False)
-    note_loss(tmp_path, Place(3, 14))
-    assert read_identity(tmp_path, take_over=False).newest == Place(3, 14)
+    note_loss(tmp_path, FencePosition(3, 14))
+    assert read_identity(tmp_path, take_over=False).newest == FencePosition(3, 14)
     forget_loss(tmp_path)
     assert read_identity(tmp_path, take_over=False) == mine

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Engine, event
 
 from bullpen.domain.records import Repository
 from bullpen.store.database import Database
-from bullpen.store.listing import Filters, read_page
-from bullpen.store.records import Records
+from bullpen.store.listing import SessionFilters, read_page
+from bullpen.store.records import RecordStore
 from bullpen.store.statements import add
 from bullpen.store.tables import sessions
 
@@ -36,8 +36,8 @@ def row(n: int) -> dict[str, object]:
 
 
 @pytest.fixture
-async def records(database: Database) -> Records:
-    records = Records(database)
+async def records(database: Database) -> RecordStore:
+    records = RecordStore(database)
     for name in ("r1", "r2"):
         await records.add_repository(
             Repository(id=name, path=f"/{name}", name=name, created_at=1, updated_at=1)
@@ -50,13 +50,13 @@ def expected(keep: Callable[[int], bool] = lambda n: True) -> list[str]:
     return [f"s{n:03}" for n in reversed(range(100)) if keep(n)]
 
 
-async def test_a_page_is_the_newest_twenty(records: Records) -> None:
+async def test_a_page_is_the_newest_twenty(records: RecordStore) -> None:
     page = await records.list_sessions()
     assert [each["id"] for each in page.sessions] == expected()[:20]
     assert page.total == 100
 
 
-async def test_pages_follow_each_other_without_gap_or_repeat(records: Records) -> None:
+async def test_pages_follow_each_other_without_gap_or_repeat(records: RecordStore) -> None:
     pages = [await records.list_sessions(limit=30, offset=offset) for offset in (0, 30, 60, 90, 120)]
     assert [each["id"] for page in pages for each in page.sessions] == expected()
 
@@ -84,7 +84,7 @@ async def test_pages_follow_each_other_without_gap_or_repeat(records: Records) -
     ],
 )
 async def test_filters_narrow_the_list_and_the_total(
-    records: Records, filters: dict[str, object], keep: Callable[[int], bool]
+    records: RecordStore, filters: dict[str, object], keep: Callable[[int], bool]
 ) -> None:
     page = await records.list_sessions(**filters, limit=100)  # type: ignore[arg-type]
     assert [each["id"] for each in page.sessions] == expected(keep)
@@ -94,15 +94,15 @@ async def test_filters_narrow_the_list_and_the_total(
 @pytest.mark.parametrize(
     "filters",
     [
-        Filters(),
-        Filters(repo_id="r1"),
-        Filters(statuses=("active",)),
-        Filters(statuses=("active", "completed"), type="quick"),
-        Filters(repo_id="r1", statuses=("active", "error"), type="quick"),
-        Filters(type="worktree"),
+        SessionFilters(),
+        SessionFilters(repo_id="r1"),
+        SessionFilters(statuses=("active",)),
+        SessionFilters(statuses=("active", "completed"), type="quick"),
+        SessionFilters(repo_id="r1", statuses=("active", "error"), type="quick"),
+        SessionFilters(type="worktree"),
     ],
 )
-async def test_counting_and_skipping_touch_no_row(tmp_path: Path, filters: Filters) -> None:
+async def test_counting_and_skipping_touch_no_row(tmp_path: Path, filters: SessionFilters) -> None:
     url = f"sqlite:///{tmp_path}/bullpen.db"
     async with Database.open(url) as database:
 
@@ -136,7 +136,7 @@ async def test_live_sessions_are_found_by_an_index(tmp_path: Path) -> None:
             statements.append(statement)
 
         try:
-            await Records(database).live_sessions()
+            await RecordStore(database).live_sessions()
         finally:
             event.remove(Engine, "before_cursor_execute", note)
         (query,) = [each for each in statements if each.startswith("SELECT")]

@@ -9,7 +9,7 @@ from bullpen.domain.snapshot import Snapshot
 from bullpen.store.append import Consumed, OutboxLine
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from bullpen.store.records import Records
+from bullpen.store.records import RecordStore
 from bullpen.store.statements import put
 from bullpen.store.tables import metadata, purges
 from support.stories import START, append_to, said, spawning
@@ -53,7 +53,7 @@ async def test_what_is_not_there_cannot_be_purged(store: EventStore) -> None:
 
 
 async def test_a_purge_cut_short_hides_the_session_and_is_finished_later(store: EventStore) -> None:
-    records = Records(store.database)
+    records = RecordStore(store.database)
     await full_session(store, "half")
     # As if the server had died after the first step of the purge.
     await store.database.write(lambda c: put(c, purges, [{"session_id": "half"}]))

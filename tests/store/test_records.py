@@ -11,15 +11,15 @@ from bullpen.store.answers import KeptAnswer
 from bullpen.store.append import AlreadyAnswered
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from bullpen.store.records import Records
+from bullpen.store.records import RecordStore
 from support.stories import append_to, new_session_with_worker
 
 ENGINE = Repository(id="r1", path="/srv/engine", name="engine", created_at=1, updated_at=1)
 
 
 @pytest.fixture
-def records(database: Database) -> Records:
-    return Records(database)
+def records(database: Database) -> RecordStore:
+    return RecordStore(database)
 
 
 async def session_in(store: EventStore, repository: Repository) -> None:
@@ -29,20 +29,20 @@ async def session_in(store: EventStore, repository: Repository) -> None:
     await store.commit(append_to(Snapshot(id="s"), Draft(start)))
 
 
-async def test_a_repository_is_registered_and_found(records: Records) -> None:
+async def test_a_repository_is_registered_and_found(records: RecordStore) -> None:
     assert await records.add_repository(ENGINE) == ENGINE
     assert await records.repository("r1") == ENGINE
     assert await records.repositories() == [ENGINE]
     assert await records.repository("r2") is None
 
 
-async def test_a_path_is_registered_once(records: Records) -> None:
+async def test_a_path_is_registered_once(records: RecordStore) -> None:
     await records.add_repository(ENGINE)
     with pytest.raises(Conflict, match="registered already, as engine"):
         await records.add_repository(replace(ENGINE, id="r2", name="other"))
 
 
-async def test_a_repository_is_renamed(records: Records) -> None:
+async def test_a_repository_is_renamed(records: RecordStore) -> None:
     await records.add_repository(ENGINE)
     renamed = await records.edit_repository("r1", "The Engine")
     assert renamed.name == "The Engine"
@@ -52,7 +52,7 @@ async def test_a_repository_is_renamed(records: Records) -> None:
         await records.edit_repository("r2", "x")
 
 
-async def test_a_repository_nobody_used_is_removed_for_good(records: Records) -> None:
+async def test_a_repository_nobody_used_is_removed_for_good(records: RecordStore) -> None:
     await records.add_repository(ENGINE)
     await records.remove_repository("r1")
     assert await records.repositories() == []
@@ -62,7 +62,7 @@ async def test_a_repository_nobody_used_is_removed_for_good(records: Records) ->
 
 
 async def test_a_removed_repository_is_still_known_to_its_sessions(
-    records: Records, store: EventStore
+    records: RecordStore, store: EventStore
 ) -> None:
     await records.add_repository(ENGINE)
     await session_in(store, ENGINE)
@@ -74,7 +74,7 @@ async def test_a_removed_repository_is_still_known_to_its_sessions(
         await records.edit_repository("r1", "ghost")
 
 
-async def test_a_path_that_comes_back_brings_its_sessions(records: Records, store: EventStore) -> None:
+async def test_a_path_that_comes_back_brings_its_sessions(records: RecordStore, store: EventStore) -> None:
     await records.add_repository(ENGINE)
     await session_in(store, ENGINE)
     await records.remove_repository("r1")
@@ -83,7 +83,7 @@ async def test_a_path_that_comes_back_brings_its_sessions(records: Records, stor
     assert await records.repositories() == [again]
 
 
-async def test_a_repository_is_registered_once_under_its_key(records: Records, store: EventStore) -> None:
+async def test_a_repository_is_registered_once_under_its_key(records: RecordStore, store: EventStore) -> None:
     answer = KeptAnswer[Repository]("k", "h", lambda added: (201, added.id.encode()))
     await records.add_repository(ENGINE, answer)
     with pytest.raises(AlreadyAnswered) as again:
@@ -92,14 +92,14 @@ async def test_a_repository_is_registered_once_under_its_key(records: Records, s
     assert await records.repositories() == [ENGINE]
 
 
-async def test_an_answer_is_kept_without_an_effect(records: Records, store: EventStore) -> None:
+async def test_an_answer_is_kept_without_an_effect(records: RecordStore, store: EventStore) -> None:
     answer = KeptAnswer[None]("k", "h", lambda _: (204, b""))
     await records.answer_only(answer)
     with pytest.raises(AlreadyAnswered):
         await records.answer_only(answer)
 
 
-async def test_sessions_and_workers_are_counted(records: Records, store: EventStore) -> None:
+async def test_sessions_and_workers_are_counted(records: RecordStore, store: EventStore) -> None:
     assert (await records.count_sessions(), await records.count_workers()) == ({}, {})
     for n in range(2):
         await store.commit(new_session_with_worker(f"s{n}", f"w{n}"))
@@ -107,14 +107,14 @@ async def test_sessions_and_workers_are_counted(records: Records, store: EventSt
     assert await records.count_workers() == {"spawning": 2}
 
 
-async def test_a_setting_is_any_json(records: Records) -> None:
+async def test_a_setting_is_any_json(records: RecordStore) -> None:
     assert await records.setting("queue") is None
     await records.set_setting("queue", {"enabled": True, "delay_seconds": 0})
     await records.set_setting("queue", {"enabled": False})
     assert await records.setting("queue") == {"enabled": False}
 
 
-async def test_agents_are_added_changed_and_removed(records: Records) -> None:
+async def test_agents_are_added_changed_and_removed(records: RecordStore) -> None:
     await records.put_agent("claude", {"name": "Claude", "command": ["claude"]})
     await records.put_agent("claude", {"name": "Claude", "command": ["claude", "--acp"]})
     assert await records.agents() == {"claude": {"name": "Claude", "command": ["claude", "--acp"]}}
@@ -124,7 +124,7 @@ async def test_agents_are_added_changed_and_removed(records: Records) -> None:
         await records.remove_agent("claude")
 
 
-async def test_startup_finds_what_lives_and_whose_it_is(records: Records, store: EventStore) -> None:
+async def test_startup_finds_what_lives_and_whose_it_is(records: RecordStore, store: EventStore) -> None:
     for n in range(3):
         await store.commit(new_session_with_worker(f"s{n}", f"w{n}"))
     assert sorted(await records.live_sessions()) == ["s0", "s1", "s2"]

@@ -30,7 +30,7 @@ from bullpen.store import schema
 from bullpen.store.database import Database
 from bullpen.store.engine import writing_engine
 from bullpen.store.events import EventStore
-from bullpen.store.records import Records
+from bullpen.store.records import RecordStore
 from bullpen.store.tables import metadata
 from support.stories import append_to, new_session_with_worker, said
 
@@ -208,7 +208,7 @@ async def fill(url: str) -> None:
         await store.commit(append)
         ready = Draft(WorkerReady(pid=1), "w", "shell")
         await store.commit(append_to(append.snapshot, ready, *(said(f"{n} ☃", "w") for n in range(1200))))
-        await Records(database).set_setting("colour", "blue")
+        await RecordStore(database).set_setting("colour", "blue")
 
 
 def test_a_new_database_is_what_the_migrations_make(url: str, tmp_path: Path) -> None:

@@ -5,16 +5,16 @@ import pytest
 from bullpen.domain.conversation import AgentMessage, ToolCall, TurnEnd, UserPrompt
 from bullpen.domain.errors import Invalid
 from bullpen.domain.events import Draft, Fact, SessionChanged, WorkerSpawning
-from bullpen.domain.searching import PRINTED, Document
+from bullpen.domain.searching import PRINTED, SearchDocument
 from bullpen.domain.snapshot import Snapshot
 from bullpen.store.append import Append
 from bullpen.store.events import EventStore
-from bullpen.store.search import Filters, Found, add_documents, lagging, read_next, search
+from bullpen.store.search import SearchFilters, SearchHit, add_documents, lagging, read_next, search
 from bullpen.store.search_terminals import (
     KEPT,
-    Mark,
-    Printed,
-    Printing,
+    IndexedOffset,
+    PrintedText,
+    PrintingWorker,
     add_printed,
     read_marks,
     unfinished,
@@ -46,8 +46,8 @@ async def index(store: EventStore) -> None:
             )
 
 
-async def find(store: EventStore, q: str, limit: int = 20, **filters: str | int) -> list[Found]:
-    return await store.database.read(lambda c: search(c, q, Filters(**filters), limit))  # type: ignore[arg-type]
+async def find(store: EventStore, q: str, limit: int = 20, **filters: str | int) -> list[SearchHit]:
+    return await store.database.read(lambda c: search(c, q, SearchFilters(**filters), limit))  # type: ignore[arg-type]
 
 
 async def places(store: EventStore, q: str, **filters: str | int) -> list[tuple[str, int]]:
@@ -116,8 +116,8 @@ async def test_a_message_whose_end_never_came_is_found_when_its_turn_is_over(sto
     assert await places(store, "unfinished") == [("a", 3)]
 
 
-def printed(offset: int, text: str, run: int = 1) -> Document:
-    return Document(
+def printed(offset: int, text: str, run: int = 1) -> SearchDocument:
+    return SearchDocument(
         seq=0,
         type=PRINTED,
         role=PRINTED,
@@ -129,30 +129,32 @@ def printed(offset: int, text: str, run: int = 1) -> Document:
     )
 
 
-async def print_some(store: EventStore, mark: Mark, *documents: Document) -> None:
-    of = Printing(worker_id="w-a", session_id="a", run=mark.run, alive=True)
-    await store.database.write(lambda c: add_printed(c, [Printed(of, list(documents), mark)]))
+async def print_some(store: EventStore, mark: IndexedOffset, *documents: SearchDocument) -> None:
+    of = PrintingWorker(worker_id="w-a", session_id="a", run=mark.run, alive=True)
+    await store.database.write(lambda c: add_printed(c, [PrintedText(of, list(documents), mark)]))
 
 
 async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording(store: EventStore) -> None:
     await store.commit(begin("a", prompt("run the needle")))
     await index(store)
-    await print_some(store, Mark(1, 200), printed(0, "no"), printed(100, "a needle"), printed(150, "needles"))
+    await print_some(
+        store, IndexedOffset(1, 200), printed(0, "no"), printed(100, "a needle"), printed(150, "needles")
+    )
     (found,) = await find(store, "needle", role=PRINTED)
     assert (found.worker_id, found.run, found.offset, found.type) == ("w-a", 1, 100, PRINTED)
     assert 1 <= found.seq <= 3
     assert len(await find(store, "needle")) == 2
     assert await store.database.read(lambda c: read_marks(c, ["w-a", "w-b"])) == {
-        "w-a": Mark(1, 200),
-        "w-b": Mark(),
+        "w-a": IndexedOffset(1, 200),
+        "w-b": IndexedOffset(),
     }
 
 
 async def test_of_a_long_run_the_newest_text_is_kept(store: EventStore) -> None:
     await store.commit(begin("a"))
-    await print_some(store, Mark(1, 200), printed(100, "old needle"))
-    await print_some(store, Mark(1, KEPT + 500), printed(KEPT + 300, "new needle"))
-    await print_some(store, Mark(2, 300), printed(200, "next needle", run=2))
+    await print_some(store, IndexedOffset(1, 200), printed(100, "old needle"))
+    await print_some(store, IndexedOffset(1, KEPT + 500), printed(KEPT + 300, "new needle"))
+    await print_some(store, IndexedOffset(2, 300), printed(200, "next needle", run=2))
     found = await find(store, "needle")
     assert [(each.run, each.offset) for each in found] == [(2, 200), (1, KEPT + 300)]
 
@@ -162,15 +164,17 @@ async def test_a_terminal_is_looked_at_until_nothing_more_can_come(store: EventS
     await store.commit(append_to(Snapshot(id="a"), Draft(START), Draft(terminal, "w-a", "terminal")))
     (waiting,) = await store.database.read(unfinished)
     assert (waiting.worker_id, waiting.run, waiting.alive) == ("w-a", 1, True)
-    await print_some(store, Mark(1, 200, over=True))
+    await print_some(store, IndexedOffset(1, 200, over=True))
     assert await store.database.read(unfinished) == []
 
 
 async def test_a_purge_removes_what_terminals_printed(store: EventStore) -> None:
     await store.commit(begin("a"))
-    await print_some(store, Mark(1, 200), printed(100, "needle"))
+    await print_some(store, IndexedOffset(1, 200), printed(100, "needle"))
     await store.purge("a")
-    await print_some(store, Mark(1, 300), printed(200, "needle"))  # read before the purge, written after it
+    await print_some(
+        store, IndexedOffset(1, 300), printed(200, "needle")
+    )  # read before the purge, written after it
     assert await find(store, "needle") == []
 
 

@@ -8,7 +8,7 @@ from bullpen.domain.snapshot import Snapshot
 from bullpen.domain.usage import Money
 from bullpen.store.append import Append
 from bullpen.store.events import EventStore
-from bullpen.store.usage import DAY, UsageFilters, Used, read_usage
+from bullpen.store.usage import DAY, UsageFilters, UsageTotals, read_usage
 from support.stories import START, append_to
 
 FIRST = 1_700_000_000_000  # when the stories begin
@@ -34,7 +34,7 @@ def turn(id: str, tokens: int, cost: Any = None) -> list[Fact]:
 
 async def used(
     store: EventStore, by: str, limit: int = 100, offset: int = 0, **filters: Any
-) -> tuple[list[Used], Used]:
+) -> tuple[list[UsageTotals], UsageTotals]:
     return await store.database.read(lambda c: read_usage(c, by, UsageFilters(**filters), limit, offset))
 
 
@@ -67,8 +67,8 @@ async def test_filters_narrow_and_a_limit_leaves_the_total_whole(store: EventSto
     await store.commit(begin("a", *turn("p1", 100), *turn("p2", 10)))
     turns, total = await used(store, "turn", limit=1)
     assert ([each.key for each in turns], total.turns) == (["p2"], 2)
-    assert (await used(store, "turn", agent_id="other")) == ([], Used())
-    assert (await used(store, "turn", before=FIRST)) == ([], Used())
+    assert (await used(store, "turn", agent_id="other")) == ([], UsageTotals())
+    assert (await used(store, "turn", before=FIRST)) == ([], UsageTotals())
     assert (await used(store, "turn", after=FIRST + 10))[1].turns == 1
 
 
@@ -83,4 +83,4 @@ async def test_two_currencies_are_not_added(store: EventStore) -> None:
 async def test_what_was_used_goes_with_a_purge(store: EventStore) -> None:
     await store.commit(begin("a", *turn("p1", 5)))
     await store.purge("a")
-    assert await used(store, "day") == ([], Used())
+    assert await used(store, "day") == ([], UsageTotals())

@@ -15,7 +15,7 @@ from bullpen.domain.events import Draft
 from bullpen.domain.snapshot import Snapshot
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from bullpen.store.records import Records
+from bullpen.store.records import RecordStore
 from bullpen.store.writer import MAX_GROUP
 from support.stories import START, append_to, new_session, new_session_with_worker, said
 
@@ -40,7 +40,7 @@ async def test_what_waits_is_committed_together(store: EventStore) -> None:
         waiting = [store.commit(new_session(f"s{n}")) for n in range(200)]
     await asyncio.gather(*waiting)
     assert writer.transactions.committed - before == 2  # the held one, and all 200 others
-    assert (await Records(store.database).list_sessions()).total == 200
+    assert (await RecordStore(store.database).list_sessions()).total == 200
 
 
 async def test_a_group_is_one_statement_for_each_table(store: EventStore) -> None:
@@ -113,7 +113,7 @@ async def test_several_appends_of_one_session_in_a_group_leave_its_last_row(stor
             append = append_to(append.snapshot, said(str(n), "w"))
             waiting.append(store.commit(append))
     await asyncio.gather(*waiting)
-    page = await Records(store.database).list_sessions()
+    page = await RecordStore(store.database).list_sessions()
     assert page.sessions[0]["lastSeq"] == append.snapshot.last_seq == 7
     assert await store.load("s") == append.snapshot
 
@@ -167,6 +167,6 @@ async def test_no_thread_is_left_after_closing(url: str) -> None:
     before = {thread.ident for thread in threading.enumerate()}
     async with Database.open(url) as database:
         await EventStore(database).commit(new_session())
-        await Records(database).list_sessions()
+        await RecordStore(database).list_sessions()
     after = [thread.name for thread in threading.enumerate() if thread.ident not in before]
     assert not [name for name in after if name.startswith("bullpen")]

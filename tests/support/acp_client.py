@@ -7,7 +7,15 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from bullpen.wire import jsonrpc
-from bullpen.wire.jsonrpc import ErrorResponse, Line, Noise, Notification, Peer, Request, Response
+from bullpen.wire.jsonrpc import (
+    ErrorResponse,
+    InvalidLine,
+    JsonRpcPeer,
+    Line,
+    Notification,
+    Request,
+    Response,
+)
 
 DEADLINE = 60.0
 OFFERS_ALL = {
@@ -130,7 +138,7 @@ class AcpClient:
         return "".join(update["content"].get("text", "") for update in self.updates(kind))
 
     def noise(self) -> list[str]:
-        return [line.text for line in self.lines if isinstance(line, Noise)]
+        return [line.text for line in self.lines if isinstance(line, InvalidLine)]
 
     async def ended(self) -> int:
         """Waits for the end of the process; its exit code."""
@@ -143,7 +151,7 @@ class AcpClient:
 
     async def _read(self) -> None:
         assert self.process.stdout is not None
-        peer = Peer()
+        peer = JsonRpcPeer()
         while data := await self.process.stdout.read(1 << 16):
             await self._take(peer.feed(data))
         self._over = True

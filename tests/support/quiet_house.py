@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from bullpen import config
-from bullpen.agents.registry import Registry
+from bullpen.agents.registry import AgentRegistry
 from bullpen.domain.commands import AddWorker
 from bullpen.domain.events import Draft, Event
 from bullpen.domain.ids import new_id
-from bullpen.domain.prompts import Prompt, Prompted
+from bullpen.domain.prompts import Prompt, PromptResult
 from bullpen.domain.snapshot import Snapshot, Worker
 from bullpen.log.log import SessionLog
 from bullpen.sandbox.roots import WorkspaceRoots
@@ -24,10 +24,10 @@ from bullpen.sessions.startup import take_up
 from bullpen.sessions.tasks import background
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from bullpen.store.records import Records
-from bullpen.workers.children import Children
+from bullpen.store.records import RecordStore
+from bullpen.workers.children import ChildHandles
 from bullpen.workers.screens import Screens
-from bullpen.workers.workshop import Workshop
+from bullpen.workers.worker_services import WorkerServices
 
 SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
 DEADLINE = 60.0
@@ -41,8 +41,8 @@ class QuietHouse:
         self.workspace = directory / "workspace"
         self.journal = directory / "journal"
         self.sessions: Sessions
-        self.records: Records
-        self.registry = Registry(directory / "agents")
+        self.records: RecordStore
+        self.registry = AgentRegistry(directory / "agents")
         self._directory = directory
         self._idle_seconds = idle_seconds
         self._env = {
@@ -72,13 +72,13 @@ class QuietHouse:
         settings = config.load({}, self._env)
         async with (
             Database.open(settings.database_url) as database,
-            Children.open(self.home) as children,
+            ChildHandles.open(self.home) as children,
             Screens.open(self.home / "screens") as screens,
             background() as tasks,
         ):
-            store, self.records = EventStore(database), Records(database)
+            store, self.records = EventStore(database), RecordStore(database)
             roots = WorkspaceRoots(settings, self.records, {})
-            workshop = Workshop(settings, store, children, screens, self.registry, roots)
+            workshop = WorkerServices(settings, store, children, screens, self.registry, roots)
             self.sessions = Sessions(store, workshop, tasks, self._idle_seconds)
             await take_up(self.sessions, self.records)
             yield self
@@ -138,7 +138,7 @@ def first_agent(snapshot: Snapshot) -> Worker:
     return snapshot.primary
 
 
-async def say(session: Session, text: str, prompt_id: str | None = None, **more: Any) -> Prompted:
+async def say(session: Session, text: str, prompt_id: str | None = None, **more: Any) -> PromptResult:
     return await session.prompt(Prompt(text=text, prompt_id=prompt_id or new_id(), **more))
 
 

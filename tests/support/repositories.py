@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from bullpen.git.places import Place
+from bullpen.git.places import GitDirectories
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
@@ -32,8 +32,8 @@ class Repo:
         return self.path / ".git"
 
     @property
-    def place(self) -> Place:
-        return Place.main(self.git_dir, self.path)
+    def place(self) -> GitDirectories:
+        return GitDirectories.main(self.git_dir, self.path)
 
     def git(self, *arguments: str, cwd: Path | None = None, check: bool = True) -> str:
         command = ["git", "-c", "protocol.file.allow=always", *arguments]
@@ -54,8 +54,10 @@ class Repo:
         self.git("commit", "-q", "--allow-empty", "-m", message, cwd=cwd)
         return self.git("rev-parse", "HEAD", cwd=cwd).strip()
 
-    def linked(self, name: str) -> Place:
+    def linked(self, name: str) -> GitDirectories:
         """A linked worktree made by hand, beside the repository."""
         work_tree = self.path.with_name(f"{self.path.name}.worktrees") / name
         self.git("worktree", "add", "-q", "-b", name, str(work_tree))
-        return Place(git_dir=self.git_dir / "worktrees" / name, common_dir=self.git_dir, work_tree=work_tree)
+        return GitDirectories(
+            git_dir=self.git_dir / "worktrees" / name, common_dir=self.git_dir, work_tree=work_tree
+        )

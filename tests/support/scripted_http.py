@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from bullpen.client.http import Pool
+from bullpen.client.http import ConnectionPool
 
 
 class Scripted:
@@ -29,10 +29,10 @@ class Scripted:
 
 
 @asynccontextmanager
-async def scripted(*answers: bytes) -> AsyncIterator[tuple[Scripted, Pool]]:
+async def scripted(*answers: bytes) -> AsyncIterator[tuple[Scripted, ConnectionPool]]:
     other = Scripted(answers)
     async with asyncio.timeout(30), await asyncio.start_server(other.serve, "127.0.0.1", 0) as listening:
         other.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        pool = Pool(other.url, None)
+        pool = ConnectionPool(other.url, None)
         yield other, pool
         await pool.close()

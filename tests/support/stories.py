@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bullpen.domain.events import Draft, Error, Event, SessionStart, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold
-from bullpen.store.append import Append, Consumed, Entry, OutboxLine, StoredAnswer
+from bullpen.store.append import Append, Consumed, EventEntry, OutboxLine, StoredAnswer
 from bullpen.wire.json import encode
 
 START = SessionStart(session_type="quick", location_path="/srv/x", title="A session")
@@ -36,7 +36,7 @@ def append_to(
         seq = snapshot.last_seq + 1
         event = Event(seq, 1_700_000_000_000 + seq, draft.fact, draft.worker_id, draft.role)
         snapshot = fold(snapshot, event)
-        entries.append(Entry(event, encode(draft.fact.to_data())))
+        entries.append(EventEntry(event, encode(draft.fact.to_data())))
     return Append(
         before=before, snapshot=snapshot, entries=entries, outbox=outbox, consumed=consumed, answer=answer
     )

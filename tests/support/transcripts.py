@@ -19,9 +19,9 @@ from bullpen.domain.conversation import (
 )
 from bullpen.domain.conversation_state import Conversation, fold_conversation
 from bullpen.domain.events import Event, Fact, WorkerSpawning
-from bullpen.wire.acp import Reader, Reading
-from bullpen.wire.acp_joiner import Joiner
-from bullpen.wire.jsonrpc import Peer
+from bullpen.wire.acp import AcpReader, ParsedMessage
+from bullpen.wire.acp_joiner import ChunkJoiner
+from bullpen.wire.jsonrpc import JsonRpcPeer
 
 TRANSCRIPTS = Path(__file__).parents[1] / "wire" / "transcripts"
 KEPT = ("sessionId", "modeId", "modelId", "configId", "value")
@@ -48,7 +48,7 @@ class Replay:
     def __init__(self, definition: AgentDefinition) -> None:
         self.state = Conversation()
         self.said: list[Fact] = []
-        self.readings: list[Reading] = []
+        self.readings: list[ParsedMessage] = []
         self.consumed = 0
         self._definition = definition
         self._seq = 0
@@ -86,9 +86,9 @@ class Replay:
         return Counter(_outcome(reading) for reading in self.readings)
 
     def _start_run(self, run: int) -> None:
-        self._peer = Peer()
-        self._joiner = Joiner()
-        self._reader = Reader("w", run, self._definition)
+        self._peer = JsonRpcPeer()
+        self._joiner = ChunkJoiner()
+        self._reader = AcpReader("w", run, self._definition)
         self.fold(WorkerSpawning(worker_type="agent", name="w", run=run, workspace="/project"))
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -127,7 +127,7 @@ def golden(facts: list[Fact]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _outcome(reading: Reading) -> str:
+def _outcome(reading: ParsedMessage) -> str:
     if reading.ignored:
         return f"ignored: {reading.ignored}"
     if reading.chunk:

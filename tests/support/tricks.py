@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from bullpen.git.places import Place
+from bullpen.git.places import GitDirectories
 from support.repositories import Repo
 
 
@@ -25,7 +25,7 @@ class Trap:
         self.touch()
 
     @property
-    def places(self) -> tuple[Place, Place]:
+    def places(self) -> tuple[GitDirectories, GitDirectories]:
         return self.repo.place, self.linked
 
     def touch(self) -> None:

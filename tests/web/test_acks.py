@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from bullpen.web.sockets import acks
-from bullpen.web.sockets.acks import Acks
+from bullpen.web.sockets.acks import InputAcks
 
 
 class Told:
     """Notes what was acknowledged, as a viewer that is at rest does."""
 
     def __init__(self) -> None:
-        self.acks = Acks(self._tell)
+        self.acks = InputAcks(self._tell)
         self.numbers: list[int] = []
         self._news = asyncio.Event()
 

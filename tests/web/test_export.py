@@ -12,8 +12,8 @@ from zipfile import ZipFile
 import httpx
 import pytest
 
-from bullpen.log.replay import Player
-from bullpen.log.tracks import Output
+from bullpen.log.replay import ReplayPlayer
+from bullpen.log.tracks import OutputMoment
 from support.commands import Bullpen
 from support.server import Server
 from support.talk import Talk, define_scripted
@@ -192,8 +192,8 @@ async def test_a_zip_is_a_recording_that_plays(server: Server, tmp_path: Path) -
     session_id, worker_id = await worked_session(server)
     with ZipFile(io.BytesIO(await exported(server, session_id))) as archive:
         archive.extractall(tmp_path / "unpacked")
-    player = Player.open(tmp_path / "unpacked")
-    said = b"".join(moment.data for moment in player if isinstance(moment, Output))
+    player = ReplayPlayer.open(tmp_path / "unpacked")
+    said = b"".join(moment.data for moment in player if isinstance(moment, OutputMoment))
     output = await server.http.get(f"/api/sessions/{session_id}/workers/{worker_id}/output")
     assert said == output.content
     assert player.recorded.damage() == []

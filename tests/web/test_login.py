@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from bullpen import clock
 from bullpen.domain.errors import TooMany
-from bullpen.web.attempts import PLACES, Attempts
+from bullpen.web.attempts import PLACES, LoginAttempts
 from support.server import Server
 from web.people import SCOPES, Browser, bearer, log_in, new_code, stranger
 from web.stored import stored
@@ -156,7 +156,7 @@ class Clock:
         monkeypatch.setattr(clock, "monotonic", lambda: self.now)
 
 
-def tries(attempts: Attempts, clock: Clock, every: float, hours: float, peer: str = "192.0.2.7") -> int:
+def tries(attempts: LoginAttempts, clock: Clock, every: float, hours: float, peer: str = "192.0.2.7") -> int:
     """How many wrong codes get through."""
     through, end = 0, clock.now + hours * 3600
     while clock.now < end:
@@ -172,14 +172,14 @@ def tries(attempts: Attempts, clock: Clock, every: float, hours: float, peer: st
 
 
 async def test_the_limit_is_two_a_minute_and_twelve_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts, time = Attempts(), Clock(monkeypatch)
+    attempts, time = LoginAttempts(), Clock(monkeypatch)
     assert tries(attempts, time, every=1, hours=1 / 60) == 2
     assert tries(attempts, time, every=1, hours=59 / 60) == 10
     assert tries(attempts, time, every=10, hours=24) == 24 * 12
 
 
 async def test_who_waits_as_long_as_told_may_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts, time = Attempts(), Clock(monkeypatch)
+    attempts, time = LoginAttempts(), Clock(monkeypatch)
     tries(attempts, time, every=1, hours=3 / 3600)
     with pytest.raises(TooMany) as refused:
         attempts.check("192.0.2.7")
@@ -190,13 +190,13 @@ async def test_who_waits_as_long_as_told_may_try_again(monkeypatch: pytest.Monke
 async def test_one_network_of_ipv6_is_one_place_and_an_ipv4_address_is_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    attempts, time = Attempts(), Clock(monkeypatch)
+    attempts, time = LoginAttempts(), Clock(monkeypatch)
     assert sum(tries(attempts, time, 1, 1 / 3600, f"2001:db8::{n}") for n in range(20)) == 2
     assert sum(tries(attempts, time, 1, 1 / 3600, f"192.0.2.{n}") for n in range(20)) == 20
 
 
 async def test_any_number_of_places_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts = Attempts()
+    attempts = LoginAttempts()
     for n in range(PLACES * 3):
         attempts.failed(f"192.{n // 65536}.{n // 256 % 256}.{n % 256}")
     assert len(attempts._failures) == PLACES

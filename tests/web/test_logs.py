@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bullpen.logs import REPEATS_A_MINUTE, Redaction
-from bullpen.web.mint import Kind, Mint, new_seed
+from bullpen.logs import REPEATS_A_MINUTE, LogRedaction
+from bullpen.web.derived_secrets import DerivedSecrets, SecretKind, new_seed
 from support.server import Server
 from web.people import stranger
 
@@ -96,9 +96,13 @@ EVERYWHERE = """
 """
 
 
-@pytest.mark.parametrize("kind", [*Kind, "given"])
-def test_no_secret_is_written_wherever_it_stands(tmp_path: Path, kind: Kind | str) -> None:
-    secret = Mint("house secret").make(kind, new_seed()) if isinstance(kind, Kind) else "hunter2-given"
+@pytest.mark.parametrize("kind", [*SecretKind, "given"])
+def test_no_secret_is_written_wherever_it_stands(tmp_path: Path, kind: SecretKind | str) -> None:
+    secret = (
+        DerivedSecrets("house secret").make(kind, new_seed())
+        if isinstance(kind, SecretKind)
+        else "hunter2-given"
+    )
     written = Written(tmp_path, EVERYWHERE, secret)
     assert len(written.entries) == 7
     assert written.everything.count("hidden") > 20
@@ -149,7 +153,7 @@ def test_the_rest_is_left_alone() -> None:
         "token_id": "t1",
         "n": None,
     }
-    assert Redaction()(None, "", dict(entry)) == entry
+    assert LogRedaction()(None, "", dict(entry)) == entry
 
 
 @shared

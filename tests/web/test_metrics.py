@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bullpen.web.metrics import Figure, text_format
+from bullpen.web.metrics import Metric, text_format
 from support.server import Server
 
 shared = pytest.mark.asyncio(loop_scope="session")
@@ -72,5 +72,5 @@ async def test_everything_is_there_from_the_start(house: Server) -> None:
 
 
 def test_labels_are_escaped() -> None:
-    figure = Figure("x", "gauge", "Help.", {(("name", 'a"b\\c\nd'),): 1.5})
+    figure = Metric("x", "gauge", "Help.", {(("name", 'a"b\\c\nd'),): 1.5})
     assert text_format([figure]) == '# HELP x Help.\n# TYPE x gauge\nx{name="a\\"b\\\\c\\nd"} 1.5\n'

@@ -12,7 +12,7 @@ from websockets.asyncio.client import connect
 from bullpen.config import load
 from bullpen.domain.errors import Invalid
 from bullpen.main import check_listening
-from bullpen.web.proxies import Proxies
+from bullpen.web.proxies import TrustedProxies
 from support.server import Server
 from support.tls import Certificate, TlsServer
 from web.people import Browser, printed_url
@@ -132,7 +132,7 @@ async def seen(trusted: list[str], peer: str, **headers: str) -> dict[str, Any]:
 
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "scheme": "http", "client": (peer, 5), "headers": [(b"host", b"inner"), *raw]}
-    await Proxies(gate, trusted)(scope, nothing, nothing)
+    await TrustedProxies(gate, trusted)(scope, nothing, nothing)
     return told
 
 
@@ -166,4 +166,4 @@ async def test_a_scheme_that_is_none_is_not_believed(scheme: str) -> None:
 @pytest.mark.parametrize("wrong", ["*", "proxy.example", "10.0.0.1/33", "10.0.0.1/8"])
 def test_a_proxy_that_is_no_address_is_refused(wrong: str) -> None:
     with pytest.raises(Invalid, match="trusted_proxies has"):
-        Proxies(None, [wrong])  # type: ignore[arg-type]
+        TrustedProxies(None, [wrong])  # type: ignore[arg-type]

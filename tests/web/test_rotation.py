@@ -11,8 +11,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bullpen.home import write_private
 from bullpen.store.database import Database
-from bullpen.store.keys import Keys
-from bullpen.web.mint import Mint, fingerprint
+from bullpen.store.keys import CredentialStore
+from bullpen.web.derived_secrets import DerivedSecrets, fingerprint
 from bullpen.web.owner import OwnerToken
 from support.server import TOKEN, Server
 from web.people import Headers, bearer, bearing, new_token
@@ -87,12 +87,12 @@ async def test_a_revoked_token_is_dead_with_a_socket_that_has_not_said_its_secre
 class Home:
     """A data directory at some step of a rotation."""
 
-    def __init__(self, home: Path, keys: Keys) -> None:
+    def __init__(self, home: Path, keys: CredentialStore) -> None:
         self.path = home
         self.keys = keys
 
     async def owner(self, given: str | None = None) -> OwnerToken:
-        return await OwnerToken.load(self.path, given, self.keys, Mint("house secret"))
+        return await OwnerToken.load(self.path, given, self.keys, DerivedSecrets("house secret"))
 
     @property
     def token(self) -> str:
@@ -102,7 +102,7 @@ class Home:
 @pytest.fixture
 async def home(tmp_path: Path):  # type: ignore[no-untyped-def]
     async with Database.open(f"sqlite:///{tmp_path}/bullpen.db") as database:
-        yield Home(tmp_path, Keys(database))
+        yield Home(tmp_path, CredentialStore(database))
 
 
 async def test_a_token_is_made_kept_and_replaced_by_a_given_one(home: Home) -> None:

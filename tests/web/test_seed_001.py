@@ -15,7 +15,7 @@ import pytest_asyncio
 from sqlalchemy import create_engine, inspect
 
 from bullpen import config
-from bullpen.domain.states import Status
+from bullpen.domain.states import SessionStatus
 from bullpen.store import schema
 from support.quiet_house import QuietHouse, turn, until
 from support.scripted_agent.journal import message_of, read_journal
@@ -400,8 +400,8 @@ async def sleepy_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
 
 async def test_r38_an_idle_session_is_cancelled_and_completed(sleepy_house: QuietHouse) -> None:
     session = await sleepy_house.session("scripted")
-    snapshot = await until(session, lambda s: s.status is not Status.ACTIVE)
-    assert snapshot.status is Status.COMPLETED
+    snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
+    assert snapshot.status is SessionStatus.COMPLETED
     assert snapshot.metadata == {"reason": "idle_timeout"}
     async with asyncio.timeout(60):
         while session.busy:
@@ -414,7 +414,7 @@ async def test_r39_activity_resets_the_idle_time(sleepy_house: QuietHouse) -> No
     session = await sleepy_house.session("scripted")
     for _ in range(4):
         await turn(session, "[[sleep 0.4]]")  # longer in all than an idle session lives
-        assert session.snapshot.status is Status.ACTIVE
+        assert session.snapshot.status is SessionStatus.ACTIVE
     await until(session, lambda s: s.end_reason == "idle_timeout")
 
 

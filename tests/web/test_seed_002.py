@@ -13,8 +13,8 @@ import pytest_asyncio
 
 import bullpen
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.log.replay import Pace, Player
-from bullpen.log.tracks import Chat
+from bullpen.log.replay import PlaybackPace, ReplayPlayer
+from bullpen.log.tracks import ChatMoment
 from bullpen.wire.browser import session_json
 from support.pictures import png
 from support.scripted_agent.journal import message_of, read_journal
@@ -148,13 +148,13 @@ async def test_r46_its_end_marks_a_recording_completed(talk: Talk) -> None:
 async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: Talk) -> None:
     await talk.ask("[[stream n=3]] [[tool]]")
     await end(talk)
-    player = Player.open(await recorded(talk))
+    player = ReplayPlayer.open(await recorded(talk))
     events = await talk.events()
     assert player.peek() == player.next()
     assert (player.position, player.seq) == (1, 1)
     player.seek_seq(len(events))
     moment = player.next()
-    assert isinstance(moment, Chat)
+    assert isinstance(moment, ChatMoment)
     assert (moment.event.type, player.next()) == ("session_end", None)
     player.seek_time(moment.time)
     assert player.peek() is not None
@@ -169,17 +169,17 @@ async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: Talk) 
 
 async def test_r47_it_plays_in_the_real_timing_and_at_other_speeds(talk: Talk) -> None:
     await talk.ask("[[stream n=5 delay=0.05]]")
-    player = Player.open(await recorded(talk))
+    player = ReplayPlayer.open(await recorded(talk))
     times = [moment.time for moment in player]
     for speed in (1.0, 4.0):
-        waits = [Pace(speed).seconds(before, after) for before, after in pairwise(times)]
+        waits = [PlaybackPace(speed).seconds(before, after) for before, after in pairwise(times)]
         assert sum(waits) == pytest.approx((times[-1] - times[0]) / 1e9 / speed)
     loop = asyncio.get_running_loop()
     took = {}
     for speed in (1.0, 50.0):
         player.reset()
         began = loop.time()
-        played = [moment.time async for moment in player.play(Pace(speed))]
+        played = [moment.time async for moment in player.play(PlaybackPace(speed))]
         took[speed] = loop.time() - began
         assert played == times
         assert took[speed] >= (times[-1] - times[0]) / 1e9 / speed - 0.01  # never before its time
@@ -192,7 +192,7 @@ async def test_what_was_played_adds_up_to_the_live_session(talk: Talk) -> None:
         await talk.server.call("POST", f"{talk.path}/queue/pause")
         await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": message})
     live = await talk.server.call("GET", talk.path)
-    player = Player.open(await recorded(talk))
+    player = ReplayPlayer.open(await recorded(talk))
     played = (event for event in player.events() if event.seq <= live["lastSeq"])
     folded = session_json(fold_all(Snapshot(id=talk.id), played))
     assert folded == {name: live[name] for name in folded}

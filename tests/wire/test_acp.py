@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bullpen.domain.agents import AgentDefinition, Offer, Quirks
+from bullpen.domain.agents import AgentDefinition, AgentQuirks, OfferedCapabilities
 from bullpen.domain.conversation import (
     AgentContent,
     AgentInitialized,
@@ -36,10 +36,10 @@ from bullpen.domain.conversation import (
 )
 from bullpen.domain.conversation_state import Conversation, fold_conversation
 from bullpen.domain.events import Event, Fact
-from bullpen.wire.acp import MAX_WAITING, Reader, Reading, fact_of
-from bullpen.wire.acp_calls import Fault, Reply
-from bullpen.wire.acp_joiner import Chunk
-from bullpen.wire.jsonrpc import Peer, Skipped, Skipping
+from bullpen.wire.acp import MAX_WAITING, AcpReader, ParsedMessage, fact_of
+from bullpen.wire.acp_calls import ErrorReply, OutgoingReply
+from bullpen.wire.acp_joiner import TextChunk
+from bullpen.wire.jsonrpc import JsonRpcPeer, LineTooLong, LongLineEnd
 
 AGENT = AgentDefinition(id="a", name="A", kind="acp", command=("a",))
 READY: list[Fact] = [
@@ -64,12 +64,12 @@ def after(facts: list[Fact]) -> Conversation:
     return state
 
 
-def read(message: dict[str, Any], facts: list[Fact], agent: AgentDefinition = AGENT) -> Reading:
-    (line,) = Peer(100).feed(json.dumps(message).encode() + b"\n")
-    return Reader("w", 3, agent).read(line, after(facts))
+def read(message: dict[str, Any], facts: list[Fact], agent: AgentDefinition = AGENT) -> ParsedMessage:
+    (line,) = JsonRpcPeer(100).feed(json.dumps(message).encode() + b"\n")
+    return AcpReader("w", 3, agent).read(line, after(facts))
 
 
-def read_update(update: dict[str, Any], facts: list[Fact], agent: AgentDefinition = AGENT) -> Reading:
+def read_update(update: dict[str, Any], facts: list[Fact], agent: AgentDefinition = AGENT) -> ParsedMessage:
     return read({"method": "session/update", "params": {"sessionId": "s", "update": update}}, facts, agent)
 
 
@@ -84,10 +84,10 @@ IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 @pytest.mark.parametrize(
     ("update", "expected"),
     [
-        ({"sessionUpdate": "agent_message_chunk", "content": TEXT}, Chunk("agent_message", "hello")),
+        ({"sessionUpdate": "agent_message_chunk", "content": TEXT}, TextChunk("agent_message", "hello")),
         (
             {"sessionUpdate": "agent_thought_chunk", "content": TEXT, "messageId": "m"},
-            Chunk("agent_thought", "hello", "m"),
+            TextChunk("agent_thought", "hello", "m"),
         ),
         (
             {"sessionUpdate": "agent_message_chunk", "content": IMAGE, "messageId": "m"},
@@ -115,7 +115,7 @@ IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
         ),
     ],
 )
-def test_an_update_is_a_fact_or_a_piece_of_text(update: dict[str, Any], expected: Fact | Chunk) -> None:
+def test_an_update_is_a_fact_or_a_piece_of_text(update: dict[str, Any], expected: Fact | TextChunk) -> None:
     assert fact_of(update) == expected
 
 
@@ -177,7 +177,7 @@ def test_what_was_said_before_is_not_told_again_while_a_session_is_taken_up(meth
 
 @pytest.mark.parametrize("late", [True, False])
 def test_history_that_comes_after_loading_is_no_news_where_it_is_known_to_come_late(late: bool) -> None:
-    agent = replace(AGENT, quirks=Quirks(late_history=late))
+    agent = replace(AGENT, quirks=AgentQuirks(late_history=late))
     said: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": TEXT}
     assert (read_update(said, LOADED, agent).ignored is not None) is late
     assert read_update(said, [*LOADED, TurnStart(prompt_id="p")], agent).chunk is not None
@@ -186,7 +186,7 @@ def test_history_that_comes_after_loading_is_no_news_where_it_is_known_to_come_l
 
 
 def test_a_run_that_began_a_session_has_no_history_to_repeat() -> None:
-    agent = replace(AGENT, quirks=Quirks(late_history=True))
+    agent = replace(AGENT, quirks=AgentQuirks(late_history=True))
     said: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": TEXT}
     resumed = [*READY, AgentSession(acp_session_id="s", how="resume")]
     for facts in (READY, resumed):
@@ -195,12 +195,16 @@ def test_a_run_that_began_a_session_has_no_history_to_repeat() -> None:
 
 def test_geminis_mode_text_is_a_change_of_mode() -> None:
     gemini = AgentDefinition(
-        id="g", name="G", kind="acp", command=("g",), quirks=Quirks(mode_text=r"\[MODE_UPDATE\] (\S+)\s*")
+        id="g",
+        name="G",
+        kind="acp",
+        command=("g",),
+        quirks=AgentQuirks(mode_text=r"\[MODE_UPDATE\] (\S+)\s*"),
     )
     text = {"type": "text", "text": "[MODE_UPDATE] plan\n"}
     update = {"sessionUpdate": "agent_message_chunk", "content": text}
     assert read_update(update, IN_TURN, gemini).facts == [ModeChanged(mode_id="plan")]
-    assert read_update(update, IN_TURN).chunk == Chunk("agent_message", "[MODE_UPDATE] plan\n")
+    assert read_update(update, IN_TURN).chunk == TextChunk("agent_message", "[MODE_UPDATE] plan\n")
 
 
 def test_empty_text_says_nothing() -> None:
@@ -279,7 +283,9 @@ def test_a_form_asked_after_cancel_is_answered_at_once() -> None:
         Question(id="w.3.100", message="Who?", status="cancelled", by="cancel"),
     ]
     result = {"action": "cancel"}
-    assert reading.replies == [Reply(rpc_id="x", method="elicitation/create", result=result, id="w.3.100")]
+    assert reading.replies == [
+        OutgoingReply(rpc_id="x", method="elicitation/create", result=result, id="w.3.100")
+    ]
 
 
 @pytest.mark.parametrize("method", ["session/request_permission", "elicitation/create"])
@@ -288,20 +294,20 @@ def test_a_question_taken_back_by_the_agent_is_cancelled_and_answered(method: st
     asked = read(ask(method, {"toolCall": {"toolCallId": "t"}}, id=9), IN_TURN).facts
     facts = [*IN_TURN, *other, *asked]
 
-    def taken_back(rpc_id: int) -> Reading:
+    def taken_back(rpc_id: int) -> ParsedMessage:
         return read({"method": "$/cancel_request", "params": {"requestId": rpc_id}}, facts)
 
     (fact,) = taken_back(9).facts
     assert isinstance(fact, Permission | Question)
     assert (fact.id, fact.status, fact.by) == ("w.3.100", "cancelled", "agent")
-    fault = Fault(-32800, "cancelled")
-    assert taken_back(9).replies == [Reply(rpc_id=9, method=method, fault=fault, id="w.3.100")]
+    fault = ErrorReply(-32800, "cancelled")
+    assert taken_back(9).replies == [OutgoingReply(rpc_id=9, method=method, fault=fault, id="w.3.100")]
     work = taken_back(7)
     assert (work.facts, work.replies) == (
         [],
-        [Reply(rpc_id=7, method="terminal/wait_for_exit", fault=fault, id="other")],
+        [OutgoingReply(rpc_id=7, method="terminal/wait_for_exit", fault=fault, id="other")],
     )
-    assert taken_back(8) == Reading(ignored="takes back a question that is not open")
+    assert taken_back(8) == ParsedMessage(ignored="takes back a question that is not open")
 
 
 @pytest.mark.parametrize(
@@ -343,7 +349,7 @@ def test_an_agent_that_asks_on_and_on_is_refused() -> None:
 @pytest.mark.parametrize("method", ["fs/write_text_file", "terminal/create", "terminal/wait_for_exit"])
 def test_what_is_not_offered_is_refused(method: str) -> None:
     bare = AgentDefinition(
-        id="b", name="B", kind="acp", command=("b",), offer=Offer(fs=False, terminal=False)
+        id="b", name="B", kind="acp", command=("b",), offer=OfferedCapabilities(fs=False, terminal=False)
     )
     reading = read(ask(method, {}), IN_TURN, bare)
     assert reading.task is None
@@ -468,11 +474,11 @@ def test_an_answer_to_nothing_is_kept() -> None:
 
 
 def test_noise_and_lines_left_out_are_diagnostics() -> None:
-    reader, state = Reader("w", 1, AGENT), after(IN_TURN)
-    (noise,) = Peer().feed(b"warning: something\n")
+    reader, state = AcpReader("w", 1, AGENT), after(IN_TURN)
+    (noise,) = JsonRpcPeer().feed(b"warning: something\n")
     assert reader.read(noise, state).facts[0].to_data()["text"] == "warning: something"
-    (begun,) = reader.read(Skipping(start=10, end=99), state).facts
-    (ended,) = reader.read(Skipped(start=10, end=5000, size=4990), state).facts
+    (begun,) = reader.read(LineTooLong(start=10, end=99), state).facts
+    (ended,) = reader.read(LongLineEnd(start=10, end=5000, size=4990), state).facts
     assert isinstance(begun, Diagnostic)
     assert isinstance(ended, Diagnostic)
     assert (begun.skipping, ended.skipped) == (10, 4990)
@@ -529,7 +535,7 @@ def test_whatever_comes_comes_to_something_and_folds(messages: list[Any], loadin
     loads: list[Fact] = (
         [RequestSent(n=3, method="session/load", params={"sessionId": "s"})] if loading else []
     )
-    state, reader, peer = after([*IN_TURN, *loads]), Reader("w", 1, AGENT), Peer()
+    state, reader, peer = after([*IN_TURN, *loads]), AcpReader("w", 1, AGENT), JsonRpcPeer()
     for line in peer.feed(b"".join(json.dumps(message).encode() + b"\n" for message in messages)):
         reading = reader.read(line, state)
         assert reading.facts or reading.chunk or reading.task or reading.replies or reading.ignored

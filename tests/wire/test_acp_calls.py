@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bullpen import __version__
-from bullpen.domain.agents import AgentDefinition, Offer
+from bullpen.domain.agents import AgentDefinition, OfferedCapabilities
 from bullpen.domain.conversation import (
     AgentInitialized,
     NoticeSent,
@@ -38,7 +38,7 @@ def after(*facts: Fact) -> Conversation:
 
 def test_an_agent_is_offered_what_its_definition_says() -> None:
     for fs, terminal in ((False, True), (True, False)):
-        call = acp_calls.initialize(agent(offer=Offer(fs=fs, terminal=terminal)))
+        call = acp_calls.initialize(agent(offer=OfferedCapabilities(fs=fs, terminal=terminal)))
         assert json.loads(call.line(1)) == {
             "jsonrpc": "2.0",
             "id": 1,
@@ -119,7 +119,7 @@ def test_an_agent_is_offered_what_its_definition_says() -> None:
     ],
 )
 def test_a_request_is_a_line_under_its_number_and_keeps_what_its_answer_needs(
-    call: Callable[[], acp_calls.Call], method: str, params: dict[str, Any], kept: list[str] | None
+    call: Callable[[], acp_calls.OutgoingCall], method: str, params: dict[str, Any], kept: list[str] | None
 ) -> None:
     said = call()
     assert json.loads(said.line(7)) == {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
@@ -187,7 +187,9 @@ def test_withdrawing_answers_every_open_question_and_nothing_else() -> None:
 
 
 def test_a_reply_says_which_request_it_closes() -> None:
-    reply = acp_calls.Reply(rpc_id=3, method="m", fault=acp_calls.Fault(-32000, "no", {"x": 1}), id="w.1.5")
+    reply = acp_calls.OutgoingReply(
+        rpc_id=3, method="m", fault=acp_calls.ErrorReply(-32000, "no", {"x": 1}), id="w.1.5"
+    )
     assert reply.fact(9) == ReplySent(n=9, method="m", id="w.1.5")
     error = {"code": -32000, "message": "no", "data": {"x": 1}}
     assert json.loads(reply.line(9)) == {"jsonrpc": "2.0", "id": 3, "error": error}

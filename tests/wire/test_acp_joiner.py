@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bullpen.domain.conversation import AgentMessage, AgentThought
-from bullpen.domain.conversation_state import Block
-from bullpen.wire.acp_joiner import DELAY, ENOUGH, Chunk, Joiner, Text
+from bullpen.domain.conversation_state import OpenTextBlock
+from bullpen.wire.acp_joiner import DELAY, ENOUGH, ChunkJoiner, Text, TextChunk
 from bullpen.wire.jsonrpc import Line
 
 
@@ -20,9 +20,9 @@ def message(text: str, partial: bool, message_id: str | None = None) -> AgentMes
 
 
 def test_text_waits_a_moment_and_is_told_in_one_piece() -> None:
-    joiner = Joiner()
-    assert joiner.add(Chunk("agent_message", "a"), line(0, 10), 1.0) == []
-    assert joiner.add(Chunk("agent_message", "b"), line(10, 20), 1.01) == []
+    joiner = ChunkJoiner()
+    assert joiner.add(TextChunk("agent_message", "a"), line(0, 10), 1.0) == []
+    assert joiner.add(TextChunk("agent_message", "b"), line(10, 20), 1.01) == []
     assert joiner.deadline == 1.0 + DELAY
     assert joiner.due(1.0 + DELAY / 2) == []
     assert joiner.due(1.0 + DELAY) == [message("ab", partial=True)]
@@ -30,49 +30,49 @@ def test_text_waits_a_moment_and_is_told_in_one_piece() -> None:
 
 
 def test_much_text_does_not_wait() -> None:
-    joiner = Joiner()
-    assert joiner.add(Chunk("agent_message", "x" * (ENOUGH - 1)), line(0, 10), 1.0) == []
-    assert joiner.add(Chunk("agent_message", "yy"), line(10, 20), 1.0) == [
+    joiner = ChunkJoiner()
+    assert joiner.add(TextChunk("agent_message", "x" * (ENOUGH - 1)), line(0, 10), 1.0) == []
+    assert joiner.add(TextChunk("agent_message", "yy"), line(10, 20), 1.0) == [
         message("x" * (ENOUGH - 1) + "yy", partial=True)
     ]
 
 
 def test_nothing_is_consumed_while_text_waits() -> None:
-    joiner = Joiner()
+    joiner = ChunkJoiner()
     assert joiner.consumed(5) == 5
-    joiner.add(Chunk("agent_message", "a"), line(5, 20), 1.0)
-    joiner.add(Chunk("agent_message", "b"), line(20, 40), 1.0)
+    joiner.add(TextChunk("agent_message", "a"), line(5, 20), 1.0)
+    joiner.add(TextChunk("agent_message", "b"), line(20, 40), 1.0)
     assert joiner.consumed(40) == 5
     joiner.due(2.0)
     assert joiner.consumed(40) == 40
 
 
 def test_another_message_ends_the_one_before_and_only_that_is_consumed() -> None:
-    joiner = Joiner()
-    joiner.add(Chunk("agent_message", "a", "m1"), line(0, 10), 1.0)
-    told = joiner.add(Chunk("agent_message", "b", "m2"), line(10, 20), 1.0)
+    joiner = ChunkJoiner()
+    joiner.add(TextChunk("agent_message", "a", "m1"), line(0, 10), 1.0)
+    told = joiner.add(TextChunk("agent_message", "b", "m2"), line(10, 20), 1.0)
     assert told == [message("a", partial=False, message_id="m1")]
     assert joiner.consumed(20) == 10
 
 
 def test_a_thought_and_a_message_are_two_blocks() -> None:
-    joiner = Joiner()
-    joiner.add(Chunk("agent_thought", "hm"), line(0, 10), 1.0)
-    told = joiner.add(Chunk("agent_message", "so"), line(10, 20), 1.0)
+    joiner = ChunkJoiner()
+    joiner.add(TextChunk("agent_thought", "hm"), line(0, 10), 1.0)
+    told = joiner.add(TextChunk("agent_message", "so"), line(10, 20), 1.0)
     assert told == [AgentThought(text="hm", partial=False)]
     assert joiner.interrupt(closes=True) == [message("so", partial=False)]
 
 
 def test_text_without_a_name_belongs_to_what_stands_before_it() -> None:
-    joiner = Joiner()
-    joiner.add(Chunk("agent_message", "a", "m1"), line(0, 10), 1.0)
-    assert joiner.add(Chunk("agent_message", "b"), line(10, 20), 1.0) == []
+    joiner = ChunkJoiner()
+    joiner.add(TextChunk("agent_message", "a", "m1"), line(0, 10), 1.0)
+    assert joiner.add(TextChunk("agent_message", "b"), line(10, 20), 1.0) == []
     assert joiner.interrupt(closes=True) == [message("ab", partial=False, message_id="m1")]
 
 
 def test_something_else_lets_the_text_go_first_and_leaves_the_block_open() -> None:
-    joiner = Joiner()
-    joiner.add(Chunk("agent_message", "a"), line(0, 10), 1.0)
+    joiner = ChunkJoiner()
+    joiner.add(TextChunk("agent_message", "a"), line(0, 10), 1.0)
     assert joiner.interrupt(closes=False) == [message("a", partial=True)]
     assert joiner.interrupt(closes=False) == []
     assert joiner.interrupt(closes=True) == [message("", partial=False)]
@@ -80,8 +80,8 @@ def test_something_else_lets_the_text_go_first_and_leaves_the_block_open() -> No
 
 
 def test_a_new_process_ends_the_block_the_old_one_had_open() -> None:
-    joiner = Joiner(Block("agent_thought", "m"))
-    assert joiner.add(Chunk("agent_thought", "more", "m"), line(0, 10), 1.0) == []
+    joiner = ChunkJoiner(OpenTextBlock("agent_thought", "m"))
+    assert joiner.add(TextChunk("agent_thought", "more", "m"), line(0, 10), 1.0) == []
     assert joiner.interrupt(closes=True) == [AgentThought(text="more", partial=False, message_id="m")]
 
 
@@ -99,7 +99,7 @@ STEP = st.one_of(
 def test_every_letter_is_told_once_in_order_and_every_block_ends(
     steps: list[tuple[str, str, str | None] | str],
 ) -> None:
-    joiner, now, at = Joiner(), 0.0, 0
+    joiner, now, at = ChunkJoiner(), 0.0, 0
     told: list[Text] = []
     said: list[tuple[str, str]] = []
     for step in steps:
@@ -111,7 +111,7 @@ def test_every_letter_is_told_once_in_order_and_every_block_ends(
                 told += joiner.due(now)
             case (str(kind), str(text), message_id):
                 said.append((kind, text))
-                told += joiner.add(Chunk(kind, text, message_id), line(at, at + 1), now)
+                told += joiner.add(TextChunk(kind, text, message_id), line(at, at + 1), now)
                 at += 1
         handed_out = sum(len(fact.text) for fact in told)
         consumed = joiner.consumed(at)

@@ -14,14 +14,14 @@ from bullpen.wire import jsonrpc
 from bullpen.wire.jsonrpc import (
     KEPT_NOISE,
     ErrorResponse,
+    InvalidLine,
+    JsonRpcPeer,
     Line,
-    Noise,
+    LineTooLong,
+    LongLineEnd,
     Notification,
-    Peer,
     Request,
     Response,
-    Skipped,
-    Skipping,
     answered,
 )
 
@@ -47,7 +47,7 @@ LINE = MESSAGE.map(lambda value: json.dumps(value).encode()) | st.binary(max_siz
 
 
 def read_all(data: bytes, cuts: list[int], limit: int = jsonrpc.MAX_LINE) -> list[Line]:
-    peer = Peer(limit=limit)
+    peer = JsonRpcPeer(limit=limit)
     edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     found: list[Line] = []
     for start, end in pairwise(edges):
@@ -56,7 +56,7 @@ def read_all(data: bytes, cuts: list[int], limit: int = jsonrpc.MAX_LINE) -> lis
 
 
 def only(line: bytes) -> Line:
-    (found,) = Peer().feed(line + b"\n")
+    (found,) = JsonRpcPeer().feed(line + b"\n")
     return found
 
 
@@ -72,7 +72,7 @@ def test_any_cutting_of_the_bytes_gives_the_same_values(lines: list[bytes], cuts
 @given(lines=st.lists(LINE, max_size=5), offset=st.integers(0, 1 << 40))
 def test_lines_lie_side_by_side_and_leave_out_only_blank_ones(lines: list[bytes], offset: int) -> None:
     data = b"".join(line + b"\n" for line in lines)
-    peer = Peer(offset)
+    peer = JsonRpcPeer(offset)
     at = offset
     for line in peer.feed(data):
         between = data[at - offset : line.start - offset]
@@ -126,7 +126,7 @@ def test_a_message_is_what_its_keys_say(line: dict[str, Any], expected: Line) ->
 @pytest.mark.parametrize("line", [b"npm warn deprecated", b"[1, 2]", b"3", b'{"method": 5}', b"{", b'"text"'])
 def test_what_is_no_message_is_kept_as_noise(line: bytes) -> None:
     found = only(line)
-    assert isinstance(found, Noise)
+    assert isinstance(found, InvalidLine)
     assert found.text == line.decode()
     assert found.why
 
@@ -141,7 +141,7 @@ def test_what_is_no_message_is_kept_as_noise(line: bytes) -> None:
 )
 def test_noise_says_what_it_was_and_why_it_is_none(line: bytes, text: str, why: str) -> None:
     found = only(line)
-    assert isinstance(found, Noise)
+    assert isinstance(found, InvalidLine)
     assert found.text == text
     assert why in found.why
 
@@ -149,7 +149,7 @@ def test_noise_says_what_it_was_and_why_it_is_none(line: bytes, text: str, why: 
 def test_of_a_long_noise_only_the_beginning_is_kept() -> None:
     line = b"".join(b"%06d " % number for number in range(15_000))
     found = only(line)
-    assert isinstance(found, Noise)
+    assert isinstance(found, InvalidLine)
     assert found.text == line[:KEPT_NOISE].decode()
 
 
@@ -170,15 +170,15 @@ def test_odd_json_is_a_message_all_the_same(text: bytes, params: Any) -> None:
 
 def test_nesting_without_end_is_noise_and_the_next_line_is_read() -> None:
     deep = b'{"method":"m","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
-    noise, after = Peer().feed(deep + b'{"method":"n"}\n')
-    assert isinstance(noise, Noise)
+    noise, after = JsonRpcPeer().feed(deep + b'{"method":"n"}\n')
+    assert isinstance(noise, InvalidLine)
     assert isinstance(after, Notification)
 
 
 def test_ten_thousand_malformed_lines_never_raise() -> None:
     chance = random.Random(7)
     good = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"text": "äöü" * 5, "n": [1, 2]}})
-    peer = Peer()
+    peer = JsonRpcPeer()
     count = 0
     for _ in range(10_000):
         line = bytearray(good.encode())
@@ -198,21 +198,21 @@ def test_ten_thousand_malformed_lines_never_raise() -> None:
 
 def test_a_line_too_long_is_left_out_whole_and_said_twice_that_it_is() -> None:
     before, long, after = b'{"method":"a"}\n', b"x" * 1000 + b"\n", b'{"method":"b"}\n'
-    first, skipping, skipped, last = Peer(limit=100).feed(before + long + after)
+    first, skipping, skipped, last = JsonRpcPeer(limit=100).feed(before + long + after)
     assert isinstance(first, Notification)
-    assert skipping == Skipping(start=15, end=115)
-    assert skipped == Skipped(start=15, end=15 + 1001, size=1001)
+    assert skipping == LineTooLong(start=15, end=115)
+    assert skipped == LongLineEnd(start=15, end=15 + 1001, size=1001)
     assert isinstance(last, Notification)
 
 
 def test_a_line_as_long_as_allowed_is_read() -> None:
     line = json.dumps({"method": "x" * 80}).encode()
-    assert isinstance(Peer(limit=len(line)).feed(line + b"\n")[0], Notification)
-    assert isinstance(Peer(limit=len(line) - 1).feed(line + b"\n")[0], Skipping)
+    assert isinstance(JsonRpcPeer(limit=len(line)).feed(line + b"\n")[0], Notification)
+    assert isinstance(JsonRpcPeer(limit=len(line) - 1).feed(line + b"\n")[0], LineTooLong)
 
 
 def test_what_is_left_out_needs_no_memory_and_is_passed_while_it_streams() -> None:
-    peer = Peer(limit=1 << 20)
+    peer = JsonRpcPeer(limit=1 << 20)
     piece = b"y" * (1 << 18)
     tracemalloc.start()
     for _ in range(200):
@@ -224,19 +224,19 @@ def test_what_is_left_out_needs_no_memory_and_is_passed_while_it_streams() -> No
 
 
 def test_half_a_line_is_not_passed() -> None:
-    peer = Peer(100)
+    peer = JsonRpcPeer(100)
     peer.feed(b'{"method":"a"}\n{"meth')
     assert (peer.passed, peer.offset) == (115, 121)
 
 
 def test_a_new_peer_goes_on_in_the_middle_of_a_line_that_is_left_out() -> None:
-    skipped, after = Peer(5000, skipping=15).feed(b'still the long one\n{"method":"b"}\n')
-    assert skipped == Skipped(start=15, end=5019, size=5004)
+    skipped, after = JsonRpcPeer(5000, skipping=15).feed(b'still the long one\n{"method":"b"}\n')
+    assert skipped == LongLineEnd(start=15, end=5019, size=5004)
     assert isinstance(after, Notification)
 
 
 def test_the_last_line_needs_no_newline() -> None:
-    peer = Peer()
+    peer = JsonRpcPeer()
     assert peer.feed(b'{"id":1,"result":{}}') == []
     (last,) = peer.finish()
     assert last == Response(id=1, result={}, start=0, end=20)
@@ -279,7 +279,7 @@ def test_what_we_say_is_one_line_the_other_side_reads(params: Any, n: int, text:
         jsonrpc.error_response(n, -32601, text, params),
     ]
     assert all(line.count(b"\n") == 1 and line.endswith(b"\n") for line in said)
-    first, second, third, fourth = Peer().feed(b"".join(said))
+    first, second, third, fourth = JsonRpcPeer().feed(b"".join(said))
     assert isinstance(first, Request)
     assert (first.id, first.method) == (n, "a/b")
     assert isinstance(second, Notification)

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.wire.keys import Drawn, Key, read_key
+from bullpen.wire.keys import DrawnOffset, KeyInput, read_key
 
 
 @given(n=st.integers(0, 1 << 70), data=st.text())
 def test_a_key_comes_back_with_its_number(n: int, data: str) -> None:
-    assert read_key(json.dumps({"type": "input", "n": n, "data": data}).encode()) == Key(n, data)
+    assert read_key(json.dumps({"type": "input", "n": n, "data": data}).encode()) == KeyInput(n, data)
 
 
 @given(offset=st.integers(0, 1 << 62))
 def test_so_does_how_far_a_viewer_has_drawn(offset: int) -> None:
-    assert read_key(json.dumps({"offset": offset, "type": "ack"}).encode()) == Drawn(offset)
+    assert read_key(json.dumps({"offset": offset, "type": "ack"}).encode()) == DrawnOffset(offset)
 
 
 @pytest.mark.parametrize(

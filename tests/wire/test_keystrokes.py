@@ -1,13 +1,13 @@
 """What is typed to an agent in a terminal, byte for byte."""
 
-from bullpen.domain.signs import Keys
-from bullpen.wire.keystrokes import PIECE, Typing, clean, interrupt
+from bullpen.domain.signs import TypingKeys
+from bullpen.wire.keystrokes import PIECE, TypingMode, clean, interrupt
 
 
 def typed(
-    text: str, bracketed: bool = True, keys: Keys | None = None, images: tuple[str, ...] = ()
+    text: str, bracketed: bool = True, keys: TypingKeys | None = None, images: tuple[str, ...] = ()
 ) -> list[bytes]:
-    typing = Typing(keys=keys or Keys(), bracketed=bracketed, image_paths=images)
+    typing = TypingMode(keys=keys or TypingKeys(), bracketed=bracketed, image_paths=images)
     return [each.data for each in typing.prompt(text)]
 
 
@@ -28,15 +28,18 @@ def test_no_text_ends_the_paste_or_presses_a_key() -> None:
 
 
 def test_without_paste_a_new_line_is_the_key_of_the_definition() -> None:
-    assert typed("a\r\nb", bracketed=False, keys=Keys(newline="\\\r", submit="\n")) == [b"a\\\rb", b"\n"]
+    assert typed("a\r\nb", bracketed=False, keys=TypingKeys(newline="\\\r", submit="\n")) == [
+        b"a\\\rb",
+        b"\n",
+    ]
 
 
 def test_images_are_spoken_of_after_the_text() -> None:
-    keys = Keys(image="@{path}")
+    keys = TypingKeys(image="@{path}")
     assert typed("see", keys=keys, images=("/a.png", "/b.png"))[0] == b"\x1b[200~see @/a.png @/b.png\x1b[201~"
     assert typed("", keys=keys, images=("/a.png",))[0] == b"\x1b[200~@/a.png\x1b[201~"
 
 
 def test_what_interrupts_is_told_as_the_cancel_it_is() -> None:
-    key = interrupt(Keys(interrupt="\x03"))
+    key = interrupt(TypingKeys(interrupt="\x03"))
     assert (key.line(7), key.fact(7).to_data()) == (b"\x03", {"n": 7, "method": "session/cancel"})

@@ -1,4 +1,4 @@
-"""A session as Markdown, as a person reads it."""
+"""A session as MarkdownWriter, as a person reads it."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ from bullpen.domain.events import (
     WorkerReady,
     WorkerSpawning,
 )
-from bullpen.wire.markdown import Markdown
+from bullpen.wire.markdown import MarkdownWriter
 
 
 def written(*facts: Fact | tuple[str, Fact], role: str | None = "auth") -> str:
     """The text of a session, with events of worker w unless another is named."""
-    markdown = Markdown()
+    markdown = MarkdownWriter()
     pairs = [fact if isinstance(fact, tuple) else ("w", fact) for fact in facts]
     return "".join(markdown.feed(Event(1, 1_234, fact, worker, role)) for worker, fact in pairs)
 
@@ -144,7 +144,7 @@ def test_a_plan_is_written_once_and_then_only_the_steps_that_changed() -> None:
         ]
         return Event(1, 0, Plan(entries=steps), "w", "agent")
 
-    markdown = Markdown()
+    markdown = MarkdownWriter()
     assert markdown.feed(plan("pending", "pending", "pending")) == "\n- [ ] read\n- [ ] write\n- [ ] test\n"
     assert markdown.feed(plan("in_progress", "pending", "pending")) == ""
     assert markdown.feed(plan("completed", "in_progress", "pending")) == "\n- [x] read\n"

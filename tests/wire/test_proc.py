@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bullpen.wire.proc import Listener, program_name, read_listeners
+from bullpen.wire.proc import ListeningSocket, program_name, read_listeners
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 REST = "00000000:00000000 00:00000000 00000000  1000        0"
@@ -36,13 +36,15 @@ def hexed(*words: int) -> str:
     ],
 )
 def test_an_address_is_told_as_people_write_it(words: tuple[int, ...], address: str) -> None:
-    assert read_listeners(table((f"{hexed(*words)}:0BB8", "0A", "4711"))) == [Listener(4711, address, 3000)]
+    assert read_listeners(table((f"{hexed(*words)}:0BB8", "0A", "4711"))) == [
+        ListeningSocket(4711, address, 3000)
+    ]
 
 
 def test_only_what_listens_is_told() -> None:
     here = f"{hexed(0x7F000001)}:1F90"
     rows = [(here, state, str(n)) for n, state in enumerate(("01", "06", "0A", "08"))]
-    assert read_listeners(table(*rows)) == [Listener(2, "127.0.0.1", 8080)]
+    assert read_listeners(table(*rows)) == [ListeningSocket(2, "127.0.0.1", 8080)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from bullpen.wire.short_frames import LONGEST, Bounds, short_text
+from bullpen.wire.short_frames import LONGEST, FrameBounds, short_text
 
 
 def frame(data: bytes, opcode: Opcode = Opcode.TEXT, *, fin: bool = True, mask: bool = True) -> bytes:
@@ -47,7 +47,7 @@ def test_the_bounds_of_frames_are_known_however_the_stream_is_cut(sizes: list[in
         stream += frame(os.urandom(size), Opcode.BINARY)
         ends.add(len(stream))
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-    bounds = Bounds()
+    bounds = FrameBounds()
     for start, end in pairwise(places):
         bounds.walk(stream[start:end])
         if bounds.between_frames:
@@ -55,7 +55,7 @@ def test_the_bounds_of_frames_are_known_however_the_stream_is_cut(sizes: list[in
 
 
 def test_between_whole_frames_the_next_may_be_read() -> None:
-    bounds = Bounds()
+    bounds = FrameBounds()
     assert bounds.between_frames
     long = frame(bytes(70_000))
     bounds.walk(frame(b"a") + long[:100])

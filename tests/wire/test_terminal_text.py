@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.wire.terminal_text import HALF, LONGEST_WORD, PIECE, Piece, TerminalText, whole
+from bullpen.wire.terminal_text import HALF, LONGEST_WORD, PIECE, TerminalText, TextPiece, whole
 
 
 def texts(data: bytes) -> list[str]:
@@ -34,7 +34,7 @@ def test_what_is_drawn_again_and_again_counts_once() -> None:
     terminal = TerminalText()
     assert [piece.text for piece in terminal.read(b"\x1b[Hmenu\x1b[2;1Hone", 0)] == ["menu\none"]
     assert [piece.text for piece in terminal.read(b"\x1b[Hmenu\x1b[2;1Htwo", 20)] == ["two"]
-    assert terminal.read(b"y\n" * 100_000, 40) == [Piece(40, "y")]
+    assert terminal.read(b"y\n" * 100_000, 40) == [TextPiece(40, "y")]
 
 
 def test_much_text_comes_in_pieces_that_say_where_they_began() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from bullpen.git.diff_format import FileDiff
 from bullpen.workers.change_text import MOST_TEXT, as_text
-from bullpen.workers.changes import Changes
+from bullpen.workers.changes import WorkspaceChanges
 
 PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -13,8 +13,8 @@ def file(path: str = "a.py", patch: str = PATCH, **more: Any) -> FileDiff:
     return FileDiff(path=path, patch=patch, **{"status": "modified", "additions": 1, "deletions": 1, **more})
 
 
-def changes(*files: FileDiff, note: str | None = None) -> Changes:
-    return Changes(
+def changes(*files: FileDiff, note: str | None = None) -> WorkspaceChanges:
+    return WorkspaceChanges(
         base="1a2b3c", branch="main", files=list(files), additions=len(files), deletions=1, note=note
     )
 

@@ -14,7 +14,7 @@ import pytest
 
 from bullpen.keeper.marker import MARKER
 from bullpen.log.recording import Recording
-from bullpen.workers.children import Child, Children, Start
+from bullpen.workers.children import ChildHandle, ChildHandles, ChildStart
 from support.server import end_processes_of, has_ended
 
 SECONDS = 30.0
@@ -45,20 +45,22 @@ def looking() -> Iterator[list[threading.Thread]]:
 
 
 @pytest.fixture
-async def children(tmp_path: Path) -> AsyncIterator[Children]:
+async def children(tmp_path: Path) -> AsyncIterator[ChildHandles]:
     home = tmp_path / "home"
     home.mkdir()
-    async with Children.open(home) as children:
+    async with ChildHandles.open(home) as children:
         yield children
     end_processes_of(home)
 
 
-async def spawn(children: Children, workspace: Path, worker_id: str, program: str) -> tuple[Child, str]:
+async def spawn(
+    children: ChildHandles, workspace: Path, worker_id: str, program: str
+) -> tuple[ChildHandle, str]:
     """A child, and what it said when it was ready."""
     place = workspace / worker_id
     place.mkdir()
     environment = {"PATH": os.environ["PATH"], MARKER: children.marker(worker_id, 1)}
-    start = Start(["/bin/sh", "-c", program], environment, str(place))
+    start = ChildStart(["/bin/sh", "-c", program], environment, str(place))
     child = await children.spawn(worker_id, 1, start, Recording(children.spool(worker_id, 1)))
     said = place / "said"
     async with asyncio.timeout(SECONDS):
@@ -67,14 +69,14 @@ async def spawn(children: Children, workspace: Path, worker_id: str, program: st
     return child, said.read_text()
 
 
-async def begin(children: Children, workspace: Path, worker_id: str) -> tuple[Child, int]:
+async def begin(children: ChildHandles, workspace: Path, worker_id: str) -> tuple[ChildHandle, int]:
     """A child, and what it left behind in a session of its own."""
     child, left = await spawn(children, workspace, worker_id, LEAVES_ONE)
     return child, int(left)
 
 
 async def test_what_a_child_left_behind_is_looked_for_beside_the_loop(
-    children: Children, workspace: Path
+    children: ChildHandles, workspace: Path
 ) -> None:
     child, left = await begin(children, workspace, "w")
     with looking() as lookers:
@@ -85,7 +87,7 @@ async def test_what_a_child_left_behind_is_looked_for_beside_the_loop(
 
 
 async def test_who_ends_a_child_leaves_when_told_to_even_in_the_moment_it_ends(
-    children: Children, workspace: Path
+    children: ChildHandles, workspace: Path
 ) -> None:
     """`asyncio.wait_for` of Python 3.11 takes no notice then: a server that is stopped would go on ending."""
     child, _ = await spawn(children, workspace, "w", DEAF)
@@ -99,7 +101,7 @@ async def test_who_ends_a_child_leaves_when_told_to_even_in_the_moment_it_ends(
 
 
 async def test_what_a_dead_keeper_left_is_ended_before_its_children_count_as_ended(
-    children: Children, workspace: Path
+    children: ChildHandles, workspace: Path
 ) -> None:
     begun = [await begin(children, workspace, f"w{number}") for number in range(3)]
     keeper = psutil.Process(begun[0][0].pid).parent()

@@ -1,7 +1,7 @@
 """Remarks on lines become one message that says where each belongs and what stands there."""
 
 from bullpen.git.diff_format import FileDiff
-from bullpen.workers.comments import Comment, as_message
+from bullpen.workers.comments import DiffComment, as_message
 
 PATCH = """diff --git a/a.py b/a.py
 --- a/a.py
@@ -18,9 +18,9 @@ FILES = [FileDiff(path="a.py", status="modified", patch=PATCH)]
 
 def test_each_comment_is_said_with_its_lines() -> None:
     comments = [
-        Comment(path="b.py", line=7, text="why?"),
-        Comment(path="a.py", line=2, end_line=3, text="  in words, please\n"),
-        Comment(path="a.py", line=2, side="old", text="was better"),
+        DiffComment(path="b.py", line=7, text="why?"),
+        DiffComment(path="a.py", line=2, end_line=3, text="  in words, please\n"),
+        DiffComment(path="a.py", line=2, side="old", text="was better"),
     ]
     assert as_message(comments, FILES, "Have a look:") == (
         "Have a look:\n\n"
@@ -31,5 +31,5 @@ def test_each_comment_is_said_with_its_lines() -> None:
 
 
 def test_lines_that_are_in_no_hunk_are_named_without_a_quote() -> None:
-    message = as_message([Comment(path="a.py", line=90, text="here")], FILES)
+    message = as_message([DiffComment(path="a.py", line=90, text="here")], FILES)
     assert message.endswith("`a.py`, line 90:\nhere")

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, GhosttyError, Terminal
+from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal, GhosttyError
 from bullpen.workers.ghostty_grid import Row, Span
 
 
-def terminal(data: bytes = b"", cols: int = 20, rows: int = 5) -> Terminal:
-    made = Terminal(cols, rows)
+def terminal(data: bytes = b"", cols: int = 20, rows: int = 5) -> EmulatedTerminal:
+    made = EmulatedTerminal(cols, rows)
     made.feed(data)
     return made
 
@@ -29,8 +29,8 @@ def terminal(data: bytes = b"", cols: int = 20, rows: int = 5) -> Terminal:
     ],
 )
 def test_a_question_has_one_answer(question: bytes, answer: bytes) -> None:
-    assert Terminal(20, 5).feed(question) == [answer]
-    assert Terminal(20, 5).clone().feed(question) == [answer]
+    assert EmulatedTerminal(20, 5).feed(question) == [answer]
+    assert EmulatedTerminal(20, 5).clone().feed(question) == [answer]
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_a_question_has_one_answer(question: bytes, answer: bytes) -> None:
     ],
 )
 def test_what_no_viewer_can_do_or_nobody_may_know_has_no_answer(question: bytes) -> None:
-    assert Terminal(20, 5).feed(question) == []
-    assert Terminal(20, 5).clone().feed(question) == []
+    assert EmulatedTerminal(20, 5).feed(question) == []
+    assert EmulatedTerminal(20, 5).clone().feed(question) == []
 
 
 def test_answers_do_not_depend_on_how_the_bytes_are_cut() -> None:
     data = b"\x1b[6nab\x1b[c\x1b]4;1;?;2;?\x07\r\n\x1b[6n"
-    whole = Terminal(20, 5).feed(data)
-    one_by_one = Terminal(20, 5)
+    whole = EmulatedTerminal(20, 5).feed(data)
+    one_by_one = EmulatedTerminal(20, 5)
     assert [reply for i in range(len(data)) for reply in one_by_one.feed(data[i : i + 1])] == whole
 
 
@@ -85,7 +85,7 @@ def test_nonsense_is_not_decoded() -> None:
     encoded = terminal(b"hello").encode()
     for nonsense in (b"", b"junk" * 100, encoded[:-10], encoded[: len(encoded) // 2]):
         with pytest.raises(GhosttyError):
-            Terminal.decode(nonsense)
+            EmulatedTerminal.decode(nonsense)
 
 
 def test_text_is_what_is_shown_and_contents_have_the_scrollback_too() -> None:
@@ -96,7 +96,7 @@ def test_text_is_what_is_shown_and_contents_have_the_scrollback_too() -> None:
 
 
 def test_two_mebibytes_of_scrollback_are_some_two_thousand_rows() -> None:
-    screen = Terminal(80, 24)
+    screen = EmulatedTerminal(80, 24)
     screen.feed(b"a line\r\n" * 10_000)
     assert 2000 < screen.scrollback_rows < 4000
 

@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from bullpen.domain.conversation_state import Turn
-from bullpen.domain.signs import Signs, Verdict
+from bullpen.domain.signs import JudgedActivity, ScreenPatterns
 from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import Activity
 from bullpen.keeper.spool import SpoolWriter
 from bullpen.log.recording import Recording
 from bullpen.workers import pty_watch
-from bullpen.workers.pty_watch import Watch
+from bullpen.workers.pty_watch import ActivityWatch
 from bullpen.workers.screens import Screens
 
 SECONDS = 30.0
@@ -36,7 +36,7 @@ class Scene:
         self._looked = asyncio.Event()
         self._told = asyncio.Condition()
         see = partial(screens.seen, self._worker, self._recording)
-        self.watch = Watch(see, self._recording, Signs(silence=0.1), self._state, self._tell)
+        self.watch = ActivityWatch(see, self._recording, ScreenPatterns(silence=0.1), self._state, self._tell)
 
     def says(self, data: bytes) -> None:
         self._spool.append(data)
@@ -58,7 +58,7 @@ class Scene:
         self._looked.set()
         return self._worker, None
 
-    async def _tell(self, verdict: Verdict, _turn: Turn | None) -> None:
+    async def _tell(self, verdict: JudgedActivity, _turn: Turn | None) -> None:
         async with self._told:
             self._worker = replace(self._worker, activity=verdict.activity)
             self._told.notify_all()

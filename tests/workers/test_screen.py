@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, Terminal
-from bullpen.workers.screen import SAVE_EVERY, Place, Reply
+from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
+from bullpen.workers.screen import SAVE_EVERY, QueryReply, SavedPosition
 from support.screens import ShownScreen
 
 COLS, ROWS = 20, 5
@@ -52,9 +52,9 @@ def screen_of(tape: Tape, directory: Path, answered: int = 0) -> ShownScreen:
 def test_a_screen_shows_the_recording_up_to_where_it_was_led(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"hello\r\nworld"), tmp_path)
     screen.advance(5)
-    assert (screen.text(), screen.place) == ("hello", Place(5))
+    assert (screen.text(), screen.place) == ("hello", SavedPosition(5))
     screen.advance(12)
-    assert (screen.text(), screen.place) == ("hello\nworld", Place(12))
+    assert (screen.text(), screen.place) == ("hello\nworld", SavedPosition(12))
     assert screen.cursor[:2] == (5, 1)
 
 
@@ -62,7 +62,7 @@ def test_it_never_goes_beyond_the_end_nor_back(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"hello"), tmp_path)
     screen.advance(1000)
     screen.advance(2)
-    assert (screen.text(), screen.place) == ("hello", Place(5))
+    assert (screen.text(), screen.place) == ("hello", SavedPosition(5))
 
 
 def test_sizes_hold_from_the_byte_they_were_recorded_at(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_a_resize_while_the_program_is_silent_counts_once(tmp_path: Path) -> Non
     assert screen.save()
     tape.resized.append((8, 40, 7))
     again = screen_of(tape, tmp_path, answered=2)
-    assert again.advance(8) == screen.advance(8) == [Reply(3, b"\x1b[48;7;40;112;320t")]
-    assert again.place == screen.place == Place(8, replies=3, resizes=2)
+    assert again.advance(8) == screen.advance(8) == [QueryReply(3, b"\x1b[48;7;40;112;320t")]
+    assert again.place == screen.place == SavedPosition(8, replies=3, resizes=2)
 
 
 def test_absurd_sizes_are_bounded(tmp_path: Path) -> None:
@@ -98,21 +98,25 @@ def test_absurd_sizes_are_bounded(tmp_path: Path) -> None:
 
 def test_every_question_has_one_numbered_reply(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"ab\x1b[6ncd\x1b[6n\x1b[5n"), tmp_path)
-    assert screen.advance(6) == [Reply(1, b"\x1b[1;3R")]
+    assert screen.advance(6) == [QueryReply(1, b"\x1b[1;3R")]
     assert screen.advance(6) == []
-    assert screen.advance(16) == [Reply(2, b"\x1b[1;5R"), Reply(3, b"\x1b[0n")]
+    assert screen.advance(16) == [QueryReply(2, b"\x1b[1;5R"), QueryReply(3, b"\x1b[0n")]
 
 
 def test_old_questions_get_empty_replies_that_count(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"\x1b[5n\x1b[5n\x1b[5n"), tmp_path)
-    assert screen.advance(12, answer_from=8) == [Reply(1, b""), Reply(2, b""), Reply(3, b"\x1b[0n")]
+    assert screen.advance(12, answer_from=8) == [
+        QueryReply(1, b""),
+        QueryReply(2, b""),
+        QueryReply(3, b"\x1b[0n"),
+    ]
 
 
 def test_a_viewer_who_comes_before_the_answer_does_not_swallow_it(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"ab\x1b[6ncd\x1b[6n"), tmp_path)
     assert screen.advance(2) == []
     assert screen.history(12).offset == 12
-    assert screen.advance(6) == [Reply(1, b"\x1b[1;3R"), Reply(2, b"\x1b[1;5R")]
+    assert screen.advance(6) == [QueryReply(1, b"\x1b[1;3R"), QueryReply(2, b"\x1b[1;5R")]
     assert screen.advance(12) == []
 
 
@@ -122,12 +126,12 @@ def test_replies_that_a_killed_server_saved_but_did_not_give_leave_no_gap(tmp_pa
     killed.advance(8)
     killed.save()
     screen = screen_of(tape, tmp_path, answered=1)
-    assert screen.advance(12) == [Reply(2, b""), Reply(3, b"\x1b[0n")]
+    assert screen.advance(12) == [QueryReply(2, b""), QueryReply(3, b"\x1b[0n")]
 
 
 def test_replies_that_were_given_are_not_given_again(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"\x1b[5n\x1b[5n\x1b[5n"), tmp_path, answered=2)
-    assert screen.advance(12) == [Reply(3, b"\x1b[0n")]
+    assert screen.advance(12) == [QueryReply(3, b"\x1b[0n")]
 
 
 def test_a_program_that_asks_without_end_is_not_answered_without_end(tmp_path: Path) -> None:
@@ -142,10 +146,10 @@ def test_questions_in_history_are_not_typed_and_a_live_one_is_answered_once(tmp_
     screen = screen_of(tape, tmp_path)
     assert len(screen.advance(tape.end)) == 4
     history = screen.history()
-    viewers = [Terminal(COLS, ROWS) for _ in range(3)]
+    viewers = [EmulatedTerminal(COLS, ROWS) for _ in range(3)]
     assert [viewer.feed(history.data) for viewer in viewers] == [[], [], []]
     tape.data += b"\x1b[6n"
-    assert screen.advance(tape.end) == [Reply(5, b"\x1b[1;9R")]
+    assert screen.advance(tape.end) == [QueryReply(5, b"\x1b[1;9R")]
 
 
 # Saved screens
@@ -183,7 +187,7 @@ def test_an_endless_sequence_is_not_saved_and_does_no_harm(tmp_path: Path) -> No
     screen = screen_of(Tape(endless + b"\x07 end"), tmp_path)
     screen.advance(len(endless))
     assert not screen.save()
-    viewer = Terminal(COLS, ROWS)
+    viewer = EmulatedTerminal(COLS, ROWS)
     assert viewer.feed(screen.history().data + b"\x07 end") == []
     screen.advance(len(endless) + 5)
     assert viewer.text() == screen.text() == "     full end"
@@ -213,7 +217,7 @@ def test_a_damaged_saved_screen_is_ignored(tmp_path: Path, damage: str) -> None:
             newest.rename(tmp_path / "999999.screen")
             tape.data = tape.data[:10]
     again = screen_of(tape, tmp_path)
-    assert again.place == Place(5)
+    assert again.place == SavedPosition(5)
     again.advance(tape.end)
     assert again.text() == ("first\nsec" if damage == "beyond" else "first\nsecond")
 
@@ -227,7 +231,7 @@ def test_a_screen_at_rest_takes_no_memory_and_comes_back(tmp_path: Path) -> None
     before = screen.history()
     screen.rest()
     assert not screen.loaded
-    assert screen.place == Place(8)
+    assert screen.place == SavedPosition(8)
     assert screen.history() == before
 
 
@@ -242,15 +246,15 @@ def test_after_a_hole_it_goes_on_with_what_there_is(tmp_path: Path) -> None:
     replies = screen.advance(tape.end)
     assert screen.text() == "old\nnew"
     assert screen.mode(2004)
-    assert replies == [Reply(8, b"\x1b[2;4R")]
+    assert replies == [QueryReply(8, b"\x1b[2;4R")]
 
 
 def test_what_a_recording_has_lost_at_its_beginning_is_not_missed(tmp_path: Path) -> None:
     tape = Tape(b"x" * 100 + b"1mcut\x1b[0mnew\x1b[6n", [(20, 30, 6), (50, 40, 7)])
     tape.start = 100
     screen = screen_of(tape, tmp_path, answered=3)
-    assert screen.place == Place(100, replies=3)
-    assert screen.advance(tape.end) == [Reply(4, b"\x1b[1;4R")]
+    assert screen.place == SavedPosition(100, replies=3)
+    assert screen.advance(tape.end) == [QueryReply(4, b"\x1b[1;4R")]
     assert (screen.text(), screen.history()[1:3]) == ("new", (40, 7))
 
 
@@ -308,7 +312,7 @@ def test_many_screens_in_many_threads_do_not_disturb_each_other(tmp_path: Path) 
         b"\x1b[?1049l",
         "日本\r\n".encode(),
     ]
-    results: dict[int, tuple[bytes, list[Reply]]] = {}
+    results: dict[int, tuple[bytes, list[QueryReply]]] = {}
 
     def follow(name: int) -> None:
         tape = Tape(b"".join(random.Random(name % 2).choices(pieces, k=3000)))
@@ -358,7 +362,7 @@ def test_hostile_output_is_emulated_in_no_time_and_leaves_no_harm(tmp_path: Path
     saved = screen.save()
     assert time.process_time() - begin < 10  # the emulators that fail here need minutes
     assert saved
-    assert Terminal(COLS, ROWS).feed(half.data) == []
+    assert EmulatedTerminal(COLS, ROWS).feed(half.data) == []
     assert screen.text() == screen_of(tape, tmp_path).text() == "still here"
 
 
@@ -399,7 +403,7 @@ def test_a_restored_screen_equals_one_fed_from_the_beginning(
     with tempfile.TemporaryDirectory() as directory:
         whole = screen_of(tape, Path(directory) / "whole")
         replies = whole.advance(tape.end)
-        pieces: list[Reply] = []
+        pieces: list[QueryReply] = []
         for at in sorted(round(cut * len(data)) for cut in cuts):
             restored = screen_of(tape, Path(directory) / "pieces", answered=len(pieces))
             pieces += restored.advance(at)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, Terminal
-from bullpen.workers.screen_emulation import Emulation
+from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
+from bullpen.workers.screen_emulation import ScreenEmulation
 from bullpen.workers.screen_history import render
 
 MODES = (1, 5, 6, 7, 9, 25, 45, 66, 69, 1000, 1002, 1003, 1006, 1007, 2004, 2026)
 
 
-def look(terminal: Terminal) -> dict[str, Any]:
+def look(terminal: EmulatedTerminal) -> dict[str, Any]:
     """Everything a person or a program can notice."""
     rows = range(terminal.scrollback_rows + terminal.rows)
     return {
@@ -36,7 +36,7 @@ def look(terminal: Terminal) -> dict[str, Any]:
     }
 
 
-def cells(terminal: Terminal, y: int) -> list[bytes]:
+def cells(terminal: EmulatedTerminal, y: int) -> list[bytes]:
     """Each cell by itself; whether one is blank or a space cannot be seen."""
     seen = [terminal.styled_cells(y, x, x + 1) for x in range(terminal.cols)]
     for start, end, color in terminal.grid.backgrounds(y):
@@ -44,18 +44,18 @@ def cells(terminal: Terminal, y: int) -> list[bytes]:
     return [b"" if cell == b" " else cell for cell in seen]
 
 
-def viewer_of(original: Terminal) -> Terminal:
-    viewer = Terminal(original.cols, original.rows)
+def viewer_of(original: EmulatedTerminal) -> EmulatedTerminal:
+    viewer = EmulatedTerminal(original.cols, original.rows)
     assert viewer.feed(render(original)) == []
     return viewer
 
 
-def assert_same(original: Terminal, viewer: Terminal) -> None:
+def assert_same(original: EmulatedTerminal, viewer: EmulatedTerminal) -> None:
     assert look(viewer) == look(original)
 
 
-def check(before: bytes, *after: bytes, cols: int = 20, rows: int = 5) -> Terminal:
-    original = Terminal(cols, rows)
+def check(before: bytes, *after: bytes, cols: int = 20, rows: int = 5) -> EmulatedTerminal:
+    original = EmulatedTerminal(cols, rows)
     original.feed(before)
     viewer = viewer_of(original)
     assert_same(original, viewer)
@@ -97,7 +97,7 @@ def test_a_viewer_sees_what_is_there(before: bytes) -> None:
 
 
 def test_the_scrollback_is_exact() -> None:
-    original = Terminal(20, 5)
+    original = EmulatedTerminal(20, 5)
     original.feed(b"".join(b"\x1b[3%dmrow %d\x1b[0m\r\n" % (i % 8, i) for i in range(1000)) + b"\r\n" * 7)
     viewer = viewer_of(original)
     assert viewer.contents() == original.contents()
@@ -105,7 +105,7 @@ def test_the_scrollback_is_exact() -> None:
 
 
 def test_rows_that_wrapped_wrap_anew_when_the_viewer_is_resized() -> None:
-    original = Terminal(20, 5)
+    original = EmulatedTerminal(20, 5)
     original.feed(b"a line that is much longer than the terminal is wide, twice and again\r\nshort")
     viewer = viewer_of(original)
     original.resize(50, 5)
@@ -182,12 +182,12 @@ def test_half_sequences_go_on_in_the_viewer(half: bytes, rest: bytes) -> None:
 
 
 def test_a_viewer_inside_of_an_endless_sequence_swallows_it_too() -> None:
-    emulation = Emulation.blank(20, 5)
+    emulation = ScreenEmulation.blank(20, 5)
     emulation.feed(b"shown\x1b]2;", 9)
     for _megabyte in range(CONTINUATION_MAX_BYTES + 1 >> 20, -1, -1):
         emulation.feed(b"x" * (1 << 20), 1 << 20)
     assert emulation.terminal.continuation() is None
-    viewer = Terminal(20, 5)
+    viewer = EmulatedTerminal(20, 5)
     assert viewer.feed(emulation.history().data) == []
     for terminal in (emulation.terminal, viewer):
         terminal.feed(b"still the title\x07 and on")
@@ -208,17 +208,17 @@ def test_basic_colours_have_their_short_names() -> None:
 
 def test_questions_in_history_are_not_asked_again() -> None:
     questions = b"\x1b[6n\x1b[c\x1b[>c\x1b]11;?\x07\x1b[?2004$p\x1bP$qm\x1b\\\x1b[18t\x1b[>q\x1b[?u\x05"
-    original = Terminal(20, 5)
+    original = EmulatedTerminal(20, 5)
     assert len(original.feed(b"before" + questions + b"after")) >= 8
     history = render(original)
     for _viewer in range(3):
-        assert Terminal(20, 5).feed(history) == []
+        assert EmulatedTerminal(20, 5).feed(history) == []
     assert b"before" in history
     assert b"after" in history
 
 
 def render_after(data: bytes) -> bytes:
-    terminal = Terminal(20, 5)
+    terminal = EmulatedTerminal(20, 5)
     terminal.feed(data)
     return render(terminal)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bullpen.workers.ghostty import Terminal
+from bullpen.workers.ghostty import EmulatedTerminal
 from bullpen.workers.screen_plain import PlainRun, forgets, is_plain, lines_to_forget
 
 COLS, ROWS = 200, 10
@@ -56,7 +56,7 @@ LINES = [
 ]
 
 
-def notice(terminal: Terminal, rows: int) -> dict[str, object]:
+def notice(terminal: EmulatedTerminal, rows: int) -> dict[str, object]:
     grid, styled = terminal.grid, terminal.styled_rows()
     last = range(len(styled) - rows, len(styled))
     return {
@@ -71,7 +71,7 @@ def notice(terminal: Terminal, rows: int) -> dict[str, object]:
     }
 
 
-def leave_out(terminal: Terminal, text: bytes, block: int) -> bytes:
+def leave_out(terminal: EmulatedTerminal, text: bytes, block: int) -> bytes:
     run = PlainRun(lines_to_forget(terminal))
     for start in range(0, len(text), block):
         assert is_plain(text[start : start + block])
@@ -87,7 +87,7 @@ def leave_out(terminal: Terminal, text: bytes, block: int) -> bytes:
     block=st.sampled_from([5000, 16384]),
 )
 def test_nothing_is_left_of_what_was_left_out(prior: list[bytes], seed: int, end: bytes, block: int) -> None:
-    whole, short = Terminal(COLS, ROWS), Terminal(COLS, ROWS)
+    whole, short = EmulatedTerminal(COLS, ROWS), EmulatedTerminal(COLS, ROWS)
     whole.feed(b"".join(prior))
     short.feed(b"".join(prior))
     assert forgets(whole)
@@ -103,7 +103,7 @@ def test_nothing_is_left_of_what_was_left_out(prior: list[bytes], seed: int, end
 
 @pytest.mark.parametrize("kept", [b"\x1b[2;4r", b"\x1b[?69h\x1b[3;9s", b"\x1b[3", b"\xc3"])
 def test_nothing_is_left_out_where_rows_stay_or_a_sequence_is_open(kept: bytes) -> None:
-    terminal = Terminal(COLS, ROWS)
+    terminal = EmulatedTerminal(COLS, ROWS)
     terminal.feed(kept)
     assert not forgets(terminal)
 
@@ -118,4 +118,4 @@ def test_anything_else_is_not_plain(other: bytes) -> None:
 
 @pytest.mark.parametrize("text", [b"no line end " * 100_000, b"only a feed\n" * 100_000, b"a line\r\n" * 100])
 def test_text_without_enough_whole_lines_is_fed_as_it_is(text: bytes) -> None:
-    assert leave_out(Terminal(COLS, ROWS), text, 16384) == text
+    assert leave_out(EmulatedTerminal(COLS, ROWS), text, 16384) == text

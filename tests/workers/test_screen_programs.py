@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import pytest
 
-from bullpen.workers.ghostty import Terminal
+from bullpen.workers.ghostty import EmulatedTerminal
 from support.screens import ShownScreen
 
 COLS, ROWS = 80, 24
@@ -93,7 +93,7 @@ class Viewer:
     def __init__(self, program: Program) -> None:
         self._program = program
         history = program.screen.history()
-        self.terminal = Terminal(history.cols, history.rows)
+        self.terminal = EmulatedTerminal(history.cols, history.rows)
         assert self.terminal.feed(history.data) == [], "attaching types nothing"
         self._seen = history.offset
         self.compare()
@@ -102,13 +102,13 @@ class Viewer:
         """Reads what came since and looks whether everything is as on the screen of the server."""
         self.terminal.feed(self._program.data[self._seen :])
         self._seen = self._program.end
-        original = Terminal(COLS, ROWS)
+        original = EmulatedTerminal(COLS, ROWS)
         original.feed(self._program.data)
         assert self.terminal.contents() == self._program.screen.contents()
         assert notice(self.terminal) == notice(original)
 
 
-def notice(terminal: Terminal) -> dict[str, Any]:
+def notice(terminal: EmulatedTerminal) -> dict[str, Any]:
     return {
         "text": terminal.text(),
         "rows": terminal.styled_rows(),

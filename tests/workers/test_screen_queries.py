@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bullpen.workers.ghostty import Terminal
+from bullpen.workers.ghostty import EmulatedTerminal
 from bullpen.workers.screen_queries import LONG, LOOK_BACK, _asks, _only_paints, may_ask
 
 QUESTIONS = [
@@ -79,7 +79,7 @@ def test_a_question_may_ask_wherever_it_is_cut(question: bytes) -> None:
     lengths=st.lists(st.sampled_from([1, 2, 3, 5, 8, 20, 100, 1000]), min_size=1),
 )
 def test_whatever_the_emulator_answers_may_ask(tokens: list[bytes], lengths: list[int]) -> None:
-    data, tail, terminal = b"".join(tokens), b"", Terminal(20, 5)
+    data, tail, terminal = b"".join(tokens), b"", EmulatedTerminal(20, 5)
     while data:
         chunk, data = data[: lengths[0]], data[lengths[0] :]
         if terminal.feed(chunk):

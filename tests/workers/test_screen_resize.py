@@ -2,14 +2,14 @@
 
 import pytest
 
-from bullpen.workers.screen_emulation import Emulation
+from bullpen.workers.screen_emulation import ScreenEmulation
 
 PROMPT = b"\x1b[32muser@host:~/some/long/dir\x1b[m$ "
 COLS, NARROW, ROWS = 40, 20, 6
 
 
-def screen_with(data: bytes, cols: int = COLS) -> Emulation:
-    emulation = Emulation.blank(cols, ROWS)
+def screen_with(data: bytes, cols: int = COLS) -> ScreenEmulation:
+    emulation = ScreenEmulation.blank(cols, ROWS)
     emulation.feed(data, len(data))
     return emulation
 

@@ -1,12 +1,12 @@
 """Whose size a terminal has."""
 
-from bullpen.workers.window import Size, Window
+from bullpen.workers.window import TerminalWindow, WindowSize
 
-LAPTOP, PHONE = Size(120, 40), Size(45, 30)
+LAPTOP, PHONE = WindowSize(120, 40), WindowSize(45, 30)
 
 
-def seen_by_two() -> tuple[Window, list[str]]:
-    window, told = Window(Size(80, 24)), []
+def seen_by_two() -> tuple[TerminalWindow, list[str]]:
+    window, told = TerminalWindow(WindowSize(80, 24)), []
     for name in ("laptop", "phone"):
         window.enter(name, lambda name=name: told.append(name))  # type: ignore[misc]
     assert window.wish("laptop", LAPTOP) == LAPTOP

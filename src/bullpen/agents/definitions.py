@@ -16,7 +16,7 @@ BUILTIN = Path(__file__).parent / "builtin"
 Definitions = dict[str, AgentDefinition]
 
 
-class Loaded(Struct, frozen=True):
+class LoadedDefinitions(Struct, frozen=True):
     """The definitions there are, and a sentence for each file that is none."""
 
     definitions: Definitions
@@ -34,7 +34,7 @@ def _ours() -> tuple[AgentDefinition, ...]:
     return tuple(map(read_file, sorted(BUILTIN.glob("*.toml"))))
 
 
-def load(directory: Path) -> Loaded:
+def load(directory: Path) -> LoadedDefinitions:
     """The built-in definitions and those in the user's directory; a broken file breaks only itself."""
     definitions, problems = builtin(), []
     for path in sorted(directory.glob("*.toml")):
@@ -44,7 +44,7 @@ def load(directory: Path) -> Loaded:
             problems.append(str(error))
         else:
             definitions[definition.id] = definition
-    return Loaded(definitions, problems)
+    return LoadedDefinitions(definitions, problems)
 
 
 def read_file(path: Path) -> AgentDefinition:

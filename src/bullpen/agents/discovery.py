@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..domain.agents import AgentDefinition
 from ..domain.errors import Conflict
-from ..domain.logins import LoggedIn
+from ..domain.logins import LoginStatus
 from .logins import logged_in
 
 # The one a person most likely wants comes first, where it speaks ACP before where it has only its terminal;
@@ -45,5 +45,5 @@ def default_agent(definitions: Mapping[str, AgentDefinition], env: Mapping[str, 
     installed = [
         definitions[id] for id in PREFERRED if id in definitions and find_program(definitions[id], env)
     ]
-    ready = (each for each in installed if logged_in(each, env) is not LoggedIn.NO)
+    ready = (each for each in installed if logged_in(each, env) is not LoginStatus.NO)
     return next(ready, installed[0]).id if installed else DEMO

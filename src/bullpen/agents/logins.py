@@ -6,11 +6,11 @@ import sys
 from collections.abc import Mapping
 
 from ..domain.agents import AgentDefinition
-from ..domain.logins import LoggedIn, judge, sign_path
+from ..domain.logins import LoginStatus, judge, sign_path
 from .environment import agent_environment
 
 
-def logged_in(definition: AgentDefinition, env: Mapping[str, str], system: str = sys.platform) -> LoggedIn:
+def logged_in(definition: AgentDefinition, env: Mapping[str, str], system: str = sys.platform) -> LoginStatus:
     """By what the agent itself would be given of this environment, and the files it would find."""
     login, given = definition.login, agent_environment(definition, env)
     has_sign = any(given.get(name) for name in login.env) or any(

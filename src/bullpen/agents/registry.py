@@ -9,7 +9,7 @@ import structlog
 
 from ..domain.agents import AgentDefinition, did_you_mean, read_definition
 from ..domain.errors import Invalid, NotFound
-from ..domain.logins import LoggedIn
+from ..domain.logins import LoginStatus
 from .definitions import load
 from .discovery import default_agent, find_program, start_command
 from .environment import agent_environment
@@ -18,7 +18,7 @@ from .logins import logged_in
 log = structlog.get_logger()
 
 
-class Registry:
+class AgentRegistry:
     """Later ones win: a file over ours, one that was added over a file."""
 
     def __init__(self, directory: Path, env: Mapping[str, str] = os.environ) -> None:
@@ -63,7 +63,7 @@ class Registry:
         """Where its program is; None when it is not installed."""
         return find_program(definition, self._env)
 
-    def logged_in(self, definition: AgentDefinition) -> LoggedIn:
+    def logged_in(self, definition: AgentDefinition) -> LoginStatus:
         """Whether a person is logged in to it, as far as signs tell."""
         return logged_in(definition, self._env)
 

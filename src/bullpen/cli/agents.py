@@ -14,19 +14,25 @@ from .. import clock
 from ..client import Agent, Client, Event, Session, Worker
 from ..domain.errors import BullpenError, NotFound
 from .output import print_json
-from .table import Cell, Column, print_table
+from .session_place import create_session
+from .table import TableCell, TableColumn, print_table
 from .text import life
 from .verb import AsJson, new_app, with_client
-from .where import create_session
 
 app = new_app("List agents, or see whether one works here.")
 
-_COLUMNS = (Column("ID"), Column("NAME"), Column("STATE"), Column("LOGIN"), Column("TO DO", least=12))
+_COLUMNS = (
+    TableColumn("ID"),
+    TableColumn("NAME"),
+    TableColumn("STATE"),
+    TableColumn("LOGIN"),
+    TableColumn("TO DO", least=12),
+)
 _LOGINS = {
-    "yes": Cell("logged in", "green"),
-    "no": Cell("no login found", "amber"),
-    "unknown": Cell("unknown", "grey"),
-    "none": Cell("not needed", "grey"),
+    "yes": TableCell("logged in", "green"),
+    "no": TableCell("no login found", "amber"),
+    "unknown": TableCell("unknown", "grey"),
+    "none": TableCell("not needed", "grey"),
 }
 
 
@@ -98,10 +104,10 @@ def _about(events: Iterable[Event]) -> str:
     return ""
 
 
-def _row(agent: Agent) -> list[Cell | str]:
+def _row(agent: Agent) -> list[TableCell | str]:
     if not agent.installed:
-        return [agent.id, agent.name, Cell("not installed", "grey"), "", agent.install_hint]
-    state = Cell("default" if agent.default else "installed", "green")
+        return [agent.id, agent.name, TableCell("not installed", "grey"), "", agent.install_hint]
+    state = TableCell("default" if agent.default else "installed", "green")
     return [agent.id, agent.name, state, _LOGINS.get(agent.logged_in, _LOGINS["unknown"]), _to_log_in(agent)]
 
 

@@ -9,9 +9,9 @@ import typer
 from ..client import Client, Question
 from ..domain.errors import Invalid, NotFound
 from .filling import fill_in
-from .find import Found, find
+from .find import SessionMatch, find
 from .form import content_of, fields_of
-from .lines import Lines
+from .lines import StdinLines
 from .output import print_json
 from .text import printable
 from .verb import AsJson, Target, new_app, with_client
@@ -66,7 +66,7 @@ def answer(
         print(f"{word}: {printable(done['question'].message)}")
 
 
-async def open_questions(client: Client, found: Found) -> list[Question]:
+async def open_questions(client: Client, found: SessionMatch) -> list[Question]:
     """What a session asks, or one worker of it."""
     questions = await client.questions(found.session.id)
     worker = found.worker
@@ -77,7 +77,7 @@ async def _content(question: Question, given: dict[str, str], asks: bool) -> dic
     fields = fields_of(question.form)
     complete = bool(given) and all(field.name in given for field in fields)
     if asks and not complete and sys.stdin.isatty() and sys.stdout.isatty():
-        return await fill_in(question, given, Lines().ask)
+        return await fill_in(question, given, StdinLines().ask)
     return content_of(fields, given)
 
 

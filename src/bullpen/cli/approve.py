@@ -8,7 +8,7 @@ from ..client import Client, Permission
 from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
 from ..wire.json import encode
 from .answer import open_questions
-from .find import Found, find
+from .find import SessionMatch, find
 from .output import print_json
 from .text import printable, short
 from .verb import AsJson, Target, new_app, with_client
@@ -97,7 +97,7 @@ def what(call: dict[str, Any]) -> str:
     return printable(title if said else f"{title} {encode(given).decode()}")
 
 
-async def _nothing_to_allow(client: Client, found: Found) -> BullpenError:
+async def _nothing_to_allow(client: Client, found: SessionMatch) -> BullpenError:
     questions = await open_questions(client, found)
     if not questions:
         return NotFound(f"{found.name} asks nothing")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ..client import Client, Exit
-from .find import Found, find, terminal_of
+from ..client import Client, ExitFrame
+from .find import SessionMatch, find, terminal_of
 from .terminal.tty import Tty
 from .text import short
 from .verb import Target, new_app, with_client
@@ -37,10 +37,10 @@ def attach(
 
 async def _attach(client: Client, tty: Tty, target: str, read_only: bool) -> int:
     found = await find(client, target)
-    return await attach_to(client, tty, Found(found.session, terminal_of(found)), read_only)
+    return await attach_to(client, tty, SessionMatch(found.session, terminal_of(found)), read_only)
 
 
-async def attach_to(client: Client, tty: Tty, found: Found, read_only: bool = False) -> int:
+async def attach_to(client: Client, tty: Tty, found: SessionMatch, read_only: bool = False) -> int:
     """Attaches until the person or the program leaves; returns the exit code."""
     from .terminal.attachment import Attachment  # noqa: PLC0415  (only who attaches needs sockets)
 
@@ -55,7 +55,7 @@ async def attach_to(client: Client, tty: Tty, found: Found, read_only: bool = Fa
     return exit_code(end)
 
 
-def exit_code(end: Exit) -> int:
+def exit_code(end: ExitFrame) -> int:
     """The program's own, as a shell would tell it."""
     return 128 + _signal_number(end.signal) if end.signal else end.code or 0
 
@@ -66,7 +66,7 @@ def _signal_number(name: str) -> int:
     return getattr(signal.Signals, first, signal.SIGTERM) + (int(further) if sign else 0)
 
 
-def _ending(end: Exit) -> str:
+def _ending(end: ExitFrame) -> str:
     return f"was ended by {end.signal}" if end.signal else f"ended with code {end.code}"
 
 

@@ -1,7 +1,7 @@
 """`bullpen cancel`: stops what an agent does now."""
 
 from ..client import Client
-from .find import Found, find
+from .find import SessionMatch, find
 from .output import print_json
 from .verb import AsJson, Target, new_app, with_client
 
@@ -17,7 +17,7 @@ def cancel(target: Target, json: AsJson = False) -> None:
       bullpen cancel my-session
     """
 
-    async def work(client: Client) -> Found:
+    async def work(client: Client) -> SessionMatch:
         found = await find(client, target)
         await client.cancel_turn(found.session.id, found.worker.id if found.worker else None)
         return found
@@ -31,7 +31,7 @@ def cancel(target: Target, json: AsJson = False) -> None:
         print(f"cancelled the turn of {found.name}" if cancelled else f"{found.name} is in no turn")
 
 
-def _was_in_turn(found: Found) -> bool:
+def _was_in_turn(found: SessionMatch) -> bool:
     """Whether the agent that was told to stop did anything then."""
     agent = found.agent
     return agent is not None and agent.alive and agent.activity in ("active", "asking")

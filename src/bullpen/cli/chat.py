@@ -10,14 +10,14 @@ from ..client import Client, Event, Permission, Question
 from ..domain.errors import BullpenError, Conflict
 from ..domain.reasons import spoken, why_turn_ended
 from .approve import describe
+from .default_agent import expected
 from .filling import fill_in
-from .find import Found, find, find_agent
-from .lines import Lines
-from .newcomer import expected
-from .news import note_seen
+from .find import SessionMatch, find, find_agent
+from .lines import StdinLines
 from .report import plain, what_to_do
 from .text import paint, printable, short
-from .turn import Turn, fold
+from .turn import FollowedTurn, fold
+from .unseen_changes import note_seen
 from .verb import Target, new_app, with_client
 
 app = new_app()
@@ -41,14 +41,14 @@ async def _chat(client: Client, target: str) -> None:
     found = await find(client, target)
     if not found.session.active:
         raise Conflict(f"{found.name} has ended; it takes no more prompts")
-    lines = Lines()
+    lines = StdinLines()
     print(paint(f"talking to {found.name}; an empty line leaves", "grey"))
     if found.agent is None:
         coming = await expected(client, found.session)
         print(paint(f"it has no agent yet; your first message starts {printable(coming)}", "grey"))
     with suppress(EOFError):
         while text := await lines.ask("> "):
-            await Talk(client, found, lines).say(text)
+            await ChatTurn(client, found, lines).say(text)
 
 
 _ONCE, _NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
@@ -62,10 +62,10 @@ _KINDS = {  # what a short answer to a permission means, the preferred kind of o
 }
 
 
-class Talk:
+class ChatTurn:
     """One prompt and everything until its turn is over."""
 
-    def __init__(self, client: Client, found: Found, lines: Lines) -> None:
+    def __init__(self, client: Client, found: SessionMatch, lines: StdinLines) -> None:
         self._client = client
         self._session_id = found.session.id
         self._worker_id = found.worker.id if found.worker else None
@@ -75,7 +75,7 @@ class Talk:
     async def say(self, text: str) -> None:
         prompted = await self._client.prompt(self._session_id, text, worker_id=self._worker_id)
         with self._cancel_on_interrupt():
-            turn = Turn(prompt_id=prompted.prompt_id, worker_id=await self._addressee())
+            turn = FollowedTurn(prompt_id=prompted.prompt_id, worker_id=await self._addressee())
             following = self._client.follow(self._session_id, prompted.seq - 1, looking=True)
             async with aclosing(following) as events:
                 async for event in events:
@@ -94,7 +94,7 @@ class Talk:
         agent = None if self._worker_id else await find_agent(self._client, self._session_id)
         return agent.id if agent else self._worker_id
 
-    async def _take(self, turn: Turn, event: Event) -> Turn:
+    async def _take(self, turn: FollowedTurn, event: Event) -> FollowedTurn:
         after = fold(turn, event)
         if after.begun and event.worker_id == after.worker_id:
             _show(event)

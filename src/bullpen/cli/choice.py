@@ -15,7 +15,7 @@ _ENDED = ("worker_failed", "worker_exited", "worker_terminated", "session_end")
 _SETTING = ("session/set_model", "session/set_mode", "session/set_config_option")
 
 
-class Choice(NamedTuple):
+class ModelAndMode(NamedTuple):
     """What a person chose; what is left out stays as the agent has it."""
 
     model: str | None = None

@@ -7,14 +7,19 @@ from ..client import Client, ServerNotRunning, Setting
 from ..config import config_file, describe, load
 from ..domain.errors import Forbidden, Unauthorized
 from .output import print_json
-from .table import Column, print_table
+from .table import TableColumn, print_table
 from .text import home_relative
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
-_COLUMNS = (Column(""), Column("SETTING"), Column("VALUE", least=12), Column("FROM", least=8))
-_OTHER = (Column("SETTING"), Column("RUNNING SERVER", least=14), Column("FROM", least=8))
+_COLUMNS = (
+    TableColumn(""),
+    TableColumn("SETTING"),
+    TableColumn("VALUE", least=12),
+    TableColumn("FROM", least=8),
+)
+_OTHER = (TableColumn("SETTING"), TableColumn("RUNNING SERVER", least=14), TableColumn("FROM", least=8))
 _DIFFERS = "*"
 
 

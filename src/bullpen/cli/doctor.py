@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from ..config import Config, load
 from ..domain.errors import Invalid
 from .checkup import database, home, keepers, machine, server
-from .checkup.finding import Finding, Verdict, fail
+from .checkup.finding import CheckStatus, Finding, fail
 from .output import print_json
 from .text import paint, printable
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
-_COLOURS = {Verdict.OK: "green", Verdict.WARN: "amber", Verdict.FAIL: "red"}
+_COLOURS = {CheckStatus.OK: "green", CheckStatus.WARN: "amber", CheckStatus.FAIL: "red"}
 _INDENT = " " * 16
 
 
@@ -27,7 +27,7 @@ def doctor(json: AsJson = False) -> int:
       bullpen doctor --json | jq -r '.checks[] | select(.verdict != "ok").advice'
     """
     findings = list(examine())
-    failed = any(finding.verdict is Verdict.FAIL for finding in findings)
+    failed = any(finding.verdict is CheckStatus.FAIL for finding in findings)
     if json:
         print_json({"ok": not failed, "checks": [finding._asdict() for finding in findings]})
     else:
@@ -71,6 +71,6 @@ def _print(findings: list[Finding]) -> None:
         print(f"{verdict}  {finding.name:<8}  {printable(finding.found)}")
         if finding.advice:
             print(f"{_INDENT}→ {printable(finding.advice)}")
-    open_ones = sum(finding.verdict is not Verdict.OK for finding in findings)
+    open_ones = sum(finding.verdict is not CheckStatus.OK for finding in findings)
     things = "one thing" if open_ones == 1 else f"{open_ones} things"
     print(f"\n{things} to look at" if open_ones else "\nall is well")

@@ -13,13 +13,13 @@ import typer
 
 from ..client import Client
 from ..domain.errors import Invalid
-from .find import Found, find
+from .find import SessionMatch, find
 from .verb import Target, new_app, with_client
 
 app = new_app()
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     JSONL = "jsonl"
     MARKDOWN = "markdown"
     ZIP = "zip"
@@ -29,7 +29,7 @@ class Format(StrEnum):
 @app.command()
 def export(
     target: Target,
-    format: Annotated[Format, typer.Option(help="What to make of it.")] = Format.ZIP,
+    format: Annotated[ExportFormat, typer.Option(help="What to make of it.")] = ExportFormat.ZIP,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; - for standard output.")
     ] = None,
@@ -58,10 +58,17 @@ def export(
     with_client(work)
 
 
-_EXTENSIONS = {Format.JSONL: "jsonl", Format.MARKDOWN: "md", Format.ZIP: "zip", Format.CAST: "cast"}
+_EXTENSIONS = {
+    ExportFormat.JSONL: "jsonl",
+    ExportFormat.MARKDOWN: "md",
+    ExportFormat.ZIP: "zip",
+    ExportFormat.CAST: "cast",
+}
 
 
-async def _write(client: Client, found: Found, format: Format, redact: bool, out: BinaryIO) -> None:
+async def _write(
+    client: Client, found: SessionMatch, format: ExportFormat, redact: bool, out: BinaryIO
+) -> None:
     worker_id = found.worker.id if found.worker else None
     async for piece in client.export(found.session.id, format.value, redact=redact, worker_id=worker_id):
         out.write(piece)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..client import Question
 from ..domain.errors import Invalid
-from .form import Field, check_names, content_of, fields_of
+from .form import FormField, check_names, content_of, fields_of
 from .report import plain
 from .text import paint, printable
 
@@ -27,11 +27,11 @@ async def fill_in(question: Question, given: Mapping[str, str], ask: Ask) -> dic
 
 
 async def _agrees(ask: Ask) -> bool:
-    agreed = Field(name="it", label="Answer it? no declines", kind="yes", required=True)
+    agreed = FormField(name="it", label="Answer it? no declines", kind="yes", required=True)
     return bool(agreed.read(await _text(agreed, ask)))
 
 
-async def _text(field: Field, ask: Ask) -> str:
+async def _text(field: FormField, ask: Ask) -> str:
     """A text the field takes; empty when it is left out."""
     for number, choice in enumerate(field.choices, 1):
         print(f"  {number}. {printable(str(choice))}")
@@ -45,14 +45,14 @@ async def _text(field: Field, ask: Ask) -> str:
             return text
 
 
-def _chosen(field: Field, typed: str) -> str:
+def _chosen(field: FormField, typed: str) -> str:
     """A choice may be made by its number, unless that is itself the name of one."""
     names = [str(choice) for choice in field.choices]
     is_number = typed.isascii() and typed.isdecimal() and typed not in names
     return names[int(typed) - 1] if is_number and 1 <= int(typed) <= len(names) else typed
 
 
-def _prompt(field: Field) -> str:
+def _prompt(field: FormField) -> str:
     """What it is called, what it takes, and what an empty line comes to."""
     takes = "its number" if field.kind == "choice" else "" if field.kind == "text" else field.takes
     empty = "" if field.required or field.default is not None or field.kind == "yes" else "may be left empty"

@@ -16,7 +16,7 @@ Thing = TypeVar("Thing")
 _SHOWN = 5
 
 
-class Found(NamedTuple):
+class SessionMatch(NamedTuple):
     """A session, and the worker in it when one was meant."""
 
     session: Session
@@ -35,7 +35,7 @@ class Found(NamedTuple):
         return self.worker or next(agents, None)
 
 
-async def find(client: Client, text: str) -> Found:
+async def find(client: Client, text: str) -> SessionMatch:
     """The one session or worker somebody means."""
     return pick(await client.sessions(), text)
 
@@ -51,7 +51,7 @@ async def find_session(client: Client, text: str) -> Session:
 
 async def find_agent(client: Client, session_id: str) -> Worker | None:
     """Who is told what is said to a session."""
-    return Found(await client.session(session_id)).agent
+    return SessionMatch(await client.session(session_id)).agent
 
 
 async def find_repository(client: Client, text: str) -> Repository:
@@ -102,10 +102,10 @@ async def find_token(client: Client, text: str) -> Token:
     )
 
 
-def pick(sessions: Sequence[Session], text: str) -> Found:
+def pick(sessions: Sequence[Session], text: str) -> SessionMatch:
     """Decides among sessions, the surest way to name one first."""
-    everything = [Found(session) for session in sessions]
-    everything += [Found(session, worker) for session in sessions for worker in session.workers]
+    everything = [SessionMatch(session) for session in sessions]
+    everything += [SessionMatch(session, worker) for session in sessions for worker in session.workers]
     ways = (
         [each for each in everything if _id(each) == text],
         _living_first([each for each in everything if each.worker is None and each.session.title == text]),
@@ -121,7 +121,7 @@ def pick(sessions: Sequence[Session], text: str) -> Found:
     )
 
 
-def terminal_of(found: Found) -> Worker:
+def terminal_of(found: SessionMatch) -> Worker:
     """The worker whose terminal is meant, when only a session was named."""
     if found.worker is not None:
         if not found.worker.has_terminal:
@@ -138,7 +138,7 @@ def terminal_of(found: Found) -> Worker:
     return choice[0]
 
 
-def _instead(found: Found) -> str:
+def _instead(found: SessionMatch) -> str:
     """What one does where there is no terminal: an agent is talked to."""
     workers = [found.worker] if found.worker else found.session.workers
     if any(worker.type == "agent" and worker.alive for worker in workers):
@@ -146,15 +146,15 @@ def _instead(found: Found) -> str:
     return f"add one with: bullpen worker add {short(found.session.id)}"
 
 
-def _id(found: Found) -> str:
+def _id(found: SessionMatch) -> str:
     return found.worker.id if found.worker else found.session.id
 
 
-def _begins(found: Found, text: str) -> bool:
+def _begins(found: SessionMatch, text: str) -> bool:
     return found.session.title.casefold().startswith(text.casefold())
 
 
-def _by_role(sessions: Sequence[Session], text: str) -> list[Found]:
+def _by_role(sessions: Sequence[Session], text: str) -> list[SessionMatch]:
     name, slash, role = text.rpartition("/")
     if not slash:
         return []
@@ -163,10 +163,10 @@ def _by_role(sessions: Sequence[Session], text: str) -> list[Found]:
     except (NotFound, Conflict):
         return []
     workers = [worker for worker in session.workers if worker.role == role]
-    return _living_first([Found(session, worker) for worker in workers])
+    return _living_first([SessionMatch(session, worker) for worker in workers])
 
 
-def _living_first(found: list[Found]) -> list[Found]:
+def _living_first(found: list[SessionMatch]) -> list[SessionMatch]:
     """A name may be used again after its first owner ended: then the living one is meant."""
     living = [each for each in found if (each.worker.alive if each.worker else each.session.active)]
     return living or found

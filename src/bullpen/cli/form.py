@@ -12,7 +12,7 @@ from .text import printable
 _YES = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
-class Field(Struct, frozen=True, kw_only=True):
+class FormField(Struct, frozen=True, kw_only=True):
     """One property of the schema. A kind nobody knows is plain text: the agent says if that will not do."""
 
     name: str
@@ -70,7 +70,7 @@ class Field(Struct, frozen=True, kw_only=True):
         return (self.least is None or size >= self.least) and (self.most is None or size <= self.most)
 
 
-def fields_of(schema: Any) -> list[Field]:
+def fields_of(schema: Any) -> list[FormField]:
     """In the order of the schema; none when it is no schema of a form."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
@@ -83,7 +83,7 @@ def fields_of(schema: Any) -> list[Field]:
     ]
 
 
-def check_names(fields: Sequence[Field], given: Iterable[str]) -> None:
+def check_names(fields: Sequence[FormField], given: Iterable[str]) -> None:
     names = [field.name for field in fields]
     for name in given:
         if name not in names:
@@ -91,14 +91,14 @@ def check_names(fields: Sequence[Field], given: Iterable[str]) -> None:
             raise Invalid(f"the form has no field {name}; its fields: {there}")
 
 
-def content_of(fields: Sequence[Field], given: Mapping[str, str]) -> dict[str, Any]:
+def content_of(fields: Sequence[FormField], given: Mapping[str, str]) -> dict[str, Any]:
     """What is sent for what was given by name, with the types of the schema."""
     check_names(fields, given)
     values = {field.name: _filled(field, given.get(field.name)) for field in fields}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _filled(field: Field, text: str | None) -> Any:
+def _filled(field: FormField, text: str | None) -> Any:
     if text:
         return field.read(text)
     if field.default is not None:
@@ -109,11 +109,11 @@ def _filled(field: Field, text: str | None) -> Any:
     return False if field.kind == "yes" else None
 
 
-def _field(name: str, schema: dict[str, Any], required: bool) -> Field:
+def _field(name: str, schema: dict[str, Any], required: bool) -> FormField:
     kind = _kind(schema)
     least, most = ("minLength", "maxLength") if kind == "text" else ("minimum", "maximum")
     title = schema.get("title")
-    return Field(
+    return FormField(
         name=name,
         label=title if isinstance(title, str) and title else name,
         kind=kind,

@@ -7,7 +7,7 @@ from zipfile import is_zipfile
 
 import typer
 
-from ..client import Client, Imported
+from ..client import Client, ImportResult
 from ..domain.errors import Invalid
 from ..log.recorded import MAX_METADATA
 from ..log.recordings import METADATA
@@ -34,7 +34,7 @@ def import_(
     recording = _recording(file) if is_zipfile(file.expanduser()) else None
     entries = [] if recording else _read(file)
 
-    async def work(client: Client) -> Imported:
+    async def work(client: Client) -> ImportResult:
         return (
             await client.import_recording(*recording) if recording else await client.import_sessions(entries)
         )
@@ -77,7 +77,7 @@ def _read(file: Path) -> list[Any]:
     return entries
 
 
-def _report(imported: Imported) -> None:
+def _report(imported: ImportResult) -> None:
     for taken in imported.taken:
         print(f"took {taken.title} ({short(taken.session_id)}) with {taken.workers} workers, all ended")
         for note in taken.notes:

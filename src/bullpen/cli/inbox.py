@@ -10,19 +10,19 @@ from ..domain.errors import Conflict, NotFound
 from ..domain.reasons import why_turn_ended
 from .approve import choose, what
 from .output import print_json
-from .table import Cell, Column, print_table
+from .table import TableCell, TableColumn, print_table
 from .text import ID_LENGTH, age, paint, short
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
 _COLUMNS = (
-    Column("KIND"),
-    Column("ID"),
-    Column("SESSION", least=10),
-    Column("ROLE", least=6),
-    Column("AGE"),
-    Column("WHAT", least=12),
+    TableColumn("KIND"),
+    TableColumn("ID"),
+    TableColumn("SESSION", least=10),
+    TableColumn("ROLE", least=6),
+    TableColumn("AGE"),
+    TableColumn("WHAT", least=12),
 )
 _COLOURS = {"failed": "red", "finished": "blue"}
 _HOW = {  # what a person does about it
@@ -101,8 +101,8 @@ async def _mark_seen(client: Client, item: InboxItem) -> None:
     await client.mark_seen(item.session_id, item.seq)
 
 
-def _row(item: InboxItem) -> list[Cell | str]:
-    kind = Cell(item.kind, _COLOURS.get(item.kind, "amber"))
+def _row(item: InboxItem) -> list[TableCell | str]:
+    kind = TableCell(item.kind, _COLOURS.get(item.kind, "amber"))
     return [
         kind,
         short_id(item),

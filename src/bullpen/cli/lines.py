@@ -6,7 +6,7 @@ import sys
 import threading
 
 
-class Lines:
+class StdinLines:
     """The lines of this terminal, from now on."""
 
     def __init__(self) -> None:

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from ..client import Client, Event, History, Output
+from ..client import Client, Event, HistoryFrame, OutputFrame
 from ..domain.errors import Invalid
 from .event_line import describe
-from .find import Found, find
+from .find import SessionMatch, find
 from .output import print_json_line
-from .tail import Tail
-from .terminal.plain import Plain
+from .tail import LastLines
+from .terminal.plain import PlainTextConverter
 from .text import is_colourful
 from .verb import AsJson, Target, new_app, with_client
 
@@ -59,7 +59,9 @@ def logs(
     with_client(work)
 
 
-async def _print_events(client: Client, found: Found, follow: bool, tail: int | None, json: bool) -> None:
+async def _print_events(
+    client: Client, found: SessionMatch, follow: bool, tail: int | None, json: bool
+) -> None:
     show = print_json_line if json else _print_event
     seq = found.session.last_seq
     async for event in _past(client, found, tail):
@@ -72,7 +74,7 @@ async def _print_events(client: Client, found: Found, follow: bool, tail: int | 
                     show(event)
 
 
-async def _past(client: Client, found: Found, tail: int | None) -> AsyncIterator[Event]:
+async def _past(client: Client, found: SessionMatch, tail: int | None) -> AsyncIterator[Event]:
     """What has happened, or the end of it; where only one worker is meant, what happened to that."""
     last = found.session.last_seq
     seq = max(0, last - tail) if tail is not None and found.worker is None else 0
@@ -87,7 +89,7 @@ async def _past(client: Client, found: Found, tail: int | None) -> AsyncIterator
         yield event
 
 
-def _is_of(event: Event, found: Found) -> bool:
+def _is_of(event: Event, found: SessionMatch) -> bool:
     return found.worker is None or event.worker_id == found.worker.id
 
 
@@ -95,11 +97,13 @@ def _print_event(event: Event) -> None:
     print(describe(event), flush=True)
 
 
-async def _print_output(client: Client, found: Found, follow: bool, tail: int | None, raw: bool) -> None:
+async def _print_output(
+    client: Client, found: SessionMatch, follow: bool, tail: int | None, raw: bool
+) -> None:
     assert found.worker is not None
     where = (found.session.id, found.worker.id)
-    plain = Plain(is_colourful())
-    last = Tail(tail)
+    plain = PlainTextConverter(is_colourful())
+    last = LastLines(tail)
     end = 0
     async for piece in client.output(*where):
         _write(last.feed(piece.data if raw else plain.feed(piece.data)))
@@ -108,7 +112,7 @@ async def _print_output(client: Client, found: Found, follow: bool, tail: int | 
     if follow:
         async with client.terminal(*where, after=end) as terminal:
             async for frame in terminal:
-                if isinstance(frame, Output | History):
+                if isinstance(frame, OutputFrame | HistoryFrame):
                     _write(frame.data if raw else plain.feed(frame.data))
 
 

@@ -8,22 +8,22 @@ import typer
 
 from ..client import Client, Session
 from .find import find_repository
-from .news import find_unseen
 from .output import print_json
-from .table import Cell, Column, path_column, print_table
+from .table import TableCell, TableColumn, path_column, print_table
 from .text import age, by_urgency, fit, home_relative, label, mark, mood, paint, short, trouble
+from .unseen_changes import find_unseen
 from .verb import AsJson, Quiet, new_app, with_client
 
 app = new_app()
 
 _COLUMNS = (
-    Column(""),
-    Column("TITLE", least=12),
-    Column("ID"),
-    Column("STATE", least=5),
-    Column("WORKERS", least=8),
+    TableColumn(""),
+    TableColumn("TITLE", least=12),
+    TableColumn("ID"),
+    TableColumn("STATE", least=5),
+    TableColumn("WORKERS", least=8),
     path_column("DIRECTORY", least=8),
-    Column("AGE"),
+    TableColumn("AGE"),
 )
 _RECENT = timedelta(days=1)
 _WHY = 60  # columns
@@ -77,17 +77,17 @@ def _failed_lately(sessions: list[Session]) -> int:
     return sum(not each.active and now - each.updated_at < _RECENT for each in sessions)
 
 
-def _row(session: Session, unseen: Collection[str]) -> list[Cell | str]:
+def _row(session: Session, unseen: Collection[str]) -> list[TableCell | str]:
     word = mood(session, unseen)
     shape, colour = mark(word)
     why = trouble(session) if word == "error" else None
     state = f"{word}: {fit(why, _WHY)}" if why else label(word, session)
     roles = ", ".join(worker.role for worker in session.workers if worker.alive)
     return [
-        Cell(shape, colour),
+        TableCell(shape, colour),
         session.title,
         short(session.id),
-        Cell(state, colour),
+        TableCell(state, colour),
         roles or "none",
         home_relative(session.location_path),
         age(session.created_at),

@@ -3,7 +3,7 @@
 import asyncio
 
 from .mcp_stdio import serve
-from .mcp_tools import Tools
+from .mcp_tools import McpTools
 from .verb import new_app
 
 app = new_app()
@@ -27,5 +27,5 @@ def mcp() -> None:
 
 
 async def _serve() -> None:
-    async with Tools.open() as tools:
+    async with McpTools.open() as tools:
         await serve(tools)

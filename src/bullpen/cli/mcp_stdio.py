@@ -9,24 +9,24 @@ from typing import Protocol
 from .. import __version__
 from ..domain.errors import BullpenError
 from ..wire import mcp
-from ..wire.jsonrpc import INVALID_REQUEST, Line, Peer, error_response
+from ..wire.jsonrpc import INVALID_REQUEST, JsonRpcPeer, Line, error_response
 
 _CHUNK = 64 << 10
 NAME = "bullpen"
 
 
-class Offer(Protocol):
+class ToolProvider(Protocol):
     """What can be called."""
 
-    tools: list[mcp.Tool]
+    tools: list[mcp.McpTool]
 
     def call(self, name: str, arguments: dict[str, object]) -> Awaitable[str]: ...
 
 
-async def serve(offer: Offer) -> None:
+async def serve(offer: ToolProvider) -> None:
     """Until the client closes its side."""
-    server = _Server(offer)
-    peer = Peer()
+    server = _McpServer(offer)
+    peer = JsonRpcPeer()
     stdin = await _stdin()
     async with asyncio.TaskGroup() as calls:
         while data := await stdin.read(_CHUNK):
@@ -35,21 +35,21 @@ async def serve(offer: Offer) -> None:
         server.leave()
 
 
-class _Server:
-    def __init__(self, offer: Offer) -> None:
+class _McpServer:
+    def __init__(self, offer: ToolProvider) -> None:
         self._offer = offer
         self._calls: dict[object, asyncio.Task[None]] = {}
 
     def hear(self, line: Line, calls: asyncio.TaskGroup) -> None:
         match mcp.hear(line, NAME, __version__, self._offer.tools):
-            case mcp.Answer(line=answer):
+            case mcp.McpAnswer(line=answer):
                 _say(answer)
-            case mcp.Call(id=id) if _key(id) in self._calls:
+            case mcp.McpCall(id=id) if _key(id) in self._calls:
                 _say(error_response(id, INVALID_REQUEST, "a call with this id has not been answered yet"))
-            case mcp.Call() as call:
+            case mcp.McpCall() as call:
                 task = self._calls[_key(call.id)] = calls.create_task(self._run(call))
                 task.add_done_callback(lambda _: self._calls.pop(_key(call.id), None))
-            case mcp.Cancelled(id=id) if _key(id) in self._calls:
+            case mcp.McpCancellation(id=id) if _key(id) in self._calls:
                 self._calls[_key(id)].cancel()
 
     def leave(self) -> None:
@@ -57,7 +57,7 @@ class _Server:
         for task in self._calls.values():
             task.cancel()
 
-    async def _run(self, call: mcp.Call) -> None:
+    async def _run(self, call: mcp.McpCall) -> None:
         try:
             answer = mcp.result(call.id, await self._offer.call(call.name, call.arguments))
         except BullpenError as error:

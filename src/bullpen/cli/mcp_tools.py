@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
-from ..client import Asker, Client, Message, Session
+from ..client import Client, Message, QuestionClient, Session
 from ..domain.errors import Invalid, Unauthorized
 from ..domain.titles import short_title
 from ..wire.json import encode
-from ..wire.mcp import Tool
+from ..wire.mcp import McpTool
 from .wait import OUTCOMES, looks
 
 LONGEST_WAIT = 50  # seconds: many clients give a call up after a minute
@@ -26,7 +26,7 @@ _SECONDS = {
 }
 
 STEERING = [
-    Tool(
+    McpTool(
         name="list_sessions",
         title="List sessions",
         description="Sessions you may see, newest first: id, title, directory, status, its agents.",
@@ -36,13 +36,13 @@ STEERING = [
         },
         reads_only=True,
     ),
-    Tool(
+    McpTool(
         name="list_agents",
         title="List agents",
         description="The agents a session can be started with, and whether each is installed.",
         reads_only=True,
     ),
-    Tool(
+    McpTool(
         name="start_session",
         title="Start a session",
         description="Starts an agent on a task of its own, in a directory. Returns the session's id at once; "
@@ -55,14 +55,14 @@ STEERING = [
         },
         required=("agent", "directory", "prompt"),
     ),
-    Tool(
+    McpTool(
         name="prompt_session",
         title="Prompt a session",
         description="Says something to a session's agent. When it is busy the prompt waits in its queue.",
         fields={"session": _SESSION, "prompt": {"type": "string", "description": "What to say."}},
         required=("session", "prompt"),
     ),
-    Tool(
+    McpTool(
         name="wait_for_session",
         title="Wait for a session",
         description="Waits until a session's agents are done, one has failed, or one needs a person.",
@@ -70,7 +70,7 @@ STEERING = [
         required=("session",),
         reads_only=True,
     ),
-    Tool(
+    McpTool(
         name="read_session",
         title="Read a session",
         description="The last messages of a session, oldest first; `earlier` says whether there are more.",
@@ -83,7 +83,7 @@ STEERING = [
     ),
 ]
 ASKING = [
-    Tool(
+    McpTool(
         name="ask_human",
         title="Ask your human",
         description="Asks the person you work for a question, which waits in their inbox, and waits for the "
@@ -102,14 +102,14 @@ ASKING = [
 ]
 
 
-class Tools:
+class McpTools:
     """`client` steers sessions with a token; `asker` asks with the key of a worker's own run."""
 
-    def __init__(self, client: Client | None, asker: Asker | None) -> None:
+    def __init__(self, client: Client | None, asker: QuestionClient | None) -> None:
         self._client = client
         self._asker = asker
         self._offered: dict[str, Callable[..., Awaitable[Any]]] = {}
-        self.tools: list[Tool] = []
+        self.tools: list[McpTool] = []
         if client is not None:
             self._offer(STEERING)
         if asker is not None:
@@ -117,9 +117,9 @@ class Tools:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, env: Mapping[str, str] = os.environ) -> AsyncIterator["Tools"]:
+    async def open(cls, env: Mapping[str, str] = os.environ) -> AsyncIterator["McpTools"]:
         """With what the environment opens: a token, the key of a run, or both."""
-        asker = Asker.from_environment(env)
+        asker = QuestionClient.from_environment(env)
         if not env.get("BULLPEN_TOKEN") and asker is None:
             raise Unauthorized(
                 "give it a token of its own in BULLPEN_TOKEN: bullpen token add helper --scope delegate"
@@ -138,7 +138,7 @@ class Tools:
         given = {name: value for name, value in arguments.items() if value is not None}
         return encode(await self._offered[name](**given)).decode()
 
-    def _offer(self, tools: list[Tool]) -> None:
+    def _offer(self, tools: list[McpTool]) -> None:
         self.tools += tools
         self._offered |= {tool.name: getattr(self, f"_{tool.name}") for tool in tools}
 

@@ -11,13 +11,13 @@ import typer
 from ..client import Client, Session
 from ..domain.errors import BullpenError, Invalid
 from .attach import attach_to
-from .choice import Choice, Mode, Model
-from .find import Found
+from .choice import Mode, Model, ModelAndMode
+from .find import SessionMatch
 from .output import print_json
+from .session_place import Base, Branch, InWorktree, create_session, place
 from .terminal.tty import Tty
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
-from .where import Base, Branch, InWorktree, create_session, place
 
 app = new_app()
 
@@ -50,12 +50,12 @@ def new(
     if (model or mode) and not agent:
         raise Invalid(f"{'--model' if model else '--mode'} is for an agent; say which with --agent")
 
-    async def start(client: Client) -> Found:
+    async def start(client: Client) -> SessionMatch:
         where = await place(client, directory, worktree, branch, base, name)
         if agent is None:
             return await _start_terminal(client, where, name, role)
         session = await create_session(client, **where, title=name, agent_id=agent, role=role)
-        return await _choose(client, session, Choice(model, mode))
+        return await _choose(client, session, ModelAndMode(model, mode))
 
     if not (detach or json or quiet or agent):
         tty = Tty("to start it without one use: bullpen new --detach")
@@ -69,25 +69,27 @@ def new(
     return 0
 
 
-async def _attach_to_new(client: Client, tty: Tty, start: Callable[[Client], Awaitable[Found]]) -> int:
+async def _attach_to_new(client: Client, tty: Tty, start: Callable[[Client], Awaitable[SessionMatch]]) -> int:
     return await attach_to(client, tty, await start(client))
 
 
-async def _start_session(client: Client, start: Callable[[Client], Awaitable[Found]]) -> Session:
+async def _start_session(client: Client, start: Callable[[Client], Awaitable[SessionMatch]]) -> Session:
     return await client.session((await start(client)).session.id)
 
 
-async def _choose(client: Client, session: Session, choice: Choice) -> Found:
+async def _choose(client: Client, session: Session, choice: ModelAndMode) -> SessionMatch:
     try:
         await choice.make(client, session.id)
     except BullpenError:
         if (await client.session(session.id)).active:  # else it tells why its agent did not start
             await client.delete_session(session.id, purge=True)  # nobody asked for one with another model
         raise
-    return Found(session)
+    return SessionMatch(session)
 
 
-async def _start_terminal(client: Client, where: dict[str, Any], name: str | None, role: str | None) -> Found:
+async def _start_terminal(
+    client: Client, where: dict[str, Any], name: str | None, role: str | None
+) -> SessionMatch:
     session = await create_session(client, **where, title=name)
     cols, rows = shutil.get_terminal_size() if sys.stdout.isatty() else (None, None)
     try:
@@ -95,4 +97,4 @@ async def _start_terminal(client: Client, where: dict[str, Any], name: str | Non
     except BullpenError:
         await client.delete_session(session.id, purge=True)  # nobody asked for an empty one
         raise
-    return Found(session, terminal)
+    return SessionMatch(session, terminal)

@@ -9,22 +9,22 @@ from ..client import Client, Port, Session
 from .complete import sessions
 from .find import find_session
 from .output import print_json
-from .table import Column, print_table
+from .table import TableColumn, print_table
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
 _COLUMNS = (
-    Column("PORT"),
-    Column("ADDRESS"),
-    Column("SESSION", least=10),
-    Column("ROLE", least=6),
-    Column("PID"),
-    Column("COMMAND", least=8),
+    TableColumn("PORT"),
+    TableColumn("ADDRESS"),
+    TableColumn("SESSION", least=10),
+    TableColumn("ROLE", least=6),
+    TableColumn("PID"),
+    TableColumn("COMMAND", least=8),
 )
 
 
-class Found(NamedTuple):
+class WorkerPort(NamedTuple):
     """A port and whose it is."""
 
     session: Session
@@ -57,12 +57,12 @@ def ports(
         print("nothing listens; start your dev server in a terminal of the session")
 
 
-async def _look(client: Client, name: str | None) -> list[Found]:
+async def _look(client: Client, name: str | None) -> list[WorkerPort]:
     asked = await client.sessions(status=("active",)) if name is None else [await find_session(client, name)]
-    found = [Found(each, port) for each in asked for port in await client.ports(each.id)]
+    found = [WorkerPort(each, port) for each in asked for port in await client.ports(each.id)]
     return sorted(found, key=lambda each: each.port.port)
 
 
-def _row(found: Found) -> list[str]:
+def _row(found: WorkerPort) -> list[str]:
     port = found.port
     return [str(port.port), port.address, found.session.title, port.role, str(port.pid), port.command]

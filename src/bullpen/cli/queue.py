@@ -11,10 +11,10 @@ from ..client import Client, Queue, QueueItem
 from ..domain.errors import Invalid, NotFound
 from .find import find_session
 from .output import print_json
-from .table import Cell, Column, print_table
+from .prompt_text import words_of
+from .table import TableCell, TableColumn, print_table
 from .text import age, printable, short
 from .verb import AsJson, Quiet, SessionName, new_app, with_client
-from .words import words_of
 
 Result = TypeVar("Result")
 
@@ -22,7 +22,7 @@ app = new_app("See and change the messages that wait for an agent.")
 
 MessageName = Annotated[str, typer.Argument(metavar="MESSAGE", help="Its id or the beginning of it.")]
 
-_COLUMNS = (Column("ID"), Column("STATE"), Column("AGE"), Column("MESSAGE", least=12))
+_COLUMNS = (TableColumn("ID"), TableColumn("STATE"), TableColumn("AGE"), TableColumn("MESSAGE", least=12))
 
 
 @app.command()
@@ -41,7 +41,7 @@ def ls(session: SessionName, json: AsJson = False) -> None:
             [short(each.id), _state(each), age(each.queued_at), printable(each.title or each.message)]
             for each in queue.messages
         ]
-        print_table(_COLUMNS, [[Cell(text, None) for text in row] for row in rows])
+        print_table(_COLUMNS, [[TableCell(text, None) for text in row] for row in rows])
     print(f"{queue.count} waiting{', paused' if queue.paused else ''}")
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..client import Client, Rebuilt
+from ..client import Client, RebuildResult
 from .find import find_session
 from .output import print_json
 from .verb import AsJson, new_app, with_client
@@ -24,9 +24,9 @@ def check(
     Examples:
       bullpen recordings check ~/.local/share/bullpen/recordings/4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01
     """
-    from ..log.recorded import Recorded  # noqa: PLC0415
+    from ..log.recorded import RecordingDirectory  # noqa: PLC0415
 
-    recorded = Recorded(directory.expanduser())
+    recorded = RecordingDirectory(directory.expanduser())
     damage = recorded.damage()
     if json:
         print_json({"events": len(recorded.events), "damage": damage})
@@ -51,7 +51,7 @@ def rebuild(
       bullpen recordings rebuild my-session
     """
 
-    async def work(client: Client) -> Rebuilt:
+    async def work(client: Client) -> RebuildResult:
         session_id = (await find_session(client, session)).id if session else None
         return await client.rebuild_recordings(session_id)
 

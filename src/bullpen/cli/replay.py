@@ -10,8 +10,8 @@ from zipfile import ZipFile
 import typer
 
 from ..client import Client
-from .find import Found, find
-from .playing.show import Show
+from .find import SessionMatch, find
+from .playing.show import TerminalPlayer
 from .verb import new_app, with_client
 
 app = new_app()
@@ -47,17 +47,17 @@ def replay(
       bullpen replay my-session/terminal --speed 4
       bullpen replay ./unpacked --idle 0
     """
-    from ..log.replay import Pace, Player  # noqa: PLC0415
+    from ..log.replay import PlaybackPace, ReplayPlayer  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="bullpen-replay-") as room:
         directory, worker_id = _place(target, Path(room))
-        player = Player.open(directory)
+        player = ReplayPlayer.open(directory)
         try:
             for sentence in player.recorded.damage():
                 print(f"bullpen: {sentence}", file=sys.stderr)
             if seq:
                 player.seek_seq(seq)
-            asyncio.run(Show(player, Pace(speed, idle or None), worker_id).run())
+            asyncio.run(TerminalPlayer(player, PlaybackPace(speed, idle or None), worker_id).run())
         finally:
             player.close()
 
@@ -75,7 +75,7 @@ def _place(target: str, room: Path) -> tuple[Path, str | None]:
     return room / "recording", found.worker.id if found.worker else None
 
 
-async def _fetch(client: Client, target: str, out: BinaryIO) -> Found:
+async def _fetch(client: Client, target: str, out: BinaryIO) -> SessionMatch:
     found = await find(client, target)
     async for piece in client.export(found.session.id, "zip"):
         out.write(piece)

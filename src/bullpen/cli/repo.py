@@ -10,13 +10,18 @@ from ..client import Client, Repository
 from ..domain.errors import Invalid
 from .find import find_repository
 from .output import print_json
-from .table import Column, path_column, print_table
+from .table import TableColumn, path_column, print_table
 from .text import age, home_relative, short
 from .verb import AsJson, Quiet, new_app, with_client
 
 app = new_app("Register, list, change or forget git repositories.")
 
-_COLUMNS = (Column("NAME", least=12), Column("ID"), path_column("PATH", least=12), Column("AGE"))
+_COLUMNS = (
+    TableColumn("NAME", least=12),
+    TableColumn("ID"),
+    path_column("PATH", least=12),
+    TableColumn("AGE"),
+)
 
 
 @app.command()

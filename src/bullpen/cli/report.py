@@ -3,16 +3,16 @@
 import asyncio
 import sys
 
-from ..client import Client, Event, Prompted, Worker
+from ..client import Client, Event, PromptResult, Worker
 from ..domain.errors import BullpenError, Invalid
 from ..domain.reasons import why_turn_ended
-from .news import note_seen
 from .output import print_json
 from .text import printable, short
-from .turn import Turn, follow_turn, outcome
+from .turn import FollowedTurn, follow_turn, outcome
+from .unseen_changes import note_seen
 
 
-class TookTooLong(BullpenError):
+class TurnTimedOut(BullpenError):
     code = "timeout"
 
 
@@ -26,7 +26,7 @@ async def report_turn(
     client: Client,
     session_id: str,
     worker: Worker | None,
-    prompted: Prompted,
+    prompted: PromptResult,
     json: bool,
     timeout: float | None,
 ) -> int:
@@ -41,7 +41,7 @@ async def report_turn(
         async with asyncio.timeout(timeout):
             turn = await follow_turn(client, session_id, worker.id if worker else None, prompted, note)
     except TimeoutError:
-        raise TookTooLong(f"the turn was not over after {timeout:g} seconds; it goes on") from None
+        raise TurnTimedOut(f"the turn was not over after {timeout:g} seconds; it goes on") from None
     if json:
         print_json(outcome(turn, session_id))
     else:
@@ -51,7 +51,7 @@ async def report_turn(
     return turn.code
 
 
-def _print_turn(turn: Turn, session_id: str) -> None:
+def _print_turn(turn: FollowedTurn, session_id: str) -> None:
     if turn.text:
         print(plain(turn.text))
     if turn.error:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ..client import Client, Worker
-from .find import Found, find
+from .find import SessionMatch, find
 from .output import print_json
 from .status import way_back
 from .verb import AsJson, Quiet, Target, new_app, with_client
@@ -43,7 +43,7 @@ def restart(
         print(agent.id if quiet else said)
 
 
-async def _restart(client: Client, found: Found, anew: bool) -> Worker:
+async def _restart(client: Client, found: SessionMatch, anew: bool) -> Worker:
     if found.worker is None:
         return await client.restart_session(found.session.id, continue_conversation=not anew)
     return await client.restart_worker(found.session.id, found.worker.id, continue_conversation=not anew)

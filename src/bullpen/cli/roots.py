@@ -7,14 +7,14 @@ import typer
 
 from ..client import Root
 from .output import print_json
-from .table import Column, path_column, print_table
+from .session_place import absolute
+from .table import TableColumn, path_column, print_table
 from .text import home_relative
 from .verb import AsJson, new_app, with_client
-from .where import absolute
 
 app = new_app("Allow sessions in a directory, or list and remove such directories.")
 
-_COLUMNS = (path_column("PATH", least=12), Column("WHY"))
+_COLUMNS = (path_column("PATH", least=12), TableColumn("WHY"))
 _WHY = {
     "setting": "the setting workspace_root",
     "scratch": "sessions without a directory",

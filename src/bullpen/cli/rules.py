@@ -6,18 +6,18 @@ import typer
 
 from ..client import Client, Rule
 from .output import print_json
-from .table import Column, print_table
+from .table import TableColumn, print_table
 from .verb import AsJson, new_app, with_client
 
 app = new_app("Answer permissions automatically, by exact rules; everything else asks you.")
 
 _COLUMNS = (
-    Column("NAME", least=8),
-    Column("ANSWER"),
-    Column("AGENT"),
-    Column("KIND"),
-    Column("ON", least=8),
-    Column("FROM"),
+    TableColumn("NAME", least=8),
+    TableColumn("ANSWER"),
+    TableColumn("AGENT"),
+    TableColumn("KIND"),
+    TableColumn("ON", least=8),
+    TableColumn("FROM"),
 )
 
 

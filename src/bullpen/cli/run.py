@@ -5,17 +5,17 @@ from typing import Annotated
 
 import typer
 
-from ..client import Client, Prompted, Session
+from ..client import Client, PromptResult, Session
 from ..domain.errors import BullpenError, Invalid, RemoteFault
 from ..domain.titles import short_title
-from .choice import Choice, Mode, Model
+from .choice import Mode, Model, ModelAndMode
 from .find import find_agent
 from .output import print_json
+from .prompt_text import words_of
 from .report import check_waiting, report_turn
+from .session_place import Base, Branch, InWorktree, create_session, place
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
-from .where import Base, Branch, InWorktree, create_session, place
-from .words import words_of
 
 app = new_app()
 
@@ -66,7 +66,7 @@ def run(
     async def work(client: Client) -> int:
         where = await place(client, directory, worktree, branch, base, words)
         session = await create_session(client, **where, title=name or short_title(words), agent_id=agent)
-        prompted = await _prompt(client, session, words, Choice(model, mode))
+        prompted = await _prompt(client, session, words, ModelAndMode(model, mode))
         if wait:
             worker = await find_agent(client, session.id)
             return await report_turn(client, session.id, worker, prompted, json, timeout)
@@ -80,7 +80,7 @@ def run(
     return with_client(work)
 
 
-async def _prompt(client: Client, session: Session, text: str, choice: Choice) -> Prompted:
+async def _prompt(client: Client, session: Session, text: str, choice: ModelAndMode) -> PromptResult:
     try:
         await choice.make(client, session.id)
         return await client.prompt(session.id, text)

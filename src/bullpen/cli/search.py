@@ -5,19 +5,25 @@ from typing import Annotated
 
 import typer
 
-from ..client import Client, Found
+from ..client import Client, SearchHit
 from ..domain.errors import Forbidden
 from .find import find_repository, find_session
-from .moment import read_moment
 from .output import print_json
-from .table import Column, print_table
+from .table import TableColumn, print_table
 from .text import age, short
+from .time_argument import read_moment
 from .values import nearest
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
-_COLUMNS = (Column("SESSION", least=10), Column("AT"), Column("WHO"), Column("AGE"), Column("TEXT", least=20))
+_COLUMNS = (
+    TableColumn("SESSION", least=10),
+    TableColumn("AT"),
+    TableColumn("WHO"),
+    TableColumn("AGE"),
+    TableColumn("TEXT", least=20),
+)
 
 
 @app.command()
@@ -48,7 +54,7 @@ def search(
     since = read_moment("--after", after) if after else None
     until = read_moment("--before", before) if before else None
 
-    async def work(client: Client) -> list[Found]:
+    async def work(client: Client) -> list[SearchHit]:
         found = await client.search(
             " ".join(words),
             repo_id=(await find_repository(client, repo)).id if repo else None,
@@ -84,6 +90,6 @@ async def _doubt(client: Client, agent_id: str) -> None:
         print(f"bullpen: no agent here is called {agent_id}{hint}", file=sys.stderr)
 
 
-def _row(found: Found) -> list[str]:
+def _row(found: SearchHit) -> list[str]:
     place = f"{short(found.session_id)}:{found.seq}"
     return [found.session_title, place, found.role, age(found.timestamp), found.snippet]

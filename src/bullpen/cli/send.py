@@ -7,24 +7,24 @@ import typer
 from msgspec import to_builtins
 
 from ..client import Client
-from .choice import Choice, Mode, Model
+from .choice import Mode, Model, ModelAndMode
+from .default_agent import told
 from .find import find
-from .newcomer import told
 from .output import print_json
+from .prompt_text import words_of
 from .report import check_waiting, report_turn
 from .verb import AsJson, Target, new_app, with_client
-from .words import words_of
 
 app = new_app()
 
 
-class Busy(StrEnum):
+class BusyPolicy(StrEnum):
     QUEUE = "queue"
     REJECT = "reject"
     INTERRUPT = "interrupt"
 
 
-class What(StrEnum):
+class ForwardedContent(StrEnum):
     ANSWER = "answer"
     DIFF = "diff"
 
@@ -32,17 +32,20 @@ class What(StrEnum):
 @app.command()
 def send(
     target: Target,
-    text: Annotated[str, typer.Argument(help="What to say; - reads standard input.")] = "",
+    text: Annotated[str, typer.Argument(help="ForwardedContent to say; - reads standard input.")] = "",
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="ROLE", help="Pass on what comes from the agent in this role."),
     ] = None,
     what: Annotated[
-        What | None, typer.Option(help="Of that agent: its last answer (default), or what has changed.")
+        ForwardedContent | None,
+        typer.Option(help="Of that agent: its last answer (default), or what has changed."),
     ] = None,
     model: Model = None,
     mode: Mode = None,
-    busy: Annotated[Busy, typer.Option(help="What to do while it works.")] = Busy.QUEUE,
+    busy: Annotated[
+        BusyPolicy, typer.Option(help="ForwardedContent to do while it works.")
+    ] = BusyPolicy.QUEUE,
     wait: Annotated[bool, typer.Option("--wait", help="Print the answer when it is done.")] = False,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after that.")
@@ -67,8 +70,8 @@ def send(
     async def work(client: Client) -> int:
         found = await find(client, target)
         worker_id = found.worker.id if found.worker else None
-        from_role = {"role": source, "what": what or What.ANSWER} if source else None
-        await Choice(model, mode).make(client, found.session.id, worker_id)
+        from_role = {"role": source, "what": what or ForwardedContent.ANSWER} if source else None
+        await ModelAndMode(model, mode).make(client, found.session.id, worker_id)
         prompted = await client.prompt(
             found.session.id, words, worker_id=worker_id, busy=busy, source=from_role
         )

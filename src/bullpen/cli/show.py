@@ -5,22 +5,22 @@ from collections.abc import Collection
 from ..client import Client, Session, Worker
 from ..domain.reasons import why_ended
 from .find import find_session
-from .news import find_unseen
 from .output import print_json
-from .table import Cell, Column, print_table
+from .table import TableCell, TableColumn, print_table
 from .text import age, home_relative, label, life, mark, mood, short
+from .unseen_changes import find_unseen
 from .verb import AsJson, SessionName, new_app, with_client
 
 app = new_app()
 
-_FACTS = (Column("", least=8), Column("", least=12))
+_FACTS = (TableColumn("", least=8), TableColumn("", least=12))
 _WORKERS = (
-    Column("ROLE", least=8),
-    Column("ID"),
-    Column("TYPE"),
-    Column("STATE", least=8),
-    Column("PID"),
-    Column("AGE"),
+    TableColumn("ROLE", least=8),
+    TableColumn("ID"),
+    TableColumn("TYPE"),
+    TableColumn("STATE", least=8),
+    TableColumn("PID"),
+    TableColumn("AGE"),
 )
 
 
@@ -48,11 +48,11 @@ async def _look(client: Client, name: str) -> tuple[Session, Collection[str]]:
     return session, await find_unseen(client) if session.active else ()
 
 
-def _facts(session: Session, unseen: Collection[str]) -> list[list[Cell | str]]:
+def _facts(session: Session, unseen: Collection[str]) -> list[list[TableCell | str]]:
     word = mood(session, unseen)
     shape, colour = mark(word)
     reason = f" ({why_ended(session.end_reason)})" if session.end_reason else ""
-    state = Cell(f"{shape} {label(word, session)}{reason}", colour)
+    state = TableCell(f"{shape} {label(word, session)}{reason}", colour)
     return [
         ["title", session.title],
         ["id", session.id],
@@ -66,7 +66,7 @@ def _facts(session: Session, unseen: Collection[str]) -> list[list[Cell | str]]:
     ]
 
 
-def worker_row(worker: Worker) -> list[Cell | str]:
+def worker_row(worker: Worker) -> list[TableCell | str]:
     pid = str(worker.pid) if worker.pid and worker.alive else ""
     return [worker.role, short(worker.id), worker.type, life(worker), pid, age(worker.created_at)]
 

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..client import Client, Discovery, Health, ServerNotRunning, Session
-from .news import find_unseen
+from ..client import Client, Health, ServerDiscovery, ServerNotRunning, Session
 from .output import print_json
 from .text import by_urgency, fit, label, mark, mood, paint, printable, short
+from .unseen_changes import find_unseen
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
@@ -38,7 +38,7 @@ def status(
       kill $(bullpen status --pid)
     """
     if pid:
-        print(Discovery.from_settings().pid())
+        print(ServerDiscovery.from_settings().pid())
         return 0
     health, sessions, unseen = with_client(_look)
     moods = Counter(mood(session, unseen) for session in sessions)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..client import Client
-from .find import Found, find
+from .find import SessionMatch, find
 from .output import print_json
 from .verb import AsJson, new_app, with_client
 
@@ -34,7 +34,7 @@ def stop(
         print_json({"sessions": sessions, "workers": [each.worker for each in ended if each.worker]})
 
 
-async def _stop(client: Client, targets: list[str], say: Callable[[str], None]) -> list[Found]:
+async def _stop(client: Client, targets: list[str], say: Callable[[str], None]) -> list[SessionMatch]:
     """What was meant, as it is now; each is told of when it has ended."""
     ended = []
     for found in [await find(client, target) for target in targets]:
@@ -47,8 +47,8 @@ async def _stop(client: Client, targets: list[str], say: Callable[[str], None]) 
     return ended
 
 
-async def _end(client: Client, found: Found) -> Found:
+async def _end(client: Client, found: SessionMatch) -> SessionMatch:
     session, worker = found
     if worker is None:
-        return Found(await client.complete_session(session.id))
-    return Found(session, await client.end_worker(session.id, worker.id) or worker)
+        return SessionMatch(await client.complete_session(session.id))
+    return SessionMatch(session, await client.end_worker(session.id, worker.id) or worker)

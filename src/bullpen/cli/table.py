@@ -10,12 +10,12 @@ from .text import fit, fit_path, paint, printable, width
 _GAP = "  "
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     text: str
     colour: str | None = None
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A title, and the least room the column may be squeezed into (None: never squeezed).
 
     `fit` shortens a text to so many terminal columns.
@@ -26,34 +26,38 @@ class Column(NamedTuple):
     fit: Callable[[str, int], str] = fit
 
 
-def path_column(title: str, least: int) -> Column:
+def path_column(title: str, least: int) -> TableColumn:
     """Return a column of paths, which are shortened in the middle."""
-    return Column(title, least, fit_path)
+    return TableColumn(title, least, fit_path)
 
 
-def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]]) -> None:
+def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCell | str]]) -> None:
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in lay_out(columns, rows, room):
         print(line)
 
 
-def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]], room: int | None) -> list[str]:
+def lay_out(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCell | str]], room: int | None
+) -> list[str]:
     """The lines of a table, none wider than the room as far as its columns can be squeezed."""
     cells = [[_cell(each) for each in row] for row in rows]
     widths = _widths(columns, cells, room)
-    head = [Cell(column.title, "bold") for column in columns]
+    head = [TableCell(column.title, "bold") for column in columns]
     return [
         _line(columns, row, widths)
         for row in ([head] if any(column.title for column in columns) else []) + cells
     ]
 
 
-def _cell(value: Cell | str) -> Cell:
-    cell = value if isinstance(value, Cell) else Cell(value)
-    return Cell(printable(cell.text), cell.colour)
+def _cell(value: TableCell | str) -> TableCell:
+    cell = value if isinstance(value, TableCell) else TableCell(value)
+    return TableCell(printable(cell.text), cell.colour)
 
 
-def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int | None) -> list[int]:
+def _widths(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCell]], room: int | None
+) -> list[int]:
     widths = [
         max([width(column.title), *(width(row[index].text) for row in rows)])
         for index, column in enumerate(columns)
@@ -70,13 +74,13 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int
     return widths
 
 
-def _widest(columns: Sequence[Column], widths: list[int]) -> int | None:
+def _widest(columns: Sequence[TableColumn], widths: list[int]) -> int | None:
     """The widest column that can give."""
     can = [i for i, column in enumerate(columns) if column.least is not None and widths[i] > column.least]
     return max(can, key=lambda index: widths[index], default=None)
 
 
-def _line(columns: Sequence[Column], row: Sequence[Cell], widths: list[int]) -> str:
+def _line(columns: Sequence[TableColumn], row: Sequence[TableCell], widths: list[int]) -> str:
     texts = [column.fit(cell.text, room) for column, cell, room in zip(columns, row, widths, strict=True)]
     padded = [
         paint(text, cell.colour) + " " * (room - width(text))

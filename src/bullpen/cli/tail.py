@@ -3,7 +3,7 @@
 from collections import deque
 
 
-class Tail:
+class LastLines:
     """Holds back so many lines; without a number, nothing."""
 
     def __init__(self, lines: int | None) -> None:

@@ -12,7 +12,7 @@ from ..client import Client, Token
 from ..domain.errors import Invalid
 from .find import find_token
 from .output import print_json
-from .table import Cell, Column, print_table
+from .table import TableCell, TableColumn, print_table
 from .text import age, short
 from .verb import AsJson, Quiet, new_app, with_client
 
@@ -24,13 +24,13 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
 _ROUNDING = timedelta(minutes=1)  # a token of 30 days has 30 days left, not 29, right after it was made
 _COLUMNS = (
-    Column("NAME", least=8),
-    Column("ID"),
-    Column("KIND"),
-    Column("SCOPE"),
-    Column("AGE"),
-    Column("LAST USED"),
-    Column("EXPIRES"),
+    TableColumn("NAME", least=8),
+    TableColumn("ID"),
+    TableColumn("KIND"),
+    TableColumn("SCOPE"),
+    TableColumn("AGE"),
+    TableColumn("LAST USED"),
+    TableColumn("EXPIRES"),
 )
 
 
@@ -131,7 +131,7 @@ def rotate(json: AsJson = False, quiet: TokenOnly = False) -> None:
             print("BULLPEN_TOKEN still says the old one here; set it anew or unset it")
 
 
-def _row(token: Token, now: datetime) -> list[Cell | str]:
+def _row(token: Token, now: datetime) -> list[TableCell | str]:
     return [
         token.name,
         short(token.id),
@@ -143,9 +143,9 @@ def _row(token: Token, now: datetime) -> list[Cell | str]:
     ]
 
 
-def _expiry(token: Token, now: datetime) -> Cell:
+def _expiry(token: Token, now: datetime) -> TableCell:
     if token.expires_at is None:
-        return Cell("never")
+        return TableCell("never")
     if token.expires_at <= now:
-        return Cell("expired", "red")
-    return Cell(f"in {age(now, token.expires_at + _ROUNDING)}")
+        return TableCell("expired", "red")
+    return TableCell(f"in {age(now, token.expires_at + _ROUNDING)}")

@@ -7,13 +7,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..client import Client, Event, Prompted
+from ..client import Client, Event, PromptResult
 from ..domain.reasons import why_ended
 
 DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class FollowedTurn(Struct, frozen=True, kw_only=True):
     """What is known of a turn; over once it has a stop reason, a failure or something to ask.
 
     Until it has begun, `worker_id` is the agent the prompt waits for.
@@ -39,7 +39,7 @@ class Turn(Struct, frozen=True, kw_only=True):
         return DONE if self.stop_reason == "end_turn" and self.error is None else FAILED
 
 
-def fold(turn: Turn, event: Event) -> Turn:
+def fold(turn: FollowedTurn, event: Event) -> FollowedTurn:
     """The turn after one more event of its session."""
     data = event.data if isinstance(event.data, dict) else {}
     if event.type == "session_end":
@@ -49,7 +49,7 @@ def fold(turn: Turn, event: Event) -> Turn:
     return _within(turn, event, data) if event.worker_id == turn.worker_id else turn
 
 
-def _before(turn: Turn, event: Event, data: dict[str, Any]) -> Turn:
+def _before(turn: FollowedTurn, event: Event, data: dict[str, Any]) -> FollowedTurn:
     """While the prompt waits: for an agent that starts, or behind others."""
     match event.type:
         case "turn_start" if data.get("promptId") == turn.prompt_id:
@@ -66,7 +66,7 @@ def _before(turn: Turn, event: Event, data: dict[str, Any]) -> Turn:
             return turn
 
 
-def _within(turn: Turn, event: Event, data: dict[str, Any]) -> Turn:
+def _within(turn: FollowedTurn, event: Event, data: dict[str, Any]) -> FollowedTurn:
     match event.type:
         case "agent_message":
             return replace(turn, text=turn.text + str(data.get("text", "")))
@@ -88,11 +88,11 @@ async def follow_turn(
     client: Client,
     session_id: str,
     worker_id: str | None,
-    prompted: Prompted,
+    prompted: PromptResult,
     seen: Callable[[Event], None] = lambda _: None,
-) -> Turn:
+) -> FollowedTurn:
     """The turn of a prompt to an agent when it is over, or when it needs a person."""
-    turn = Turn(prompt_id=prompted.prompt_id, worker_id=worker_id)
+    turn = FollowedTurn(prompt_id=prompted.prompt_id, worker_id=worker_id)
     async with aclosing(client.follow(session_id, prompted.seq - 1)) as events:
         async for event in events:
             turn = fold(turn, event)
@@ -102,7 +102,7 @@ async def follow_turn(
     raise AssertionError("a log has no end")
 
 
-def outcome(turn: Turn, session_id: str) -> dict[str, Any]:
+def outcome(turn: FollowedTurn, session_id: str) -> dict[str, Any]:
     """The turn for scripts."""
     return {
         "sessionId": session_id,

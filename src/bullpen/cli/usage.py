@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..client import Client, UsageGroup, UsageReport, Used
+from ..client import Client, UsageGroup, UsageReport, UsageTotals
 from .find import find_repository, find_session
-from .moment import read_moment
 from .output import print_json
-from .table import Cell, Column, print_table
+from .table import TableCell, TableColumn, print_table
 from .text import short
+from .time_argument import read_moment
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
@@ -66,9 +66,9 @@ def usage(
     if json:
         print_json(report)
     elif report.groups:
-        columns = (Column(by.upper(), least=10), *map(Column, _NUMBERS))
+        columns = (TableColumn(by.upper(), least=10), *map(TableColumn, _NUMBERS))
         rows = [[_name(by, each), *_numbers(each)] for each in report.groups]
-        print_table(columns, [*rows, [Cell("all", "bold"), *_numbers(report.total)]])
+        print_table(columns, [*rows, [TableCell("all", "bold"), *_numbers(report.total)]])
     else:
         print("no agent has reported what it used")
 
@@ -83,7 +83,7 @@ def _name(by: By, group: UsageGroup) -> str:
             return group.title or "none"
 
 
-def _numbers(used: Used) -> list[str]:
+def _numbers(used: UsageTotals) -> list[str]:
     cached = used.cached_read_tokens + used.cached_write_tokens
     tokens = (used.turns, used.input_tokens, used.output_tokens, cached, used.total_tokens)
     costs = ", ".join(f"{cost.amount:.2f} {cost.currency}" for cost in used.costs)

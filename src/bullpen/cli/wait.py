@@ -22,7 +22,7 @@ TALK = frozenset({"agent_message", "agent_thought", "tool_call", "tool_call_upda
 OUTCOMES = {DONE: "done", FAILED: "failed", NEEDS_A_PERSON: "needs a person"}
 
 
-class TookTooLong(BullpenError):
+class WaitTimedOut(BullpenError):
     code = "timeout"
 
 
@@ -61,7 +61,7 @@ async def _wait(client: Client, target: str, timeout: float | None) -> tuple[Ses
             while code is None:
                 session, code = await anext(seen)
     except TimeoutError:
-        raise TookTooLong(f"{found.name} was not done after {timeout:g} seconds") from None
+        raise WaitTimedOut(f"{found.name} was not done after {timeout:g} seconds") from None
     return session, _meant(session, found.worker), code
 
 

@@ -11,17 +11,17 @@ from ..client import Client, Repository, Worktree, WorktreeList
 from ..domain.errors import Conflict
 from .find import find_repository, find_repository_at
 from .output import print_json
-from .table import Column, path_column, print_table
+from .session_place import absolute
+from .table import TableColumn, path_column, print_table
 from .text import age, home_relative, printable
 from .verb import AsJson, Quiet, new_app, with_client
-from .where import absolute
 
 app = new_app("Make, list, remove or restore worktrees of a repository.")
 
 _COLUMNS = (
-    Column("NAME", least=12),
-    Column("BRANCH", least=12),
-    Column("STATE"),
+    TableColumn("NAME", least=12),
+    TableColumn("BRANCH", least=12),
+    TableColumn("STATE"),
     path_column("PATH", least=12),
 )
 _LOOK_SECONDS = 1.0

@@ -10,34 +10,34 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from ..domain.errors import BullpenError
-from .discovery import Discovery
-from .files import Files
-from .frames import Output
-from .inbox import Waiting
-from .recordings import Recordings
-from .rest import Request, Rest
-from .roots import Roots
-from .searching import Searching
+from .agent_calls import AgentCalls
+from .discovery import ServerDiscovery
+from .files import FileCalls
+from .frames import OutputFrame
+from .inbox import InboxCalls
+from .recordings import RecordingCalls
+from .rest import RestClient, RestRequest
+from .roots import RootCalls
+from .search_calls import SearchCalls
 from .shapes import (
     Event,
     EventPage,
     Health,
-    Imported,
+    ImportResult,
     LoginCode,
     News,
     Port,
-    Ports,
-    Repositories,
+    PortList,
     Repository,
+    RepositoryList,
     Session,
     SessionPage,
     Settings,
     Worker,
-    Workers,
+    WorkerList,
 )
-from .talking import Talking
-from .tokens import Tokens
-from .worktrees import Worktrees
+from .tokens import TokenCalls
+from .worktrees import WorktreeCalls
 
 if TYPE_CHECKING:
     from .terminal import Terminal
@@ -47,7 +47,9 @@ _EVENTS = 1000
 _STARTING = 503
 
 
-class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, Roots):
+class Client(
+    AgentCalls, InboxCalls, SearchCalls, TokenCalls, RecordingCalls, FileCalls, WorktreeCalls, RootCalls
+):
     """Reaches the server the settings say, or the one at a given url."""
 
     def __init__(
@@ -55,15 +57,15 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
         url: str | None = None,
         token: str | None = None,
         *,
-        discovery: Discovery | None = None,
+        discovery: ServerDiscovery | None = None,
         patience: float = 30.0,
         on_refusal: Callable[[BullpenError], None] | None = None,
     ) -> None:
         """`on_refusal` is told why a request waits, as while the server cannot reach its database."""
         if discovery is None:
-            discovery = Discovery.at(url, token or "") if url else Discovery.from_settings()
+            discovery = ServerDiscovery.at(url, token or "") if url else ServerDiscovery.from_settings()
         self._discovery = discovery
-        self._rest = Rest(discovery, patience)
+        self._rest = RestClient(discovery, patience)
         if on_refusal:
             self._rest.on_refusal = on_refusal
 
@@ -75,14 +77,14 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
 
     async def health(self) -> Health:
         """Whether the server is ready; one try."""
-        request = Request("GET", "/api/health", telling=frozenset({_STARTING}))
+        request = RestRequest("GET", "/api/health", telling=frozenset({_STARTING}))
         return await self._rest.call(Health, request, patience=0)
 
     async def settings(self) -> Settings:
-        return await self._rest.call(Settings, Request("GET", "/api/settings"))
+        return await self._rest.call(Settings, RestRequest("GET", "/api/settings"))
 
     async def login_code(self) -> LoginCode:
-        return await self._rest.call(LoginCode, Request("POST", "/api/login-codes"))
+        return await self._rest.call(LoginCode, RestRequest("POST", "/api/login-codes"))
 
     # Sessions
 
@@ -94,13 +96,15 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
         query = _given(status=",".join(status), repoId=repo_id, q=q, limit=str(_PAGE))
         while True:
             query["offset"] = str(len(found))
-            page = await self._rest.call(SessionPage, Request("GET", "/api/sessions", query=query))
+            page = await self._rest.call(SessionPage, RestRequest("GET", "/api/sessions", query=query))
             found += page.sessions
             if not page.sessions or len(found) >= page.total:
                 return found
 
     async def session(self, session_id: str) -> Session:
-        return await self._rest.call(Session, Request("GET", _session(session_id), query={"brief": "true"}))
+        return await self._rest.call(
+            Session, RestRequest("GET", _session(session_id), query={"brief": "true"})
+        )
 
     async def create_session(
         self,
@@ -131,18 +135,18 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
         )
         query = {"findRepository": "true"} if find_repository else {}
         in_worktree = worktree is not None or bool(branch)  # which may have to be made and set up first
-        request = Request("POST", "/api/sessions", body, query=query, key=key, long=in_worktree)
+        request = RestRequest("POST", "/api/sessions", body, query=query, key=key, long=in_worktree)
         return await self._rest.call(Session, request)
 
     async def change_session(
         self, session_id: str, *, title: str | None = None, on_last_disconnect: str | None = None
     ) -> Session:
         body = _given(title=title, onLastDisconnect=on_last_disconnect)
-        return await self._rest.call(Session, Request("PATCH", _session(session_id), body))
+        return await self._rest.call(Session, RestRequest("PATCH", _session(session_id), body))
 
     async def complete_session(self, session_id: str, *, key: str | None = None) -> Session:
         """Ends a session gracefully."""
-        request = Request("POST", f"{_session(session_id)}/complete", {}, key=key)
+        request = RestRequest("POST", f"{_session(session_id)}/complete", {}, key=key)
         return await self._rest.call(Session, request)
 
     async def restart_session(
@@ -150,27 +154,27 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
     ) -> Worker:
         """The next run of its first agent."""
         body = _given(continueConversation=continue_conversation)
-        request = Request("POST", f"{_session(session_id)}/restart", body, key=key)
+        request = RestRequest("POST", f"{_session(session_id)}/restart", body, key=key)
         return await self._rest.call(Worker, request)
 
     async def delete_session(self, session_id: str, *, purge: bool = False) -> Session | None:
         """Cancels a session; its history stays unless it is purged. None: it was gone when asked again."""
         query = {"purge": "true"} if purge else {}
-        return await self._rest.remove(Session, Request("DELETE", _session(session_id), query=query))
+        return await self._rest.remove(Session, RestRequest("DELETE", _session(session_id), query=query))
 
-    async def import_sessions(self, entries: list[Any], *, key: str | None = None) -> Imported:
+    async def import_sessions(self, entries: list[Any], *, key: str | None = None) -> ImportResult:
         """Takes in the entries of a `sessions.json`; nothing is started."""
-        request = Request("POST", "/api/import", {"sessions": entries}, key=key)
-        return await self._rest.call(Imported, request)
+        request = RestRequest("POST", "/api/import", {"sessions": entries}, key=key)
+        return await self._rest.call(ImportResult, request)
 
     # Workers
 
     async def workers(self, session_id: str) -> list[Worker]:
-        found = await self._rest.call(Workers, Request("GET", f"{_session(session_id)}/workers"))
+        found = await self._rest.call(WorkerList, RestRequest("GET", f"{_session(session_id)}/workers"))
         return found.workers
 
     async def worker(self, session_id: str, worker_id: str) -> Worker:
-        return await self._rest.call(Worker, Request("GET", _worker(session_id, worker_id)))
+        return await self._rest.call(Worker, RestRequest("GET", _worker(session_id, worker_id)))
 
     async def add_worker(
         self,
@@ -197,12 +201,12 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
             rows=rows,
         )
         return await self._rest.call(
-            Worker, Request("POST", f"{_session(session_id)}/workers", body, key=key)
+            Worker, RestRequest("POST", f"{_session(session_id)}/workers", body, key=key)
         )
 
     async def end_worker(self, session_id: str, worker_id: str) -> Worker | None:
         """The worker once its process is gone. None: it was purged when asked again."""
-        return await self._rest.remove(Worker, Request("DELETE", _worker(session_id, worker_id)))
+        return await self._rest.remove(Worker, RestRequest("DELETE", _worker(session_id, worker_id)))
 
     async def restart_worker(
         self,
@@ -214,21 +218,21 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
     ) -> Worker:
         """The next run of a worker that ended; if its conversation is spoken of, of a living agent too."""
         body = _given(continueConversation=continue_conversation)
-        request = Request("POST", f"{_worker(session_id, worker_id)}/restart", body, key=key)
+        request = RestRequest("POST", f"{_worker(session_id, worker_id)}/restart", body, key=key)
         return await self._rest.call(Worker, request)
 
-    async def output(self, session_id: str, worker_id: str, after: int = 0) -> AsyncIterator[Output]:
+    async def output(self, session_id: str, worker_id: str, after: int = 0) -> AsyncIterator[OutputFrame]:
         """What a terminal has printed so far, from an offset on, as far as it is kept."""
-        request = Request("GET", f"{_worker(session_id, worker_id)}/output", query={"after": str(after)})
+        request = RestRequest("GET", f"{_worker(session_id, worker_id)}/output", query={"after": str(after)})
         async with self._rest.stream(request) as response:
             offset = int(response.headers["x-bullpen-offset"])
             async for data in response.pieces():
-                yield Output(offset, data)
+                yield OutputFrame(offset, data)
                 offset += len(data)
 
     async def ports(self, session_id: str) -> list[Port]:
         """What programs of a session listen on now, lowest first."""
-        return (await self._rest.call(Ports, Request("GET", f"{_session(session_id)}/ports"))).ports
+        return (await self._rest.call(PortList, RestRequest("GET", f"{_session(session_id)}/ports"))).ports
 
     def terminal(
         self, session_id: str, worker_id: str, after: int | None = None, *, may_skip: bool = False
@@ -258,7 +262,9 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
             limit=str(limit),
             types=",".join(types),
         )
-        return await self._rest.call(EventPage, Request("GET", f"{_session(session_id)}/events", query=query))
+        return await self._rest.call(
+            EventPage, RestRequest("GET", f"{_session(session_id)}/events", query=query)
+        )
 
     def follow(
         self, session_id: str, after: int = 0, *, looking: bool = False
@@ -267,30 +273,30 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
 
         `looking`: a person reads along, and need not be notified of what waits in the session.
         """
-        from .following import Following  # noqa: PLC0415
-        from .link import Link  # noqa: PLC0415
+        from .following import EventFollower  # noqa: PLC0415
+        from .reconnecting_socket import ReconnectingSocket  # noqa: PLC0415
 
-        link = Link(self._discovery, lambda: f"/ws/session/{quote(session_id, safe='')}")
-        return Following(link, lambda seq: self.events(session_id, after=seq), after, looking).events()
+        link = ReconnectingSocket(self._discovery, lambda: f"/ws/session/{quote(session_id, safe='')}")
+        return EventFollower(link, lambda seq: self.events(session_id, after=seq), after, looking).events()
 
     def dashboard(self) -> AsyncGenerator[News, None]:
         """All sessions, then every change of one, for as long as one listens; all again after a loss."""
         from .dashboard import Dashboard  # noqa: PLC0415
-        from .link import Link  # noqa: PLC0415
+        from .reconnecting_socket import ReconnectingSocket  # noqa: PLC0415
 
-        return Dashboard(Link(self._discovery, lambda: "/ws/dashboard"), self.sessions).news()
+        return Dashboard(ReconnectingSocket(self._discovery, lambda: "/ws/dashboard"), self.sessions).news()
 
     # Repositories
 
     async def repositories(self) -> list[Repository]:
-        found = await self._rest.call(Repositories, Request("GET", "/api/repositories"))
+        found = await self._rest.call(RepositoryList, RestRequest("GET", "/api/repositories"))
         return found.repositories
 
     async def add_repository(
         self, path: str, *, name: str | None = None, key: str | None = None
     ) -> Repository:
         body = _given(path=path, name=name)
-        return await self._rest.call(Repository, Request("POST", "/api/repositories", body, key=key))
+        return await self._rest.call(Repository, RestRequest("POST", "/api/repositories", body, key=key))
 
     async def edit_repository(
         self,
@@ -314,11 +320,11 @@ class Client(Talking, Waiting, Searching, Tokens, Recordings, Files, Worktrees, 
             "queue": queue,
         }
         body = {field: value for field, value in said.items() if value is not None}  # an empty one says: none
-        return await self._rest.call(Repository, Request("PATCH", path, body))
+        return await self._rest.call(Repository, RestRequest("PATCH", path, body))
 
     async def delete_repository(self, repo_id: str) -> None:
         """Forgets a repository; its files stay."""
-        await self._rest.order(Request("DELETE", f"/api/repositories/{quote(repo_id, safe='')}"))
+        await self._rest.order(RestRequest("DELETE", f"/api/repositories/{quote(repo_id, safe='')}"))
 
 
 def _session(session_id: str) -> str:

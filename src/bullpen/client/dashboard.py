@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from websockets.asyncio.client import ClientConnection
 
-from .link import Link
+from .reconnecting_socket import ReconnectingSocket
 from .shapes import News, Session, SessionChanged, SessionList, SessionRemoved
 
 Listing = Callable[[], Coroutine[Any, Any, list[Session]]]
@@ -15,7 +15,7 @@ Listing = Callable[[], Coroutine[Any, Any, list[Session]]]
 class Dashboard:
     """`listing` fetches by REST what does not fit into the first message of a socket."""
 
-    def __init__(self, link: Link, listing: Listing) -> None:
+    def __init__(self, link: ReconnectingSocket, listing: Listing) -> None:
         self._link = link
         self._listing = listing
 

@@ -19,7 +19,7 @@ from .errors import ServerNotRunning
 NOT_RUNNING = "Bullpen is not running here; start it with: bullpen serve"
 
 
-class Server(NamedTuple):
+class ServerAddress(NamedTuple):
     """Everything needed to reach a server."""
 
     url: str
@@ -27,7 +27,7 @@ class Server(NamedTuple):
     certificate: Path | None = None  # trusted in addition to the system's authorities
 
 
-class Discovery:
+class ServerDiscovery:
     """Finds the server anew for every connection: a restart may have moved it to another port."""
 
     def __init__(self, directory: Path, env: Mapping[str, str], certificate: Path | None = None) -> None:
@@ -39,21 +39,21 @@ class Discovery:
         self._token = env.get("BULLPEN_TOKEN", "")
 
     @classmethod
-    def from_settings(cls, env: Mapping[str, str] | None = None) -> "Discovery":
+    def from_settings(cls, env: Mapping[str, str] | None = None) -> "ServerDiscovery":
         """As the settings in force say."""
         env = os.environ if env is None else env
         settings = config.load(env=env)
         return cls(settings.home, env, settings.tls_certificate)
 
     @classmethod
-    def at(cls, url: str, token: str) -> "Discovery":
+    def at(cls, url: str, token: str) -> "ServerDiscovery":
         """A server whose place is known."""
         return cls(Path(os.devnull), {"BULLPEN_URL": url, "BULLPEN_TOKEN": token})
 
-    def find(self) -> Server:
+    def find(self) -> ServerAddress:
         url = self._url or self._read_address()[0]
         _check(url)
-        return Server(url, self._token or self._read_token(url), self._certificate)
+        return ServerAddress(url, self._token or self._read_token(url), self._certificate)
 
     def pid(self) -> int:
         """Return the process id of the server of this machine; raise ServerNotRunning without one."""

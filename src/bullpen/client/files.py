@@ -3,11 +3,11 @@
 from typing import Any
 from urllib.parse import quote
 
-from .rest import Request, Rest
-from .shapes import Shape
+from .rest import RestClient, RestRequest
+from .shapes import ServerShape
 
 
-class FileDiff(Shape, frozen=True, kw_only=True):
+class FileDiff(ServerShape, frozen=True, kw_only=True):
     """One changed file; `note` says why its patch is not all there is."""
 
     path: str
@@ -22,7 +22,7 @@ class FileDiff(Shape, frozen=True, kw_only=True):
     note: str | None = None
 
 
-class Diff(Shape, frozen=True, kw_only=True):
+class Diff(ServerShape, frozen=True, kw_only=True):
     base: str
     files: list[FileDiff]
     additions: int
@@ -30,14 +30,14 @@ class Diff(Shape, frozen=True, kw_only=True):
     note: str | None = None
 
 
-class Files:
+class FileCalls:
     """What can be asked about files."""
 
-    _rest: Rest
+    _rest: RestClient
 
     async def diff(self, session_id: str, *, base: str | None = None, worker_id: str | None = None) -> Diff:
         """What has changed in a session's workspace since its branch left the main line."""
         query: dict[str, Any] = {"base": base, "workerId": worker_id}
         given = {name: value for name, value in query.items() if value is not None}
         path = f"/api/sessions/{quote(session_id, safe='')}/diff"
-        return await self._rest.call(Diff, Request("GET", path, query=given, long=True))
+        return await self._rest.call(Diff, RestRequest("GET", path, query=given, long=True))

@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 from websockets.asyncio.client import ClientConnection
 
-from .link import Link, StartOver
+from .reconnecting_socket import ReconnectingSocket, ReconnectNeeded
 from .shapes import Event, EventPage
 
 Pages = Callable[[int], Coroutine[Any, Any, EventPage]]
 
 
-class Following:
+class EventFollower:
     """Where a follower stands. `pages` fetches by REST what a snapshot skips.
 
     `looking`: a person reads along, who need not be told elsewhere of what waits.
     """
 
-    def __init__(self, link: Link, pages: Pages, after: int, looking: bool = False) -> None:
+    def __init__(self, link: ReconnectingSocket, pages: Pages, after: int, looking: bool = False) -> None:
         self._link = link
         self._pages = pages
         self._looking = looking
@@ -48,7 +48,7 @@ class Following:
             if event.seq <= self.seq:
                 continue
             if event.seq != self.seq + 1:
-                raise StartOver  # a number was left out
+                raise ReconnectNeeded  # a number was left out
             self.seq = event.seq
             yield event
 
@@ -57,6 +57,6 @@ class Following:
         while self.seq < seq:
             page = await self._pages(self.seq)
             if not page.events:
-                raise StartOver
+                raise ReconnectNeeded
             for event in self._admit(page.events):
                 yield event

@@ -4,10 +4,10 @@ from datetime import datetime
 
 from msgspec import field
 
-from .shapes import EPOCH, Shape
+from .shapes import EPOCH, ServerShape
 
 
-class Found(Shape, frozen=True, kw_only=True):
+class SearchHit(ServerShape, frozen=True, kw_only=True):
     """A moment of a session, with some of what was said then."""
 
     session_id: str
@@ -24,16 +24,16 @@ class Found(Shape, frozen=True, kw_only=True):
     offset: int | None = None
 
 
-class SearchResults(Shape, frozen=True, kw_only=True):
-    results: list[Found]
+class SearchResults(ServerShape, frozen=True, kw_only=True):
+    results: list[SearchHit]
 
 
-class Cost(Shape, frozen=True, kw_only=True):
+class Cost(ServerShape, frozen=True, kw_only=True):
     amount: float
     currency: str
 
 
-class Used(Shape, frozen=True, kw_only=True):
+class UsageTotals(ServerShape, frozen=True, kw_only=True):
     """What some turns used, as far as their agents say."""
 
     turns: int = 0
@@ -46,7 +46,7 @@ class Used(Shape, frozen=True, kw_only=True):
     costs: list[Cost] = field(default_factory=list)
 
 
-class UsageGroup(Used, frozen=True, kw_only=True):
+class UsageGroup(UsageTotals, frozen=True, kw_only=True):
     """The same of a day, a turn, a session, a repository or an agent: its id, or the date."""
 
     key: str | None = None
@@ -56,7 +56,7 @@ class UsageGroup(Used, frozen=True, kw_only=True):
     since: datetime = EPOCH
 
 
-class UsageReport(Shape, frozen=True, kw_only=True):
+class UsageReport(ServerShape, frozen=True, kw_only=True):
     by: str
     groups: list[UsageGroup]
-    total: Used
+    total: UsageTotals

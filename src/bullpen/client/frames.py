@@ -7,7 +7,7 @@ import msgspec
 _OFFSET = 8
 
 
-class Output(NamedTuple):
+class OutputFrame(NamedTuple):
     """Bytes of the program; `offset` is that of the first."""
 
     offset: int
@@ -18,7 +18,7 @@ class Output(NamedTuple):
         return self.offset + len(self.data)
 
 
-class History(NamedTuple):
+class HistoryFrame(NamedTuple):
     """The screen and what scrolled off it, to be drawn on an empty terminal; output goes on at `offset`."""
 
     offset: int
@@ -28,7 +28,7 @@ class History(NamedTuple):
     run: int | None = None
 
 
-class Size(NamedTuple):
+class SizeFrame(NamedTuple):
     """The size in force; `owner`: it is ours."""
 
     cols: int
@@ -36,56 +36,65 @@ class Size(NamedTuple):
     owner: bool
 
 
-class Activity(NamedTuple):
+class ActivityFrame(NamedTuple):
     """What an agent in a terminal does, and why that is thought so."""
 
     activity: str
     why: str
 
 
-class Exit(NamedTuple):
+class ExitFrame(NamedTuple):
     """The program ended; no byte comes after this."""
 
     code: int | None
     signal: str | None
 
 
-class Refused(NamedTuple):
+class ErrorFrame(NamedTuple):
     """The server would not do something."""
 
     error: str
     message: str
 
 
-class Lost(NamedTuple):
+class Disconnected(NamedTuple):
     """The connection is gone; it is being opened again."""
 
 
-class Back(NamedTuple):
+class Reconnected(NamedTuple):
     """The connection is open, for the first time or again."""
 
 
-class Taken(NamedTuple):
+class InputAccepted(NamedTuple):
     """Input up to n has reached the keeper."""
 
     n: int
 
 
-Frame = Output | History | Size | Activity | Exit | Refused | Lost | Back
+Frame = (
+    OutputFrame
+    | HistoryFrame
+    | SizeFrame
+    | ActivityFrame
+    | ExitFrame
+    | ErrorFrame
+    | Disconnected
+    | Reconnected
+)
 
 
-def read(message: str | bytes) -> Frame | Taken | None:
+def read(message: str | bytes) -> Frame | InputAccepted | None:
     """One message; None for a kind that is newer than this client."""
     if isinstance(message, bytes):
-        return Output(int.from_bytes(message[:_OFFSET], "big"), message[_OFFSET:])
+        return OutputFrame(int.from_bytes(message[:_OFFSET], "big"), message[_OFFSET:])
     return _read_object(msgspec.json.decode(message))
 
 
-def _read_object(message: Any) -> Frame | Taken | None:
-    frame: Frame | Taken | None = None
+def _read_object(message: Any) -> Frame | InputAccepted | None:
+    frame: Frame | InputAccepted | None = None
     match message:
         case {"type": "ack", "n": int(n)}:
-            frame = Taken(n)
+            frame = InputAccepted(n)
         case {
             "type": "history",
             "offset": int(offset),
@@ -93,13 +102,13 @@ def _read_object(message: Any) -> Frame | Taken | None:
             "rows": int(rows),
             "data": str(data),
         }:
-            frame = History(offset, cols, rows, data.encode(), message.get("run"))
+            frame = HistoryFrame(offset, cols, rows, data.encode(), message.get("run"))
         case {"type": "size", "cols": int(cols), "rows": int(rows)}:
-            frame = Size(cols, rows, bool(message.get("owner")))
+            frame = SizeFrame(cols, rows, bool(message.get("owner")))
         case {"type": "exit"}:
-            frame = Exit(message.get("exitCode"), message.get("signal"))
+            frame = ExitFrame(message.get("exitCode"), message.get("signal"))
         case {"type": "activity", "state": str(activity)}:
-            frame = Activity(activity, str(message.get("why") or ""))
+            frame = ActivityFrame(activity, str(message.get("why") or ""))
         case {"type": "error"}:
-            frame = Refused(str(message.get("error")), str(message.get("message")))
+            frame = ErrorFrame(str(message.get("error")), str(message.get("message")))
     return frame

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from .. import clock
 from ..domain.errors import Invalid
-from .response import Broken, Response
+from .response import BrokenConnection, HttpResponse
 
 _CONNECT = 5.0  # seconds
 _SILENCE = 30.0
@@ -28,11 +28,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NOT_IN_TARGET = re.compile(r"[^\x21-\x7e]")
 
 
-class Unreachable(Exception):
+class ConnectFailed(Exception):
     """No connection, so nothing was sent; the cause is an OSError."""
 
 
-class Call(NamedTuple):
+class OutgoingRequest(NamedTuple):
     """One request as it goes out."""
 
     method: str
@@ -42,7 +42,7 @@ class Call(NamedTuple):
     silence: float | None = None  # seconds without a byte after which it is given up; else the pool's
 
 
-class Pool:
+class ConnectionPool:
     """Opens connections as they are needed. `context` is for https."""
 
     def __init__(self, url: str, context: SSLContext | None, *, silence: float | None = None) -> None:
@@ -61,7 +61,7 @@ class Pool:
             await connection.close()
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Response]:
+    async def send(self, call: OutgoingRequest) -> AsyncIterator[HttpResponse]:
         """The answer, whose body is read while the block runs."""
         head = _head(call, self._place)
         async with self._room:
@@ -75,7 +75,7 @@ class Pool:
                 raise
             self._give_back(connection, response)
 
-    def _give_back(self, connection: "_Connection", response: Response) -> None:
+    def _give_back(self, connection: "_Connection", response: HttpResponse) -> None:
         if response.leaves_connection_usable and not self._closed:
             connection.idle_since = clock.monotonic()
             self._idle.append(connection)
@@ -99,7 +99,7 @@ class Pool:
                 )
             _watch(writer.get_extra_info("socket"))
         except OSError as error:  # a timeout is one
-            raise Unreachable(str(error)) from error
+            raise ConnectFailed(str(error)) from error
         return _Connection(reader, writer)
 
 
@@ -111,14 +111,14 @@ class _Connection:
         self._writer = writer
         self.idle_since = 0.0
 
-    async def ask(self, message: bytes, silence: float) -> Response:
+    async def ask(self, message: bytes, silence: float) -> HttpResponse:
         self._writer.write(message)
         try:
             async with asyncio.timeout(silence):
                 await self._writer.drain()
         except OSError as error:
-            raise Broken(str(error) or "nothing was taken in time") from None
-        response = Response(self._reader, silence)
+            raise BrokenConnection(str(error) or "nothing was taken in time") from None
+        response = HttpResponse(self._reader, silence)
         await response.begin()
         return response
 
@@ -147,7 +147,7 @@ def _watch(connection: socket.socket) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-def _head(call: Call, place: SplitResult) -> bytes:
+def _head(call: OutgoingRequest, place: SplitResult) -> bytes:
     target = place.path + call.target
     if _NOT_IN_TARGET.search(target):
         raise Invalid(f"{target!r} cannot be asked for: it has to be quoted")

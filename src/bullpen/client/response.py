@@ -10,15 +10,15 @@ _LONGEST_HEAD = 64 * 1024
 _FINAL = 200  # below it are interim answers: the real one follows
 
 
-class Broken(Exception):
+class BrokenConnection(Exception):
     """The connection broke or spoke no HTTP; the request may have had its effect."""
 
 
-class TooLong(Exception):
+class BodyTooLong(Exception):
     """A body is longer than its reader takes."""
 
 
-class Response:
+class HttpResponse:
     """Status and headers are there after `begin`; header names are in lower case."""
 
     def __init__(self, reader: asyncio.StreamReader, silence: float) -> None:
@@ -47,7 +47,7 @@ class Response:
         read = 0
         while not self._begun:
             if read > _LONGEST_HEAD:
-                raise Broken("the head of the answer has no end")
+                raise BrokenConnection("the head of the answer has no end")
             read += await self._feed()
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -66,7 +66,7 @@ class Response:
         async for piece in self.pieces():
             body += piece
             if len(body) > most:
-                raise TooLong
+                raise BodyTooLong
         return bytes(body)
 
     async def _feed(self) -> int:
@@ -78,14 +78,14 @@ class Response:
             else:
                 self._end_with_connection()
         except (OSError, HttpParserError, HttpParserUpgrade) as error:  # a timeout is an OSError
-            raise Broken(str(error) or "no answer in time") from None
+            raise BrokenConnection(str(error) or "no answer in time") from None
         return len(data)
 
     def _end_with_connection(self) -> None:
         """An answer that names no length ends where the connection does; any other was cut off."""
         chunked = "chunked" in self.headers.get("transfer-encoding", "")
         if not self._begun or chunked or "content-length" in self.headers:
-            raise Broken("the connection was closed in the middle of an answer")
+            raise BrokenConnection("the connection was closed in the middle of an answer")
         self._complete = True
 
     # What the parser calls

@@ -19,10 +19,10 @@ from .. import __version__, clock
 from ..domain.errors import BullpenError, RemoteFault, Unavailable
 from . import tls
 from .backoff import Backoff
-from .discovery import Discovery, Server
+from .discovery import ServerAddress, ServerDiscovery
 from .errors import ConnectionLost, ServerNotRunning, refusal
-from .http import Call, Pool, Unreachable
-from .response import Broken, Response, TooLong
+from .http import ConnectFailed, ConnectionPool, OutgoingRequest
+from .response import BodyTooLong, BrokenConnection, HttpResponse
 
 Answer = TypeVar("Answer")
 
@@ -33,7 +33,7 @@ _LONG = 7200.0  # seconds: the server ends a command after half an hour, and a c
 
 
 @dataclass(frozen=True)
-class Request:
+class RestRequest:
     """One order or question, the same in every try."""
 
     method: str
@@ -50,7 +50,7 @@ class Request:
             object.__setattr__(self, "key", str(uuid.uuid4()))
 
 
-class Reply(NamedTuple):
+class RestReply(NamedTuple):
     """An answer that is there as a whole."""
 
     status: int
@@ -71,15 +71,15 @@ class _NoAnswer(Exception):
         self.sent = sent
 
 
-class Rest:
+class RestClient:
     """One pool of connections to wherever the server is."""
 
-    def __init__(self, discovery: Discovery, patience: float) -> None:
+    def __init__(self, discovery: ServerDiscovery, patience: float) -> None:
         self.on_refusal: Callable[[BullpenError], None] = lambda _: None  # called once before a request waits
         self._discovery = discovery
         self._patience = patience
-        self._server: Server | None = None
-        self._pool: Pool | None = None
+        self._server: ServerAddress | None = None
+        self._pool: ConnectionPool | None = None
         self._met = False  # it has answered before: a refused connection is a restart, not an absence
 
     async def close(self) -> None:
@@ -87,22 +87,22 @@ class Rest:
             await self._pool.close()
             self._pool = None
 
-    async def call(self, answer: type[Answer], request: Request, patience: float | None = None) -> Answer:
+    async def call(self, answer: type[Answer], request: RestRequest, patience: float | None = None) -> Answer:
         """The answer as a value; with no patience, one try."""
         reply = await self._ask(request, self._patience if patience is None else patience)
         return _read(answer, request, reply)
 
-    async def remove(self, answer: type[Answer], request: Request) -> Answer | None:
+    async def remove(self, answer: type[Answer], request: RestRequest) -> Answer | None:
         """The same of a DELETE; None when a try whose answer was lost has done it."""
         reply = await self._ask(request, self._patience)
         return None if reply.is_error else _read(answer, request, reply)
 
-    async def order(self, request: Request) -> None:
+    async def order(self, request: RestRequest) -> None:
         """A request whose answer does not matter."""
         await self._ask(request, self._patience)
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Response]:
+    async def stream(self, request: RestRequest) -> AsyncIterator[HttpResponse]:
         """The answer while it arrives; not repeated."""
         try:
             pool, call = await self._prepare(request)
@@ -110,10 +110,10 @@ class Rest:
                 if response.is_error:
                     raise _refusal(await _whole(request, response))
                 yield response
-        except (Unreachable, Broken) as error:
+        except (ConnectFailed, BrokenConnection) as error:
             raise self._absence(error) from None
 
-    async def _ask(self, request: Request, patience: float) -> Reply:
+    async def _ask(self, request: RestRequest, patience: float) -> RestReply:
         backoff = Backoff()
         deadline = clock.monotonic() + patience
         sent = told = False
@@ -138,21 +138,21 @@ class Rest:
                 raise _refusal(reply)
             return reply
 
-    async def _try(self, request: Request) -> Reply:
+    async def _try(self, request: RestRequest) -> RestReply:
         try:
             pool, call = await self._prepare(request)
             async with pool.send(call) as response:
                 reply = await _whole(request, response)
         except ServerNotRunning as error:
             raise _NoAnswer(error, sent=False) from None
-        except (Unreachable, Broken) as error:
-            raise _NoAnswer(self._absence(error), sent=isinstance(error, Broken)) from None
+        except (ConnectFailed, BrokenConnection) as error:
+            raise _NoAnswer(self._absence(error), sent=isinstance(error, BrokenConnection)) from None
         self._met = True
         if reply.status == _STARTING and _STARTING not in request.telling:
             raise _NoAnswer(_refusal(reply), sent=False)
         return reply
 
-    async def _prepare(self, request: Request) -> tuple[Pool, Call]:
+    async def _prepare(self, request: RestRequest) -> tuple[ConnectionPool, OutgoingRequest]:
         server = self._discovery.find()
         headers = {"User-Agent": f"bullpen/{__version__}", "Authorization": f"Bearer {server.token}"}
         body = None
@@ -165,25 +165,25 @@ class Rest:
             headers["Content-Type"] = "application/octet-stream"
             body = request.raw
         target = f"{request.path}?{urlencode(request.query)}" if request.query else request.path
-        call = Call(request.method, target, headers, body, _LONG if request.long else None)
+        call = OutgoingRequest(request.method, target, headers, body, _LONG if request.long else None)
         return await self._pool_for(server), call
 
-    async def _pool_for(self, server: Server) -> Pool:
+    async def _pool_for(self, server: ServerAddress) -> ConnectionPool:
         if self._pool is None or self._server != server:
             await self.close()
             self._server = server
-            self._pool = Pool(server.url, tls.context(server))
+            self._pool = ConnectionPool(server.url, tls.context(server))
         return self._pool
 
-    def _absence(self, error: Unreachable | Broken) -> BullpenError:
+    def _absence(self, error: ConnectFailed | BrokenConnection) -> BullpenError:
         if isinstance(error.__cause__, SSLCertVerificationError):
             return RemoteFault(f"the server's certificate is not trusted: {error.__cause__.verify_message}")
-        if isinstance(error, Unreachable):
+        if isinstance(error, ConnectFailed):
             return self._discovery.absence()
         return ConnectionLost("the server went away before it answered; see whether it runs: bullpen status")
 
 
-def _read(answer: type[Answer], request: Request, reply: Reply) -> Answer:
+def _read(answer: type[Answer], request: RestRequest, reply: RestReply) -> Answer:
     try:
         return msgspec.json.decode(reply.body, type=answer)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
@@ -191,17 +191,17 @@ def _read(answer: type[Answer], request: Request, reply: Reply) -> Answer:
         raise RemoteFault(f"the server's answer to {where} makes no sense: {error}") from None
 
 
-async def _whole(request: Request, response: Response) -> Reply:
+async def _whole(request: RestRequest, response: HttpResponse) -> RestReply:
     try:
-        return Reply(response.status, response.headers, await response.read(_LARGEST))
-    except TooLong:
+        return RestReply(response.status, response.headers, await response.read(_LARGEST))
+    except BodyTooLong:
         where = f"{request.method} {request.path}"
         raise RemoteFault(
             f"the server's answer to {where} is larger than {_LARGEST >> 20} MiB; ask for less at a time"
         ) from None
 
 
-def _refusal(reply: Reply) -> BullpenError:
+def _refusal(reply: RestReply) -> BullpenError:
     try:
         body = msgspec.json.decode(reply.body)
     except msgspec.DecodeError:

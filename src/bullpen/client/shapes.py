@@ -10,11 +10,11 @@ from ..domain.conversation import TURN_FAILED
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-class Shape(Struct, frozen=True, kw_only=True, rename="camel"):
+class ServerShape(Struct, frozen=True, kw_only=True, rename="camel"):
     """camelCase on the wire."""
 
 
-class Worker(Shape, frozen=True, kw_only=True):
+class Worker(ServerShape, frozen=True, kw_only=True):
     """One agent conversation, terminal, diff or document of a session."""
 
     id: str
@@ -57,7 +57,7 @@ class Worker(Shape, frozen=True, kw_only=True):
         return self.type == "terminal" or self.agent_kind == "pty"
 
 
-class Port(Shape, frozen=True, kw_only=True):
+class Port(ServerShape, frozen=True, kw_only=True):
     """What a program of a worker listens on."""
 
     port: int
@@ -68,11 +68,11 @@ class Port(Shape, frozen=True, kw_only=True):
     command: str
 
 
-class Ports(Shape, frozen=True, kw_only=True):
+class PortList(ServerShape, frozen=True, kw_only=True):
     ports: list[Port]
 
 
-class Session(Shape, frozen=True, kw_only=True):
+class Session(ServerShape, frozen=True, kw_only=True):
     """A container of workers, tied to one directory."""
 
     id: str
@@ -99,26 +99,26 @@ class Session(Shape, frozen=True, kw_only=True):
         return next((worker for worker in self.workers if worker.id == worker_id), None)
 
 
-class SessionPage(Shape, frozen=True, kw_only=True):
+class SessionPage(ServerShape, frozen=True, kw_only=True):
     sessions: list[Session]
     total: int
     limit: int
     offset: int
 
 
-class SessionList(Shape, frozen=True, kw_only=True):
+class SessionList(ServerShape, frozen=True, kw_only=True):
     """All sessions as they are now: the first news, and again after every loss of the connection."""
 
     sessions: list[Session]
 
 
-class SessionChanged(Shape, frozen=True, kw_only=True):
+class SessionChanged(ServerShape, frozen=True, kw_only=True):
     """One session as it is now, new or changed."""
 
     session: Session
 
 
-class SessionRemoved(Shape, frozen=True, kw_only=True):
+class SessionRemoved(ServerShape, frozen=True, kw_only=True):
     """A session was purged."""
 
     session_id: str
@@ -127,7 +127,7 @@ class SessionRemoved(Shape, frozen=True, kw_only=True):
 News: TypeAlias = SessionList | SessionChanged | SessionRemoved
 
 
-class Taken(Shape, frozen=True, kw_only=True):
+class ImportedSession(ServerShape, frozen=True, kw_only=True):
     """A saved session that is here now; `notes` say what is not as it was."""
 
     id: str
@@ -137,17 +137,17 @@ class Taken(Shape, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-class Left(Shape, frozen=True, kw_only=True):
+class SkippedEntry(ServerShape, frozen=True, kw_only=True):
     id: str
     reason: str
 
 
-class Imported(Shape, frozen=True, kw_only=True):
-    taken: list[Taken]
-    left: list[Left]
+class ImportResult(ServerShape, frozen=True, kw_only=True):
+    taken: list[ImportedSession]
+    left: list[SkippedEntry]
 
 
-class Event(Shape, frozen=True, kw_only=True):
+class Event(ServerShape, frozen=True, kw_only=True):
     """A numbered fact. Same (session, seq): same event, everywhere, for ever."""
 
     seq: int
@@ -158,12 +158,12 @@ class Event(Shape, frozen=True, kw_only=True):
     role: str | None = None
 
 
-class EventPage(Shape, frozen=True, kw_only=True):
+class EventPage(ServerShape, frozen=True, kw_only=True):
     events: list[Event]
     head: int
 
 
-class Repository(Shape, frozen=True, kw_only=True):
+class Repository(ServerShape, frozen=True, kw_only=True):
     id: str
     name: str
     path: str
@@ -175,7 +175,7 @@ class Repository(Shape, frozen=True, kw_only=True):
     queue: dict[str, Any] = {}  # how the queues of its sessions work; None: as everywhere
 
 
-class Root(Shape, frozen=True, kw_only=True):
+class Root(ServerShape, frozen=True, kw_only=True):
     """A directory in which sessions are allowed, and why: setting, scratch, repository or added."""
 
     path: str
@@ -183,14 +183,14 @@ class Root(Shape, frozen=True, kw_only=True):
     added_at: datetime | None = None
 
 
-class RootList(Shape, frozen=True, kw_only=True):
+class RootList(ServerShape, frozen=True, kw_only=True):
     """`fixed`: the setting workspace_root decides, and no root can be added or removed."""
 
     fixed: bool
     roots: list[Root]
 
 
-class Worktree(Shape, frozen=True, kw_only=True):
+class Worktree(ServerShape, frozen=True, kw_only=True):
     """One of a repository's directories; `problem` is what is wrong with it."""
 
     name: str
@@ -203,7 +203,7 @@ class Worktree(Shape, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-class Trashed(Shape, frozen=True, kw_only=True):
+class TrashedWorktree(ServerShape, frozen=True, kw_only=True):
     """A worktree that was removed and can be restored."""
 
     id: str
@@ -214,18 +214,18 @@ class Trashed(Shape, frozen=True, kw_only=True):
     expires_at: datetime = EPOCH
 
 
-class Making(Shape, frozen=True, kw_only=True):
+class UnfinishedWorktree(ServerShape, frozen=True, kw_only=True):
     name: str
     progress: str
 
 
-class WorktreeList(Shape, frozen=True, kw_only=True):
+class WorktreeList(ServerShape, frozen=True, kw_only=True):
     worktrees: list[Worktree]
-    trash: list[Trashed] = []
-    making: list[Making] = []
+    trash: list[TrashedWorktree] = []
+    making: list[UnfinishedWorktree] = []
 
 
-class Health(Shape, frozen=True, kw_only=True):
+class Health(ServerShape, frozen=True, kw_only=True):
     """`status` is ok, starting, full (the disk is), or degraded (without what `away` names)."""
 
     status: str
@@ -233,36 +233,36 @@ class Health(Shape, frozen=True, kw_only=True):
     away: tuple[str, ...] = ()
 
 
-class Setting(Shape, frozen=True, kw_only=True):
+class Setting(ServerShape, frozen=True, kw_only=True):
     """A setting of a server, and where it comes from: flag, environment, a file or default."""
 
     value: Any
     source: str
 
 
-class Settings(Shape, frozen=True, kw_only=True):
+class Settings(ServerShape, frozen=True, kw_only=True):
     """What a server runs with."""
 
     log_level: str
     started_with: dict[str, Setting] = {}  # by name; empty from a server of an older version
 
 
-class LoginCode(Shape, frozen=True, kw_only=True):
+class LoginCode(ServerShape, frozen=True, kw_only=True):
     """Opens the web UI once, for ten minutes."""
 
     code: str
     url: str
 
 
-class Workers(Shape, frozen=True, kw_only=True):
+class WorkerList(ServerShape, frozen=True, kw_only=True):
     workers: list[Worker]
 
 
-class Repositories(Shape, frozen=True, kw_only=True):
+class RepositoryList(ServerShape, frozen=True, kw_only=True):
     repositories: list[Repository]
 
 
-class Token(Shape, frozen=True, kw_only=True):
+class Token(ServerShape, frozen=True, kw_only=True):
     """A key to the house; `kind` tells a browser that logged in (device) from a token."""
 
     id: str
@@ -287,16 +287,16 @@ class Share(NewToken, frozen=True, kw_only=True):
     url: str
 
 
-class Rebuilt(Shape, frozen=True, kw_only=True):
+class RebuildResult(ServerShape, frozen=True, kw_only=True):
     """How many recordings were written anew, and how many events they hold."""
 
     sessions: int
     events: int
 
 
-class OwnersToken(Shape, frozen=True, kw_only=True):
+class RotatedToken(ServerShape, frozen=True, kw_only=True):
     token: str
 
 
-class TokenList(Shape, frozen=True, kw_only=True):
+class TokenList(ServerShape, frozen=True, kw_only=True):
     tokens: list[Token]

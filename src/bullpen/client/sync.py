@@ -6,8 +6,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from .client import Client
-from .discovery import Discovery
-from .frames import Frame, Output
+from .discovery import ServerDiscovery
+from .frames import Frame, OutputFrame
 from .loop_thread import LoopThread
 from .shapes import Event, News
 
@@ -61,7 +61,7 @@ class SyncClient:
         url: str | None = None,
         token: str | None = None,
         *,
-        discovery: Discovery | None = None,
+        discovery: ServerDiscovery | None = None,
         patience: float = 30.0,
     ) -> None:
         self._client = Client(url, token, discovery=discovery, patience=patience)
@@ -143,7 +143,7 @@ class SyncClient:
     def dashboard(self) -> Iterator[News]:
         return self._thread.iterate(self._client.dashboard())
 
-    def output(self, session_id: str, worker_id: str, after: int = 0) -> Iterator[Output]:
+    def output(self, session_id: str, worker_id: str, after: int = 0) -> Iterator[OutputFrame]:
         return self._thread.iterate(self._client.output(session_id, worker_id, after))
 
     def export(

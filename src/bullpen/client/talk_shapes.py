@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from .shapes import EPOCH, Shape
+from .shapes import EPOCH, ServerShape
 
 
-class Agent(Shape, frozen=True, kw_only=True):
+class Agent(ServerShape, frozen=True, kw_only=True):
     """An agent that is defined; `missing` names the program it lacks, `logged_in` is a hint."""
 
     id: str
@@ -24,11 +24,11 @@ class Agent(Shape, frozen=True, kw_only=True):
     default: bool = False
 
 
-class Agents(Shape, frozen=True, kw_only=True):
+class AgentList(ServerShape, frozen=True, kw_only=True):
     agents: list[Agent]
 
 
-class Prompted(Shape, frozen=True, kw_only=True):
+class PromptResult(ServerShape, frozen=True, kw_only=True):
     """What became of a prompt; `seq` is that of the event that tells of it."""
 
     prompt_id: str
@@ -36,7 +36,7 @@ class Prompted(Shape, frozen=True, kw_only=True):
     queued: bool
 
 
-class Asked(Shape, frozen=True, kw_only=True):
+class PendingRequest(ServerShape, frozen=True, kw_only=True):
     """What an agent waits for a person with."""
 
     id: str
@@ -45,18 +45,18 @@ class Asked(Shape, frozen=True, kw_only=True):
     created_at: datetime = EPOCH
 
 
-class Permission(Asked, frozen=True, kw_only=True):
+class Permission(PendingRequest, frozen=True, kw_only=True):
     """What an agent asks leave for; `tool_call` and `options` are in its own words."""
 
     tool_call: dict[str, Any] = field(default_factory=dict)
     options: list[Any] = field(default_factory=list)
 
 
-class Permissions(Shape, frozen=True, kw_only=True):
+class PermissionList(ServerShape, frozen=True, kw_only=True):
     permissions: list[Permission]
 
 
-class Question(Asked, frozen=True, kw_only=True):
+class Question(PendingRequest, frozen=True, kw_only=True):
     """A form an agent wants filled in."""
 
     message: str
@@ -64,18 +64,18 @@ class Question(Asked, frozen=True, kw_only=True):
     url: str | None = None
 
 
-class Questions(Shape, frozen=True, kw_only=True):
+class QuestionList(ServerShape, frozen=True, kw_only=True):
     questions: list[Question]
 
 
-class AskedQuestion(Shape, frozen=True, kw_only=True):
+class AskedQuestion(ServerShape, frozen=True, kw_only=True):
     """A question a worker asked by itself, and the event that asks it."""
 
     id: str
     seq: int
 
 
-class AskedState(Shape, frozen=True, kw_only=True):
+class AskedQuestionState(ServerShape, frozen=True, kw_only=True):
     """What has become of it: `pending`, `accepted` with an answer, `declined` or `cancelled`."""
 
     id: str
@@ -84,7 +84,7 @@ class AskedState(Shape, frozen=True, kw_only=True):
     by: str | None = None
 
 
-class Message(Shape, frozen=True, kw_only=True):
+class Message(ServerShape, frozen=True, kw_only=True):
     """Something a person, an agent or the system said; `content` has a `type`."""
 
     id: str
@@ -94,7 +94,7 @@ class Message(Shape, frozen=True, kw_only=True):
     timestamp: datetime = EPOCH
 
 
-class Messages(Shape, frozen=True, kw_only=True):
+class MessageList(ServerShape, frozen=True, kw_only=True):
     messages: list[Message]
 
 
@@ -122,7 +122,7 @@ class Queue(Struct, frozen=True, kw_only=True):
     paused: bool = False
 
 
-class InboxItem(Shape, frozen=True, kw_only=True):
+class InboxItem(ServerShape, frozen=True, kw_only=True):
     """One thing that waits for a person; `seq` is there for what happened and only has to be seen."""
 
     id: str
@@ -142,11 +142,11 @@ class InboxItem(Shape, frozen=True, kw_only=True):
     created_at: datetime = EPOCH
 
 
-class Inbox(Shape, frozen=True, kw_only=True):
+class Inbox(ServerShape, frozen=True, kw_only=True):
     items: list[InboxItem]
 
 
-class Rule(Shape, frozen=True, kw_only=True):
+class Rule(ServerShape, frozen=True, kw_only=True):
     """Which permissions are answered automatically, and how."""
 
     name: str
@@ -158,5 +158,5 @@ class Rule(Shape, frozen=True, kw_only=True):
     added: bool = True
 
 
-class RuleList(Shape, frozen=True, kw_only=True):
+class RuleList(ServerShape, frozen=True, kw_only=True):
     rules: list[Rule]

@@ -18,12 +18,12 @@ from websockets.exceptions import ConnectionClosed
 
 from ..domain.errors import BullpenError, Conflict, RemoteFault
 from . import frames
-from .discovery import Discovery
-from .frames import Back, Exit, Frame, History, Lost, Refused, Taken
-from .incoming import Hole, Incoming
-from .link import Link
-from .outgoing import Outgoing
+from .discovery import ServerDiscovery
+from .frames import Disconnected, ErrorFrame, ExitFrame, Frame, HistoryFrame, InputAccepted, Reconnected
+from .received_frames import MissingOutput, ReceivedFrames
+from .reconnecting_socket import ReconnectingSocket
 from .tasks import beside
+from .unacknowledged_input import UnacknowledgedInput
 
 _MOST_UNSENT = 1024 * 1024
 _LAST_WORDS = 1.0  # seconds
@@ -33,13 +33,13 @@ class Terminal:
     """Iterate over it for frames; write to it at any time, connected or not."""
 
     def __init__(
-        self, discovery: Discovery, session_id: str, worker_id: str, after: int | None, may_skip: bool
+        self, discovery: ServerDiscovery, session_id: str, worker_id: str, after: int | None, may_skip: bool
     ) -> None:
         self.writer = uuid.uuid4().hex
         self._path = f"/ws/session/{quote(session_id, safe='')}/worker/{quote(worker_id, safe='')}"
-        self._link = Link(discovery, self._address)
-        self._incoming = Incoming(after, may_skip)
-        self._outgoing = Outgoing()
+        self._link = ReconnectingSocket(discovery, self._address)
+        self._incoming = ReceivedFrames(after, may_skip)
+        self._outgoing = UnacknowledgedInput()
         self._run: int | None = None
         self._size: tuple[int, int] | None = None
         self._redraw = False
@@ -77,14 +77,14 @@ class Terminal:
             yield frame
             if self._incoming.drawn(frame):
                 self._work.set()
-        if self._end is not None and not isinstance(self._end, _Ended):
+        if self._end is not None and not isinstance(self._end, _TerminalEnded):
             raise self._end
 
     async def run(self) -> None:
         """Keeps the terminal connected until the program ends or the server refuses."""
         try:
             await self._stay_connected()
-            self._end = _Ended("the program ended before it read everything")
+            self._end = _TerminalEnded("the program ended before it read everything")
         except BullpenError as error:
             self._end = error
         await self._incoming.put(None)
@@ -94,34 +94,34 @@ class Terminal:
         while True:
             socket = await self._link.connect()
             try:
-                await self._incoming.put(Back())
+                await self._incoming.put(Reconnected())
                 async with beside(self._send(socket)):
                     await self._receive(socket)
                 return
             except ConnectionClosed as closed:
                 self._link.lost(closed)
-            except Hole:
+            except MissingOutput:
                 pass
             finally:
                 await socket.close()
-            await self._incoming.put(Lost())
+            await self._incoming.put(Disconnected())
 
     async def _receive(self, socket: ClientConnection) -> None:
         """Until the program ends."""
         while True:
             frame = frames.read(await socket.recv())
-            if isinstance(frame, History):
+            if isinstance(frame, HistoryFrame):
                 self._check_run(frame)
-            if isinstance(frame, Taken):
+            if isinstance(frame, InputAccepted):
                 self._outgoing.taken(frame.n)
                 self._link.progress()
                 await self._settle()
-            elif isinstance(frame, Refused) and frame.error == RemoteFault.code:
-                raise Hole  # the keeper was out of reach: input goes on where it took the last
+            elif isinstance(frame, ErrorFrame) and frame.error == RemoteFault.code:
+                raise MissingOutput  # the keeper was out of reach: input goes on where it took the last
             elif frame is not None and (fresh := self._incoming.admit(frame)) is not None:
                 self._link.progress()
                 await self._incoming.put(fresh)
-            if isinstance(frame, Exit):
+            if isinstance(frame, ExitFrame):
                 await self._hear_out(socket)
                 return
 
@@ -131,12 +131,12 @@ class Terminal:
             async with asyncio.timeout(_LAST_WORDS):
                 while self._outgoing:
                     match frames.read(await socket.recv()):
-                        case Taken(n):
+                        case InputAccepted(n):
                             self._outgoing.taken(n)
-                        case Refused():
+                        case ErrorFrame():
                             return
 
-    def _check_run(self, history: History) -> None:
+    def _check_run(self, history: HistoryFrame) -> None:
         """Offsets and numbers are those of one run; another one is another terminal."""
         if self._run is not None and history.run != self._run:
             raise Conflict("the program ended and was started again meanwhile; attach to it anew")
@@ -182,13 +182,13 @@ class Terminal:
             raise self._end
 
 
-class _Ended(Conflict):
+class _TerminalEnded(Conflict):
     """The end everybody expects: not an error to someone who only reads."""
 
 
 @asynccontextmanager
 async def open_terminal(
-    discovery: Discovery, session_id: str, worker_id: str, after: int | None, may_skip: bool
+    discovery: ServerDiscovery, session_id: str, worker_id: str, after: int | None, may_skip: bool
 ) -> AsyncIterator[Terminal]:
     terminal = Terminal(discovery, session_id, worker_id, after, may_skip)
     async with beside(terminal.run()):

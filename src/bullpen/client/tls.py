@@ -2,10 +2,10 @@
 
 import ssl
 
-from .discovery import Server
+from .discovery import ServerAddress
 
 
-def context(server: Server) -> ssl.SSLContext | None:
+def context(server: ServerAddress) -> ssl.SSLContext | None:
     """Always strict; None when nothing is encrypted. Reading the authorities takes longer than a request."""
     if not server.url.startswith("https:"):
         return None

@@ -3,18 +3,18 @@
 from urllib.parse import quote
 
 from ..domain.errors import NotFound
-from .rest import Request, Rest
-from .shapes import Trashed, Worktree, WorktreeList
+from .rest import RestClient, RestRequest
+from .shapes import TrashedWorktree, Worktree, WorktreeList
 
 
-class Worktrees:
+class WorktreeCalls:
     """Mixed into the client."""
 
-    _rest: Rest
+    _rest: RestClient
 
     async def worktrees(self, repo_id: str) -> WorktreeList:
         """Those there are, those in the trash, and those being made."""
-        return await self._rest.call(WorktreeList, Request("GET", f"{_repository(repo_id)}/worktrees"))
+        return await self._rest.call(WorktreeList, RestRequest("GET", f"{_repository(repo_id)}/worktrees"))
 
     async def add_worktree(
         self,
@@ -28,23 +28,23 @@ class Worktrees:
         key: str | None = None,
     ) -> Worktree:
         body = {"branch": branch, "base": base, "name": name, "existing": existing, "prompt": prompt}
-        request = Request("POST", f"{_repository(repo_id)}/worktrees", body, key=key, long=True)
+        request = RestRequest("POST", f"{_repository(repo_id)}/worktrees", body, key=key, long=True)
         return await self._rest.call(Worktree, request)
 
-    async def remove_worktree(self, repo_id: str, name: str, *, force: bool = False) -> Trashed:
+    async def remove_worktree(self, repo_id: str, name: str, *, force: bool = False) -> TrashedWorktree:
         """Moves a worktree to the trash; a Conflict whose details say what would be lost."""
         query = {"force": "true"} if force else {}
-        request = Request("DELETE", _worktree(repo_id, name), query=query, long=True)
-        trashed = await self._rest.remove(Trashed, request)
+        request = RestRequest("DELETE", _worktree(repo_id, name), query=query, long=True)
+        trashed = await self._rest.remove(TrashedWorktree, request)
         return trashed or await self._last_trashed(repo_id, name)
 
     async def restore_worktree(
         self, repo_id: str, name: str, *, id: str | None = None, key: str | None = None
     ) -> Worktree:
-        request = Request("POST", f"{_worktree(repo_id, name)}/restore", {"id": id}, key=key, long=True)
+        request = RestRequest("POST", f"{_worktree(repo_id, name)}/restore", {"id": id}, key=key, long=True)
         return await self._rest.call(Worktree, request)
 
-    async def _last_trashed(self, repo_id: str, name: str) -> Trashed:
+    async def _last_trashed(self, repo_id: str, name: str) -> TrashedWorktree:
         trash = (await self.worktrees(repo_id)).trash
         found = [each for each in trash if each.name == name]
         if not found:

@@ -10,20 +10,20 @@ from msgspec import Struct
 
 from .errors import Invalid
 from .ids import is_safe_id
-from .logins import Login, check_login
-from .signs import Keys, Signs, check_keys, check_signs
+from .logins import LoginSigns, check_login
+from .signs import ScreenPatterns, TypingKeys, check_keys, check_signs
 
 _NAME = re.compile(r"\{(\w+)\}")
 
 
-class Offer(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class OfferedCapabilities(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What we do for the agent when it asks: files inside the workspace, terminals shown live."""
 
     fs: bool = True
     terminal: bool = True
 
 
-class Quirks(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class AgentQuirks(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """How the agent differs from the protocol."""
 
     mode_text: str | None = None  # agent text that matches is a change of mode; group 1 is the mode
@@ -45,27 +45,27 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     command: tuple[str, ...]
     env: dict[str, str] = {}
     pass_env: tuple[str, ...] = ()
-    offer: Offer = Offer()
+    offer: OfferedCapabilities = OfferedCapabilities()
     description: str = ""
     install: str = ""  # what a person types to have it
     auth: dict[str, str] = {}  # a variable that is set: the method to authenticate with
     login_command: tuple[str, ...] = ()
-    login: Login = Login()
+    login: LoginSigns = LoginSigns()
     continue_command: tuple[str, ...] = ()
     title_command: tuple[str, ...] = ()
     mcp_servers: tuple[dict[str, Any], ...] = ()
     restart: bool = False  # whether it is started again by itself when it crashed
-    quirks: Quirks = Quirks()
-    signs: Signs = Signs()
-    keys: Keys = Keys()
+    quirks: AgentQuirks = AgentQuirks()
+    signs: ScreenPatterns = ScreenPatterns()
+    keys: TypingKeys = TypingKeys()
 
 
 _PARTS: dict[str, type[Struct]] = {
-    "login": Login,
-    "offer": Offer,
-    "quirks": Quirks,
-    "signs": Signs,
-    "keys": Keys,
+    "login": LoginSigns,
+    "offer": OfferedCapabilities,
+    "quirks": AgentQuirks,
+    "signs": ScreenPatterns,
+    "keys": TypingKeys,
 }
 
 

@@ -21,7 +21,7 @@ from .events import (
     WorkerTerminated,
 )
 from .snapshot import Snapshot, Worker
-from .states import State, Status
+from .states import SessionStatus, WorkerState
 
 WORKER_TYPES = ("agent", "terminal", "diff", "markdown")
 LAST_DISCONNECT = ("keep", "terminate")
@@ -91,7 +91,7 @@ def restart_worker(
     """The next run of a worker that failed or ended; an agent goes back to its conversation."""
     require_active(snapshot)
     worker = snapshot.worker(worker_id)
-    if worker.state not in (State.EXITED, State.FAILED):
+    if worker.state not in (WorkerState.EXITED, WorkerState.FAILED):
         raise Conflict(
             f"the worker in role {worker.role} is {worker.state}; only one that ended can be restarted"
         )
@@ -122,7 +122,7 @@ def halt_agent(snapshot: Snapshot, worker_id: str) -> list[Draft]:
     worker = snapshot.worker(worker_id)
     if not worker.alive:
         return []
-    began = worker.state is State.ACTIVE
+    began = worker.state is WorkerState.ACTIVE
     fact = WorkerExited() if began else WorkerFailed(error="it was restarted before it was ready")
     return [*_closed(snapshot, worker, "restarted"), Draft(fact, worker.id, worker.role)]
 
@@ -132,7 +132,9 @@ def end_worker(snapshot: Snapshot, worker_id: str, reason: str) -> list[Draft]:
     return _terminated(snapshot, [snapshot.worker(worker_id)], reason)
 
 
-def end_session(snapshot: Snapshot, status: Status, reason: str, detail: str | None = None) -> list[Draft]:
+def end_session(
+    snapshot: Snapshot, status: SessionStatus, reason: str, detail: str | None = None
+) -> list[Draft]:
     """The end of a session and of every worker in it; nothing when it ended the same way before."""
     if snapshot.status is status:
         return []
@@ -152,7 +154,7 @@ def change_session(snapshot: Snapshot, title: str | None, on_last_disconnect: st
 
 
 def require_active(snapshot: Snapshot) -> None:
-    if snapshot.status is not Status.ACTIVE:
+    if snapshot.status is not SessionStatus.ACTIVE:
         raise Conflict(f"the session is {snapshot.status} and takes no more orders")
 
 
@@ -224,7 +226,7 @@ def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> l
     drafts: list[Draft] = []
     ended: set[str] = set()
     for worker in workers:
-        if worker.state is State.TERMINATED or worker.id in ended:
+        if worker.state is WorkerState.TERMINATED or worker.id in ended:
             continue
         for draft in [
             *_closed(snapshot, worker, reason),

@@ -19,7 +19,7 @@ def request_id(worker_id: str, run: int, offset: int) -> str:
     return f"{worker_id}.{run}.{offset}"
 
 
-class Origin(Struct, frozen=True, kw_only=True, rename="camel"):
+class ForwardedFrom(Struct, frozen=True, kw_only=True, rename="camel"):
     """The worker of which a prompt passes something on: its last `answer`, or the `diff` of its workspace."""
 
     worker_id: str
@@ -34,7 +34,7 @@ class UserPrompt(Fact, frozen=True, kw_only=True):
     prompt_id: str
     image_ids: tuple[str, ...] = ()
     sender: str | None = None
-    origin: Origin | UnsetType = msgspec.field(default=UNSET, name="from")
+    origin: ForwardedFrom | UnsetType = msgspec.field(default=UNSET, name="from")
 
 
 class UserEcho(Fact, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,7 +66,7 @@ class AgentContent(Fact, frozen=True, kw_only=True, omit_defaults=True):
     thought: bool = False
 
 
-class OwnWords:
+class OpaqueAgentData:
     """Data that is the agent's own object, whatever is in it."""
 
     __slots__ = ()
@@ -84,11 +84,11 @@ class OwnWords:
         return cls(call=data)  # type: ignore[call-arg]
 
 
-class ToolCall(OwnWords, Fact, frozen=True, kw_only=True):
+class ToolCall(OpaqueAgentData, Fact, frozen=True, kw_only=True):
     call: dict[str, Any]
 
 
-class ToolCallUpdate(OwnWords, Fact, frozen=True, kw_only=True):
+class ToolCallUpdate(OpaqueAgentData, Fact, frozen=True, kw_only=True):
     call: dict[str, Any]
 
 

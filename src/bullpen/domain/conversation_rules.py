@@ -5,13 +5,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .agents import AgentDefinition, Quirks
+from .agents import AgentDefinition, AgentQuirks
 from .conversation import ToolCallUpdate
 from .conversation_state import Conversation
 from .events import Fact
 
 
-def ways_back(state: Conversation, quirks: Quirks, now: int) -> list[str]:
+def ways_back(state: Conversation, quirks: AgentQuirks, now: int) -> list[str]:
     """The methods to try, in order, to have a session again after the agent's process was started anew."""
     ways = []
     if state.session is not None and state.acp_session_id:

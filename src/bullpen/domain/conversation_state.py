@@ -39,7 +39,7 @@ from .tool_calls import Tools, with_tool_call
 REATTACHING = frozenset({"session/load", "session/resume"})
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class PendingCall(Struct, frozen=True, kw_only=True):
     """A request of ours that has no answer yet."""
 
     method: str
@@ -47,7 +47,7 @@ class Call(Struct, frozen=True, kw_only=True):
     params: Any = None
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class PendingAgentRequest(Struct, frozen=True, kw_only=True):
     """A request of the agent that has no answer yet."""
 
     rpc_id: Any
@@ -56,12 +56,12 @@ class Ask(Struct, frozen=True, kw_only=True):
     params: Any = None
 
 
-class Traffic(Struct, frozen=True, kw_only=True):
+class RunTraffic(Struct, frozen=True, kw_only=True):
     """The lines of one run: the number of the last one sent, and what is in flight both ways."""
 
     sent: int = 0
-    calls: dict[int, Call] = {}
-    asks: dict[str, Ask] = {}
+    calls: dict[int, PendingCall] = {}
+    asks: dict[str, PendingAgentRequest] = {}
     skipping: int | None = None  # where a line began that is being left out
 
     @property
@@ -90,7 +90,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     cancelling: bool = False
 
 
-class Block(Struct, frozen=True):
+class OpenTextBlock(Struct, frozen=True):
     """Text that is being said; its end is still to come."""
 
     type: str
@@ -115,13 +115,13 @@ class Conversation(Struct, frozen=True, kw_only=True):
     agent: dict[str, Any] | None = None  # its answer to initialize
     session: AcpSession | None = None
     turn: Turn | None = None
-    block: Block | None = None
+    block: OpenTextBlock | None = None
     tools: Tools = {}
     plan: list[Any] = []
     permissions: dict[str, OpenPermission] = {}
     questions: dict[str, OpenQuestion] = {}
     usage: Usage = Usage()
-    traffic: Traffic = Traffic()
+    traffic: RunTraffic = RunTraffic()
     loaded: bool = False  # the agent went back to its session by loading it, and no turn began since
     recap: bool = False  # the agent's session is new to what was said before: the next prompt tells it
 
@@ -155,7 +155,7 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
     fact, now = event.fact, event.timestamp
     match fact:
         case AgentMessage() | AgentThought():
-            return replace(state, block=Block(fact.type, fact.message_id) if fact.partial else None)
+            return replace(state, block=OpenTextBlock(fact.type, fact.message_id) if fact.partial else None)
         case ToolCall() | ToolCallUpdate():
             return replace(state, tools=with_tool_call(state.tools, fact.call))
         case Plan():
@@ -251,12 +251,12 @@ def _with_traffic(
     traffic = state.traffic
     match fact:
         case RequestSent():
-            call = Call(method=fact.method, since=now, params=fact.params)
+            call = PendingCall(method=fact.method, since=now, params=fact.params)
             traffic = replace(traffic, sent=fact.n, calls=traffic.calls | {fact.n: call})
         case RequestAnswered():
             traffic = replace(traffic, calls=_without(traffic.calls, fact.n))
         case RequestReceived():
-            ask = Ask(rpc_id=fact.rpc_id, method=fact.method, since=now, params=fact.params)
+            ask = PendingAgentRequest(rpc_id=fact.rpc_id, method=fact.method, since=now, params=fact.params)
             traffic = replace(traffic, asks=traffic.asks | {fact.id: ask})
         case ReplySent():
             traffic = replace(traffic, sent=fact.n, asks=_without(traffic.asks, fact.id))

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from .snapshot import Snapshot
-from .states import State
+from .states import WorkerState
 
 
-class Patience(Struct, frozen=True, kw_only=True):
+class TimeoutSettings(Struct, frozen=True, kw_only=True):
     """How long is waited, in seconds; 0: for ever."""
 
     permission: float = 0
@@ -33,11 +33,13 @@ class CancelDeadline(Struct, frozen=True):
 Deadline = PermissionDeadline | CancelDeadline
 
 
-def deadlines(snapshot: Snapshot, patience: Patience) -> Iterator[Deadline]:
+def deadlines(snapshot: Snapshot, patience: TimeoutSettings) -> Iterator[Deadline]:
     """All there are now."""
     for worker_id, conversation in snapshot.conversations.items():
         worker = snapshot.worker(worker_id)
-        if worker.state is not State.ACTIVE or worker.is_typed_to:  # in a terminal a person sees and decides
+        if (
+            worker.state is not WorkerState.ACTIVE or worker.is_typed_to
+        ):  # in a terminal a person sees and decides
             continue
         turn = conversation.turn
         if patience.cancel and turn is not None and turn.cancelling:

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from .snapshot import Snapshot, Worker
-from .states import Activity, State, Status
+from .states import Activity, SessionStatus, WorkerState
 
 # What an agent cannot go on without comes first, then what went wrong, then what is done.
 ORDER = ("permission", "question", "asking", "failed", "finished")
@@ -39,7 +39,7 @@ class InboxItem(Struct, frozen=True, kw_only=True):
 
 def waiting(snapshot: Snapshot) -> list[InboxItem]:
     """What the agents of a session ask and nobody has answered."""
-    if snapshot.status is not Status.ACTIVE:
+    if snapshot.status is not SessionStatus.ACTIVE:
         return []
     permissions = [
         _item(
@@ -97,7 +97,7 @@ def _asking(snapshot: Snapshot) -> list[InboxItem]:
             text=worker.activity_why,
         )
         for worker in snapshot.workers.values()
-        if worker.is_typed_to and worker.state is State.ACTIVE and worker.activity is Activity.ASKING
+        if worker.is_typed_to and worker.state is WorkerState.ACTIVE and worker.activity is Activity.ASKING
     ]
 
 

@@ -14,7 +14,7 @@ _PLACE = re.compile(r"(?:\$\{(?P<name>[A-Za-z_]\w*):-(?P<otherwise>(?:~|/)[^${}]
 System = Literal["linux", "macos"]
 
 
-class LoggedIn(StrEnum):
+class LoginStatus(StrEnum):
     """Whether somebody is logged in to an agent, as far as signs tell."""
 
     YES = "yes"
@@ -23,7 +23,7 @@ class LoggedIn(StrEnum):
     NONE = "none"  # it needs no login
 
 
-class Login(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class LoginSigns(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Any one of these files or variables is a sign of a login."""
 
     needed: bool = True
@@ -32,7 +32,7 @@ class Login(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     hidden: tuple[System, ...] = ()  # where it may be kept out of sight: in a keyring, among settings
 
 
-def check_login(login: Login, source: str) -> None:
+def check_login(login: LoginSigns, source: str) -> None:
     """Invalid says which sign makes no sense."""
     if not login.needed and (login.files or login.env or login.hidden):
         raise Invalid(f"{source}: login.needed is false, so there can be no signs of one")
@@ -55,15 +55,15 @@ def sign_path(place: str, env: Mapping[str, str]) -> str | None:
     return path if path.startswith("/") else None
 
 
-def judge(login: Login, has_sign: bool, system: str) -> LoggedIn:
+def judge(login: LoginSigns, has_sign: bool, system: str) -> LoginStatus:
     """What signs come to on a system, by the name Python has for it."""
     if not login.needed:
-        return LoggedIn.NONE
+        return LoginStatus.NONE
     if has_sign:
-        return LoggedIn.YES
+        return LoginStatus.YES
     if not (login.files or login.env) or {"darwin": "macos"}.get(system, system) in login.hidden:
-        return LoggedIn.UNKNOWN
-    return LoggedIn.NO
+        return LoginStatus.UNKNOWN
+    return LoginStatus.NO
 
 
 def _is_place(place: str) -> bool:

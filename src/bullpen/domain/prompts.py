@@ -7,16 +7,16 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from .commands import require_active
-from .conversation import Origin
+from .conversation import ForwardedFrom
 from .errors import Conflict, Invalid, NotFound
 from .queue import QueueItem, check_message
 from .snapshot import Snapshot, Worker
-from .states import Activity, State
+from .states import Activity, WorkerState
 
 BUSY = ("queue", "reject", "interrupt")
 
 
-class Passable(Struct, frozen=True):
+class ForwardableContent(Struct, frozen=True):
     """What can be passed on: how it is introduced, and what is said when there is none."""
 
     heading: str
@@ -24,16 +24,16 @@ class Passable(Struct, frozen=True):
 
 
 PASSABLE = {
-    "answer": Passable(
+    "answer": ForwardableContent(
         "The last answer of {role}:", "the agent in role {role} has not answered anything yet"
     ),
-    "diff": Passable(
+    "diff": ForwardableContent(
         "What has changed in the workspace of {role}:", "nothing has changed in the workspace of {role}"
     ),
 }
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class ForwardSource(Struct, frozen=True, kw_only=True):
     """Whose words or changes are to be passed on."""
 
     worker_id: str | None = None
@@ -51,11 +51,11 @@ class Prompt(Struct, frozen=True, kw_only=True):
     image_ids: tuple[str, ...] = ()
     busy: str = "queue"
     sender: str | None = None
-    source: Source | None = None
-    origin: Origin | UnsetType = UNSET  # once the source's words are in the text
+    source: ForwardSource | None = None
+    origin: ForwardedFrom | UnsetType = UNSET  # once the source's words are in the text
 
 
-class Prompted(Struct, frozen=True, rename="camel"):
+class PromptResult(Struct, frozen=True, rename="camel"):
     """What became of a prompt; `seq` is that of the event that tells of it."""
 
     prompt_id: str
@@ -63,7 +63,7 @@ class Prompted(Struct, frozen=True, rename="camel"):
     queued: bool
 
 
-class Place(Enum):
+class PromptRoute(Enum):
     """What is done with a prompt."""
 
     SEND = "send"
@@ -71,26 +71,26 @@ class Place(Enum):
     INTERRUPT = "interrupt"
 
 
-def place(snapshot: Snapshot, order: Prompt, now: int) -> Place:
+def place(snapshot: Snapshot, order: Prompt, now: int) -> PromptRoute:
     """Where the prompt goes now; a Conflict when it must not."""
     require_active(snapshot)
     check_message(order.text, order.image_ids)
     if order.busy not in BUSY:
         raise Invalid(f"busy is one of {', '.join(BUSY)}, not {order.busy}")
     worker = addressee(snapshot, order.worker_id, order.role)
-    if worker is None or worker.state is State.SPAWNING:
-        return Place.QUEUE
+    if worker is None or worker.state is WorkerState.SPAWNING:
+        return PromptRoute.QUEUE
     if not worker.alive:
         raise Conflict(f"the agent in role {worker.role} is {worker.state}; restart it first")
     if is_free(snapshot, worker) and not _others_first(snapshot, worker, now):
-        return Place.SEND
+        return PromptRoute.SEND
     match order.busy:
         case "reject":
             raise Conflict(f"the agent in role {worker.role} is busy")
         case "interrupt":
-            return Place.INTERRUPT
+            return PromptRoute.INTERRUPT
         case _:
-            return Place.QUEUE
+            return PromptRoute.QUEUE
 
 
 def addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) -> Worker | None:
@@ -109,7 +109,7 @@ def addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) -> Wo
     return worker
 
 
-def origin_of(snapshot: Snapshot, source: Source) -> Origin:
+def origin_of(snapshot: Snapshot, source: ForwardSource) -> ForwardedFrom:
     """The agent that is meant; one that has ended has its say still."""
     if source.what not in PASSABLE:
         raise Invalid(f"what is passed on is one of {', '.join(PASSABLE)}, not {source.what}")
@@ -117,10 +117,10 @@ def origin_of(snapshot: Snapshot, source: Source) -> Origin:
         raise Invalid("from names a workerId or a role")
     worker = addressee(snapshot, source.worker_id, source.role)
     assert worker is not None  # it was named
-    return Origin(worker_id=worker.id, role=worker.role, what=source.what)
+    return ForwardedFrom(worker_id=worker.id, role=worker.role, what=source.what)
 
 
-def passing_on(order: Prompt, origin: Origin, words: str) -> Prompt:
+def passing_on(order: Prompt, origin: ForwardedFrom, words: str) -> Prompt:
     """The prompt with what comes from another worker, after what the person says of it."""
     passable = PASSABLE[origin.what]
     if not words.strip():
@@ -133,7 +133,7 @@ def passing_on(order: Prompt, origin: Origin, words: str) -> Prompt:
 def is_free(snapshot: Snapshot, worker: Worker) -> bool:
     """Whether the agent can be prompted at this moment: agents bear only one prompt at a time."""
     conversation = snapshot.conversations.get(worker.id)
-    if worker.state is not State.ACTIVE or conversation is None or conversation.turn is not None:
+    if worker.state is not WorkerState.ACTIVE or conversation is None or conversation.turn is not None:
         return False
     return worker.activity is Activity.IDLE if worker.is_typed_to else conversation.acp_session_id is not None
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import asdict, replace
 
-from .conversation import Origin
+from .conversation import ForwardedFrom
 from .errors import Conflict, EmptyMessage, Invalid, NotFound, QueueFull
 from .events import Draft, Fact
 from .titles import short_title
@@ -28,7 +28,7 @@ class QueueAdded(Fact, frozen=True, kw_only=True):
     title: str | None = None
     scheduled_time: int | None = None
     urgent: bool = False
-    origin: Origin | UnsetType = field(default=UNSET, name="from")
+    origin: ForwardedFrom | UnsetType = field(default=UNSET, name="from")
 
 
 class QueueEdited(Fact, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class QueueItem(Struct, frozen=True, kw_only=True):
     state: str = "queued"
     worker_id: str | None = None
     urgent: bool = False
-    origin: Origin | UnsetType = UNSET
+    origin: ForwardedFrom | UnsetType = UNSET
 
 
 class QueueSettings(Struct, frozen=True, kw_only=True):
@@ -114,7 +114,7 @@ class QueueSettings(Struct, frozen=True, kw_only=True):
     inherited: bool = True
 
 
-class QueueWishes(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class QueueOverrides(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What somebody wants otherwise; None is as it was."""
 
     enabled: bool | None = None

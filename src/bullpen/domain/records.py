@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from .queue import QueueWishes
+from .queue import QueueOverrides
 
 
 class Repository(Struct, frozen=True, kw_only=True):
@@ -13,7 +13,7 @@ class Repository(Struct, frozen=True, kw_only=True):
     name: str
     created_at: int
     updated_at: int
-    queue: QueueWishes = QueueWishes()  # what its sessions inherit
+    queue: QueueOverrides = QueueOverrides()  # what its sessions inherit
 
 
 class RepositorySettings(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Token(Struct, frozen=True, kw_only=True):
     session_id: str | None = None
 
 
-class Code(Struct, frozen=True, kw_only=True):
+class LoginCode(Struct, frozen=True, kw_only=True):
     """What logs one browser in, once, for a while; its device gets this scope."""
 
     hash: str

@@ -22,7 +22,7 @@ _ENDS = (TurnEnd, WorkerExited, WorkerFailed, WorkerTerminated)
 _WORDY = ("title", "rawInput", "rawOutput", "content", "locations")
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class SearchDocument(Struct, frozen=True, kw_only=True):
     """Some text, and the moment it was said: its first event.
 
     What a terminal printed has the run and the offset of its recording; its event is the last one before.
@@ -38,17 +38,17 @@ class Document(Struct, frozen=True, kw_only=True):
     offset: int | None = None
 
 
-class Reading(Struct, frozen=True):
+class DocumentBatch(Struct, frozen=True):
     """What some events of a session come to, and the last event that need not be read again."""
 
-    documents: list[Document]
+    documents: list[SearchDocument]
     until: int
 
 
-def read_documents(events: Iterable[Event], impatient: bool = False) -> Reading:
+def read_documents(events: Iterable[Event], impatient: bool = False) -> DocumentBatch:
     """Messages come in pieces: one that has not ended is left for the next time, unless we are impatient."""
     open: dict[tuple[str | None, str], list[Event]] = {}
-    documents: list[Document] = []
+    documents: list[SearchDocument] = []
     last = 0
     for event in events:
         last = event.seq
@@ -64,12 +64,12 @@ def read_documents(events: Iterable[Event], impatient: bool = False) -> Reading:
             documents += _documents(event, *found)
     if impatient:
         documents += [document for pieces in open.values() for document in _joined(pieces)]
-        return Reading(documents, last)
+        return DocumentBatch(documents, last)
     firsts = [pieces[0].seq for pieces in open.values()]
-    return Reading(documents, min(firsts) - 1 if firsts else last)
+    return DocumentBatch(documents, min(firsts) - 1 if firsts else last)
 
 
-def _joined(pieces: list[Event]) -> Iterator[Document]:
+def _joined(pieces: list[Event]) -> Iterator[SearchDocument]:
     text = "".join(piece.fact.text for piece in pieces)  # type: ignore[attr-defined]
     return _documents(pieces[0], "agent", text)
 
@@ -93,10 +93,10 @@ def _text(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a table)
             return None
 
 
-def _documents(event: Event, role: str, text: str) -> Iterator[Document]:
+def _documents(event: Event, role: str, text: str) -> Iterator[SearchDocument]:
     text = text.strip()[:LONGEST]
     if text:
-        yield Document(
+        yield SearchDocument(
             seq=event.seq,
             type=event.type,
             role=role,

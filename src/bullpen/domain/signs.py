@@ -14,7 +14,7 @@ MOST_PATIENCE = 10.0  # seconds; a person waits for what they sent
 WHY_LENGTH = 60
 
 
-class Signs(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class ScreenPatterns(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What of an agent's screen tells its activity: regular expressions on its last lines."""
 
     asking: tuple[str, ...] = ()  # it waits for a person's answer
@@ -25,7 +25,7 @@ class Signs(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     silence: float = 15.0  # seconds without a word after which it is idle, whatever it shows
 
 
-class Keys(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class TypingKeys(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What is typed to an agent in a terminal."""
 
     submit: str = "\r"
@@ -36,14 +36,14 @@ class Keys(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
     pause: float = 0.2  # seconds between that and the key that submits it
 
 
-class Verdict(Struct, frozen=True):
+class JudgedActivity(Struct, frozen=True):
     """An activity, and why we think so."""
 
     activity: Activity
     why: str
 
 
-def read_screen(signs: Signs, text: str) -> Verdict | None:
+def read_screen(signs: ScreenPatterns, text: str) -> JudgedActivity | None:
     """Return what the end of a screen tells: a question before work, and work before a prompt.
 
     A pattern is searched in the lines without blanks at their ends, and with one blank at each end: a screen
@@ -58,11 +58,11 @@ def read_screen(signs: Signs, text: str) -> Verdict | None:
     ):
         for pattern in patterns:
             if found := _compiled(pattern).search(shown) or _compiled(pattern).search(padded):
-                return Verdict(activity, f"its screen shows “{_in_a_line(found[0])}”")
+                return JudgedActivity(activity, f"its screen shows “{_in_a_line(found[0])}”")
     return None
 
 
-def check_signs(signs: Signs, source: str) -> None:
+def check_signs(signs: ScreenPatterns, source: str) -> None:
     """Invalid says what makes no sense, and where."""
     for name in ("asking", "busy", "idle"):
         for pattern in getattr(signs, name):
@@ -74,7 +74,7 @@ def check_signs(signs: Signs, source: str) -> None:
             raise Invalid(f"{source}: signs.{name} is a number of seconds, at most {MOST_SECONDS:.0f}")
 
 
-def check_keys(keys: Keys, source: str) -> None:
+def check_keys(keys: TypingKeys, source: str) -> None:
     if not keys.submit or not keys.interrupt:
         raise Invalid(f"{source}: keys.submit and keys.interrupt must not be empty")
     if "{path}" not in keys.image:

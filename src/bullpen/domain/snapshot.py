@@ -29,7 +29,7 @@ from .events import (
 )
 from .queue import Queue, fold_queue
 from .reasons import how_worker_ended
-from .states import ALIVE, Activity, State, Status, next_state, next_status
+from .states import ALIVE, Activity, SessionStatus, WorkerState, next_state, next_status
 
 RESTARTS = 16  # times of restarts that are remembered of a worker
 SETTLED = 256  # answered questions that are remembered: a second answer is told from a wrong one
@@ -51,7 +51,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     agent_kind: str | None = None
     file_path: str | None = None
-    state: State = State.SPAWNING
+    state: WorkerState = WorkerState.SPAWNING
     activity: Activity = Activity.UNKNOWN
     activity_why: str = "just started"
     activity_since: int = 0
@@ -82,7 +82,7 @@ class Worker(Struct, frozen=True, kw_only=True):
         return self.agent_kind == "pty"
 
 
-class Waiting(Struct, frozen=True, kw_only=True):
+class PendingPermission(Struct, frozen=True, kw_only=True):
     """A permission nobody has given or refused, and the worker that waits for it."""
 
     worker: Worker
@@ -90,7 +90,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
     since: int
 
 
-class WaitingQuestion(Struct, frozen=True, kw_only=True):
+class PendingQuestion(Struct, frozen=True, kw_only=True):
     """A form nobody has filled in, and the worker that waits for it."""
 
     worker: Worker
@@ -104,7 +104,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     id: str
     type: str = "quick"
     title: str = ""
-    status: Status = Status.ACTIVE
+    status: SessionStatus = SessionStatus.ACTIVE
     end_reason: str | None = None
     metadata: dict[str, Any] = {}
     repo_id: str | None = None
@@ -130,23 +130,23 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     def primary(self) -> Worker | None:
         """The first agent, whom a prompt is for unless it names another."""
         agents = (worker for worker in self.workers.values() if worker.type == "agent")
-        return next((worker for worker in agents if worker.state is not State.TERMINATED), None)
+        return next((worker for worker in agents if worker.state is not WorkerState.TERMINATED), None)
 
     @property
-    def permissions(self) -> list[Waiting]:
+    def permissions(self) -> list[PendingPermission]:
         """The open ones of all workers, oldest first."""
         found = [
-            Waiting(worker=self.worker(worker_id), permission=open.fact, since=open.since)
+            PendingPermission(worker=self.worker(worker_id), permission=open.fact, since=open.since)
             for worker_id, conversation in self.conversations.items()
             for open in conversation.permissions.values()
         ]
         return sorted(found, key=lambda each: each.since)
 
     @property
-    def questions(self) -> list[WaitingQuestion]:
+    def questions(self) -> list[PendingQuestion]:
         """The same of forms."""
         found = [
-            WaitingQuestion(worker=self.worker(worker_id), question=open.fact, since=open.since)
+            PendingQuestion(worker=self.worker(worker_id), question=open.fact, since=open.since)
             for worker_id, conversation in self.conversations.items()
             for open in conversation.questions.values()
         ]
@@ -161,7 +161,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     def in_role(self, role: str) -> Worker | None:
         """The worker that holds a role; a terminated one has given it back."""
         for worker in self.workers.values():
-            if worker.role == role and worker.state is not State.TERMINATED:
+            if worker.role == role and worker.state is not WorkerState.TERMINATED:
                 return worker
         return None
 

@@ -18,7 +18,7 @@ from .events import (
 )
 
 
-class Status(StrEnum):
+class SessionStatus(StrEnum):
     """Of a session."""
 
     ACTIVE = "active"
@@ -27,7 +27,7 @@ class Status(StrEnum):
     ERROR = "error"
 
 
-class State(StrEnum):
+class WorkerState(StrEnum):
     """Of a worker's life."""
 
     SPAWNING = "spawning"
@@ -50,33 +50,35 @@ class Activity(StrEnum):
         return cls.UNKNOWN  # a word of a newer Bullpen, or of nobody
 
 
-ALIVE = frozenset({State.SPAWNING, State.ACTIVE})
+ALIVE = frozenset({WorkerState.SPAWNING, WorkerState.ACTIVE})
 
-SESSION: dict[Status, dict[type[Fact], frozenset[Status]]] = {
-    Status.ACTIVE: {SessionEnd: frozenset({Status.COMPLETED, Status.CANCELLED, Status.ERROR})},
-    Status.COMPLETED: {},
-    Status.CANCELLED: {},
-    Status.ERROR: {},
+SESSION: dict[SessionStatus, dict[type[Fact], frozenset[SessionStatus]]] = {
+    SessionStatus.ACTIVE: {
+        SessionEnd: frozenset({SessionStatus.COMPLETED, SessionStatus.CANCELLED, SessionStatus.ERROR})
+    },
+    SessionStatus.COMPLETED: {},
+    SessionStatus.CANCELLED: {},
+    SessionStatus.ERROR: {},
 }
 
-WORKER: dict[State, dict[type[Fact], State]] = {
-    State.SPAWNING: {
-        WorkerReady: State.ACTIVE,
-        WorkerFailed: State.FAILED,
-        WorkerTerminated: State.TERMINATED,
+WORKER: dict[WorkerState, dict[type[Fact], WorkerState]] = {
+    WorkerState.SPAWNING: {
+        WorkerReady: WorkerState.ACTIVE,
+        WorkerFailed: WorkerState.FAILED,
+        WorkerTerminated: WorkerState.TERMINATED,
     },
-    State.ACTIVE: {
-        WorkerExited: State.EXITED,
-        WorkerFailed: State.FAILED,
-        WorkerTerminated: State.TERMINATED,
+    WorkerState.ACTIVE: {
+        WorkerExited: WorkerState.EXITED,
+        WorkerFailed: WorkerState.FAILED,
+        WorkerTerminated: WorkerState.TERMINATED,
     },
-    State.EXITED: {WorkerSpawning: State.SPAWNING, WorkerTerminated: State.TERMINATED},
-    State.FAILED: {WorkerSpawning: State.SPAWNING, WorkerTerminated: State.TERMINATED},
-    State.TERMINATED: {},
+    WorkerState.EXITED: {WorkerSpawning: WorkerState.SPAWNING, WorkerTerminated: WorkerState.TERMINATED},
+    WorkerState.FAILED: {WorkerSpawning: WorkerState.SPAWNING, WorkerTerminated: WorkerState.TERMINATED},
+    WorkerState.TERMINATED: {},
 }
 
 
-def next_state(state: State, fact: Fact) -> State:
+def next_state(state: WorkerState, fact: Fact) -> WorkerState:
     """The state a worker is in after the fact; a Conflict when the table has no such step."""
     try:
         return WORKER[state][type(fact)]
@@ -84,34 +86,34 @@ def next_state(state: State, fact: Fact) -> State:
         raise Conflict(f"a worker that is {state} cannot take {fact.type}") from None
 
 
-def next_status(status: Status, fact: SessionEnd) -> Status:
+def next_status(status: SessionStatus, fact: SessionEnd) -> SessionStatus:
     """The status a session has after the fact; a Conflict when the table has no such step."""
     allowed = SESSION[status].get(type(fact), frozenset())
     if fact.status not in allowed:
         raise Conflict(f"a session that is {status} cannot become {fact.status}")
-    return Status(fact.status)
+    return SessionStatus(fact.status)
 
 
-def panel_word(state: State | None, activity: Activity) -> str:
+def panel_word(state: WorkerState | None, activity: Activity) -> str:
     """The word of the agent panel (R3) for a worker, or for no worker at all."""
     match state:
         case None:
             return "idle"
-        case State.SPAWNING:
+        case WorkerState.SPAWNING:
             return "starting"
-        case State.ACTIVE:
+        case WorkerState.ACTIVE:
             return "running" if activity in (Activity.ACTIVE, Activity.ASKING) else "connected"
-        case State.FAILED:
+        case WorkerState.FAILED:
             return "error"
         case _:
             return "exited"
 
 
-def relay_session_word(status: Status) -> str:
+def relay_session_word(status: SessionStatus) -> str:
     """The word of the relay for a session (R61)."""
-    return "ACTIVE" if status is Status.ACTIVE else "TERMINATED"
+    return "ACTIVE" if status is SessionStatus.ACTIVE else "TERMINATED"
 
 
-def relay_agent_word(state: State) -> str:
+def relay_agent_word(state: WorkerState) -> str:
     """The word of the relay for an agent (R61)."""
-    return "TERMINATED" if state is State.EXITED else state.name
+    return "TERMINATED" if state is WorkerState.EXITED else state.name

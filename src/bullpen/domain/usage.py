@@ -9,7 +9,7 @@ from .conversation import Usage
 MOST = 10**15  # anything above is nonsense, and would not fit the database
 
 
-class Tokens(Struct, frozen=True, kw_only=True):
+class TokenCounts(Struct, frozen=True, kw_only=True):
     """Of one turn; 0 for what an agent does not tell apart."""
 
     input: int = 0
@@ -25,7 +25,7 @@ class Money(Struct, frozen=True):
     currency: str
 
 
-def tokens_of(usage: Usage) -> Tokens | None:
+def tokens_of(usage: Usage) -> TokenCounts | None:
     """What one turn used; None when nothing is said of that."""
     match usage.turn:
         case {"token_count": dict(words)}:  # Gemini's
@@ -46,7 +46,7 @@ def cost_of(usage: Usage, before: Any) -> Money | None:
     return Money(now.amount - then.amount, now.currency)
 
 
-def _tokens(words: dict[str, Any]) -> Tokens | None:
+def _tokens(words: dict[str, Any]) -> TokenCounts | None:
     parts = {
         "input": _number(words, "inputTokens", "input_tokens"),
         "output": _number(words, "outputTokens", "output_tokens"),
@@ -55,7 +55,7 @@ def _tokens(words: dict[str, Any]) -> Tokens | None:
         "thought": _number(words, "thoughtTokens", "thought_tokens"),
     }
     total = _number(words, "totalTokens", "total_tokens") or sum(parts.values())
-    return Tokens(**parts, total=total) if total else None
+    return TokenCounts(**parts, total=total) if total else None
 
 
 def _number(words: dict[str, Any], *names: str) -> int:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from .places import Place
+from .places import GitDirectories
 from .run import run_git
 
 MOST = 200  # of each kind that are named
@@ -18,7 +18,7 @@ _UNFINISHED = {
 }
 
 
-class Status(Struct, frozen=True, kw_only=True):
+class WorkTreeStatus(Struct, frozen=True, kw_only=True):
     """How a work tree differs from its last commit, and its branch from the one it follows."""
 
     changes: list[tuple[str, str]]  # two letters and a path, as in `git status --short`
@@ -26,7 +26,7 @@ class Status(Struct, frozen=True, kw_only=True):
     behind: int = 0
 
 
-class Loss(Struct, frozen=True, kw_only=True):
+class WorktreeLoss(Struct, frozen=True, kw_only=True):
     """What would go with a worktree. Lists are cut; the counts are not."""
 
     changes: list[str]
@@ -47,14 +47,14 @@ class Loss(Struct, frozen=True, kw_only=True):
         return " and ".join(said)
 
 
-async def read_status(place: Place, timeout: float = 10.0) -> Status:
+async def read_status(place: GitDirectories, timeout: float = 10.0) -> WorkTreeStatus:
     """Uncommitted changes, untracked files included and ignored ones not."""
     options = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all")
     said = await run_git(place, "status", *options, timeout=timeout)
     return _parse(said.output.decode("utf-8", "surrogateescape"))
 
 
-async def read_loss(place: Place, branch: str | None) -> Loss:
+async def read_loss(place: GitDirectories, branch: str | None) -> WorktreeLoss:
     """Changes nobody committed, and commits that no other branch, tag or remote has."""
     status = await read_status(place, timeout=60)
     own = (f"--exclude={branch}",) if branch else ()
@@ -62,7 +62,7 @@ async def read_loss(place: Place, branch: str | None) -> Loss:
     options = ("--oneline", "--no-decorate", "--no-color", "HEAD", *elsewhere)
     said = await run_git(place, "log", *options, accept=(0, 128), timeout=60, cut=True)
     commits = said.output.decode("utf-8", "replace").splitlines() if said.code in (0, -9) else []
-    return Loss(
+    return WorktreeLoss(
         changes=[f"{letters} {path}" for letters, path in status.changes[:MOST]],
         commits=commits[:MOST],
         unfinished=next(
@@ -73,7 +73,7 @@ async def read_loss(place: Place, branch: str | None) -> Loss:
     )
 
 
-def _parse(output: str) -> Status:
+def _parse(output: str) -> WorkTreeStatus:
     changes: list[tuple[str, str]] = []
     ahead = behind = 0
     fields = iter(output.split("\0"))
@@ -90,7 +90,7 @@ def _parse(output: str) -> Status:
                 changes.append(("??", field[2:]))
             case "#" if field.startswith("# branch.ab "):
                 ahead, behind = (abs(int(word)) for word in field.split()[2:])
-    return Status(changes=changes, ahead=ahead, behind=behind)
+    return WorkTreeStatus(changes=changes, ahead=ahead, behind=behind)
 
 
 def _tracked(field: str, before_path: int) -> tuple[str, str]:

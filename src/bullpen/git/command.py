@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..domain.errors import RemoteFault
 from ..domain.failures import explain
-from .process import Ended, run_process
+from .process import ProcessResult, run_process
 
 TIMEOUT = 10.0  # seconds
 LIMIT = 16 << 20  # bytes of output
@@ -22,7 +22,7 @@ async def start_git(
     timeout: float = TIMEOUT,
     limit: int = LIMIT,
     on_progress: Callable[[str], None] | None = None,
-) -> Ended:
+) -> ProcessResult:
     """Run `git <where> <verb> <words>`, or raise RemoteFault if git cannot be started or takes too long.
 
     Git inherits only PATH and HOME from the server. It reads no configuration of the system or the user.

@@ -50,7 +50,7 @@ class FileDiff(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str | None = None  # why the patch is not all there is
 
 
-class Index(Struct, frozen=True, kw_only=True):
+class IndexDifferences(Struct, frozen=True, kw_only=True):
     """Which object the index has of a path, by what it differs in from a commit; of none it has `NOTHING`."""
 
     from_base: Mapping[bytes, bytes] = {}
@@ -75,7 +75,7 @@ def parse_raw(output: bytes) -> dict[bytes, bytes]:
     return {path: b"" if letter == b"U" else found for (_, _, _, found, letter), path in entries}
 
 
-def parse_diff(output: bytes, index: Index) -> list[FileDiff]:
+def parse_diff(output: bytes, index: IndexDifferences) -> list[FileDiff]:
     """The files of a diff of the work tree in git's order, each with its patch."""
     listed, patch = _split(output)
     files = list(_listed_files(listed, index))
@@ -117,7 +117,7 @@ def _split(output: bytes) -> tuple[bytes, bytes]:
     return listed, _HEADER + patch if separator else b""
 
 
-def _listed_files(listed: bytes, index: Index) -> Iterator[tuple[bytes, FileDiff]]:
+def _listed_files(listed: bytes, index: IndexDifferences) -> Iterator[tuple[bytes, FileDiff]]:
     fields = iter(listed.split(b"\0"))
     states: dict[bytes, tuple[str, bytes | None, bytes]] = {}
     for field in fields:

@@ -2,26 +2,26 @@
 
 from pathlib import Path
 
-from .places import Place
+from .places import GitDirectories
 
 _POINTER = "gitdir: "
 _MOST = 4096  # bytes of a file that names a directory
 
 
-def find_place(directory: Path) -> Place | None:
+def find_place(directory: Path) -> GitDirectories | None:
     """The work tree that holds a directory, or None."""
     for work_tree in (directory, *directory.parents):
         dot_git = work_tree / ".git"
         if dot_git.is_symlink():
             return None
         if dot_git.is_dir():
-            return Place.main(dot_git, work_tree) if _is_git_dir(dot_git) else None
+            return GitDirectories.main(dot_git, work_tree) if _is_git_dir(dot_git) else None
         if dot_git.is_file():
             return _linked(work_tree, dot_git)
     return None
 
 
-def _linked(work_tree: Path, dot_git: Path) -> Place | None:
+def _linked(work_tree: Path, dot_git: Path) -> GitDirectories | None:
     """A linked worktree, when the repository it names knows it and does not lie inside it."""
     said = _read(dot_git)
     if not said.startswith(_POINTER):
@@ -33,7 +33,7 @@ def _linked(work_tree: Path, dot_git: Path) -> Place | None:
         return None
     if (git_dir / _read(git_dir / "gitdir")).resolve() != dot_git.resolve():
         return None
-    return Place(git_dir=git_dir, common_dir=common, work_tree=work_tree)
+    return GitDirectories(git_dir=git_dir, common_dir=common, work_tree=work_tree)
 
 
 def _is_git_dir(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..domain.errors import Invalid
-from .places import Place
+from .places import GitDirectories
 from .run import run_git
 
 FILE = ".worktreeinclude"
@@ -19,7 +19,7 @@ def parse_patterns(text: str) -> list[str]:
     return patterns
 
 
-async def included_files(repository: Place, patterns: Sequence[str]) -> list[str]:
+async def included_files(repository: GitDirectories, patterns: Sequence[str]) -> list[str]:
     """The untracked files that match, ignored or not, relative to the work tree."""
     if not patterns:
         return []

@@ -32,7 +32,7 @@ from .configuration import (
     select_of_repository,
     select_of_user,
 )
-from .places import Place
+from .places import GitDirectories
 
 MAX_CONFIG = 4 << 20  # bytes of one configuration file
 
@@ -76,7 +76,7 @@ class Overlays:
             if not (overlay / _GIT_DIR).exists():
                 shutil.rmtree(overlay, ignore_errors=True)
 
-    async def prepare(self, place: Place) -> Path:
+    async def prepare(self, place: GitDirectories) -> Path:
         """Return the overlay of a worktree, with the settings that its configuration has now."""
         sources = await self._sources(place)
         overlay = self._path(place)
@@ -89,7 +89,7 @@ class Overlays:
             self._written[overlay] = sources
         return overlay
 
-    async def render_worktree_config(self, repository: Place) -> bytes | None:
+    async def render_worktree_config(self, repository: GitDirectories) -> bytes | None:
         """Return the `config.worktree` that a new worktree starts with, or None if it has none."""
         shared = await self._read(repository.common_dir / _CONFIG)
         if not has_worktree_config(shared.settings):
@@ -97,7 +97,7 @@ class Overlays:
         own = await self._read(repository.git_dir / _WORKTREE_CONFIG)
         return render(select_of_new_worktree(own.settings))
 
-    async def _sources(self, place: Place) -> _Sources:
+    async def _sources(self, place: GitDirectories) -> _Sources:
         home = Path(os.environ.get("HOME", "/"))
         of_user = [
             await self._read(file, includes=True)
@@ -117,7 +117,7 @@ class Overlays:
             self._files[file] = known = _ConfigFile(content, settings)
         return known
 
-    def _path(self, place: Place) -> Path:
+    def _path(self, place: GitDirectories) -> Path:
         name = hashlib.sha256(os.fsencode(place.git_dir) + b"\0" + os.fsencode(place.common_dir))
         return (self._kept_in or self._temporary) / name.hexdigest()[:32]
 
@@ -161,7 +161,7 @@ def _read_file(file: Path) -> bytes:
         raise explain(error) or fault from None
 
 
-def _write(overlay: Path, place: Place, config: bytes) -> None:
+def _write(overlay: Path, place: GitDirectories, config: bytes) -> None:
     """Make an overlay or replace its configuration. A git that a killed server left may be using it."""
     overlay.mkdir(mode=0o700, parents=True, exist_ok=True)
     links = {name: place.common_dir / name for name in _SHARED} | {_GIT_DIR: place.git_dir}

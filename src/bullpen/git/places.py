@@ -7,7 +7,7 @@ from msgspec import Struct
 from ..domain.errors import Invalid
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class GitDirectories(Struct, frozen=True, kw_only=True):
     """One work tree and the git directories that belong to it.
 
     `git_dir` holds HEAD and the index, `common_dir` objects, refs and the config. They differ in a
@@ -19,7 +19,7 @@ class Place(Struct, frozen=True, kw_only=True):
     work_tree: Path
 
     @classmethod
-    def main(cls, git_dir: Path, work_tree: Path) -> "Place":
+    def main(cls, git_dir: Path, work_tree: Path) -> "GitDirectories":
         """The repository's own work tree."""
         return cls(git_dir=git_dir, common_dir=git_dir, work_tree=work_tree)
 

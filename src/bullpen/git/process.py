@@ -20,7 +20,7 @@ _MARKER = "BULLPEN_ERRAND"
 _UMASK = 'umask "$0"; exec "$@"'  # uvloop takes no umask, and ours is the one of private files
 
 
-class Ended(Struct, frozen=True, kw_only=True):
+class ProcessResult(Struct, frozen=True, kw_only=True):
     """What became of a process; `cut` when it said more than was wanted and was ended for that."""
 
     code: int
@@ -29,7 +29,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     cut: bool = False
 
 
-class _Excess(Exception):
+class _OutputTooLong(Exception):
     """It said more than was wanted."""
 
 
@@ -43,7 +43,7 @@ async def run_process(
     stdin: bytes = b"",
     on_line: Callable[[str], None] | None = None,
     umask: str = "027",
-) -> Ended:
+) -> ProcessResult:
     """Runs a program in a process group of its own and gives back what it said.
 
     Raises TimeoutError and OSError. Whatever the way out, cancellation included, the whole group is gone
@@ -64,7 +64,7 @@ async def run_process(
             start_new_session=True,
         )
     )
-    output, errors = _Bounded(limit), _Lines(on_line)
+    output, errors = _BoundedOutput(limit), _StderrLines(on_line)
     cut = False
     try:
         async with asyncio.timeout(timeout):
@@ -73,14 +73,14 @@ async def run_process(
                     readers.create_task(_feed(process.stdin, stdin))
                     readers.create_task(_drain(process.stdout, output.take))
                     readers.create_task(_drain(process.stderr, errors.take))
-            except* _Excess:
+            except* _OutputTooLong:
                 cut = True
                 _end_group(process)
             await process.wait()
     finally:
         _end_group(process)
         await asyncio.shield(process.wait())
-    return Ended(code=process.returncode or 0, output=output.bytes(), errors=errors.text(), cut=cut)
+    return ProcessResult(code=process.returncode or 0, output=output.bytes(), errors=errors.text(), cut=cut)
 
 
 async def _whole(start: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
@@ -130,7 +130,7 @@ def _find_marked(variable: bytes) -> list[int]:
     return found
 
 
-class _Bounded:
+class _BoundedOutput:
     """Bytes up to a limit; one more is an _Excess."""
 
     def __init__(self, limit: int) -> None:
@@ -143,13 +143,13 @@ class _Bounded:
         self._parts.append(kept)
         self._size += len(kept)
         if len(kept) < len(data):
-            raise _Excess
+            raise _OutputTooLong
 
     def bytes(self) -> bytes:
         return b"".join(self._parts)
 
 
-class _Lines:
+class _StderrLines:
     """What is said on stderr: whole lines told as they come, the last ones kept."""
 
     def __init__(self, on_line: Callable[[str], None] | None) -> None:

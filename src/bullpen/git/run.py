@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from ..domain.errors import Conflict, RemoteFault
 from .command import LIMIT, TIMEOUT, start_git
 from .overlays import OVERLAYS
-from .places import Place
-from .process import Ended, marked
+from .places import GitDirectories
+from .process import ProcessResult, marked
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 
@@ -53,14 +53,14 @@ VERBS: dict[str, tuple[str, ...]] = {
 class GitFailed(RemoteFault):
     """Git ended with an exit code that the caller does not accept."""
 
-    def __init__(self, verb: str, ended: Ended) -> None:
+    def __init__(self, verb: str, ended: ProcessResult) -> None:
         self.exit_code = ended.code
         self.stderr = ended.errors
         super().__init__(f"git {verb} failed: {_reason(ended)}")
 
 
 async def run_git(
-    place: Place,
+    place: GitDirectories,
     verb: str,
     *options: str,
     refs: Sequence[str] = (),
@@ -72,7 +72,7 @@ async def run_git(
     accept: Sequence[int] = (0,),
     on_progress: Callable[[str], None] | None = None,
     marker: str | None = None,
-) -> Ended:
+) -> ProcessResult:
     """Run `git <verb> <options> --end-of-options <refs> -- <paths>` in a place.
 
     `options` are words of our own. `refs` and `paths` may come from any client; paths are taken literally.
@@ -107,14 +107,14 @@ async def run_git(
     return ended
 
 
-def _failure(verb: str, ended: Ended) -> Conflict | GitFailed:
+def _failure(verb: str, ended: ProcessResult) -> Conflict | GitFailed:
     if ".lock': File exists" in ended.errors:
         lock = ended.errors.partition("Unable to create '")[2].partition("'")[0]
         return Conflict(f"{lock} is left of another git; wait for that git to end, or remove the file")
     return GitFailed(verb, ended)
 
 
-def _reason(ended: Ended) -> str:
+def _reason(ended: ProcessResult) -> str:
     """Return the first line that git calls fatal or an error."""
     lines = ended.errors.splitlines()
     marked = [line for line in lines if line.startswith(("fatal: ", "error: "))]

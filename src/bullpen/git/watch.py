@@ -8,7 +8,7 @@ from threading import Event
 
 import watchfiles
 
-from .places import Place
+from .places import GitDirectories
 
 DEBOUNCE = 400  # milliseconds a change waits for others at most
 TIMEOUT = 1000  # milliseconds of nothing
@@ -21,7 +21,7 @@ _DULL = frozenset(
 _TELLING = frozenset({"HEAD", "index", "packed-refs", "MERGE_HEAD"})  # of a git directory
 
 
-async def watch_work_tree(place: Place, is_watched: Callable[[str], bool]) -> AsyncGenerator[None]:
+async def watch_work_tree(place: GitDirectories, is_watched: Callable[[str], bool]) -> AsyncGenerator[None]:
     """Yield each time that files, the index or a branch have changed. `is_watched` can leave out paths."""
     paths = [place.work_tree]
     if not place.git_dir.is_relative_to(place.work_tree):
@@ -75,7 +75,7 @@ async def watch(
                 await asyncio.wait([looking])
 
 
-def _matters(place: Place, path: Path) -> bool:
+def _matters(place: GitDirectories, path: Path) -> bool:
     for git_dir in (place.git_dir, place.common_dir):
         if path.is_relative_to(git_dir):
             return path.name in _TELLING or path.is_relative_to(git_dir / "refs" / "heads")

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..domain.errors import Conflict, Invalid, NotFound, RemoteFault
 from .overlays import OVERLAYS
-from .places import Place
+from .places import GitDirectories
 from .refs import MAIN
 from .revisions import find_commit
 from .run import GitFailed, run_git
@@ -22,7 +22,7 @@ class Worktree(Struct, frozen=True, kw_only=True):
     """One line of `git worktree list`; `name` is that of its directory under `.git/worktrees`."""
 
     name: str
-    place: Place
+    place: GitDirectories
     branch: str | None
     head: str | None
     is_main: bool
@@ -32,7 +32,7 @@ class Worktree(Struct, frozen=True, kw_only=True):
         return self.place.work_tree
 
 
-async def list_worktrees(repository: Place) -> list[Worktree]:
+async def list_worktrees(repository: GitDirectories) -> list[Worktree]:
     """All of them, the main one first. Raises when git cannot say; the caller then knows nothing new."""
     if not repository.common_dir.is_dir():
         raise RemoteFault(
@@ -50,14 +50,14 @@ async def list_worktrees(repository: Place) -> list[Worktree]:
     return found
 
 
-async def find_worktree(repository: Place, name: str) -> Worktree:
+async def find_worktree(repository: GitDirectories, name: str) -> Worktree:
     for worktree in await list_worktrees(repository):
         if worktree.name == name:
             return worktree
     raise NotFound(f"{repository.work_tree} has no worktree {name}")
 
 
-async def resolve(repository: Place, revision: str) -> str:
+async def resolve(repository: GitDirectories, revision: str) -> str:
     """The commit a revision stands for."""
     commit = await find_commit(repository, revision)
     if commit is None:
@@ -65,14 +65,14 @@ async def resolve(repository: Place, revision: str) -> str:
     return commit
 
 
-async def branch_head(repository: Place, branch: str) -> str | None:
+async def branch_head(repository: GitDirectories, branch: str) -> str | None:
     """The commit a branch of this repository is at; None when there is no such branch."""
     options = ("--verify", "--quiet")
     said = await run_git(repository, "rev-parse", *options, refs=[f"refs/heads/{branch}"], accept=(0, 1, 128))
     return None if said.code else said.output.decode().split()[-1]
 
 
-async def remote_head(repository: Place, branch: str) -> str | None:
+async def remote_head(repository: GitDirectories, branch: str) -> str | None:
     """The commit of the one remote branch of that name, as it was last fetched."""
     pattern = f"refs/remotes/*/{branch}"
     said = await run_git(repository, "for-each-ref", "--format=%(objectname)", refs=[pattern])
@@ -81,7 +81,7 @@ async def remote_head(repository: Place, branch: str) -> str | None:
 
 
 async def add_worktree(
-    repository: Place,
+    repository: GitDirectories,
     path: Path,
     branch: str,
     on_progress: Callable[[str], None] | None = None,
@@ -104,14 +104,16 @@ async def add_worktree(
     _separate_from_overlay(repository, path, await OVERLAYS.render_worktree_config(repository))
 
 
-async def discard_worktree(repository: Place, path: Path) -> None:
+async def discard_worktree(repository: GitDirectories, path: Path) -> None:
     """Remove a worktree that was just made, with everything in it."""
     await run_git(repository, "worktree", "remove", "--force", "--force", refs=[str(path)], timeout=60)
     with suppress(OSError):  # others are left
         (repository.common_dir / "worktrees").rmdir()
 
 
-async def create_branch(repository: Place, branch: str, head: str, marker: str | None = None) -> None:
+async def create_branch(
+    repository: GitDirectories, branch: str, head: str, marker: str | None = None
+) -> None:
     """Makes a branch at a commit; a Conflict when one is in the way."""
     order = f"create refs/heads/{branch}\0{head}\0"
     try:
@@ -120,7 +122,7 @@ async def create_branch(repository: Place, branch: str, head: str, marker: str |
         raise Conflict(f"the branch {branch} cannot be made: {failed}") from None
 
 
-async def delete_branch(repository: Place, branch: str, head: str) -> None:
+async def delete_branch(repository: GitDirectories, branch: str, head: str) -> None:
     """Takes back a branch that was just made, unless it has moved on."""
     await run_git(repository, "update-ref", "-d", refs=[f"refs/heads/{branch}", head])
 
@@ -133,7 +135,7 @@ def _make_directory_of_worktrees(common_dir: Path) -> None:
         directory.chmod(DIRECTORY_MODE)
 
 
-def _separate_from_overlay(repository: Place, path: Path, config: bytes | None) -> None:
+def _separate_from_overlay(repository: GitDirectories, path: Path, config: bytes | None) -> None:
     """Let a new worktree name its own git directory, and give it the `config.worktree` that git copies.
 
     Git took the overlay for the common directory and wrote its name. The file keeps its mode; a link in its
@@ -148,7 +150,7 @@ def _separate_from_overlay(repository: Place, path: Path, config: bytes | None) 
         (admin / "config.worktree").write_bytes(config)
 
 
-def _worktree(record: dict[str, str], name: str, place: Place, *, is_main: bool) -> Worktree:
+def _worktree(record: dict[str, str], name: str, place: GitDirectories, *, is_main: bool) -> Worktree:
     branch = record.get("branch")
     return Worktree(
         name=name,
@@ -159,9 +161,9 @@ def _worktree(record: dict[str, str], name: str, place: Place, *, is_main: bool)
     )
 
 
-def _linked(repository: Place, name: str, path: Path) -> Place:
+def _linked(repository: GitDirectories, name: str, path: Path) -> GitDirectories:
     common = repository.common_dir
-    return Place(git_dir=common / "worktrees" / name, common_dir=common, work_tree=path)
+    return GitDirectories(git_dir=common / "worktrees" / name, common_dir=common, work_tree=path)
 
 
 def _records(output: bytes) -> list[dict[str, str]]:

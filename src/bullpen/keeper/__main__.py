@@ -14,8 +14,8 @@ import socket
 import sys
 
 from .directories import open_directory, remove_file
-from .loop import Loop
-from .service import Service
+from .loop import EventLoop
+from .service import KeeperService
 from .spawn import KEEPER_UMASK
 
 _PATIENCE = 60.0
@@ -34,8 +34,8 @@ def main() -> None:
     except OSError as error:
         sys.exit(f"keeper {name}: {error}")
     _go_on_alone(directory, f"{name}.log")
-    loop = Loop()
-    Service(name, listening, spools, float(os.environ.get("BULLPEN_KEEPER_PATIENCE", _PATIENCE)), loop)
+    loop = EventLoop()
+    KeeperService(name, listening, spools, float(os.environ.get("BULLPEN_KEEPER_PATIENCE", _PATIENCE)), loop)
     gc.freeze()
     loop.run()
     for suffix in (".sock", ".log", ".lock"):

@@ -8,18 +8,18 @@ from functools import partial
 
 from . import spawn
 from .directories import open_directory, remove_tree
-from .input import Input
+from .input import NumberedInput
 from .spool import SpoolWriter
-from .stdio import Pipes, Terminal
-from .stream import RETRY, WINDOW, Stream
+from .stdio import PipeStdio, PtyStdio
+from .stream import RETRY, WINDOW, OutputStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .loop import Loop
-    from .spawn import Order
+    from .loop import EventLoop
+    from .spawn import SpawnRequest
 
 PTY_RETENTION = 64 << 20
 ERR_RETENTION = 1 << 20
@@ -33,17 +33,17 @@ class Child:
 
     def __init__(
         self,
-        order: Order,
-        stdio: Terminal | Pipes,
-        loop: Loop,
+        order: SpawnRequest,
+        stdio: PtyStdio | PipeStdio,
+        loop: EventLoop,
         on_exit: Callable[[Child], None],
     ) -> None:
         self.worker = order.worker
         self.run = order.run
         self.nonce = order.nonce
         self.pid = self.started = 0
-        self.streams: dict[str, Stream] = {}
-        self.input = Input(stdio.input, loop)
+        self.streams: dict[str, OutputStream] = {}
+        self.input = NumberedInput(stdio.input, loop)
         self.exit: dict[str, int | None] | None = None
         self._stdio = stdio
         self._unread = dict(stdio.outputs)  # descriptors that no stream has yet
@@ -63,10 +63,10 @@ class Child:
     def ends(self) -> dict[str, int]:
         return {name: stream.spool.end for name, stream in self.streams.items()}
 
-    def add_stream(self, name: str, spool: SpoolWriter, grown: set[Stream]) -> None:
+    def add_stream(self, name: str, spool: SpoolWriter, grown: set[OutputStream]) -> None:
         window = WINDOW if self.tty is None and name == "out" else None
         key = (self.worker, self.run, name)
-        self.streams[name] = Stream(
+        self.streams[name] = OutputStream(
             key,
             self._stdio.outputs[name],
             spool,
@@ -78,7 +78,7 @@ class Child:
         )
         del self._unread[name]
 
-    def start(self, order: Order) -> None:
+    def start(self, order: SpawnRequest) -> None:
         self.pid = spawn.start(order, self._stdio.actions())
         self._stdio.started()
 
@@ -161,7 +161,11 @@ class Child:
 
 
 def start_child(
-    order: Order, spools: int, loop: Loop, grown: set[Stream], on_exit: Callable[[Child], None]
+    order: SpawnRequest,
+    spools: int,
+    loop: EventLoop,
+    grown: set[OutputStream],
+    on_exit: Callable[[Child], None],
 ) -> Child:
     """A new child with new spools, or an OSError and nothing left behind."""
     with ExitStack() as always, ExitStack() as undo:
@@ -174,7 +178,7 @@ def start_child(
         for name in ("out",) if order.tty else ("out", "err"):
             writers[name] = _open_spool(name, run, order)
             undo.callback(writers[name].close)
-        stdio = Terminal(*order.size) if order.tty else Pipes()
+        stdio = PtyStdio(*order.size) if order.tty else PipeStdio()
         undo.callback(stdio.ended)
         undo.callback(stdio.started)
         child = Child(order, stdio, loop, on_exit)
@@ -187,7 +191,7 @@ def start_child(
     return child
 
 
-def _open_spool(name: str, run: int, order: Order) -> SpoolWriter:
+def _open_spool(name: str, run: int, order: SpawnRequest) -> SpoolWriter:
     directory = open_directory(run, name, fresh=True)
     if order.tty:
         return SpoolWriter(directory, retention=PTY_RETENTION, size=order.size)

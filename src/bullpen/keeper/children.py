@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from .child import Child
-    from .loop import Loop
-    from .spawn import Order
-    from .stream import Stream
+    from .loop import EventLoop
+    from .spawn import SpawnRequest
+    from .stream import OutputStream
 
 
 class Children:
-    def __init__(self, spools: int, loop: Loop, grown: set[Stream], on_exit: Callable[[Child], None]) -> None:
+    def __init__(
+        self, spools: int, loop: EventLoop, grown: set[OutputStream], on_exit: Callable[[Child], None]
+    ) -> None:
         self._children: dict[tuple[str, int], Child] = {}
         self._spools = spools
         self._loop = loop
@@ -37,7 +39,7 @@ class Children:
     def __len__(self) -> int:
         return len(self._children)
 
-    def spawn(self, order: Order) -> Child:
+    def spawn(self, order: SpawnRequest) -> Child:
         """A new child; for a nonce seen before, the child it made then."""
         for child in self:
             if child.nonce == order.nonce:

@@ -15,9 +15,28 @@ from pathlib import Path
 from typing import Any
 
 from .frames import VERSION
-from .remote import ChildStatus, Exit, Keeper, KeeperFault, KeeperLost, Key, OnExit, OnOutput, Spawned
+from .remote import (
+    ChildStatus,
+    ExitRecord,
+    Keeper,
+    KeeperFault,
+    KeeperLost,
+    Key,
+    OnExit,
+    OnOutput,
+    SpawnedChild,
+)
 
-__all__ = ["ChildStatus", "Exit", "Keeper", "KeeperFault", "KeeperLost", "Keepers", "Key", "Spawned"]
+__all__ = [
+    "ChildStatus",
+    "ExitRecord",
+    "Keeper",
+    "KeeperFault",
+    "KeeperLost",
+    "Keepers",
+    "Key",
+    "SpawnedChild",
+]
 
 OnLost = Callable[[list[Key]], None]
 
@@ -74,7 +93,7 @@ class Keepers:
             assert self.current is not None
             return self.current
 
-    async def spawn(self, worker: str, run: int, **how: Any) -> Spawned:
+    async def spawn(self, worker: str, run: int, **how: Any) -> SpawnedChild:
         """As `Keeper.spawn`, with the accepting one."""
         keeper = await self.accepting()
         return await keeper.spawn(worker, run, **how)
@@ -132,7 +151,7 @@ class Keepers:
     def _hold_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
         self._call_back(partial(self._on_output, worker, run, stream, end, last))
 
-    def _heard_exit(self, exit_: Exit) -> None:
+    def _heard_exit(self, exit_: ExitRecord) -> None:
         self._call_back(partial(self._on_exit, exit_))
 
     def _call_back(self, call: Callable[[], None]) -> None:

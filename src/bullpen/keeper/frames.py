@@ -71,7 +71,7 @@ def frame(tag: int, header: str, body: bytes = b"") -> bytes:
     return PREFIX.pack(length, tag, len(text)) + text + body
 
 
-class Decoder:
+class FrameDecoder:
     """Takes bytes as they come, gives whole frames; what is incomplete waits inside."""
 
     def __init__(self) -> None:

@@ -10,14 +10,14 @@ from .loop import WRITABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .loop import Loop
+    from .loop import EventLoop
 
 MAX_WAITING = 8 << 20
 MAX_WRITERS = 1024
 RETRY = 0.1  # seconds until a refused write to the child is tried again
 
 
-class Gap(OSError):
+class InputGap(OSError):
     """A number came before the one that should precede it."""
 
     def __init__(self, last: int) -> None:
@@ -25,8 +25,8 @@ class Gap(OSError):
         self.last = last
 
 
-class Input:
-    def __init__(self, fd: int, loop: Loop) -> None:
+class NumberedInput:
+    def __init__(self, fd: int, loop: EventLoop) -> None:
         self.numbers: dict[str, int] = {}  # last number of each writer, the one longest silent first
         self._fd = fd
         self._loop = loop
@@ -39,7 +39,7 @@ class Input:
         """The last number of this writer, after this one was taken, or ignored as a repeat."""
         last = self.numbers.get(writer, 0)
         if number > last + 1:
-            raise Gap(last)
+            raise InputGap(last)
         if number == last + 1:
             self._put(data)
             last = number

@@ -8,7 +8,7 @@ import select
 import socket
 import struct
 
-from .frames import BadFrame, Decoder, Tag, encode
+from .frames import BadFrame, FrameDecoder, Tag, encode
 from .loop import READABLE, WRITABLE
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .loop import Loop, Timer
+    from .loop import EventLoop, Timer
 
 _CHUNK = 64 << 10
 _MAX_UNSENT = 1 << 20  # beyond it, a server that does not read is not listened to
@@ -26,11 +26,11 @@ _PAUSE = 1.0
 _UNHURRIED = 0.002  # seconds
 
 
-class Listener:
+class ServerListener:
     """Accepts the next server when told to; those that come earlier wait in the backlog."""
 
     def __init__(
-        self, listening: socket.socket, loop: Loop, on_connect: Callable[[socket.socket], None]
+        self, listening: socket.socket, loop: EventLoop, on_connect: Callable[[socket.socket], None]
     ) -> None:
         self._socket = listening
         self._loop = loop
@@ -62,13 +62,13 @@ class Listener:
             self._loop.unwatch(self._socket.fileno())
 
 
-class Connection:
+class ServerConnection:
     """Frames from and to one server; its death ends the connection only after its last whole frame."""
 
     def __init__(
         self,
         connected: socket.socket,
-        loop: Loop,
+        loop: EventLoop,
         on_frame: Callable[[int, dict[str, Any], bytes], None],
         on_end: Callable[[], None],
     ) -> None:
@@ -76,7 +76,7 @@ class Connection:
         self._loop = loop
         self._on_frame = on_frame
         self._on_end = on_end
-        self._decoder = Decoder()
+        self._decoder = FrameDecoder()
         self.unsent = bytearray()
         self._unhurried = b""  # goes behind it, or a moment later by itself
         self._moment: Timer | None = None  # while it waits

@@ -19,9 +19,9 @@ import sys
 from contextlib import suppress
 from time import monotonic, sleep
 
-from .place import Place
-from .priority import Priority
-from .signals import Signals, set_alarm
+from .core_placement import CorePlacement
+from .priority import SchedulingPriority
+from .signals import SignalPipe, set_alarm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Timer:
         self.call = None
 
 
-class Loop:
+class EventLoop:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._heeded = select.epoll()
@@ -65,8 +65,8 @@ class Loop:
         self._quiet: set[int] = set()  # the hot ones that have said nothing of late
         self._cooling = False  # a timer runs
         self._floods: dict[int, int] = {}  # the hot ones that have something to read: what epoll told of them
-        self._priority = Priority()
-        self._place = Place()
+        self._priority = SchedulingPriority()
+        self._place = CorePlacement()
         self._look_due = 0.0  # whether it is a good one
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = 0
@@ -77,7 +77,7 @@ class Loop:
         self._floods_read = 0.0  # when
         self._alarm = 0.0  # the timer for which it is set
         self.after_turn: Callable[[], None] = lambda: None
-        self.signals = Signals()
+        self.signals = SignalPipe()
         self.signals.on(signal.SIGALRM, lambda: None)
         self.watch(self.signals.fd, READABLE, self.signals.read)
 

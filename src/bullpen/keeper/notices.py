@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .loop import Loop
-    from .stream import Stream
+    from .loop import EventLoop
+    from .stream import OutputStream
 
 # A notice wakes the server and its answer wakes us: one each read would halve the throughput.
 _SPELL = 0.004  # seconds
@@ -21,14 +21,14 @@ _PIPE_SPELL = 0.007  # what is said on a pipe is read by the line and stored: ea
 _BEHIND = 0.001  # seconds after an echo until the others are told of: it is on its way to a screen
 
 
-class Notices:
+class GrowthNotices:
     """Told at once after a silence, and of a stream that has had input; of all the others once a spell.
 
     Who has had input is told of alone: what comes with an echo would keep the server from passing it on.
     """
 
-    def __init__(self, loop: Loop) -> None:
-        self.grown: set[Stream] = set()  # since the server was told
+    def __init__(self, loop: EventLoop) -> None:
+        self.grown: set[OutputStream] = set()  # since the server was told
         self._loop = loop
         self._unseen = 0  # notices the server has not answered
         self._last = float("-inf")  # when the server was told
@@ -38,12 +38,12 @@ class Notices:
         """The server has seen all of them, or is a new one."""
         self._unseen = 0
 
-    def expect(self, streams: Iterable[Stream]) -> None:
+    def expect(self, streams: Iterable[OutputStream]) -> None:
         """Somebody waits for what they say next."""
         for stream in streams:
             stream.heeded_from = stream.spool.end
 
-    def drop(self, streams: Iterable[Stream]) -> None:
+    def drop(self, streams: Iterable[OutputStream]) -> None:
         """An exit says it all."""
         self.grown.difference_update(streams)
 
@@ -73,7 +73,7 @@ class Notices:
             return spell - silence
         return self._loop.until_echo if silence < 1.5 * spell else 0.0
 
-    def _tell_answers(self, answers: list[Stream]) -> bytes:
+    def _tell_answers(self, answers: list[OutputStream]) -> bytes:
         for stream in answers:
             stream.heeded_from = UNHEEDED
         self.grown.difference_update(answers)
@@ -96,7 +96,7 @@ class Notices:
         self._held_back = 0
 
 
-def _notice(streams: Iterable[Stream]) -> bytes:
+def _notice(streams: Iterable[OutputStream]) -> bytes:
     """How far they have grown, with what they said where that is short: JSON made by hand, as a key waits."""
     ends, sizes, body = "", "", b""
     for stream in streams:

@@ -13,7 +13,7 @@ _USUAL: int = getattr(os, "SCHED_OTHER", _NONE)
 _PATIENT: int = getattr(os, "SCHED_BATCH", _NONE)
 
 
-class Priority:
+class SchedulingPriority:
     """Ours to change only if nobody else has chosen one. Children inherit it."""
 
     def __init__(self) -> None:

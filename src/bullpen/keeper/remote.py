@@ -10,12 +10,12 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Any, TypeVar, cast
 
-from .frames import IN_FLIGHT, VERSION, BadFrame, Decoder, Tag, encode, frame, to_json
+from .frames import IN_FLIGHT, VERSION, BadFrame, FrameDecoder, Tag, encode, frame, to_json
 
 Result = TypeVar("Result")
 Key = tuple[str, int]  # worker, run
 OnOutput = Callable[[str, int, str, int, bytes], None]  # worker, run, stream, its new end, its last bytes
-OnExit = Callable[["Exit"], None]
+OnExit = Callable[["ExitRecord"], None]
 _SEEN = encode(Tag.SEEN, {})
 _SEEN_AFTER = 0.05  # seconds
 
@@ -35,14 +35,14 @@ class KeeperFault(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Spawned:
+class SpawnedChild:
     pid: int
     started: int
     tty: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class ExitRecord:
     worker: str
     run: int
     code: int | None
@@ -63,7 +63,7 @@ class ChildStatus:
     ends: dict[str, int]
     starts: dict[str, int]
     writers: dict[str, int]
-    exit: Exit | None
+    exit: ExitRecord | None
 
 
 class Keeper(asyncio.Protocol):
@@ -85,7 +85,7 @@ class Keeper(asyncio.Protocol):
         self._number = 0
         self._owed = 0  # notices we have not answered
         self._seen_timer: asyncio.TimerHandle | None = None
-        self._decoder = Decoder()
+        self._decoder = FrameDecoder()
         self._transport: asyncio.Transport | None = None
         self._retiring = False
 
@@ -115,7 +115,7 @@ class Keeper(asyncio.Protocol):
         rows: int = 24,
         limits: dict[str, int] | None = None,
         umask: int | None = None,
-    ) -> Spawned:
+    ) -> SpawnedChild:
         header: dict[str, Any] = {
             "worker": worker,
             "run": run,
@@ -132,7 +132,7 @@ class Keeper(asyncio.Protocol):
             header["umask"] = umask
         answer = await self._call(Tag.SPAWN, header, dict)
         self.children.add((worker, run))
-        return Spawned(answer["pid"], answer["started"], answer["tty"])
+        return SpawnedChild(answer["pid"], answer["started"], answer["tty"])
 
     def write(self, worker: str, run: int, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
         """Sent at once, in the order of the calls; the writer's last number."""
@@ -233,7 +233,7 @@ class Keeper(asyncio.Protocol):
     def _hear(self, tag: int, header: dict[str, Any]) -> None:
         match tag:
             case Tag.EXIT:
-                self._on_exit(Exit(**{name: header[name] for name in Exit.__slots__}))
+                self._on_exit(ExitRecord(**{name: header[name] for name in ExitRecord.__slots__}))
             case Tag.REPLY:
                 future, convert = self._waiting.pop(header["id"])
                 if not future.done():
@@ -291,5 +291,5 @@ _quoted = lru_cache(to_json)  # names of workers and writers come with every key
 def _child_status(child: dict[str, Any]) -> ChildStatus:
     known = {name: child[name] for name in ChildStatus.__slots__}
     if child["exit"] is not None:
-        known["exit"] = Exit(child["worker"], child["run"], **child["exit"], ends=child["ends"])
+        known["exit"] = ExitRecord(child["worker"], child["run"], **child["exit"], ends=child["ends"])
     return ChildStatus(**known)

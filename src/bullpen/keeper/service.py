@@ -8,10 +8,10 @@ import time
 
 from .children import Children
 from .frames import IN_FLIGHT, VERSION, Tag, encode, frame
-from .input import Gap
-from .link import Connection, Listener
-from .notices import Notices
-from .spawn import Order, integer, short_name, window_size, worker_name
+from .input import InputGap
+from .link import ServerConnection, ServerListener
+from .notices import GrowthNotices
+from .spawn import SpawnRequest, integer, short_name, window_size, worker_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .child import Child
-    from .loop import Loop
+    from .loop import EventLoop
 
 
 # What a senseless request may raise. MemoryError: the limits of a new child are the keeper's for a moment.
@@ -37,8 +37,10 @@ _FAULTS = (
 MAX_MESSAGE = 1000  # characters of a fault: it may quote the request, which may be as long as a frame
 
 
-class Service:
-    def __init__(self, name: str, listening: socket.socket, spools: int, patience: float, loop: Loop) -> None:
+class KeeperService:
+    def __init__(
+        self, name: str, listening: socket.socket, spools: int, patience: float, loop: EventLoop
+    ) -> None:
         self._hello = {
             "version": VERSION,
             "keeper": name,
@@ -49,11 +51,11 @@ class Service:
         }
         self._patience = patience  # seconds without server and children until the end
         self._loop = loop
-        self._notices = Notices(loop)
+        self._notices = GrowthNotices(loop)
         self._children = Children(spools, loop, self._notices.grown, self._exited)
-        self._listener = Listener(listening, loop, self._connected)
-        self._connection: Connection | None = None
-        self._server: Connection | None = None  # the same, once it has said hello
+        self._listener = ServerListener(listening, loop, self._connected)
+        self._connection: ServerConnection | None = None
+        self._server: ServerConnection | None = None  # the same, once it has said hello
         self._idle_since = time.monotonic()
         self._requests: dict[int, Callable[[dict[str, Any], bytes], dict[str, Any]]] = {
             Tag.SPAWN: self._spawn,
@@ -74,7 +76,7 @@ class Service:
         self._rest()
 
     def _connected(self, connected: socket.socket) -> None:
-        self._connection = Connection(connected, self._loop, self._heard, self._await_server)
+        self._connection = ServerConnection(connected, self._loop, self._heard, self._await_server)
 
     def _heard(self, tag: int, header: dict[str, Any], body: bytes) -> None:
         assert self._connection is not None
@@ -88,7 +90,7 @@ class Service:
         else:
             self._connection.send(self._answer(tag, header, body))
 
-    def _greet(self, connection: Connection) -> None:
+    def _greet(self, connection: ServerConnection) -> None:
         connection.send(encode(Tag.HELLO, self._hello))
         self._server = connection
         self._notices.seen()
@@ -111,7 +113,7 @@ class Service:
         return request
 
     def _spawn(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        order = Order(header)
+        order = SpawnRequest(header)
         try:
             child = self._children.spawn(order)
         except OSError as error:
@@ -190,7 +192,7 @@ class Service:
 def _fault(header: dict[str, Any], error: Exception) -> bytes:
     fault: dict[str, Any] = {"id": _id(header)}
     match error:
-        case Gap():
+        case InputGap():
             fault |= {"errno": error.errno, "message": error.strerror, "last": error.last}
         case OSError():
             fault |= {"errno": error.errno, "message": str(error.strerror)[:MAX_MESSAGE]}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _NUMBERS = 4096
 
 
-class Signals:
+class SignalPipe:
     """Those of this process: the last one made gets them all."""
 
     def __init__(self) -> None:

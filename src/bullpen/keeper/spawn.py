@@ -21,7 +21,7 @@ MAX_NAME = 1024  # characters
 _WORKER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
-class Order:
+class SpawnRequest:
     """What a spawn request asks for, checked; ValueError, TypeError or KeyError when it makes no sense."""
 
     def __init__(self, header: dict[str, Any]) -> None:
@@ -66,7 +66,7 @@ def window_size(header: dict[str, Any]) -> tuple[int, int]:
     return cols, rows
 
 
-def start(order: Order, actions: list[tuple[Any, ...]]) -> int:
+def start(order: SpawnRequest, actions: list[tuple[Any, ...]]) -> int:
     """The pid of the new process, leader of its own session."""
     kept = [(number, resource.getrlimit(number)) for number in order.limits]
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _IUTF8 = 0o40000  # not in termios before Python 3.13
 
 
-class Terminal:
+class PtyStdio:
     """A pty. Its slave stays open here until the exit, so that a child may close it and open it again."""
 
     def __init__(self, cols: int, rows: int) -> None:
@@ -53,7 +53,7 @@ class Terminal:
         os.close(self._slave)
 
 
-class Pipes:
+class PipeStdio:
     name: str | None = None
     size = (0, 0)
 

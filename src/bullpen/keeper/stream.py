@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .loop import Loop
+    from .loop import EventLoop
     from .spool import SpoolWriter
 
 CHUNK = 64 << 10
@@ -33,15 +33,15 @@ _NO_LIMIT = 1 << 62
 UNHEEDED = 1 << 62  # nobody waits for what it says
 
 
-class Stream:
+class OutputStream:
     def __init__(
         self,
         key: tuple[str, int, str],  # worker, run, "out" or "err"
         fd: int,
         spool: SpoolWriter,
         *,
-        loop: Loop,
-        grown: set[Stream],
+        loop: EventLoop,
+        grown: set[OutputStream],
         on_end: Callable[[], None],
         window: int | None,
         on_terminal: bool,

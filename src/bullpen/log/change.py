@@ -10,7 +10,7 @@ from ..store.append import Consumed, OutboxLine
 from ..store.outbox import Numbers
 
 
-class Answer(Struct, frozen=True):
+class RequestAnswer(Struct, frozen=True):
     """What the request behind a change is answered, stored with it; `render` sees the snapshot afterwards."""
 
     key: str
@@ -24,10 +24,10 @@ class Change(Struct, frozen=True, kw_only=True):
     drafts: Sequence[Draft] = ()
     outbox: Sequence[OutboxLine] = ()
     consumed: Consumed | None = None
-    answer: Answer | None = None
+    answer: RequestAnswer | None = None
 
 
-class Committed(Struct, frozen=True):
+class CommittedChange(Struct, frozen=True):
     """A change that is stored: its events, the numbers of its outbox lines, the session afterwards."""
 
     events: Sequence[Event]

@@ -14,7 +14,7 @@ PACE = 0.003  # seconds between two batches of a flood
 EACH = 30e-6  # more for each follower: what it takes to tell them all
 
 
-class Batch(Struct, frozen=True, eq=False, weakref=True):
+class EventBatch(Struct, frozen=True, eq=False, weakref=True):
     """Events in order without gaps, each as it goes over the wire; many followers may share one."""
 
     first: int
@@ -23,10 +23,10 @@ class Batch(Struct, frozen=True, eq=False, weakref=True):
     head: int  # the newest there was
 
 
-Take = Callable[[Batch], bool]  # takes a batch at once, or says that it cannot
+Take = Callable[[EventBatch], bool]  # takes a batch at once, or says that it cannot
 
 
-class Bell:
+class GrowthSignal:
     """Says how far there is something to read, and wakes everyone who waits for more.
 
     Whoever looks at `head` and then waits, without an await between, misses nothing.
@@ -64,7 +64,7 @@ class Bell:
                 woken.set_exception(error)
 
 
-class PacedBell(Bell):
+class PacedGrowthSignal(GrowthSignal):
     """Rings at once after a silence, then only so often: one timer, and one batch, for all who wait."""
 
     def __init__(self, head: int, followers: Sized = ()) -> None:
@@ -90,21 +90,21 @@ class PacedBell(Bell):
         super().ring(self._news)
 
 
-class Source(Protocol):
+class EventSource(Protocol):
     """What a follower reads from."""
 
-    news: Bell
-    paced_news: Bell
+    news: GrowthSignal
+    paced_news: GrowthSignal
     closed: bool
 
-    async def read(self, after: int, until: int) -> Batch: ...
-    def recent(self, after: int, until: int) -> Batch | None: ...
+    async def read(self, after: int, until: int) -> EventBatch: ...
+    def recent(self, after: int, until: int) -> EventBatch | None: ...
 
 
-class Follower:
+class LogFollower:
     """One reader's place in a log: iterate to get batch after batch, until the log is closed."""
 
-    def __init__(self, source: Source, after: int, bell: Bell) -> None:
+    def __init__(self, source: EventSource, after: int, bell: GrowthSignal) -> None:
         self.source = source
         self.after = after
         self._bell = bell
@@ -113,7 +113,7 @@ class Follower:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Batch:
+    async def __anext__(self) -> EventBatch:
         while self.after >= self._bell.head and not self.source.closed:
             await (self._bell.wait_unless(self._pass_on) if self._take else self._bell.wait())
         if self.source.closed:
@@ -142,6 +142,6 @@ class Follower:
         return self.after >= self._bell.head
 
 
-def paced(follower: Follower, take: Take | None = None) -> Follower:
+def paced(follower: LogFollower, take: Take | None = None) -> LogFollower:
     follower.pace(take)
     return follower

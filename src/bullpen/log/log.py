@@ -13,13 +13,21 @@ from ..domain.events import Draft, Event, SessionStart
 from ..domain.snapshot import Snapshot, fold
 from ..store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
 from ..store.events import EventStore
-from .change import Answer, Change, Committed
+from .change import Change, CommittedChange, RequestAnswer
+from .change_queue import ChangeQueue
 from .entries import storable_entry
-from .follow import Batch, Bell, Follower, PacedBell
-from .tail import Tail
-from .turns import Turns
+from .follow import EventBatch, GrowthSignal, LogFollower, PacedGrowthSignal
+from .tail import EventTail
 
-__all__ = ["AlreadyAnswered", "Answer", "Change", "Committed", "Consumed", "OutboxLine", "SessionLog"]
+__all__ = [
+    "AlreadyAnswered",
+    "Change",
+    "CommittedChange",
+    "Consumed",
+    "OutboxLine",
+    "RequestAnswer",
+    "SessionLog",
+]
 
 PAGE = 1000
 PAGE_BYTES = 256 * 1024  # every follower who does not keep up holds one page, several times over
@@ -38,17 +46,17 @@ class SessionLog:
         self.snapshot = snapshot
         self.closed = False
         self.on_commit: Callable[[Snapshot], None] | None = None
-        self.news = Bell(snapshot.last_seq)
-        self._followers: WeakSet[Follower] = WeakSet()
-        self.paced_news: Bell = PacedBell(snapshot.last_seq, self._followers)
+        self.news = GrowthSignal(snapshot.last_seq)
+        self._followers: WeakSet[LogFollower] = WeakSet()
+        self.paced_news: GrowthSignal = PacedGrowthSignal(snapshot.last_seq, self._followers)
         self._store = store
-        self._turns = Turns(store, self._accept)
-        self._tail = Tail(snapshot.last_seq)
-        self._shared: tuple[tuple[int, int], Batch] | None = None
+        self._turns = ChangeQueue(store, self._accept)
+        self._tail = EventTail(snapshot.last_seq)
+        self._shared: tuple[tuple[int, int], EventBatch] | None = None
 
     @classmethod
     async def create(
-        cls, store: EventStore, session_id: str, drafts: Sequence[Draft], answer: Answer | None = None
+        cls, store: EventStore, session_id: str, drafts: Sequence[Draft], answer: RequestAnswer | None = None
     ) -> "SessionLog":
         """A new session; its first fact says where it lives."""
         if not drafts or not isinstance(drafts[0].fact, SessionStart):
@@ -81,7 +89,7 @@ class SessionLog:
         """How many events are held in memory for followers."""
         return self._tail.head - self._tail.start
 
-    async def change(self, decide: Decide, patient: bool = False) -> Committed:
+    async def change(self, decide: Decide, patient: bool = False) -> CommittedChange:
         """Makes true what `decide` says of the snapshot of its turn; if it raises, nothing has changed.
 
         A patient change (of what was said already) waits while the database takes no writes; any other
@@ -97,16 +105,16 @@ class SessionLog:
         outbox: Sequence[OutboxLine] = (),
         consumed: Consumed | None = None,
         patient: bool = False,
-    ) -> Committed:
+    ) -> CommittedChange:
         """A change that needs no decision."""
         change = Change(drafts=drafts, outbox=outbox, consumed=consumed)
         return await self.change(lambda _: change, patient)
 
-    def follow(self, after: int) -> Follower:
+    def follow(self, after: int) -> LogFollower:
         """Everything after a number, in order, for as long as the log is open."""
         if not 0 <= after <= self.head:
             raise Invalid(f"the log ends at {self.head}: subscribe again, from there or from 0")
-        follower = Follower(self, after, self.news)
+        follower = LogFollower(self, after, self.news)
         self._followers.add(follower)
         return follower
 
@@ -114,16 +122,16 @@ class SessionLog:
         """Whether a reader that far back is better served with the snapshot first."""
         return self.head - after > FAR_BEHIND
 
-    async def read(self, after: int, until: int) -> Batch:
+    async def read(self, after: int, until: int) -> EventBatch:
         """Some events from `after` on, not beyond `until`."""
         if batch := self.recent(after, until):
             return batch
         encoded = await self._store.wire(self.id, after, min(until, after + PAGE) + 1, most_bytes=PAGE_BYTES)
         if not encoded:
             raise NotFound(f"the events of session {self.id} after {after} are gone")
-        return Batch(after + 1, after + len(encoded), encoded, self.head)
+        return EventBatch(after + 1, after + len(encoded), encoded, self.head)
 
-    def recent(self, after: int, until: int) -> Batch | None:
+    def recent(self, after: int, until: int) -> EventBatch | None:
         """The same from memory; None when they are not there any more."""
         wanted = (after, until)
         if self._shared is not None and self._shared[0] == wanted:
@@ -131,7 +139,7 @@ class SessionLog:
         if after < self._tail.start:
             return None
         encoded = self._tail.between(after, min(until, after + PAGE), PAGE_BYTES)
-        batch = Batch(after + 1, after + len(encoded), encoded, self.head)
+        batch = EventBatch(after + 1, after + len(encoded), encoded, self.head)
         self._shared = wanted, batch
         return batch
 
@@ -178,7 +186,7 @@ def _opened(store: EventStore) -> "WeakValueDictionary[str, SessionLog]":
     return _open.setdefault(store, WeakValueDictionary())
 
 
-def _render(answer: Answer | None, snapshot: Snapshot) -> StoredAnswer | None:
+def _render(answer: RequestAnswer | None, snapshot: Snapshot) -> StoredAnswer | None:
     if answer is None:
         return None
     status, body = answer.render(snapshot)

@@ -15,7 +15,7 @@ from ..domain.errors import Invalid, NotFound
 from ..domain.events import Event, WorkerSpawning
 from ..domain.ids import is_safe_id
 from ..wire.browser import read_event
-from ..wire.event_lines import MAX_LINE, Head, read_head, read_line
+from ..wire.event_lines import MAX_LINE, LineHead, read_head, read_line
 from ..wire.json import decode
 from .recordings import EVENTS, METADATA
 
@@ -24,7 +24,7 @@ MAX_METADATA = 4 << 20  # bytes
 _BLOCK = 1 << 20  # bytes that are read at once
 
 
-class Gap(NamedTuple):
+class MissingEvents(NamedTuple):
     """Events that are not there any more, first and last."""
 
     first: int
@@ -94,12 +94,12 @@ class RecordedEvents:
             return []
         return [place for place in range(start, len(self)) if self._types[place] == number]
 
-    def gaps(self, last_seq: int = 0) -> list[Gap]:
+    def gaps(self, last_seq: int = 0) -> list[MissingEvents]:
         """What is missing between 1 and the last event, or `last_seq` when that is later."""
         found, expected = [], 1
         for seq in chain(self.seqs, [max(last_seq, self.seqs[-1] if self.seqs else 0) + 1]):
             if seq > expected:
-                found.append(Gap(expected, seq - 1))
+                found.append(MissingEvents(expected, seq - 1))
             expected = seq + 1
         return found
 
@@ -139,11 +139,11 @@ class RecordedEvents:
         self._offsets.append(offset)
         self._sizes.append(len(line))
 
-    def _follows(self, head: Head) -> bool:
+    def _follows(self, head: LineHead) -> bool:
         return not self.seqs or (head.seq > self.seqs[-1] and head.time >= self.times[-1])
 
 
-class Recorded:
+class RecordingDirectory:
     """A directory with a recording: what was said of it, its events, its terminals."""
 
     def __init__(self, directory: Path, *, whole: bool = False) -> None:
@@ -155,7 +155,7 @@ class Recorded:
         self.events.close()
 
     @property
-    def missing(self) -> list[Gap]:
+    def missing(self) -> list[MissingEvents]:
         told = self.metadata.get("lastSeq", 0)
         return self.events.gaps(told if isinstance(told, int) else 0)
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ..domain.snapshot import Snapshot
-from ..domain.states import Status
+from ..domain.states import SessionStatus
 from ..home import write_private
 from ..wire.browser import iso, session_json
 from ..wire.json import encode
@@ -21,13 +21,13 @@ EVENTS, METADATA = "events.jsonl", "metadata.json"
 FORMAT = 1
 
 
-class _Told(Struct, rename="camel"):
+class _RecordingState(Struct, rename="camel"):
     last_seq: int
 
 
 def metadata_of(snapshot: Snapshot) -> dict[str, Any]:
     """What `metadata.json` says of a session; `completed` once nothing more is to come (R46)."""
-    completed = snapshot.status is not Status.ACTIVE
+    completed = snapshot.status is not SessionStatus.ACTIVE
     return {
         "format": FORMAT,
         "id": snapshot.id,
@@ -40,7 +40,7 @@ def metadata_of(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-class Recordings:
+class RecordingStore:
     """Called from threads, for one session at a time. What is forgotten stays so until it comes again."""
 
     def __init__(self, directory: Path) -> None:
@@ -54,7 +54,9 @@ class Recordings:
     def described(self, session_id: str) -> int:
         """Up to which event the metadata tell; 0 when there are none that can be read."""
         try:
-            told = msgspec.json.decode((self.directory / session_id / METADATA).read_bytes(), type=_Told)
+            told = msgspec.json.decode(
+                (self.directory / session_id / METADATA).read_bytes(), type=_RecordingState
+            )
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return 0
         return told.last_seq

@@ -11,14 +11,14 @@ from pathlib import Path
 from .. import clock
 from ..domain.errors import NotFound
 from ..domain.events import Event
-from .recorded import Recorded
-from .tracks import Chat, ChatTrack, Moment, Output, TerminalTrack, Track
+from .recorded import RecordingDirectory
+from .tracks import ChatMoment, ChatTrack, Moment, OutputMoment, TerminalTrack, Track
 
 NANOSECONDS = 1_000_000_000
 MOST_BEFORE = 1 << 20  # bytes that are enough to draw a screen
 
 
-class Pace:
+class PlaybackPace:
     """How long the time of a recording takes here: at a speed, with silence cut to `idle` seconds."""
 
     def __init__(self, speed: float = 1.0, idle: float | None = None) -> None:
@@ -31,10 +31,10 @@ class Pace:
         return (gap if self.idle is None else min(gap, self.idle)) / self.speed
 
 
-class Player:
+class ReplayPlayer:
     """Stands before a moment: `peek` looks at it, `next` goes on, `seek` goes anywhere."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: RecordingDirectory) -> None:
         self.recorded = recorded
         self._chat = ChatTrack(recorded.events)
         self.terminals = {
@@ -45,8 +45,8 @@ class Player:
         self._places = [0] * len(self._tracks)
 
     @classmethod
-    def open(cls, directory: Path) -> "Player":
-        return cls(Recorded(directory))
+    def open(cls, directory: Path) -> "ReplayPlayer":
+        return cls(RecordingDirectory(directory))
 
     def close(self) -> None:
         self.recorded.close()
@@ -104,7 +104,7 @@ class Player:
         while (moment := self.next()) is not None:
             yield moment
 
-    async def play(self, pace: Pace) -> AsyncIterator[Moment]:
+    async def play(self, pace: PlaybackPace) -> AsyncIterator[Moment]:
         """Every moment at its time. Deadlines are added up: to be late once is not to be late for ever."""
         before = self.due
         deadline = clock.monotonic()
@@ -153,7 +153,7 @@ class Player:
         track, end = self.terminals[keys[begun[-1]]], self._places[begun[-1] + 1]
         for place in range(track.place_of(track.offset_at(end) - MOST_BEFORE), end):
             moment = track.read(place)
-            if isinstance(moment, Output):
+            if isinstance(moment, OutputMoment):
                 yield moment.data
 
     def of_type(self, name: str) -> Iterator[Event]:
@@ -163,7 +163,7 @@ class Player:
 
     def events(self) -> Iterator[Event]:
         """The events that lie ahead; the player goes past them."""
-        return (moment.event for moment in self if isinstance(moment, Chat))
+        return (moment.event for moment in self if isinstance(moment, ChatMoment))
 
     def _nearest(self) -> int | None:
         """The track that comes next; of several at the same time the chat, then the terminals in order."""

@@ -8,7 +8,7 @@ MAX_EVENTS = 4096
 MAX_BYTES = 4 * 1024 * 1024
 
 
-class Tail:
+class EventTail:
     """A run of events without gaps that ends at the newest; the oldest leave first."""
 
     def __init__(self, head: int) -> None:

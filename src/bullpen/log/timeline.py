@@ -18,7 +18,7 @@ KEPT_POINTS = 64 * MOST_POINTS  # in memory, until MOST_POINTS of them are chose
 LONGEST_LABEL = 120
 
 
-class Marker(Struct, frozen=True, rename="camel"):
+class TimelineMarker(Struct, frozen=True, rename="camel"):
     seq: int
     time: int  # milliseconds, as all of these
     kind: str
@@ -37,16 +37,16 @@ class TerminalLine(Struct, frozen=True, kw_only=True, rename="camel"):
     sizes: list[tuple[int, int, int]]  # offset, columns, rows: what holds from there on
 
 
-def markers(events: Iterable[Event]) -> list[Marker]:
+def markers(events: Iterable[Event]) -> list[TimelineMarker]:
     return [
-        Marker(event.seq, event.timestamp, *found, event.worker_id)
+        TimelineMarker(event.seq, event.timestamp, *found, event.worker_id)
         for event in events
         if (found := _marked(event))
     ]
 
 
 def terminal_line(worker_id: str, run: int, recording: Recording) -> TerminalLine:
-    points = _Points()
+    points = _SampledPoints()
     sizes: deque[tuple[int, int, int]] = deque(maxlen=MOST_POINTS)
     for offset, time, cols, rows in recording.index():
         points.add((time // 1_000_000, offset))
@@ -62,7 +62,7 @@ def terminal_line(worker_id: str, run: int, recording: Recording) -> TerminalLin
     )
 
 
-class _Points:
+class _SampledPoints:
     """An even choice of any number of points: every second one is dropped whenever there are too many."""
 
     def __init__(self) -> None:

@@ -13,14 +13,14 @@ from .recording import IndexEntry, Recording
 PIECE = 64 << 10  # bytes of a terminal that are one moment
 
 
-class Chat(NamedTuple):
+class ChatMoment(NamedTuple):
     """An event of the log."""
 
     time: int  # nanoseconds since the epoch
     event: Event
 
 
-class Output(NamedTuple):
+class OutputMoment(NamedTuple):
     """What a terminal said, and its size when that is another one from here on."""
 
     time: int
@@ -31,7 +31,7 @@ class Output(NamedTuple):
     size: tuple[int, int] | None
 
 
-Moment = Chat | Output
+Moment = ChatMoment | OutputMoment
 
 
 class Track(Protocol):
@@ -56,7 +56,7 @@ class ChatTrack:
         return self.events.times[place] * 1_000_000
 
     def read(self, place: int) -> Moment:
-        return Chat(self.time(place), self.events.event(place))
+        return ChatMoment(self.time(place), self.events.event(place))
 
     def place_at(self, time: int) -> int:
         return self.events.place_at(-(-time // 1_000_000))
@@ -84,7 +84,9 @@ class TerminalTrack:
         offset, end = self._offsets[place], self._end_of(place)
         cols, rows = divmod(self._sizes[place], 1 << 16)
         size = (cols, rows) if cols else None
-        return Output(self._times[place], self._worker_id, self._run, offset, self._bytes(offset, end), size)
+        return OutputMoment(
+            self._times[place], self._worker_id, self._run, offset, self._bytes(offset, end), size
+        )
 
     def place_at(self, time: int) -> int:
         return bisect_left(self._times, time)

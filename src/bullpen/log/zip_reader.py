@@ -28,7 +28,7 @@ _KNOWN_FLAGS = 0b1000_0000_1110  # deflate options, sizes behind the data, UTF-8
 _SIZES_FOLLOW = 0b1000
 
 
-class Member(NamedTuple):
+class ZipMember(NamedTuple):
     """One file in the archive, as the central directory describes it."""
 
     name: str
@@ -52,7 +52,7 @@ class ZipReader:
         if len({member.name for member in self.members}) != count:
             raise _damaged("a name occurs twice in it")
 
-    def read(self, member: Member) -> Iterator[bytes]:
+    def read(self, member: ZipMember) -> Iterator[bytes]:
         """Yield the content in pieces of at most CHUNK bytes; raise Invalid if it is not as declared."""
         left, checksum = member.size, 0
         for piece in self._unpack(member):
@@ -98,7 +98,7 @@ class ZipReader:
             raise _damaged("its zip64 end record makes no sense")
         return count, length, start, end
 
-    def _read_directory(self, count: int, start: int, end: int) -> Iterator[Member]:
+    def _read_directory(self, count: int, start: int, end: int) -> Iterator[ZipMember]:
         place = start
         for _ in range(count):
             member, place = self._read_entry(place)
@@ -106,7 +106,7 @@ class ZipReader:
         if place != end:
             raise _damaged("its directory does not have the size its end record says")
 
-    def _read_entry(self, place: int) -> tuple[Member, int]:
+    def _read_entry(self, place: int) -> tuple[ZipMember, int]:
         """Return the member described at a place of the directory, and the place of the next one."""
         signature, flags, method, crc, packed, size, *sizes, disk, offset = _ENTRY.unpack(
             self._read_at(place, _ENTRY.size)
@@ -120,7 +120,7 @@ class ZipReader:
         raw_name, extra = rest[:name_size], rest[name_size:]
         size, packed, offset = _widened((size, packed, offset), extra)
         name = raw_name.decode("utf-8", "replace")
-        member = Member(name, raw_name, flags, method, crc, packed, size, offset)
+        member = ZipMember(name, raw_name, flags, method, crc, packed, size, offset)
         _require_readable(member)
         return member, place + _ENTRY.size + name_size + extra_size + comment_size
 
@@ -133,12 +133,12 @@ class ZipReader:
                 raise _damaged(f"{member.name} overlaps what follows it")
         return {member.name: end for member, end in zip(ordered, ends, strict=True)}
 
-    def _unpack(self, member: Member) -> Iterator[bytes]:
+    def _unpack(self, member: ZipMember) -> Iterator[bytes]:
         start = self._data_start(member)
         packed = self._packed(start, member.packed)
         return packed if member.method == STORED else _inflate(packed, member.name)
 
-    def _data_start(self, member: Member) -> int:
+    def _data_start(self, member: ZipMember) -> int:
         """Check the local header against the directory; return where the data of the member starts."""
         header = self._read_at(member.offset, _LOCAL.size)
         signature, flags, method, crc, packed, size, name_size, extra_size = _LOCAL.unpack(header)
@@ -187,7 +187,7 @@ def _inflate(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
         raise _damaged(f"bytes follow the end of {name}")
 
 
-def _require_readable(member: Member) -> None:
+def _require_readable(member: ZipMember) -> None:
     if member.flags & ~_KNOWN_FLAGS:
         raise Invalid(f"{member.name} in the zip file is encrypted or needs a feature that is not read")
     if member.method not in (STORED, DEFLATED):

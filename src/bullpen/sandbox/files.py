@@ -44,21 +44,21 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-class Entry(Struct, frozen=True):
+class DirectoryEntry(Struct, frozen=True):
     name: str
     type: str  # file, directory, link or other
     size: int
 
 
-class Listing(Struct, frozen=True):
+class DirectoryListing(Struct, frozen=True):
     """What is in a directory; `more` entries are left out."""
 
     path: str
-    entries: list[Entry]
+    entries: list[DirectoryEntry]
     more: int = 0
 
 
-class Boundary(Protocol):
+class WorkspaceBoundary(Protocol):
     """What decides which directories are workspaces; `roots.WorkspaceRoots` is the one there is."""
 
     protected: ProtectedPlaces
@@ -73,7 +73,7 @@ class Boundary(Protocol):
 class WorkspaceFiles:
     """The files of one workspace. `secrets`: also those in the secret places of a home."""
 
-    def __init__(self, root: str, boundary: Boundary, *, secrets: bool = False) -> None:
+    def __init__(self, root: str, boundary: WorkspaceBoundary, *, secrets: bool = False) -> None:
         self.root = root
         self.boundary = boundary
         self._secrets = secrets
@@ -87,7 +87,7 @@ class WorkspaceFiles:
         with self.opened() as top, _translated(path), self._file(top, inside(self.root, path)) as fd:
             return _read(fd, path)
 
-    def read_any(self, path: str) -> bytes | Listing:
+    def read_any(self, path: str) -> bytes | DirectoryListing:
         """Return a regular file's bytes, or the entries of a directory, directories first."""
         relative = "." if path in ("", ".") else inside(self.root, path)
         with self.opened() as top, _translated(path), self.opening(top, relative) as fd:
@@ -183,12 +183,12 @@ class WorkspaceFiles:
                 raise Invalid(f"{relative} is not a regular file")
             yield fd
 
-    def _list(self, fd: int, relative: str) -> Listing:
+    def _list(self, fd: int, relative: str) -> DirectoryListing:
         found = [(name, status) for name in os.listdir(fd) if (status := _status(fd, name))]
         hidden = self.boundary.protected.hidden((status for _, status in found), secrets=self._secrets)
         entries = [_entry(*each) for each, is_hidden in zip(found, hidden, strict=True) if not is_hidden]
         entries.sort(key=lambda entry: (entry.type != "directory", entry.name))
-        return Listing(relative, entries[:MOST_ENTRIES], max(0, len(entries) - MOST_ENTRIES))
+        return DirectoryListing(relative, entries[:MOST_ENTRIES], max(0, len(entries) - MOST_ENTRIES))
 
     def _open_or_make(self, top: int, directory: str) -> int:
         try:
@@ -228,12 +228,12 @@ def _status(directory: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _entry(name: str, found: os.stat_result) -> Entry:
+def _entry(name: str, found: os.stat_result) -> DirectoryEntry:
     shown = os.fsencode(name).decode("utf-8", "replace")
     for is_type, word in ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link")):
         if is_type(found.st_mode):
-            return Entry(shown, word, found.st_size)
-    return Entry(shown, "other", 0)
+            return DirectoryEntry(shown, word, found.st_size)
+    return DirectoryEntry(shown, "other", 0)
 
 
 def open_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:

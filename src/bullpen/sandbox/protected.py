@@ -64,8 +64,8 @@ class ProtectedPlaces:
 
     def __init__(self, own: Iterable[Path], homes: Iterable[Path]) -> None:
         """`own` are Bullpen's files and directories; `homes` are searched for `SECRET_PLACES`."""
-        self._own = _Places(own)
-        self._secret = _Places(home / place for home in homes for place in SECRET_PLACES)
+        self._own = _PathSet(own)
+        self._secret = _PathSet(home / place for home in homes for place in SECRET_PLACES)
 
     def refuses(self, fd: int, *, secrets: bool = False) -> bool:
         """Tell whether the opened file or directory is protected. `secrets`: the caller may read secrets."""
@@ -92,7 +92,7 @@ def protected_places(config: Config) -> ProtectedPlaces:
     return ProtectedPlaces((path for path in own if path is not None), homes())
 
 
-class _Places:
+class _PathSet:
     """A set of files and directories, found again by inode at each question: they come and go."""
 
     def __init__(self, paths: Iterable[Path]) -> None:

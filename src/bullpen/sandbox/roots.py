@@ -21,7 +21,7 @@ from ..domain.failures import explain
 from ..domain.records import RepositorySettings
 from ..git.discovery import find_place
 from ..store.answers import KeptAnswer
-from ..store.records import Records
+from ..store.records import RecordStore
 from .files import WorkspaceFiles
 from .protected import protected_places
 from .root_rules import offered, quoted, real_path, refusal
@@ -44,7 +44,7 @@ class WorkspaceRoots:
     """The roots in force. Only `add` and registering a repository extend them."""
 
     def __init__(
-        self, config: Config, records: Records, repositories: Mapping[str, RepositorySettings]
+        self, config: Config, records: RecordStore, repositories: Mapping[str, RepositorySettings]
     ) -> None:
         """`repositories` are the settings of the registered ones, by id, as they change."""
         self.protected = protected_places(config)

@@ -7,16 +7,16 @@ from ..domain.rules import Rule, find_rule
 from ..domain.snapshot import Snapshot
 from ..log.log import Change, SessionLog
 from ..workers import acp_orders
-from ..workers.workshop import Workshop
-from .tasks import Tasks
+from ..workers.worker_services import WorkerServices
+from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
 
-class Answering:
+class AutomaticAnswers:
     """`follow` after every change: what there is to answer follows from what is stored."""
 
-    def __init__(self, session_log: SessionLog, workshop: Workshop, tasks: Tasks) -> None:
+    def __init__(self, session_log: SessionLog, workshop: WorkerServices, tasks: BackgroundTasks) -> None:
         self._log = session_log
         self._workshop = workshop
         self._tasks = tasks

@@ -9,8 +9,8 @@ from ..domain.conversation import Question
 from ..domain.errors import Conflict, NotFound
 from ..domain.events import Draft
 from ..domain.snapshot import Snapshot
-from ..domain.states import State
-from ..log.log import Answer, Change
+from ..domain.states import WorkerState
+from ..log.log import Change, RequestAnswer
 from .session import Session
 from .sessions import Sessions
 
@@ -18,7 +18,7 @@ MOST_OPEN = 20  # questions of one worker
 
 
 async def ask(
-    session: Session, worker_id: str, run: int | None, question: Question, answer: Answer | None = None
+    session: Session, worker_id: str, run: int | None, question: Question, answer: RequestAnswer | None = None
 ) -> int:
     """Puts a question into the inbox; the number of the event that asks it."""
 
@@ -26,7 +26,7 @@ async def ask(
         worker = snapshot.worker(worker_id)
         if worker.type != "agent":
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}: only agents ask")
-        if run not in (None, worker.run) or worker.state is not State.ACTIVE:
+        if run not in (None, worker.run) or worker.state is not WorkerState.ACTIVE:
             raise Conflict(f"that run of the agent in role {worker.role} is over")
         conversation = snapshot.conversations.get(worker_id)
         if conversation is not None and len(conversation.questions) >= MOST_OPEN:

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from ..domain.records import Repository
 from ..git.discovery import find_place
 from ..sandbox.roots import WorkspaceRoots
-from ..store.records import Records
+from ..store.records import RecordStore
 from .create import NewSession
-from .worktrees import Worktrees
+from .worktrees import RepositoryWorktrees
 
 
 async def with_repository(
-    roots: WorkspaceRoots, records: Records, worktrees: Worktrees, order: NewSession
+    roots: WorkspaceRoots, records: RecordStore, worktrees: RepositoryWorktrees, order: NewSession
 ) -> NewSession:
     """The order with the repository its directory is of, and with the worktree; as it is when there is none.
 

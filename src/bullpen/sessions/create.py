@@ -13,10 +13,10 @@ from ..domain.ids import new_id
 from ..domain.queue import Queue
 from ..domain.records import Repository
 from ..domain.snapshot import Snapshot
-from ..log.log import Answer, SessionLog
+from ..log.log import RequestAnswer, SessionLog
 from ..sandbox.roots import WorkspaceRoots
-from ..store.records import Records
-from ..workers.workshop import Workshop
+from ..store.records import RecordStore
+from ..workers.worker_services import WorkerServices
 from .inheritance import queue_settings
 from .session import Session, complete_order
 from .sessions import Sessions
@@ -40,7 +40,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
 
 
 async def create_session(
-    sessions: Sessions, records: Records, order: NewSession, answer: Answer | None = None
+    sessions: Sessions, records: RecordStore, order: NewSession, answer: RequestAnswer | None = None
 ) -> Session:
     """A new session, open, with the agent that was asked for and no other worker.
 
@@ -68,7 +68,7 @@ async def create_session(
     return session
 
 
-def _agent(workshop: Workshop, order: NewSession, workspace: str) -> Draft:
+def _agent(workshop: WorkerServices, order: NewSession, workspace: str) -> Draft:
     worker = AddWorker(
         worker_id=new_id(), type="agent", agent_id=order.agent_id, role=order.role, workspace=workspace
     )
@@ -76,7 +76,7 @@ def _agent(workshop: Workshop, order: NewSession, workspace: str) -> Draft:
 
 
 async def _last_conversation(
-    sessions: Sessions, records: Records, agent_id: str, start: SessionStart
+    sessions: Sessions, records: RecordStore, agent_id: str, start: SessionStart
 ) -> list[AgentSession]:
     """What an agent of this kind last talked about in this directory, to be gone back to (R80).
 
@@ -133,7 +133,7 @@ def _plan(
     )
 
 
-async def _repository(records: Records, order: NewSession) -> Repository | None:
+async def _repository(records: RecordStore, order: NewSession) -> Repository | None:
     if not order.repo_id:
         return None
     repository = await records.repository(order.repo_id)

@@ -5,17 +5,17 @@ from msgspec.structs import replace
 
 from ..domain.errors import Invalid
 from ..git.worktrees import Worktree
-from ..log.log import Answer
-from ..store.records import Records
+from ..log.log import RequestAnswer
+from ..store.records import RecordStore
 from .create import NewSession, create_session
 from .session import Session, require_agent
 from .sessions import Sessions
-from .worktree_making import Made
+from .worktree_making import CreatedWorktree
 from .worktree_plan import NewWorktree
-from .worktrees import Worktrees
+from .worktrees import RepositoryWorktrees
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class RequestedWorktree(Struct, frozen=True, kw_only=True):
     """The worktree a session shall live in: a directory that is one, or what `NewWorktree` says."""
 
     mode: str = "new"
@@ -28,11 +28,11 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 async def create_in_worktree(
     sessions: Sessions,
-    records: Records,
-    worktrees: Worktrees,
+    records: RecordStore,
+    worktrees: RepositoryWorktrees,
     order: NewSession,
-    wanted: Wanted | None,
-    answer: Answer | None = None,
+    wanted: RequestedWorktree | None,
+    answer: RequestAnswer | None = None,
 ) -> Session:
     """A session in a worktree. When it cannot be made, neither is the worktree."""
     if wanted is None or not order.repo_id:
@@ -45,19 +45,19 @@ async def create_in_worktree(
         key = answer.key if answer else None
         await worktrees.require_unanswered(key)
         made = await _find_or_make(worktrees, order.repo_id, wanted, key)
-        worktree = made.worktree if isinstance(made, Made) else made
+        worktree = made.worktree if isinstance(made, CreatedWorktree) else made
         try:
             session = await create_session(sessions, records, _in(order, worktree), answer)
         except BaseException:
-            if isinstance(made, Made):
+            if isinstance(made, CreatedWorktree):
                 await worktrees.take_back(order.repo_id, made)
             raise
-        if isinstance(made, Made):
+        if isinstance(made, CreatedWorktree):
             worktrees.settle(made)
         return session
 
 
-async def _named(worktrees: Worktrees, order: NewSession) -> NewSession:
+async def _named(worktrees: RepositoryWorktrees, order: NewSession) -> NewSession:
     """The order with the directory of the worktree it names; one that gives a directory has decided that."""
     if not order.repo_id or not order.worktree_id or order.location_path:
         return order
@@ -65,8 +65,8 @@ async def _named(worktrees: Worktrees, order: NewSession) -> NewSession:
 
 
 async def _find_or_make(
-    worktrees: Worktrees, repo_id: str, wanted: Wanted, key: str | None
-) -> Worktree | Made:
+    worktrees: RepositoryWorktrees, repo_id: str, wanted: RequestedWorktree, key: str | None
+) -> Worktree | CreatedWorktree:
     if wanted.mode == "directory":
         if not wanted.path:
             raise Invalid("the mode directory needs a path")

@@ -5,20 +5,20 @@ import asyncio
 import structlog
 
 from .. import clock
-from ..domain.deadlines import CancelDeadline, Deadline, Patience, PermissionDeadline, deadlines
+from ..domain.deadlines import CancelDeadline, Deadline, PermissionDeadline, TimeoutSettings, deadlines
 from ..domain.errors import NotFound
 from ..domain.snapshot import Snapshot
 from ..log.log import Change, SessionLog
 from ..workers import acp_orders
-from .tasks import Tasks
+from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
 
-class Deadlines:
+class SessionDeadlines:
     """`follow` after every change: what is waited for follows from what is stored."""
 
-    def __init__(self, session_log: SessionLog, patience: Patience, tasks: Tasks) -> None:
+    def __init__(self, session_log: SessionLog, patience: TimeoutSettings, tasks: BackgroundTasks) -> None:
         self._log = session_log
         self._patience = patience
         self._tasks = tasks

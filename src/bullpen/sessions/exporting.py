@@ -18,10 +18,10 @@ from ..store.events import PAGE, EventStore
 from ..wire.browser import read_event
 from ..wire.event_lines import event_lines
 from ..wire.json import decode, encode
-from ..wire.markdown import Markdown
+from ..wire.markdown import MarkdownWriter
 from ..wire.redaction import Redaction
 from ..wire.zip_stream import ZipStream
-from ..workers.workshop import Workshop
+from ..workers.worker_services import WorkerServices
 
 Format = Literal["jsonl", "markdown", "zip", "cast"]
 MEDIA = {
@@ -34,10 +34,10 @@ PAGE_BYTES = 1 << 20
 ENTRIES_AT_ONCE = 4096  # of the index of a terminal
 
 
-class Export:
+class SessionExport:
     """A session as it was when the export began; what happens meanwhile is not in it."""
 
-    def __init__(self, snapshot: Snapshot, workshop: Workshop, redaction: Redaction) -> None:
+    def __init__(self, snapshot: Snapshot, workshop: WorkerServices, redaction: Redaction) -> None:
         self._snapshot = snapshot
         self._workshop = workshop
         self._redaction = redaction
@@ -58,7 +58,7 @@ class Export:
             yield event_lines(wires)
 
     async def _markdown(self) -> AsyncIterator[bytes]:
-        markdown = Markdown()
+        markdown = MarkdownWriter()
         async for wires in self._pages():
             yield "".join(markdown.feed(read_event(decode(wire))) for wire in wires).encode()
 

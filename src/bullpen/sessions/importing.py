@@ -13,7 +13,7 @@ from ..domain.events import Draft, Event, SessionImported, SessionStart, WorkerE
 from ..domain.records import Repository
 from ..domain.snapshot import Snapshot, fold
 from ..log.log import SessionLog
-from ..store.records import Records
+from ..store.records import RecordStore
 from ..wire.sessions_json import SavedSession, SavedWorker, is_uuid, read_saved
 from ..workers.kinds import KINDS
 from .sessions import Sessions
@@ -21,7 +21,7 @@ from .sessions import Sessions
 NAMESPACE = uuid.UUID("6f1f5d3e-5a0c-4b7e-9d8a-2c4e6f80a1b3")  # of ids that are none of ours
 
 
-class Taken(Struct, frozen=True, kw_only=True, rename="camel"):
+class ImportedSession(Struct, frozen=True, kw_only=True, rename="camel"):
     """A session that is here now; `notes` say what is not as it was."""
 
     id: str
@@ -31,19 +31,19 @@ class Taken(Struct, frozen=True, kw_only=True, rename="camel"):
     notes: list[str]
 
 
-class Left(Struct, frozen=True, kw_only=True):
+class SkippedEntry(Struct, frozen=True, kw_only=True):
     """An entry that was not taken, and why."""
 
     id: str
     reason: str
 
 
-class Imported(Struct, frozen=True, kw_only=True):
-    taken: list[Taken]
-    left: list[Left]
+class ImportResult(Struct, frozen=True, kw_only=True):
+    taken: list[ImportedSession]
+    left: list[SkippedEntry]
 
 
-async def import_sessions(sessions: Sessions, records: Records, entries: Sequence[Any]) -> Imported:
+async def import_sessions(sessions: Sessions, records: RecordStore, entries: Sequence[Any]) -> ImportResult:
     """What cannot be taken stands in nobody's way; what is here already is left as it is."""
     taken, left = [], []
     repositories = await records.repositories()
@@ -53,11 +53,13 @@ async def import_sessions(sessions: Sessions, records: Records, entries: Sequenc
             async with sessions.importing:  # the same file may be on its way twice
                 taken.append(await _import_one(sessions, repositories, read_saved(entry)))
         except BullpenError as error:
-            left.append(Left(id=str(name or f"entry {number}"), reason=str(error)))
-    return Imported(taken=taken, left=left)
+            left.append(SkippedEntry(id=str(name or f"entry {number}"), reason=str(error)))
+    return ImportResult(taken=taken, left=left)
 
 
-async def _import_one(sessions: Sessions, repositories: list[Repository], saved: SavedSession) -> Taken:
+async def _import_one(
+    sessions: Sessions, repositories: list[Repository], saved: SavedSession
+) -> ImportedSession:
     session_id = _own_id(saved.id)
     await _require_absent(sessions, session_id)
     directory = sessions.workshop.roots.directory(saved.location_path)
@@ -74,7 +76,7 @@ async def _import_one(sessions: Sessions, repositories: list[Repository], saved:
     notes = []
     if saved.type == "worktree" and not is_worktree:
         notes.append("its repository is not registered here: it is a quick session now")
-    story = _Story(session_id, [Draft(start), _imported(saved)])
+    story = _ImportedEvents(session_id, [Draft(start), _imported(saved)])
     for worker in saved.workers:
         if worker.type not in KINDS:
             notes.append(f"the worker {worker.name or worker.id} was left out: no type {worker.type} here")
@@ -83,7 +85,7 @@ async def _import_one(sessions: Sessions, repositories: list[Repository], saved:
         notes += _unknown_agent(sessions, worker)
     log = await SessionLog.create(sessions.store, session_id, story.drafts)
     session = sessions.welcome(log)
-    return Taken(
+    return ImportedSession(
         id=saved.id,
         session_id=session_id,
         title=start.title,
@@ -92,7 +94,7 @@ async def _import_one(sessions: Sessions, repositories: list[Repository], saved:
     )
 
 
-class _Story:
+class _ImportedEvents:
     """The drafts of an imported session; each worker has come and gone in them."""
 
     def __init__(self, session_id: str, drafts: list[Draft]) -> None:

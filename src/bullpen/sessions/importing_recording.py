@@ -11,15 +11,15 @@ from ..domain.errors import BullpenError, Invalid
 from ..domain.events import Event
 from ..domain.ids import is_safe_id
 from ..domain.snapshot import Snapshot, fold
-from ..domain.states import Status
+from ..domain.states import SessionStatus
 from ..log.entries import storable_entry
 from ..log.log import SessionLog
-from ..log.recorded import Recorded, RecordedEvents
-from ..store.append import Append, Entry
+from ..log.recorded import RecordedEvents, RecordingDirectory
+from ..store.append import Append, EventEntry
 from ..store.importing import import_appends, require_new
 from ..store.saved import saved_row
-from ..workers.workshop import Workshop
-from .importing import Taken
+from ..workers.worker_services import WorkerServices
+from .importing import ImportedSession
 from .sessions import Sessions
 from .unpacking import unpack_recording
 
@@ -28,23 +28,25 @@ STEP_BYTES = 4 << 20  # of their data, after which a transaction takes no furthe
 MAX_SNAPSHOT = 32 << 20  # bytes of what the events add up to
 
 
-async def import_recording(sessions: Sessions, session_id: str, file: Path, room: Path) -> Taken:
+async def import_recording(sessions: Sessions, session_id: str, file: Path, room: Path) -> ImportedSession:
     """`file` is the zip, `room` a directory of ours to unpack it in."""
     await asyncio.to_thread(unpack_recording, file, room)
-    recorded = await asyncio.to_thread(Recorded, room, whole=True)
+    recorded = await asyncio.to_thread(RecordingDirectory, room, whole=True)
     try:
         return await _take(sessions, session_id, recorded, room)
     finally:
         recorded.close()
 
 
-async def _take(sessions: Sessions, session_id: str, recorded: Recorded, room: Path) -> Taken:
+async def _take(
+    sessions: Sessions, session_id: str, recorded: RecordingDirectory, room: Path
+) -> ImportedSession:
     if damage := recorded.damage():
         raise Invalid(f"the recording is not whole: {damage[0]}")
     if not is_safe_id(session_id) or recorded.metadata.get("id") != session_id:
         raise Invalid(f"this is not the recording of session {session_id}")
     async with sessions.importing:
-        story = Story(session_id, recorded.events)
+        story = RecordingEvents(session_id, recorded.events)
         worker_ids = await asyncio.to_thread(story.worker_ids)
         database = sessions.store.database
         await require_new(database, session_id, worker_ids)
@@ -58,7 +60,7 @@ async def _take(sessions: Sessions, session_id: str, recorded: Recorded, room: P
             raise
         sessions.workshop.recordings.remember(session_id)
         session = sessions.welcome(await SessionLog.open(sessions.store, session_id))
-    return Taken(
+    return ImportedSession(
         id=session_id,
         session_id=session_id,
         title=session.snapshot.title,
@@ -67,7 +69,7 @@ async def _take(sessions: Sessions, session_id: str, recorded: Recorded, room: P
     )
 
 
-class Story:
+class RecordingEvents:
     """The events of a recording as what a store takes; one that was still going on is ended here."""
 
     def __init__(self, session_id: str, events: RecordedEvents) -> None:
@@ -92,13 +94,13 @@ class Story:
         for append in self._appends():
             snapshot = append.snapshot
             yield append
-        if snapshot.status is Status.ACTIVE:
+        if snapshot.status is SessionStatus.ACTIVE:
             self.notes.append("it was still going on there: here it is completed")
             yield _end(snapshot)
 
     def _appends(self) -> Iterator[Append]:
         before = snapshot = Snapshot(id=self._id)
-        entries: list[Entry] = []
+        entries: list[EventEntry] = []
         size = 0
         for place in range(len(self._events)):
             entry = storable_entry(self._events.event(place))  # a hostile file's too
@@ -131,7 +133,7 @@ def _check_size(snapshot: Snapshot) -> None:
 
 def _end(before: Snapshot) -> Append:
     snapshot, entries = before, []
-    for draft in commands.end_session(before, Status.COMPLETED, "imported"):
+    for draft in commands.end_session(before, SessionStatus.COMPLETED, "imported"):
         now = max(clock.now_ms(), snapshot.updated_at)
         event = Event(snapshot.last_seq + 1, now, draft.fact, draft.worker_id, draft.role)
         snapshot = fold(snapshot, event)
@@ -139,7 +141,7 @@ def _end(before: Snapshot) -> Append:
     return Append(before=before, snapshot=snapshot, entries=entries)
 
 
-def _place_files(workshop: Workshop, session_id: str, worker_ids: list[str], room: Path) -> None:
+def _place_files(workshop: WorkerServices, session_id: str, worker_ids: list[str], room: Path) -> None:
     """Move the files to where the session reads them; the events are stored afterwards."""
     for worker_id in worker_ids:
         if (room / "terminals" / worker_id).is_dir():
@@ -154,13 +156,13 @@ def _place_files(workshop: Workshop, session_id: str, worker_ids: list[str], roo
             workshop.images.put_back(session_id, image.name, image.read_bytes())
 
 
-def _remove_files(workshop: Workshop, session_id: str, worker_ids: list[str]) -> None:
+def _remove_files(workshop: WorkerServices, session_id: str, worker_ids: list[str]) -> None:
     """Remove what `_place_files` has placed of a session that was not imported after all."""
     for worker_id in worker_ids:
         shutil.rmtree(_spools(workshop, worker_id), ignore_errors=True)
     workshop.images.forget(session_id)
 
 
-def _spools(workshop: Workshop, worker_id: str) -> Path:
+def _spools(workshop: WorkerServices, worker_id: str) -> Path:
     """The directory of all runs of a worker."""
     return workshop.children.spool(worker_id, 1).parents[1]

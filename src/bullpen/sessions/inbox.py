@@ -16,7 +16,7 @@ Watcher = Callable[[list[InboxItem]], None]
 PAUSE = 0.1  # a burst of changes is looked at once
 
 
-class Inbox:
+class LiveInbox:
     """Open questions come from the snapshots of living sessions, the rest from what is stored."""
 
     def __init__(self, sessions: Sessions) -> None:

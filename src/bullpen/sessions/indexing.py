@@ -19,7 +19,7 @@ REST = 40  # times as long as a batch took, while others write
 NO_ROOM_PAUSE = 10.0
 
 
-class Indexing:
+class EventIndexer:
     """One batch at a time, of one session after another."""
 
     def __init__(self, sessions: Sessions) -> None:

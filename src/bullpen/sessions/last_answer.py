@@ -11,7 +11,7 @@ TYPES = (TurnStart.type, AgentMessage.type, TurnEnd.type)
 
 async def last_answer(store: EventStore, session_id: str, worker_id: str) -> str:
     """Its text; empty when it has not answered anything."""
-    looking, before = _Looking(), None
+    looking, before = _AnswerSearch(), None
     while page := await store.wire(session_id, 0, before, PAGE, TYPES, newest=True):
         events = [read_event(decode(each)) for each in page]
         for event in reversed(events):
@@ -21,7 +21,7 @@ async def last_answer(store: EventStore, session_id: str, worker_id: str) -> str
     return looking.answer
 
 
-class _Looking:
+class _AnswerSearch:
     """Sees facts backwards; what belongs to a turn that still runs is passed over."""
 
     def __init__(self) -> None:

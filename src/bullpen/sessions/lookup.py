@@ -4,17 +4,17 @@ import base64
 from collections.abc import Iterable
 
 from ..domain import prompts
-from ..domain.conversation import AgentMessage, Origin, UserPrompt
+from ..domain.conversation import AgentMessage, ForwardedFrom, UserPrompt
 from ..domain.errors import Invalid, NotFound
 from ..domain.prompts import Prompt
 from ..domain.snapshot import Worker
 from ..log.log import SessionLog
-from ..wire.keystrokes import Typing
+from ..wire.keystrokes import TypingMode
 from ..workers import orders
 from ..workers.change_text import as_text
 from ..workers.changes import read_changes
-from ..workers.orders import Given
-from ..workers.workshop import Workshop
+from ..workers.orders import PromptInputs
+from ..workers.worker_services import WorkerServices
 from .last_answer import last_answer
 
 LARGEST_TOGETHER = 40 << 20  # bytes of images in one prompt, which is one line to its agent
@@ -22,21 +22,21 @@ RECAP_EVENTS = 5000
 RECAP_LENGTH = 32 << 10
 
 
-class Lookup:
+class PromptLookup:
     """In one session, as it is now."""
 
-    def __init__(self, session_log: SessionLog, workshop: Workshop) -> None:
+    def __init__(self, session_log: SessionLog, workshop: WorkerServices) -> None:
         self._log = session_log
         self._workshop = workshop
 
-    async def words(self, origin: Origin) -> str:
+    async def words(self, origin: ForwardedFrom) -> str:
         """What is passed on, as it is at this moment."""
         if origin.what == "diff":
             workspace = self._log.snapshot.worker(origin.worker_id).workspace
             return as_text(await read_changes(self._workshop.files(workspace)))
         return await last_answer(self._workshop.store, self._log.id, origin.worker_id)
 
-    async def given(self, order: Prompt) -> Given:
+    async def given(self, order: Prompt) -> PromptInputs:
         """What goes with a prompt: images, what was said before, how its worker is typed to."""
         images, session_id = self._workshop.images, self._log.id
         try:
@@ -45,9 +45,9 @@ class Lookup:
             worker = None
         if worker is not None and worker.is_typed_to:
             if not prompts.is_free(self._log.snapshot, worker):
-                return Given()
+                return PromptInputs()
             paths = tuple(str(images.path(session_id, image_id)) for image_id in order.image_ids)
-            return Given(typing=await self._typing(worker, paths))
+            return PromptInputs(typing=await self._typing(worker, paths))
         found = [images.read(session_id, image_id) for image_id in order.image_ids]
         if (size := sum(len(data) for _, data in found)) > LARGEST_TOGETHER:
             raise Invalid(
@@ -55,13 +55,13 @@ class Lookup:
                 f"these have {size >> 20}: send some of them with another"
             )
         encoded = [(kind, base64.b64encode(data).decode()) for kind, data in found]
-        return Given(images=encoded, recap=await self._recap(worker) if worker else "")
+        return PromptInputs(images=encoded, recap=await self._recap(worker) if worker else "")
 
-    async def _typing(self, worker: Worker, image_paths: tuple[str, ...]) -> Typing:
+    async def _typing(self, worker: Worker, image_paths: tuple[str, ...]) -> TypingMode:
         recording = self._workshop.recording(worker.id, worker.run)
         seen = await self._workshop.screens.seen(worker, recording)
         keys = orders.keys_of(worker, self._workshop.agents)
-        return Typing(keys=keys, bracketed=seen.pastes, image_paths=image_paths)
+        return TypingMode(keys=keys, bracketed=seen.pastes, image_paths=image_paths)
 
     async def _recap(self, worker: Worker) -> str:
         """What was said so far, for an agent whose session is new to it."""

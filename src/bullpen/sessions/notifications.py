@@ -13,10 +13,10 @@ import structlog
 from .. import clock
 from ..config import Config
 from ..domain.inbox import InboxItem
-from .inbox import Inbox
-from .messengers import Messenger, messengers
-from .presence import Presence
-from .tasks import Tasks
+from .inbox import LiveInbox
+from .notifiers import Notifier, messengers
+from .presence import ViewerPresence
+from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
@@ -24,12 +24,14 @@ log = structlog.get_logger()
 class Notifications:
     """One timer for each thing that waits; what is gone from the inbox is not told any more."""
 
-    def __init__(self, config: Config, inbox: Inbox, presence: Presence, tasks: Tasks) -> None:
+    def __init__(
+        self, config: Config, inbox: LiveInbox, presence: ViewerPresence, tasks: BackgroundTasks
+    ) -> None:
         self._config = config
         self._inbox = inbox
         self._onlookers = presence.onlookers
         self._tasks = tasks
-        self._messengers: list[Messenger] = messengers(config)
+        self._messengers: list[Notifier] = messengers(config)
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._known: set[str] = set()
         self._told: dict[str, float] = {}  # when a session was last told of
@@ -76,7 +78,7 @@ class Notifications:
         last = self._told.get(session_id)
         return 0 if last is None else last + self._config.notify_pause - clock.monotonic()
 
-    async def _tell(self, messenger: Messenger, item: InboxItem) -> None:
+    async def _tell(self, messenger: Notifier, item: InboxItem) -> None:
         try:
             await messenger.tell(item)
         except (OSError, HTTPException, ValueError) as error:

@@ -13,9 +13,9 @@ import structlog
 
 from .. import clock
 from ..domain.errors import Conflict, NotFound, Unavailable
-from ..domain.states import Status
+from ..domain.states import SessionStatus
 from .session import Session
-from .tasks import Tasks
+from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
@@ -25,7 +25,7 @@ GRACE_AFTER_LEAVE = 5.0  # but a page that said goodbye means it
 TRY_AGAIN = 10.0  # seconds after the disk has refused
 
 
-class Onlookers:
+class AttentiveViewers:
     """Counts whose eyes are on a session, as they say themselves: an open socket says nothing of eyes."""
 
     def __init__(self) -> None:
@@ -52,12 +52,12 @@ class Onlookers:
         return session_id in self._count
 
 
-class Presence:
+class ViewerPresence:
     """Counts viewers. A `terminate` session ends a grace after its last one left."""
 
-    def __init__(self, tasks: Tasks) -> None:
+    def __init__(self, tasks: BackgroundTasks) -> None:
         self._tasks = tasks
-        self.onlookers = Onlookers()
+        self.onlookers = AttentiveViewers()
         self._viewers: Counter[str] = Counter()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._started = clock.monotonic()
@@ -105,7 +105,7 @@ class Presence:
     async def _end(self, session: Session) -> None:
         log.info("the last viewer left", session=session.id)
         try:
-            await session.end(Status.COMPLETED, "last_disconnect")
+            await session.end(SessionStatus.COMPLETED, "last_disconnect")
         except (Conflict, NotFound):
             return  # somebody ended it a moment ago, or purged it
         except Unavailable:

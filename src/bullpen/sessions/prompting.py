@@ -16,20 +16,20 @@ from ..domain.conversation import UserPrompt
 from ..domain.errors import BullpenError, Conflict, Unavailable
 from ..domain.events import Draft, Fact
 from ..domain.ids import new_id
-from ..domain.prompts import Place, Prompt, Prompted, Source
+from ..domain.prompts import ForwardSource, Prompt, PromptResult, PromptRoute
 from ..domain.queue import QueueAdded, QueueEdited, QueueFailed, QueueItem
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import State
-from ..log.log import AlreadyAnswered, Answer, Change, Committed, SessionLog
+from ..domain.states import WorkerState
+from ..log.log import AlreadyAnswered, Change, CommittedChange, RequestAnswer, SessionLog
 from ..store.append import StoredAnswer
 from ..wire.json import encode
 from ..workers import orders
-from ..workers.agent_exchange import Exchange
-from ..workers.orders import Given
-from ..workers.workshop import Workshop
-from .lookup import Lookup
-from .slots import Slots
-from .titling import Titling
+from ..workers.conversation_change import ConversationChange
+from ..workers.orders import PromptInputs
+from ..workers.worker_services import WorkerServices
+from .lookup import PromptLookup
+from .slots import AgentSlots
+from .titling import QueueTitling
 
 log = structlog.get_logger()
 
@@ -37,17 +37,19 @@ LOOK_AGAIN = 30.0  # seconds; a clock that is set meanwhile makes a message due 
 TRY_AGAIN = 1.0  # seconds until a message that found the disk full is tried again
 
 
-class Prompting:
+class PromptDelivery:
     """The prompts of one session."""
 
-    def __init__(self, session_log: SessionLog, workshop: Workshop, slots: Slots, titling: Titling) -> None:
+    def __init__(
+        self, session_log: SessionLog, workshop: WorkerServices, slots: AgentSlots, titling: QueueTitling
+    ) -> None:
         self._log = session_log
         self._workshop = workshop
         self._slots = slots
         self._titling = titling
-        self._lookup = Lookup(session_log, workshop)
+        self._lookup = PromptLookup(session_log, workshop)
 
-    async def prompt(self, order: Prompt) -> Prompted:
+    async def prompt(self, order: Prompt) -> PromptResult:
         """Stores the prompt, once for each `prompt_id`; the same again gets the first answer again."""
         key, body_hash = self._key(order.prompt_id), _hash(order)
         if stored := await self._workshop.store.answer(key):
@@ -58,12 +60,12 @@ class Prompting:
 
         def decide(snapshot: Snapshot) -> Change:
             plan = self._decide(snapshot, order, given)
-            drafts = plan.drafts if isinstance(plan, Exchange) else plan
+            drafts = plan.drafts if isinstance(plan, ConversationChange) else plan
             prompted = _prompted(enumerate((draft.fact for draft in drafts), snapshot.last_seq + 1))
-            answer = Answer(key, body_hash, lambda _: (202, encode(prompted)))
+            answer = RequestAnswer(key, body_hash, lambda _: (202, encode(prompted)))
             return (
                 plan.change(answer=answer)
-                if isinstance(plan, Exchange)
+                if isinstance(plan, ConversationChange)
                 else Change(drafts=plan, answer=answer)
             )
 
@@ -78,7 +80,7 @@ class Prompting:
             raise
         return _prompted((event.seq, event.fact) for event in committed.events)
 
-    async def enqueue(self, wish: QueueAdded, answer: Answer | None = None) -> QueueItem:
+    async def enqueue(self, wish: QueueAdded, answer: RequestAnswer | None = None) -> QueueItem:
         """A message for the queue; an agent that is free gets it at once, one that has ended is woken."""
 
         def decide(snapshot: Snapshot) -> Change:
@@ -144,13 +146,15 @@ class Prompting:
         except TimeoutError:
             return
 
-    async def _change(self, decide: Callable[[Snapshot], Change]) -> Committed:
+    async def _change(self, decide: Callable[[Snapshot], Change]) -> CommittedChange:
         if any(worker.type == "agent" and worker.alive for worker in self._log.snapshot.workers.values()):
             return await self._log.change(decide)
         with self._slots.hold(self._log.id):
             return await self._log.change(decide)
 
-    def _decide(self, snapshot: Snapshot, order: Prompt, given: Given) -> Exchange | list[Draft]:
+    def _decide(
+        self, snapshot: Snapshot, order: Prompt, given: PromptInputs
+    ) -> ConversationChange | list[Draft]:
         wish = QueueAdded(
             id=order.prompt_id,
             message=order.text,
@@ -162,9 +166,9 @@ class Prompting:
         if worker is not None and (order.worker_id or order.role):
             wish = replace(wish, worker_id=worker.id)
         match prompts.place(snapshot, order, clock.now_ms()):
-            case Place.SEND if worker is not None and orders.is_prepared(worker, given):
+            case PromptRoute.SEND if worker is not None and orders.is_prepared(worker, given):
                 return orders.prompt(snapshot, worker.id, order, given)
-            case Place.INTERRUPT:
+            case PromptRoute.INTERRUPT:
                 assert worker is not None
                 by = order.sender or "interrupt"
                 exchange = orders.cancel(snapshot, worker.id, by, self._workshop.agents)
@@ -198,7 +202,7 @@ class Prompting:
         after = replace(snapshot, queue=queue.fold_queue(snapshot.queue, draft.fact, clock.now_ms()))
         return self._titling.at_once(after, after.queue.item(draft.fact.id))
 
-    async def _passing_on(self, order: Prompt, source: Source) -> Prompt:
+    async def _passing_on(self, order: Prompt, source: ForwardSource) -> Prompt:
         origin = prompts.origin_of(self._log.snapshot, source)
         return prompts.passing_on(order, origin, await self._lookup.words(origin))
 
@@ -206,21 +210,21 @@ class Prompting:
         return hashlib.sha256(f"prompt {self._log.id} {prompt_id}".encode()).hexdigest()
 
 
-def _prompted(facts: Iterable[tuple[int, Fact]]) -> Prompted:
+def _prompted(facts: Iterable[tuple[int, Fact]]) -> PromptResult:
     """What became of the prompt that these facts tell of."""
     for seq, fact in facts:
         match fact:
             case UserPrompt():
-                return Prompted(fact.prompt_id, seq, queued=False)
+                return PromptResult(fact.prompt_id, seq, queued=False)
             case QueueAdded():
-                return Prompted(fact.id, seq, queued=True)
+                return PromptResult(fact.id, seq, queued=True)
     raise AssertionError("a prompt is always told of")
 
 
-def _again(stored: StoredAnswer, body_hash: str) -> Prompted:
+def _again(stored: StoredAnswer, body_hash: str) -> PromptResult:
     if stored.body_hash != body_hash:
         raise Conflict("another prompt was sent under this promptId")
-    return msgspec.json.decode(stored.body, type=Prompted)
+    return msgspec.json.decode(stored.body, type=PromptResult)
 
 
 def _hash(order: Prompt) -> str:
@@ -233,7 +237,7 @@ def _sent(
     item: QueueItem,
     worker: Worker,
     order: Prompt,
-    given: Given,
+    given: PromptInputs,
 ) -> Change:
     """The item as a prompt, unless it was changed or taken back a moment ago."""
     found = next(prompts.sendable(snapshot, clock.now_ms()), None)
@@ -245,7 +249,7 @@ def _sent(
 def _waking(snapshot: Snapshot, wish: QueueAdded) -> list[Draft]:
     """The next run of the agent the message is for, when it has ended."""
     worker = snapshot.worker(wish.worker_id) if wish.worker_id else snapshot.primary
-    if worker is None or worker.state not in (State.EXITED, State.FAILED):
+    if worker is None or worker.state not in (WorkerState.EXITED, WorkerState.FAILED):
         return []
     return [commands.restart_worker(snapshot, worker.id)]
 

@@ -11,16 +11,16 @@ import structlog
 
 from ..domain.errors import BullpenError, NotFound
 from ..store.events import EventStore
-from ..workers.workshop import Workshop
-from .tasks import Tasks
+from ..workers.worker_services import WorkerServices
+from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
 TRY_AGAIN = 10.0  # seconds
 
 
-class Purging:
-    def __init__(self, store: EventStore, workshop: Workshop, tasks: Tasks) -> None:
+class SessionPurger:
+    def __init__(self, store: EventStore, workshop: WorkerServices, tasks: BackgroundTasks) -> None:
         self._store = store
         self._workshop = workshop
         self._tasks = tasks

@@ -8,19 +8,19 @@ from .. import clock
 from ..domain import commands
 from ..domain.errors import Conflict, NotFound, Unavailable
 from ..domain.snapshot import Snapshot
-from ..domain.states import Activity, Status
+from ..domain.states import Activity, SessionStatus
 from .session import Session
-from .tasks import Tasks
+from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
 TRY_AGAIN = 10.0  # seconds after the disk has refused
 
 
-class Reaper:
+class IdleReaper:
     """One timer for each session with an agent; it counts anew after a start of the server."""
 
-    def __init__(self, seconds: float, tasks: Tasks) -> None:
+    def __init__(self, seconds: float, tasks: BackgroundTasks) -> None:
         self._seconds = seconds
         self._tasks = tasks
         self._active: dict[str, float] = {}  # when something last happened
@@ -57,7 +57,7 @@ class Reaper:
     async def _end(self, session: Session) -> None:
         log.info("idle for too long", session=session.id, seconds=self._seconds)
         try:
-            await session.end(Status.COMPLETED, commands.IDLE)
+            await session.end(SessionStatus.COMPLETED, commands.IDLE)
         except (Conflict, NotFound):
             return  # somebody ended it a moment ago, or purged it
         except Unavailable:
@@ -75,7 +75,7 @@ def may_time_out(snapshot: Snapshot) -> bool:
     living = [worker for worker in snapshot.workers.values() if worker.alive]
     agents = any(worker.type == "agent" for worker in living)
     others = any(worker.type == "terminal" and worker.command is None for worker in living)
-    return snapshot.status is Status.ACTIVE and agents and not others
+    return snapshot.status is SessionStatus.ACTIVE and agents and not others
 
 
 def is_idle(snapshot: Snapshot) -> bool:

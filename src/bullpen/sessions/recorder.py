@@ -11,9 +11,9 @@ import structlog
 
 from ..domain.errors import NotFound
 from ..domain.snapshot import Snapshot
-from ..log.recordings import Recordings
+from ..log.recordings import RecordingStore
 from ..store.events import PAGE, EventStore
-from ..store.records import Records
+from ..store.records import RecordStore
 from .sessions import Sessions
 
 log = structlog.get_logger()
@@ -24,10 +24,10 @@ PORTION = 100  # of many sessions at a time: who moves now does not wait for all
 TRY_AGAIN = 5.0  # seconds after the disk has refused
 
 
-class Recorder:
+class SessionRecorder:
     """Follows all sessions; `rebuild` writes a recording anew from the log."""
 
-    def __init__(self, sessions: Sessions, records: Records) -> None:
+    def __init__(self, sessions: Sessions, records: RecordStore) -> None:
         self._sessions = sessions
         self._records = records
         self._moved: dict[str, Snapshot | None] = {}  # the newest; None: whatever is stored
@@ -39,7 +39,7 @@ class Recorder:
         return self._sessions.store
 
     @property
-    def _recordings(self) -> Recordings:
+    def _recordings(self) -> RecordingStore:
         return self._sessions.workshop.recordings
 
     async def run(self) -> None:

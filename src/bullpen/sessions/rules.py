@@ -7,16 +7,16 @@ import msgspec
 from ..domain.errors import Conflict, NotFound
 from ..domain.rules import Rule
 from ..store.answers import KeptAnswer
-from ..store.records import Records
+from ..store.records import RecordStore
 from .sessions import Sessions
 
 KEY = "rules"
 
 
-class Rules:
+class RuleSet:
     """`sessions.workshop.rules` are those in force, a setting's before an added one."""
 
-    def __init__(self, records: Records, sessions: Sessions) -> None:
+    def __init__(self, records: RecordStore, sessions: Sessions) -> None:
         self._records = records
         self._sessions = sessions
         self._added: tuple[Rule, ...] = ()

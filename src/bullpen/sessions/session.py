@@ -11,46 +11,48 @@ from ..domain import commands, queue
 from ..domain.agents import AgentDefinition
 from ..domain.commands import AddWorker
 from ..domain.conversation_rules import login_command
-from ..domain.deadlines import Patience
+from ..domain.deadlines import TimeoutSettings
 from ..domain.errors import Conflict, Invalid, NotFound
 from ..domain.events import Draft, WorkerCommand
 from ..domain.ids import new_id
-from ..domain.prompts import Prompt, Prompted, addressee
+from ..domain.prompts import Prompt, PromptResult, addressee
 from ..domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
-from ..domain.signs import Verdict
+from ..domain.signs import JudgedActivity
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import State, Status
-from ..log.log import Answer, Change, Committed, SessionLog
+from ..domain.states import SessionStatus, WorkerState
+from ..log.log import Change, CommittedChange, RequestAnswer, SessionLog
 from ..workers import acp_orders, orders
-from ..workers.agent_exchange import Exchange
+from ..workers.conversation_change import ConversationChange
 from ..workers.kinds import KINDS
 from ..workers.pty_agent import PtyAgent
-from ..workers.terminal import Terminal
-from ..workers.workshop import Workshop
-from .answering import Answering
-from .deadlines import Deadlines
-from .lives import Lives
-from .prompting import Prompting
-from .slots import Slots
-from .tasks import Tasks
-from .titling import Titling
+from ..workers.terminal import TerminalWorker
+from ..workers.worker_services import WorkerServices
+from .answering import AutomaticAnswers
+from .deadlines import SessionDeadlines
+from .prompting import PromptDelivery
+from .running_workers import RunningWorkers
+from .slots import AgentSlots
+from .tasks import BackgroundTasks
+from .titling import QueueTitling
 
-__all__ = ["Prompt", "Prompted", "Session"]
+__all__ = ["Prompt", "PromptResult", "Session"]
 
 
 class Session:
     """Takes one order at a time: decided on the snapshot, stored, then done."""
 
-    def __init__(self, session_log: SessionLog, workshop: Workshop, tasks: Tasks, slots: Slots) -> None:
+    def __init__(
+        self, session_log: SessionLog, workshop: WorkerServices, tasks: BackgroundTasks, slots: AgentSlots
+    ) -> None:
         self.log = session_log
         self._workshop = workshop
         self._tasks = tasks
         self._slots = slots
-        self._titling = Titling(session_log, workshop, tasks)
-        self._prompting = Prompting(session_log, workshop, slots, self._titling)
-        self._lives = Lives(session_log, workshop, tasks)
-        self._deadlines = Deadlines(session_log, _patience(workshop), tasks)
-        self._answering = Answering(session_log, workshop, tasks)
+        self._titling = QueueTitling(session_log, workshop, tasks)
+        self._prompting = PromptDelivery(session_log, workshop, slots, self._titling)
+        self._lives = RunningWorkers(session_log, workshop, tasks)
+        self._deadlines = SessionDeadlines(session_log, _patience(workshop), tasks)
+        self._answering = AutomaticAnswers(session_log, workshop, tasks)
         self._dispatching: asyncio.Task[None] | None = None
 
     @property
@@ -68,7 +70,7 @@ class Session:
 
     # Workers
 
-    async def add_worker(self, order: AddWorker, answer: Answer | None = None) -> Worker:
+    async def add_worker(self, order: AddWorker, answer: RequestAnswer | None = None) -> Worker:
         """Starts a worker, perhaps in the place of one that ended; returns it once its spawning is stored."""
         if order.type not in KINDS:
             raise Invalid(f"this server cannot run a worker of type {order.type}")
@@ -90,14 +92,14 @@ class Session:
             lambda snapshot: commands.take_role(snapshot, order, failure), None, is_agent=True
         )
 
-    async def restart_worker(self, worker_id: str, answer: Answer | None = None) -> Worker:
+    async def restart_worker(self, worker_id: str, answer: RequestAnswer | None = None) -> Worker:
         """The next run of a worker that ended; an agent goes back to its conversation."""
         is_agent = self.snapshot.worker(worker_id).type == "agent"
         return await self._spawn(
             lambda snapshot: [commands.restart_worker(snapshot, worker_id)], answer, is_agent=is_agent
         )
 
-    async def restart(self, continue_conversation: bool, answer: Answer | None = None) -> Worker:
+    async def restart(self, continue_conversation: bool, answer: RequestAnswer | None = None) -> Worker:
         """Starts the first agent again, whether it lives or not, and perhaps in the same conversation."""
         worker = self.snapshot.primary
         if worker is None:
@@ -105,7 +107,7 @@ class Session:
         return await self.restart_agent(worker.id, continue_conversation, answer)
 
     async def restart_agent(
-        self, worker_id: str, continue_conversation: bool, answer: Answer | None = None
+        self, worker_id: str, continue_conversation: bool, answer: RequestAnswer | None = None
     ) -> Worker:
         """The same for any agent of the session."""
         worker = self.snapshot.worker(worker_id)
@@ -119,7 +121,7 @@ class Session:
             lambda snapshot: commands.begin_anew(snapshot, worker_id), answer, is_agent=True
         )
 
-    async def log_in(self, worker_id: str, answer: Answer | None = None) -> Worker:
+    async def log_in(self, worker_id: str, answer: RequestAnswer | None = None) -> Worker:
         """Opens what logs a person in to an agent in a terminal."""
         worker = self.snapshot.worker(worker_id)
         if worker.type != "agent" or worker.agent_id is None:
@@ -152,12 +154,14 @@ class Session:
         """Ends a worker; its process goes right after."""
         await self._end(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
 
-    async def end(self, status: Status, reason: str, answer: Answer | None = None) -> None:
+    async def end(self, status: SessionStatus, reason: str, answer: RequestAnswer | None = None) -> None:
         """Ends the session and all its workers, side by side, and waits for them. Worktrees stay."""
         await self.terminate(status, reason, answer)
         await self.gone()
 
-    async def terminate(self, status: Status, reason: str, answer: Answer | None = None) -> None:
+    async def terminate(
+        self, status: SessionStatus, reason: str, answer: RequestAnswer | None = None
+    ) -> None:
         """Ends the session; the processes of its workers go right after."""
         await self._end(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
 
@@ -168,13 +172,13 @@ class Session:
     async def edit(self, title: str | None, on_last_disconnect: str | None) -> None:
         await self._change(lambda snapshot: commands.change_session(snapshot, title, on_last_disconnect))
 
-    def terminal(self, worker_id: str) -> Terminal:
+    def terminal(self, worker_id: str) -> TerminalWorker:
         """The latest run of a terminal, living or not."""
         if self.log.closed:
             raise NotFound(f"no session {self.id}")
         worker = self.snapshot.worker(worker_id)
         latest = self._lives.latest(worker)
-        if not isinstance(latest, Terminal):
+        if not isinstance(latest, TerminalWorker):
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not a terminal")
         return latest
 
@@ -193,21 +197,21 @@ class Session:
 
     # Agents
 
-    async def report_activity(self, worker_id: str, run: int | None, verdict: Verdict) -> None:
+    async def report_activity(self, worker_id: str, run: int | None, verdict: JudgedActivity) -> None:
         """What an agent in a terminal says itself that it does; a run that is over says nothing any more."""
         worker = self.snapshot.worker(worker_id)
         agent = self._lives.latest(worker)
         if not isinstance(agent, PtyAgent):
             raise Conflict(f"the worker in role {worker.role} is not an agent in a terminal")
-        if run not in (None, worker.run) or worker.state is not State.ACTIVE:
+        if run not in (None, worker.run) or worker.state is not WorkerState.ACTIVE:
             raise Conflict(f"that run of the agent in role {worker.role} is over")
         await agent.claim(verdict)
 
-    async def prompt(self, order: Prompt) -> Prompted:
+    async def prompt(self, order: Prompt) -> PromptResult:
         """Says something to an agent, once for each promptId."""
         return await self._prompting.prompt(order)
 
-    async def cancel_turn(self, worker_id: str | None, by: str, answer: Answer | None = None) -> None:
+    async def cancel_turn(self, worker_id: str | None, by: str, answer: RequestAnswer | None = None) -> None:
         """Cancels the turn of an agent; nothing happens when there is none."""
 
         def decide(snapshot: Snapshot) -> Change:
@@ -219,7 +223,7 @@ class Session:
         await self.log.change(decide)
 
     async def answer_permission(
-        self, permission_id: str, option_id: str, by: str, answer: Answer | None = None
+        self, permission_id: str, option_id: str, by: str, answer: RequestAnswer | None = None
     ) -> None:
         """The first answer counts; a second is a Conflict."""
         await self._exchange(
@@ -232,20 +236,20 @@ class Session:
         action: str,
         content: dict[str, Any] | None,
         by: str,
-        answer: Answer | None = None,
+        answer: RequestAnswer | None = None,
     ) -> None:
         await self._exchange(
             lambda snapshot: acp_orders.answer_question(snapshot, question_id, action, content, by), answer
         )
 
-    async def set_mode(self, worker_id: str, mode_id: str, answer: Answer | None = None) -> None:
+    async def set_mode(self, worker_id: str, mode_id: str, answer: RequestAnswer | None = None) -> None:
         await self._exchange(lambda snapshot: acp_orders.set_mode(snapshot, worker_id, mode_id), answer)
 
-    async def set_model(self, worker_id: str, model_id: str, answer: Answer | None = None) -> None:
+    async def set_model(self, worker_id: str, model_id: str, answer: RequestAnswer | None = None) -> None:
         await self._exchange(lambda snapshot: acp_orders.set_model(snapshot, worker_id, model_id), answer)
 
     async def set_config_option(
-        self, worker_id: str, option_id: str, value: str | bool, answer: Answer | None = None
+        self, worker_id: str, option_id: str, value: str | bool, answer: RequestAnswer | None = None
     ) -> None:
         await self._exchange(
             lambda snapshot: acp_orders.set_config_option(snapshot, worker_id, option_id, value), answer
@@ -262,7 +266,7 @@ class Session:
         worker_id: str | None = None,
         title: str | None = None,
         scheduled_time: int | None = None,
-        answer: Answer | None = None,
+        answer: RequestAnswer | None = None,
     ) -> QueueItem:
         wish = QueueAdded(
             id=new_id(),
@@ -285,10 +289,10 @@ class Session:
     async def clear_queue(self) -> None:
         await self._change_queue(queue.clear)
 
-    async def move_queued(self, item_id: str, direction: str, answer: Answer | None = None) -> None:
+    async def move_queued(self, item_id: str, direction: str, answer: RequestAnswer | None = None) -> None:
         await self._change_queue(lambda held: queue.move(held, item_id, direction), answer)
 
-    async def send_now(self, item_id: str, by: str = "send now", answer: Answer | None = None) -> None:
+    async def send_now(self, item_id: str, by: str = "send now", answer: RequestAnswer | None = None) -> None:
         """The message goes next, in the place of the turn that runs."""
 
         def decide(snapshot: Snapshot) -> Change:
@@ -303,10 +307,10 @@ class Session:
 
         await self.log.change(decide)
 
-    async def pause_queue(self, answer: Answer | None = None) -> None:
+    async def pause_queue(self, answer: RequestAnswer | None = None) -> None:
         await self._change_queue(lambda held: queue.pause(held, "a person paused it"), answer)
 
-    async def resume_queue(self, answer: Answer | None = None) -> None:
+    async def resume_queue(self, answer: RequestAnswer | None = None) -> None:
         await self._change_queue(queue.resume, answer)
 
     async def queue_settings(self, settings: QueueSettings) -> QueueSettings:
@@ -317,7 +321,7 @@ class Session:
         """Nothing happens to a session that has ended, or has settings of its own."""
 
         def decide(snapshot: Snapshot) -> list[Draft]:
-            active = snapshot.status is Status.ACTIVE
+            active = snapshot.status is SessionStatus.ACTIVE
             return queue.inherit(snapshot.queue, settings) if active else []
 
         await self._change(decide)
@@ -341,20 +345,22 @@ class Session:
             self._dispatching = self._tasks.create_task(self._prompting.dispatch(), name=f"queue {self.id}")
 
     async def _change(
-        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: Answer | None = None
-    ) -> Committed:
+        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None = None
+    ) -> CommittedChange:
         return await self.log.change(lambda snapshot: Change(drafts=decide(snapshot), answer=answer))
 
     async def _end(
-        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: Answer | None = None
-    ) -> Committed:
+        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None = None
+    ) -> CommittedChange:
         return await self.log.change(lambda snapshot: acp_orders.ending(snapshot, decide(snapshot), answer))
 
-    async def _exchange(self, decide: Callable[[Snapshot], Exchange], answer: Answer | None) -> Committed:
+    async def _exchange(
+        self, decide: Callable[[Snapshot], ConversationChange], answer: RequestAnswer | None
+    ) -> CommittedChange:
         return await self.log.change(lambda snapshot: decide(snapshot).change(answer=answer))
 
     async def _change_queue(
-        self, decide: Callable[[Queue], list[Draft]], answer: Answer | None = None
+        self, decide: Callable[[Queue], list[Draft]], answer: RequestAnswer | None = None
     ) -> None:
         def in_session(snapshot: Snapshot) -> list[Draft]:
             commands.require_active(snapshot)
@@ -363,7 +369,7 @@ class Session:
         await self._change(in_session, answer)
 
     async def _spawn(
-        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: Answer | None, *, is_agent: bool
+        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None, *, is_agent: bool
     ) -> Worker:
         with self._slots.hold(self.id) if is_agent else nullcontext():
             committed = await self._change(decide, answer)
@@ -372,13 +378,13 @@ class Session:
         return committed.snapshot.worker(worker_id)
 
 
-def _patience(workshop: Workshop) -> Patience:
+def _patience(workshop: WorkerServices) -> TimeoutSettings:
     settings = workshop.config
-    return Patience(permission=settings.permission_timeout, cancel=settings.cancel_grace)
+    return TimeoutSettings(permission=settings.permission_timeout, cancel=settings.cancel_grace)
 
 
 def complete_order(
-    order: AddWorker, workshop: Workshop, repo_id: str | None = None, *, must_be_installed: bool = True
+    order: AddWorker, workshop: WorkerServices, repo_id: str | None = None, *, must_be_installed: bool = True
 ) -> AddWorker:
     """Return the order with an agent's definition and name. Raise as `require_agent` does."""
     if order.type != "agent":
@@ -390,7 +396,9 @@ def complete_order(
     )
 
 
-def require_agent(workshop: Workshop, agent_id: str, *, must_be_installed: bool = True) -> AgentDefinition:
+def require_agent(
+    workshop: WorkerServices, agent_id: str, *, must_be_installed: bool = True
+) -> AgentDefinition:
     """Return an agent's definition. Raise Invalid without one, Conflict if the agent is not installed."""
     try:
         return workshop.installed_agent(agent_id) if must_be_installed else workshop.agents.get(agent_id)

@@ -11,17 +11,17 @@ import structlog
 from ..domain.errors import BullpenError, Conflict, NotFound
 from ..domain.ids import is_safe_id
 from ..domain.snapshot import Snapshot
-from ..domain.states import Status
+from ..domain.states import SessionStatus
 from ..log.log import SessionLog
 from ..store.events import EventStore
-from ..workers.children import Child
-from ..workers.workshop import Workshop
-from .courtesy import Courtesy
-from .purging import Purging
-from .reaper import Reaper
+from ..workers.children import ChildHandle
+from ..workers.worker_services import WorkerServices
+from .background_throttle import BackgroundThrottle
+from .purging import SessionPurger
+from .reaper import IdleReaper
 from .session import Session
-from .slots import Slots
-from .tasks import Tasks, keep_going
+from .slots import AgentSlots
+from .tasks import BackgroundTasks, keep_going
 
 log = structlog.get_logger()
 
@@ -36,8 +36,8 @@ class Sessions:
     def __init__(
         self,
         store: EventStore,
-        workshop: Workshop,
-        tasks: Tasks,
+        workshop: WorkerServices,
+        tasks: BackgroundTasks,
         idle_seconds: float | None = None,
     ) -> None:
         self.store = store
@@ -45,19 +45,19 @@ class Sessions:
         self.taken_up = asyncio.Event()
         self.importing = asyncio.Lock()
         self.imported: set[str] = set()  # sessions whose recording came from elsewhere, by id
-        self.courtesy = Courtesy()
-        self.purging = Purging(store, workshop, tasks)
+        self.courtesy = BackgroundThrottle()
+        self.purging = SessionPurger(store, workshop, tasks)
         self._tasks = tasks
         self._open: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._recent: deque[Session] = deque(maxlen=KEPT_OPEN)
         self._opening: dict[str, asyncio.Lock] = {}
         self._watchers: set[Watcher] = set()
-        self._slots = Slots(workshop.config.max_sessions)
+        self._slots = AgentSlots(workshop.config.max_sessions)
         minutes = workshop.config.idle_timeout
-        self._reaper = Reaper(minutes * 60 if idle_seconds is None else idle_seconds, tasks)
+        self._reaper = IdleReaper(minutes * 60 if idle_seconds is None else idle_seconds, tasks)
 
     @property
-    def slots(self) -> Slots:
+    def slots(self) -> AgentSlots:
         return self._slots
 
     async def get(self, session_id: str) -> Session:
@@ -124,7 +124,7 @@ class Sessions:
     async def purge(self, session_id: str) -> None:
         """Removes everything of a session that has ended; its worktree stays."""
         session = await self.get(session_id)
-        if session.snapshot.status is Status.ACTIVE:
+        if session.snapshot.status is SessionStatus.ACTIVE:
             raise Conflict("only a session that has ended can be purged")
         await self.store.hide(session_id)  # when that fails nothing has changed
         session.close()
@@ -136,16 +136,16 @@ class Sessions:
         """Work that goes on for as long as the house stands, which a mistake in it does not take along."""
         self._tasks.create_task(keep_going(work, name), name=name)
 
-    def end_stray(self, child: Child) -> None:
+    def end_stray(self, child: ChildHandle) -> None:
         """Ends a process whose session is gone, and what it left on the disk."""
         self._tasks.create_task(self._end_stray(child), name=f"stray {child.worker_id}")
 
-    def end_earlier(self, child: Child) -> None:
+    def end_earlier(self, child: ChildHandle) -> None:
         """Ends a process of a run whose worker has begun another since; what it said stays."""
         burial = self.workshop.children.bury(child)
         self._tasks.create_task(burial, name=f"earlier run of {child.worker_id}")
 
-    async def _end_stray(self, child: Child) -> None:
+    async def _end_stray(self, child: ChildHandle) -> None:
         await child.stop()
         await self.workshop.children.bury(child)
         try:

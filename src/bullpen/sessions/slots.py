@@ -12,7 +12,7 @@ from ..domain.snapshot import Snapshot
 log = structlog.get_logger()
 
 
-class Slots:
+class AgentSlots:
     """One for each session with an agent that is spawning or active; `most` of 0 means any number."""
 
     def __init__(self, most: int) -> None:

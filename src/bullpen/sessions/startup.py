@@ -6,17 +6,17 @@ from contextlib import suppress
 import structlog
 
 from ..domain.errors import Conflict, NotFound, Unavailable
-from ..store.records import Records
-from ..workers.children import Child, Children
+from ..store.records import RecordStore
+from ..workers.children import ChildHandle, ChildHandles
 from .inheritance import hand_down
-from .presence import Presence
+from .presence import ViewerPresence
 from .session import Session
 from .sessions import Sessions
 
 log = structlog.get_logger()
 
 
-async def refuse_strangers(children: Children, records: Records) -> None:
+async def refuse_strangers(children: ChildHandles, records: RecordStore) -> None:
     """What runs here and is of no session in this database belongs to another one: it is not ours to end."""
     known = await records.known_workers([child.worker_id for child in children.all()])
     strangers = [child for child in children.all() if child.worker_id not in known]
@@ -29,7 +29,7 @@ async def refuse_strangers(children: Children, records: Records) -> None:
         )
 
 
-async def take_up(sessions: Sessions, records: Records) -> None:
+async def take_up(sessions: Sessions, records: RecordStore) -> None:
     """Adopts what the keepers run, marks what is lost, ends what was purged meanwhile."""
     children = sessions.workshop.children
     ids = [child.worker_id for child in children.all()]
@@ -50,14 +50,14 @@ async def take_up(sessions: Sessions, records: Records) -> None:
     sessions.taken_up.set()
 
 
-async def await_viewers(sessions: Sessions, records: Records, presence: Presence) -> None:
+async def await_viewers(sessions: Sessions, records: RecordStore, presence: ViewerPresence) -> None:
     """Who looked at a session while the last server ran has its grace to come back."""
     for session_id in await records.passing_sessions():
         with suppress(NotFound):  # purged a moment ago
             presence.check(await sessions.open(session_id))
 
 
-def _end_earlier_runs(session: Session, sessions: Sessions, children: Iterable[Child]) -> None:
+def _end_earlier_runs(session: Session, sessions: Sessions, children: Iterable[ChildHandle]) -> None:
     """A worker that failed may have been restarted while its old process took its time to end."""
     for child in children:
         if child.run != session.snapshot.worker(child.worker_id).run:
@@ -65,7 +65,7 @@ def _end_earlier_runs(session: Session, sessions: Sessions, children: Iterable[C
             sessions.end_earlier(child)
 
 
-async def _inherit(session: Session, sessions: Sessions, records: Records) -> None:
+async def _inherit(session: Session, sessions: Sessions, records: RecordStore) -> None:
     """The house may be set up otherwise than when the last server ran."""
     try:
         await hand_down([session], sessions.workshop.config, records)

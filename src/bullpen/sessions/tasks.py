@@ -16,11 +16,11 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 
-class _Over(Exception):
+class _BlockEnded(Exception):
     """Raised inside the group to end what still runs in it."""
 
 
-class Tasks(asyncio.TaskGroup):
+class BackgroundTasks(asyncio.TaskGroup):
     """A group whose tasks fail alone: what one of them raises is told, and the others go on.
 
     It says when it takes no more: what a late commit calls for is left to the next start.
@@ -37,16 +37,16 @@ class Tasks(asyncio.TaskGroup):
 
 
 @asynccontextmanager
-async def background() -> AsyncIterator[Tasks]:
+async def background() -> AsyncIterator[BackgroundTasks]:
     """Tasks started in the group are cancelled, and waited for, when the block is left."""
     try:
-        async with Tasks() as tasks:
+        async with BackgroundTasks() as tasks:
             try:
                 yield tasks
             finally:
                 tasks.over = True
-            raise _Over
-    except* _Over:
+            raise _BlockEnded
+    except* _BlockEnded:
         pass
 
 

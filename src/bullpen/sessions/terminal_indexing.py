@@ -13,13 +13,20 @@ from msgspec import Struct
 
 from .. import clock
 from ..domain.errors import Unavailable
-from ..domain.searching import PRINTED, Document
+from ..domain.searching import PRINTED, SearchDocument
 from ..domain.snapshot import Snapshot, Worker
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
-from ..store.search_terminals import Mark, Printed, Printing, add_printed, read_marks, unfinished
-from ..wire.terminal_text import Piece, TerminalText, whole
-from ..workers.children import Child
+from ..store.search_terminals import (
+    IndexedOffset,
+    PrintedText,
+    PrintingWorker,
+    add_printed,
+    read_marks,
+    unfinished,
+)
+from ..wire.terminal_text import TerminalText, TextPiece, whole
+from ..workers.children import ChildHandle
 from .sessions import Sessions
 
 PAUSE = 1.0  # seconds: a screen changes more often than anybody looks for it
@@ -32,25 +39,25 @@ REST = 40  # times as long as a batch took
 NO_ROOM_PAUSE = 10.0
 
 
-class _Heard(Struct):
+class _IndexedWorker(Struct):
     """A worker that may print more, and the lines it printed lately."""
 
-    printing: Printing
+    printing: PrintingWorker
     text: TerminalText
-    child: Child | None = None  # of its last run, while we listen to it
+    child: ChildHandle | None = None  # of its last run, while we listen to it
     end: int = 0  # of its recording, when we last looked
     put_off: int = 0  # how often, because it was flooding
     listener: Callable[[], None] = lambda: None
 
 
-class TerminalIndexing:
+class TerminalIndexer:
     """One batch at a time, of a few workers each."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self._database = sessions.store.database
         self._workshop = sessions.workshop
-        self._heard: dict[str, _Heard] = {}
+        self._heard: dict[str, _IndexedWorker] = {}
         self._due: dict[str, None] = {}  # in the order they were noted
         self._wake = asyncio.Event()
 
@@ -107,9 +114,11 @@ class TerminalIndexing:
         with_later_runs = [each.printing.worker_id for each in news if each.mark.run < each.printing.run]
         return [*with_later_runs, *unread, *waiting[TOGETHER:]]
 
-    def _read_batch(self, listened: list[_Heard], marks: dict[str, Mark]) -> list[Printed]:
+    def _read_batch(
+        self, listened: list[_IndexedWorker], marks: dict[str, IndexedOffset]
+    ) -> list[PrintedText]:
         """What the first of them printed, not much more than a batch in all. In a thread."""
-        read: list[Printed] = []
+        read: list[PrintedText] = []
         length = 0
         for heard in listened:
             printed = self._read(heard, marks[heard.printing.worker_id])
@@ -119,7 +128,7 @@ class TerminalIndexing:
                 break
         return read
 
-    def _read(self, heard: _Heard, mark: Mark) -> Printed:
+    def _read(self, heard: _IndexedWorker, mark: IndexedOffset) -> PrintedText:
         """What one of them printed since, and how far we are then."""
         printing = heard.printing
         child = self._workshop.children.get(printing.worker_id, mark.run)
@@ -136,8 +145,8 @@ class TerminalIndexing:
             if child is None:
                 recording.close()
         if over and not last:
-            return Printed(printing, documents, Mark(mark.run + 1, 0))
-        return Printed(printing, documents, Mark(mark.run, end, over))
+            return PrintedText(printing, documents, IndexedOffset(mark.run + 1, 0))
+        return PrintedText(printing, documents, IndexedOffset(mark.run, end, over))
 
     def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
         if snapshot is None:
@@ -148,7 +157,9 @@ class TerminalIndexing:
         for worker in snapshot.workers.values():
             if (worker.type == "terminal" or worker.is_typed_to) and self._is_news(worker):
                 self._hear(
-                    Printing(worker_id=worker.id, session_id=session_id, run=worker.run, alive=worker.alive)
+                    PrintingWorker(
+                        worker_id=worker.id, session_id=session_id, run=worker.run, alive=worker.alive
+                    )
                 )
 
     def _is_news(self, worker: Worker) -> bool:
@@ -159,10 +170,10 @@ class TerminalIndexing:
         unheard = heard.child is None and self._workshop.children.get(worker.id, worker.run) is not None
         return known.run != worker.run or known.alive != worker.alive or unheard
 
-    def _hear(self, printing: Printing) -> None:
+    def _hear(self, printing: PrintingWorker) -> None:
         """Looks soon, and whenever the worker has printed more."""
         worker_id = printing.worker_id
-        heard = self._heard.setdefault(worker_id, _Heard(printing, TerminalText()))
+        heard = self._heard.setdefault(worker_id, _IndexedWorker(printing, TerminalText()))
         heard.printing = printing
         child = self._workshop.children.get(worker_id, printing.run)
         if child is not None and child is not heard.child:
@@ -183,7 +194,7 @@ class TerminalIndexing:
             self._unhear(heard)
         self._due.pop(worker_id, None)
 
-    def _unhear(self, heard: _Heard) -> None:
+    def _unhear(self, heard: _IndexedWorker) -> None:
         if heard.child is not None:
             heard.child.recording.unwatch(heard.listener)
 
@@ -200,18 +211,18 @@ def _read_on(recording: Recording, offset: int, goes_on: bool) -> tuple[bytes, i
     return data[: whole(data) or (len(data) if len(data) == BATCH else 0)], start
 
 
-def _dated(recording: Recording, pieces: list[Piece], worker_id: str, run: int) -> list[Document]:
+def _dated(recording: Recording, pieces: list[TextPiece], worker_id: str, run: int) -> list[SearchDocument]:
     """Each with the moment it was printed."""
     if not pieces:
         return []
-    documents: list[Document] = []
+    documents: list[SearchDocument] = []
     entries = recording.index(pieces[0].offset)
     entry, time = next(entries, None), clock.now_ns()
     for piece in pieces:
         while entry is not None and entry[0] <= piece.offset:
             time, entry = entry[1], next(entries, None)
         documents.append(
-            Document(
+            SearchDocument(
                 seq=0,
                 type=PRINTED,
                 role=PRINTED,

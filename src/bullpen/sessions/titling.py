@@ -12,12 +12,12 @@ from ..domain.events import Draft
 from ..domain.prompts import addressee_of, sendable
 from ..domain.queue import QueueItem, QueueTitled, needs_title, title_by_words
 from ..domain.snapshot import Snapshot
-from ..domain.states import Status
+from ..domain.states import SessionStatus
 from ..domain.titles import clean_title, is_short
 from ..git.process import run_process
 from ..log.log import Change, SessionLog
-from ..workers.workshop import Workshop
-from .tasks import Tasks
+from ..workers.worker_services import WorkerServices
+from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
@@ -27,10 +27,10 @@ MOST_LETTERS = 4000
 ASKED = "Give a title of at most eight words to the request below. Answer with the title alone.\n\n"
 
 
-class Titling:
+class QueueTitling:
     """`follow` after every change: what has no title yet follows from what is stored."""
 
-    def __init__(self, session_log: SessionLog, workshop: Workshop, tasks: Tasks) -> None:
+    def __init__(self, session_log: SessionLog, workshop: WorkerServices, tasks: BackgroundTasks) -> None:
         self._log = session_log
         self._workshop = workshop
         self._tasks = tasks
@@ -45,7 +45,7 @@ class Titling:
 
     def follow(self) -> None:
         snapshot = self._log.snapshot
-        if snapshot.status is not Status.ACTIVE or not snapshot.queue.waiting:
+        if snapshot.status is not SessionStatus.ACTIVE or not snapshot.queue.waiting:
             return
         leaving = {item.id for item, _ in sendable(snapshot, clock.now_ms())}
         for item in snapshot.queue.items:

@@ -16,7 +16,7 @@ from .. import clock
 from ..domain.errors import Conflict, NotFound, RemoteFault
 from ..domain.ids import new_id
 from ..git import anchors
-from ..git.places import Place
+from ..git.places import GitDirectories
 from ..git.process import run_process
 from ..git.worktrees import Worktree, branch_head, create_branch, list_worktrees
 from ..home import write_private
@@ -29,7 +29,7 @@ COPY_SECONDS = 3600.0
 _RECORD, _TREE, _ADMIN = "record.json", "tree", "admin"
 
 
-class Trashed(Struct, frozen=True, kw_only=True):
+class TrashedWorktree(Struct, frozen=True, kw_only=True):
     """A worktree that was removed: where it was and what it had checked out."""
 
     id: str
@@ -45,28 +45,28 @@ class Trashed(Struct, frozen=True, kw_only=True):
         return self.removed_at + KEPT_MS
 
 
-class Trash:
+class WorktreeTrash:
     """One directory for each: the record, the work tree, and what git knew of it (its index, its HEAD)."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def list(self, repo_id: str | None = None) -> list[Trashed]:
+    def list(self, repo_id: str | None = None) -> list[TrashedWorktree]:
         """What can be restored, newest first."""
         found = [_read(path) for path in self._directory.glob(f"*/{_RECORD}")]
         mine = [each for each in found if each and repo_id in (None, each.repo_id)]
         return sorted(mine, key=lambda each: each.removed_at, reverse=True)
 
-    def get(self, repo_id: str, name: str, id: str | None = None) -> Trashed:
+    def get(self, repo_id: str, name: str, id: str | None = None) -> TrashedWorktree:
         """The one that was removed last under a name, or the one with this id."""
         for trashed in self.list(repo_id):
             if trashed.name == name and id in (None, trashed.id) and trashed.expires_at > clock.now_ms():
                 return trashed
         raise NotFound(f"there is no removed worktree {name}; they are kept for 7 days")
 
-    async def take(self, repo_id: str, worktree: Worktree) -> Trashed:
+    async def take(self, repo_id: str, worktree: Worktree) -> TrashedWorktree:
         """Moves a worktree here. When that fails it is where it was, or here when that is taken meanwhile."""
-        trashed = Trashed(
+        trashed = TrashedWorktree(
             id=new_id(),
             repo_id=repo_id,
             name=worktree.name,
@@ -90,7 +90,7 @@ class Trash:
             raise
         return trashed
 
-    async def require_room(self, repository: Place, trashed: Trashed) -> None:
+    async def require_room(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
         """Refuses a restore that something is in the way of."""
         path, _, admin = self._places(repository, trashed)
         for place in (path, admin):
@@ -100,7 +100,7 @@ class Trash:
             if trashed.branch and other.branch == trashed.branch:
                 raise Conflict(f"the branch {trashed.branch} is checked out in {other.path} already")
 
-    async def restore(self, repository: Place, trashed: Trashed) -> None:
+    async def restore(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
         """Puts a worktree back, byte for byte, and its branch when that was deleted; there must be room."""
         path, box, admin = self._places(repository, trashed)
         if trashed.branch and trashed.head and await branch_head(repository, trashed.branch) is None:
@@ -110,7 +110,7 @@ class Trash:
         await _move_both((box / _TREE, path), (box / _ADMIN, admin), trashed.id)
         await self.empty(trashed, repository)
 
-    async def mend(self, repository: Place, trashed: Trashed) -> None:
+    async def mend(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
         """After a kill: what was between its two moves is finished, what never began is forgotten.
 
         On one disk a move is one step, so what is there twice was made anew by somebody, and stays. Between
@@ -127,7 +127,7 @@ class Trash:
         if _there(box / _ADMIN) or not _there(box / _TREE):
             await _clear(aside)
 
-    async def _finish(self, repository: Place, trashed: Trashed, *, was_moved: bool) -> None:
+    async def _finish(self, repository: GitDirectories, trashed: TrashedWorktree, *, was_moved: bool) -> None:
         path, box, admin = self._places(repository, trashed)
         has_tree, has_admin = _there(box / _TREE), _there(box / _ADMIN)
         in_use = _points_to(path, admin)
@@ -146,7 +146,7 @@ class Trash:
             _put_aside(admin, trashed.id)
             await _clear(_aside(admin, trashed.id))
 
-    async def empty(self, trashed: Trashed, repository: Place | None) -> None:
+    async def empty(self, trashed: TrashedWorktree, repository: GitDirectories | None) -> None:
         """Removes one for good, its record last; its repository may be gone."""
         if repository is not None:
             await anchors.release(repository, trashed.id)
@@ -163,15 +163,15 @@ class Trash:
                 with suppress(OSError):
                     _remove(box)
 
-    def _places(self, repository: Place, trashed: Trashed) -> tuple[Path, Path, Path]:
+    def _places(self, repository: GitDirectories, trashed: TrashedWorktree) -> tuple[Path, Path, Path]:
         """Where its work tree was, its box here, and where git's own directory of it was."""
         admin = repository.common_dir / "worktrees" / trashed.name
         return Path(trashed.path), self._directory / trashed.id, admin
 
 
-def _read(path: Path) -> Trashed | None:
+def _read(path: Path) -> TrashedWorktree | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Trashed)
+        return msgspec.json.decode(path.read_bytes(), type=TrashedWorktree)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         log.warning("a record in the trash cannot be read", path=str(path), reason=str(error))
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..domain.errors import BullpenError, Invalid
 from ..log.recorded import MAX_METADATA
 from ..log.recordings import EVENTS, METADATA
-from ..log.zip_reader import Member, ZipReader
+from ..log.zip_reader import ZipMember, ZipReader
 from ..workers.images import LARGEST, check_name
 
 MAX_BYTES = 8 << 30  # of all files, unpacked
@@ -31,7 +31,7 @@ def unpack_recording(file: Path, directory: Path) -> None:
             _unpack(archive, member, directory)
 
 
-def _check(members: Sequence[Member]) -> None:
+def _check(members: Sequence[ZipMember]) -> None:
     """Refuse what no recording has, by names and declared sizes; `ZipReader.read` checks the real sizes."""
     if EVENTS not in {member.name for member in members}:
         raise Invalid(f"this is not a recording: there is no {EVENTS} in it")
@@ -44,7 +44,7 @@ def _check(members: Sequence[Member]) -> None:
     _check_segments(members)
 
 
-def _check_one(member: Member) -> None:
+def _check_one(member: ZipMember) -> None:
     if member.name == METADATA and member.size > MAX_METADATA:
         raise Invalid(f"{METADATA} has at most {MAX_METADATA >> 20} MiB")
     if _IMAGE.fullmatch(member.name) and member.size > LARGEST:
@@ -55,7 +55,7 @@ def _check_one(member: Member) -> None:
         raise Invalid(f"a recording has no file {member.name[:80]!r}")
 
 
-def _check_segments(members: Sequence[Member]) -> None:
+def _check_segments(members: Sequence[ZipMember]) -> None:
     """Refuse segments of one terminal that overlap, or that end beyond MAX_OFFSET."""
     segments = []
     for member in members:
@@ -67,7 +67,7 @@ def _check_segments(members: Sequence[Member]) -> None:
                 raise Invalid(f"the segments of {place} overlap or end too far behind")
 
 
-def _unpack(archive: ZipReader, member: Member, directory: Path) -> None:
+def _unpack(archive: ZipReader, member: ZipMember, directory: Path) -> None:
     target = directory / member.name
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(target, "xb", opener=_private) as out:

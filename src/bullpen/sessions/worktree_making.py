@@ -12,29 +12,29 @@ from msgspec.structs import replace
 
 from ..domain.errors import BullpenError, Conflict
 from ..git import worktrees as git
-from ..git.places import Place
+from ..git.places import GitDirectories
 from ..git.process import end_marked
 from ..git.worktrees import Worktree
-from .errand import Errand, Errands
+from .pending_worktrees import PendingWorktree, PendingWorktrees
 
 log = structlog.get_logger()
 
 
-class Made(Struct, frozen=True, kw_only=True):
+class CreatedWorktree(Struct, frozen=True, kw_only=True):
     """A new worktree, and what it was made for."""
 
     worktree: Worktree
-    errand: Errand
+    errand: PendingWorktree
     copied: list[str]
 
 
 async def make_worktree(
-    place: Place,
-    errand: Errand,
-    errands: Errands,
+    place: GitDirectories,
+    errand: PendingWorktree,
+    errands: PendingWorktrees,
     furnish: Callable[[Path], Awaitable[list[str]]],
     on_progress: Callable[[str], None],
-) -> Made:
+) -> CreatedWorktree:
     """Each step is noted before the next, so that a failure takes back what was made, and only that."""
     path = Path(errand.path)
     async with AsyncExitStack() as undo:
@@ -50,17 +50,17 @@ async def make_worktree(
         copied = await furnish(path)
         errands.note(replace(errand, done=True))
         undo.pop_all()
-    return Made(worktree=worktree, errand=errand, copied=copied)
+    return CreatedWorktree(worktree=worktree, errand=errand, copied=copied)
 
 
-async def take_back(place: Place, made: Made) -> None:
+async def take_back(place: GitDirectories, made: CreatedWorktree) -> None:
     """Undoes `make_worktree`, because what it was made for failed."""
     await _take_directory_back(place, made.worktree.path)
     if made.errand.start:
         await _take_branch_back(place, made.errand.branch, made.errand.start)
 
 
-async def take_half_made_back(place: Place, errand: Errand) -> None:
+async def take_half_made_back(place: GitDirectories, errand: PendingWorktree) -> None:
     """What a killed server left; a directory git knows nothing of is removed only when it is empty."""
     path = Path(errand.path)
     await end_marked(errand.id)
@@ -78,7 +78,7 @@ async def take_half_made_back(place: Place, errand: Errand) -> None:
         await _take_branch_back(place, errand.branch, errand.start)
 
 
-def _make_directories(undo: AsyncExitStack, place: Place, path: Path) -> None:
+def _make_directories(undo: AsyncExitStack, place: GitDirectories, path: Path) -> None:
     """The worktree's own directory and the one around it, with mode 0750 (R60) whatever our umask is."""
     if not path.parent.exists():
         path.parent.mkdir()
@@ -108,7 +108,7 @@ def _remove_empty(directory: Path) -> None:
         return  # somebody put something there meanwhile, or it was never made
 
 
-async def _take_directory_back(place: Place, path: Path) -> None:
+async def _take_directory_back(place: GitDirectories, path: Path) -> None:
     """Removes a worktree that a failed step left; it was ours alone."""
     known = [each for each in await git.list_worktrees(place) if each.path == path]
     try:
@@ -120,6 +120,6 @@ async def _take_directory_back(place: Place, path: Path) -> None:
     await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
 
-async def _take_branch_back(place: Place, branch: str, start: str) -> None:
+async def _take_branch_back(place: GitDirectories, branch: str, start: str) -> None:
     if await git.branch_head(place, branch) == start:
         await git.delete_branch(place, branch, start)

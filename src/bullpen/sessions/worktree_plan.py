@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ..domain.errors import Conflict, Invalid, NotFound
 from ..git import worktrees as git
-from ..git.places import Place
+from ..git.places import GitDirectories
 from ..git.refs import MAIN, check_branch, check_name, check_revision, slug
 from ..sandbox.roots import WorkspaceRoots
 
@@ -26,7 +26,7 @@ class NewWorktree(Struct, frozen=True, kw_only=True):
     key: str | None = None  # what all tries of the request have in common
 
 
-async def choose_names(place: Place, order: NewWorktree) -> tuple[str, str]:
+async def choose_names(place: GitDirectories, order: NewWorktree) -> tuple[str, str]:
     """The branch and the name; what was not given is made, and then it is free."""
     known = {each.name for each in await git.list_worktrees(place)}
     if order.name is not None:
@@ -39,7 +39,7 @@ async def choose_names(place: Place, order: NewWorktree) -> tuple[str, str]:
     return check_branch(order.branch or name), check_name(name)
 
 
-async def _free(place: Place, stem: str, known: set[str], *, with_branch: bool) -> str:
+async def _free(place: GitDirectories, stem: str, known: set[str], *, with_branch: bool) -> str:
     for n in range(1, 10_000):
         name = stem if n == 1 else f"{stem}-{n}"
         if (
@@ -51,11 +51,11 @@ async def _free(place: Place, stem: str, known: set[str], *, with_branch: bool) 
     raise Conflict(f"there are thousands of worktrees called {stem}; give a name")
 
 
-def _taken(place: Place, name: str) -> bool:
+def _taken(place: GitDirectories, name: str) -> bool:
     return name == MAIN or any(os.path.lexists(path) for path in _places(place, name))
 
 
-async def choose_start(place: Place, branch: str, order: NewWorktree) -> str | None:
+async def choose_start(place: GitDirectories, branch: str, order: NewWorktree) -> str | None:
     """The commit a new branch begins at; None when the branch is there and wanted."""
     exists = await git.branch_head(place, branch) is not None
     match order.mode:
@@ -82,12 +82,12 @@ async def choose_start(place: Place, branch: str, order: NewWorktree) -> str | N
     raise Invalid(f"a worktree's mode is new, existing or either, not {order.mode}")
 
 
-def _places(place: Place, name: str) -> tuple[Path, Path]:
+def _places(place: GitDirectories, name: str) -> tuple[Path, Path]:
     beside = place.work_tree.with_name(f"{place.work_tree.name}.worktrees")
     return beside / name, place.work_tree / ".worktrees" / name
 
 
-def choose_path(roots: WorkspaceRoots, place: Place, name: str) -> Path:
+def choose_path(roots: WorkspaceRoots, place: GitDirectories, name: str) -> Path:
     """Return a directory beside the repository, or inside it if beside it no session may live."""
     beside, inside = _places(place, name)
     path = beside if roots.contains(beside) else inside

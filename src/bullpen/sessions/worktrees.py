@@ -17,21 +17,21 @@ from ..domain.ids import new_id
 from ..domain.records import Repository, RepositorySettings
 from ..domain.snapshot import Snapshot
 from ..git import worktrees as git
-from ..git.changes import Loss, Status, read_loss, read_status
-from ..git.places import Place, find_git_dir
+from ..git.changes import WorktreeLoss, WorkTreeStatus, read_loss, read_status
+from ..git.places import GitDirectories, find_git_dir
 from ..git.process import marked
 from ..git.refs import check_branch
 from ..git.worktrees import Worktree
 from ..store.answers import KeptAnswer
 from ..store.append import AlreadyAnswered
-from ..store.records import Records
+from ..store.records import RecordStore
 from . import worktree_upkeep as upkeep
-from .errand import Errand, Errands
-from .furnishing import copy_included, run_command
+from .pending_worktrees import PendingWorktree, PendingWorktrees
 from .sessions import Sessions
-from .trash import Trash, Trashed
-from .worktree_making import Made, make_worktree, take_back
+from .trash import TrashedWorktree, WorktreeTrash
+from .worktree_making import CreatedWorktree, make_worktree, take_back
 from .worktree_plan import NewWorktree, choose_names, choose_path, choose_start
+from .worktree_setup import copy_included, run_command
 
 log = structlog.get_logger()
 
@@ -39,25 +39,25 @@ LOOKS_AT_ONCE = 4
 LOOK_SECONDS = 5.0
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class WorktreeReport(Struct, frozen=True, kw_only=True):
     """A worktree as a look found it; `problem` says what is wrong with it, for a person."""
 
     worktree: Worktree
-    status: Status | None = None
+    status: WorkTreeStatus | None = None
     problem: str | None = None
 
 
-class Worktrees:
+class RepositoryWorktrees:
     """One change at a time per repository. `git worktree list` is the truth; nothing is kept beside it."""
 
-    def __init__(self, records: Records, sessions: Sessions) -> None:
+    def __init__(self, records: RecordStore, sessions: Sessions) -> None:
         config = sessions.workshop.config
         self._records = records
         self._sessions = sessions
         self._roots = sessions.workshop.roots
         self._logs = config.home / "logs" / "worktrees"
-        self.trash = Trash(config.home / "trash")
-        self._errands = Errands(config.home / "worktrees")
+        self.trash = WorktreeTrash(config.home / "trash")
+        self._errands = PendingWorktrees(config.home / "worktrees")
         self._mended = asyncio.Event()
         self.making: dict[tuple[str, str], str] = {}  # how far each has come, in git's words
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -65,29 +65,29 @@ class Worktrees:
 
     # Looking
 
-    async def repository(self, repo_id: str) -> tuple[Repository, Place]:
+    async def repository(self, repo_id: str) -> tuple[Repository, GitDirectories]:
         """A registered repository, and where git works on it."""
         repository = await self._records.repository(repo_id)
         if repository is None:
             raise NotFound(f"no repository {repo_id}")
         git_dir = self.settings(repo_id).git_dir
         place = Path(repository.path)
-        return repository, Place.main(Path(git_dir) if git_dir else find_git_dir(place), place)
+        return repository, GitDirectories.main(Path(git_dir) if git_dir else find_git_dir(place), place)
 
     def settings(self, repo_id: str) -> RepositorySettings:
         return self._sessions.workshop.repositories.get(repo_id) or RepositorySettings()
 
-    async def list(self, repo_id: str) -> list[Seen]:
+    async def list(self, repo_id: str) -> list[WorktreeReport]:
         _, place = await self.repository(repo_id)
         limit = asyncio.Semaphore(LOOKS_AT_ONCE)
 
-        async def look(worktree: Worktree) -> Seen:
+        async def look(worktree: Worktree) -> WorktreeReport:
             async with limit:
                 return await _look(worktree)
 
         return list(await asyncio.gather(*map(look, await git.list_worktrees(place))))
 
-    async def get(self, repo_id: str, name: str) -> Seen:
+    async def get(self, repo_id: str, name: str) -> WorktreeReport:
         _, place = await self.repository(repo_id)
         return await _look(await git.find_worktree(place, name))
 
@@ -115,7 +115,9 @@ class Worktrees:
         async with self._locks[repo_id]:
             yield
 
-    async def add(self, repo_id: str, order: NewWorktree, answer: KeptAnswer[Seen] | None = None) -> Seen:
+    async def add(
+        self, repo_id: str, order: NewWorktree, answer: KeptAnswer[WorktreeReport] | None = None
+    ) -> WorktreeReport:
         async with self.changing(repo_id):
             await self.require_unanswered(answer.key if answer else None)
             made = await self.make(repo_id, order)
@@ -124,7 +126,7 @@ class Worktrees:
             self.settle(made)
             return seen
 
-    async def make(self, repo_id: str, order: NewWorktree) -> Made:
+    async def make(self, repo_id: str, order: NewWorktree) -> CreatedWorktree:
         """Makes a worktree, whole: checked out, with the files a person wants there, set up. Else nothing.
 
         Whoever asked calls `settle` once it is answered, or `take_back`.
@@ -133,7 +135,7 @@ class Worktrees:
         if order.key and (made := await self._made_before(place, repo_id, order.key)):
             return made
         branch, name = await choose_names(place, order)
-        errand = Errand(
+        errand = PendingWorktree(
             id=new_id(),
             repo_id=repo_id,
             key=order.key,
@@ -159,17 +161,17 @@ class Worktrees:
         log.info("worktree made", repository=repo_id, name=name, branch=branch, path=errand.path)
         return made
 
-    def settle(self, made: Made) -> None:
+    def settle(self, made: CreatedWorktree) -> None:
         """What it was made for is stored."""
         self._errands.forget(made.errand)
 
-    async def take_back(self, repo_id: str, made: Made) -> None:
+    async def take_back(self, repo_id: str, made: CreatedWorktree) -> None:
         """Undoes `make`, because what it was made for failed."""
         _, place = await self.repository(repo_id)
         await take_back(place, made)
         self.settle(made)
 
-    async def remove(self, repo_id: str, name: str, force: bool) -> Trashed:
+    async def remove(self, repo_id: str, name: str, force: bool) -> TrashedWorktree:
         """Moves a worktree to the trash; refused when something would go with it, unless that is wanted."""
         async with self.changing(repo_id):
             repository, place = await self.repository(repo_id)
@@ -186,8 +188,8 @@ class Worktrees:
         return trashed
 
     async def restore(
-        self, repo_id: str, name: str, id: str | None = None, answer: KeptAnswer[Seen] | None = None
-    ) -> Seen:
+        self, repo_id: str, name: str, id: str | None = None, answer: KeptAnswer[WorktreeReport] | None = None
+    ) -> WorktreeReport:
         async with self.changing(repo_id):
             await self.require_unanswered(answer.key if answer else None)
             _, place = await self.repository(repo_id)
@@ -199,10 +201,12 @@ class Worktrees:
         log.info("worktree restored", repository=repo_id, name=name)
         return seen
 
-    async def _take_out(self, place: Place, trashed: Trashed, answer: KeptAnswer[Seen] | None) -> Made:
+    async def _take_out(
+        self, place: GitDirectories, trashed: TrashedWorktree, answer: KeptAnswer[WorktreeReport] | None
+    ) -> CreatedWorktree:
         """Noted once nothing else can be there: a request that comes again finds what it has restored."""
         await self.trash.require_room(place, trashed)
-        errand = Errand(
+        errand = PendingWorktree(
             id=new_id(),
             repo_id=trashed.repo_id,
             key=answer.key if answer else None,
@@ -219,7 +223,9 @@ class Worktrees:
         except BaseException:
             self._errands.forget(errand)
             raise
-        return Made(worktree=await git.find_worktree(place, trashed.name), errand=errand, copied=[])
+        return CreatedWorktree(
+            worktree=await git.find_worktree(place, trashed.name), errand=errand, copied=[]
+        )
 
     # What nobody asks for
 
@@ -235,15 +241,15 @@ class Worktrees:
 
     # What the above need
 
-    async def _place(self, repo_id: str) -> Place:
+    async def _place(self, repo_id: str) -> GitDirectories:
         return (await self.repository(repo_id))[1]
 
-    async def _made_before(self, place: Place, repo_id: str, key: str) -> Made | None:
+    async def _made_before(self, place: GitDirectories, repo_id: str, key: str) -> CreatedWorktree | None:
         """What an earlier try of the same request made, unless somebody removed it since."""
         if errand := self._errands.done_for(repo_id, key):
             for worktree in await git.list_worktrees(place):
                 if str(worktree.path) == errand.path:
-                    return Made(worktree=worktree, errand=errand, copied=[])
+                    return CreatedWorktree(worktree=worktree, errand=errand, copied=[])
             self._errands.forget(errand)
         return None
 
@@ -252,7 +258,7 @@ class Worktrees:
         if key and (stored := await self._sessions.store.answer(key)):
             raise AlreadyAnswered(stored)
 
-    async def _keep(self, answer: KeptAnswer[Seen] | None, seen: Seen) -> None:
+    async def _keep(self, answer: KeptAnswer[WorktreeReport] | None, seen: WorktreeReport) -> None:
         """While nobody else may change anything: a second try finds either nothing or its answer."""
         if answer:
             status, body = answer.render(seen)
@@ -260,7 +266,7 @@ class Worktrees:
                 KeptAnswer(answer.key, answer.body_hash, lambda _: (status, body))
             )
 
-    def _require_removable(self, worktree: Worktree, place: Place) -> None:
+    def _require_removable(self, worktree: Worktree, place: GitDirectories) -> None:
         if worktree.is_main:
             raise Conflict("this is the repository's own directory, which is never removed")
         real = _real(worktree.path)  # it is what a file says that an agent may have written
@@ -313,23 +319,23 @@ def _who_works_in(directory: Path, snapshot: Snapshot) -> str | None:
     return None
 
 
-async def _look(worktree: Worktree) -> Seen:
+async def _look(worktree: Worktree) -> WorktreeReport:
     """What is wrong with a worktree is part of the answer: the others are still worth seeing."""
     if not worktree.path.is_dir():
-        return Seen(worktree=worktree, problem=f"the directory {worktree.path} is gone")
+        return WorktreeReport(worktree=worktree, problem=f"the directory {worktree.path} is gone")
     lock = worktree.place.git_dir / "index.lock"
     problem = None
     if lock.exists():
         problem = f"{lock} is there: git is at work, or a git that died left it; then remove the file"
     try:
-        return Seen(
+        return WorktreeReport(
             worktree=worktree, status=await read_status(worktree.place, LOOK_SECONDS), problem=problem
         )
     except BullpenError as error:
-        return Seen(worktree=worktree, problem=problem or str(error))
+        return WorktreeReport(worktree=worktree, problem=problem or str(error))
 
 
-def _require_no_loss(name: str, loss: Loss) -> None:
+def _require_no_loss(name: str, loss: WorktreeLoss) -> None:
     if sentence := loss.sentence():
         raise Conflict(
             f"the worktree {name} has {sentence}; with force it is moved to the trash for 7 days"

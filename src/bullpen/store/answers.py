@@ -39,7 +39,7 @@ def answered(work: Callable[[Connection], T], answer: KeptAnswer[T] | None) -> C
     return write
 
 
-class Answers:
+class StoredAnswers:
     """The answers of a group of appends; a key is answered once."""
 
     def __init__(self, connection: Connection, appends: Sequence[Append]) -> None:

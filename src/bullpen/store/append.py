@@ -10,7 +10,7 @@ from ..domain.snapshot import Snapshot
 from ..wire.browser import splice_event
 
 
-class Entry(Struct, frozen=True, gc=False):
+class EventEntry(Struct, frozen=True, gc=False):
     """A numbered event and its data as JSON."""
 
     event: Event
@@ -59,7 +59,7 @@ class Append(Struct, frozen=True, kw_only=True):
 
     before: Snapshot
     snapshot: Snapshot  # what the entries make of it
-    entries: Sequence[Entry] = ()
+    entries: Sequence[EventEntry] = ()
     outbox: Sequence[OutboxLine] = ()
     consumed: Consumed | None = None
     answer: StoredAnswer | None = None

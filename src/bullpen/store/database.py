@@ -14,7 +14,7 @@ from . import schema
 from .ballast import SIZE, Ballast
 from .engine import (
     READERS,
-    Unreachable,
+    DatabaseUnreachable,
     file_of,
     locked,
     parse_url,
@@ -23,10 +23,10 @@ from .engine import (
     refusal,
     writing_engine,
 )
-from .fence import LEASE, UNNAMED, Fence, FenceLost, Lease, Owner
-from .room import PROBE_SECONDS, Room
-from .transactions import Kind, Transactions
-from .writer import Writer
+from .fence import LEASE, UNNAMED, Fence, FenceLost, FenceOwner, Lease
+from .transactions import JobKind, Transactions
+from .write_availability import PROBE_SECONDS, WriteAvailability
+from .writer import DatabaseWriter
 
 T = TypeVar("T")
 
@@ -39,12 +39,12 @@ class Database:
     def __init__(self, url: str, transactions: Transactions, ballast: Ballast | None) -> None:
         self._reading = reading_engine(url)
         self._threads = started_pool(READERS, "bullpen-reader")
-        self.writer = Writer(transactions, Room(ballast, transactions.beat))
+        self.writer = DatabaseWriter(transactions, WriteAvailability(ballast, transactions.beat))
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, url: str, ballast_size: int = SIZE, owner: Owner = UNNAMED, lease: Lease = LEASE
+        cls, url: str, ballast_size: int = SIZE, owner: FenceOwner = UNNAMED, lease: Lease = LEASE
     ) -> AsyncIterator[Self]:
         """Migrate the schema, claim the database for one server, and keep it open for the block.
 
@@ -80,7 +80,7 @@ class Database:
     @property
     def away(self) -> bool:
         """Whether the database is out of reach, or belongs to another server."""
-        return isinstance(self.refusal, Unreachable)
+        return isinstance(self.refusal, DatabaseUnreachable)
 
     @property
     def fence_lost(self) -> asyncio.Future[FenceLost]:
@@ -134,7 +134,7 @@ class Database:
         self._reading.dispose()
 
 
-class _Call:
+class _FunctionJobs:
     """Jobs that are functions: each its own transaction."""
 
     together = False
@@ -143,7 +143,7 @@ class _Call:
         return [work(connection) for work in works]
 
 
-_CALL: Kind = _Call()
+_CALL: JobKind = _FunctionJobs()
 
 
 def _prepare(url: str, ballast: Ballast | None, fence: Fence) -> tuple[Transactions, Unavailable | None]:

@@ -46,7 +46,7 @@ _LONGEST_IDLE_TRANSACTION = 15_000  # milliseconds
 _NETWORK = {"connect_timeout": "5", "tcp_user_timeout": "15000"}  # seconds, milliseconds
 
 
-class Unreachable(Unavailable):
+class DatabaseUnreachable(Unavailable):
     """The database server does not answer, or takes no writes yet."""
 
 
@@ -175,7 +175,7 @@ def refusal(error: DBAPIError, database: URL, reading: bool = False) -> Unavaila
         if reading:
             return Unavailable(f"the database cannot be read now: {error.orig}")
         return StorageFull(f"the database cannot be written now: {error.orig}")
-    return Unreachable(
+    return DatabaseUnreachable(
         f"the PostgreSQL database {database.database} cannot be reached; nothing was changed, "
         "try again in a moment"
     )

@@ -13,8 +13,8 @@ from ..domain.snapshot import Snapshot, fold
 from .answers import read_answers
 from .append import Append, StoredAnswer
 from .database import Database
-from .group import Group
-from .outbox import Delivered, Numbers, read_lines
+from .group import AppendGroup
+from .outbox import DeliveredLines, Numbers, read_lines
 from .projections import read_entry, read_wire
 from .purge import hidden, hide, purge
 from .saved import EVERY, read_snapshot, saved_row
@@ -30,7 +30,7 @@ class EventStore:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.appended = 0  # events of this process; their logs count them
-        self._group = Group()
+        self._group = AppendGroup()
 
     @property
     def full(self) -> bool:
@@ -121,7 +121,7 @@ class EventStore:
     async def outbox_done(self, worker_id: str, run: int, n: int) -> None:
         """Remove the lines up to n. If the database refuses, they stay, and the next call removes them."""
         with suppress(Unavailable):
-            await self.database.writer.submit(self._group, Delivered(worker_id, run, n), patient=True)
+            await self.database.writer.submit(self._group, DeliveredLines(worker_id, run, n), patient=True)
 
     async def consumed(self, worker_id: str, run: int) -> int:
         """How far the output of a run has been read; 0 when none was."""

@@ -29,36 +29,38 @@ class FenceLost(Conflict):
     """This server must not write to its database any more."""
 
 
-class InUse(FenceLost):
+class DatabaseInUse(FenceLost):
     """A server with another data directory works on the database."""
 
 
-class TakenOver(FenceLost):
+class DatabaseTakenOver(FenceLost):
     """A server with another data directory has taken the database over."""
 
 
-class WentBack(FenceLost):
+class DatabaseWentBack(FenceLost):
     """The database has lost commits. `newest` is the place of the last commit this server knows of."""
 
-    def __init__(self, message: str, newest: "Place") -> None:
+    def __init__(self, message: str, newest: "FencePosition") -> None:
         super().__init__(message)
         self.newest = newest
 
 
-class Place(Struct, frozen=True, order=True):
+class FencePosition(Struct, frozen=True, order=True):
     """Where the row of the fence stands."""
 
     epoch: int = 0  # raised at each start of a server
     commits: int = 0
 
 
-class Owner(Struct, frozen=True):
+class FenceOwner(Struct, frozen=True):
     """The server that wants the database, known by its data directory."""
 
     id: str = "unnamed"
     home: str = "unnamed"  # for a person: host and path
     take_over: bool = True  # whatever other server works there, and whatever commits are missing
-    newest: Place = Place()  # where the database stood when a server of this data directory left it
+    newest: FencePosition = (
+        FencePosition()
+    )  # where the database stood when a server of this data directory left it
 
 
 class Lease(Struct, frozen=True):
@@ -68,7 +70,7 @@ class Lease(Struct, frozen=True):
     expires: float = 15.0  # seconds, by the database's clock
 
 
-UNNAMED = Owner()
+UNNAMED = FenceOwner()
 LEASE = Lease()
 
 _NOW = {
@@ -117,11 +119,11 @@ _DRIVER_ADVANCE = {
 class Fence:
     """Moves the row for one server; all from one thread."""
 
-    def __init__(self, owner: Owner, lease: Lease, file: Path | None) -> None:
+    def __init__(self, owner: FenceOwner, lease: Lease, file: Path | None) -> None:
         self.owner = owner
         self.lease = lease
-        self._place: Place | None = None  # None until the database is claimed
-        self._next = Place()
+        self._place: FencePosition | None = None  # None until the database is claimed
+        self._next = FencePosition()
         self._files = DatabaseFiles(file) if file else None
 
     def advance(self, connection: Connection, step: int) -> None:
@@ -136,7 +138,7 @@ class Fence:
             raise self._went_back("its table server is missing") from error
         if moved != 1:
             raise self._explain_loss(connection, place)
-        self._next = Place(place.epoch, place.commits + step)
+        self._next = FencePosition(place.epoch, place.commits + step)
 
     def confirm(self) -> None:
         """Note that the running transaction was committed, or raise WentBack if its file is not in place."""
@@ -151,7 +153,7 @@ class Fence:
         if unlocked is None and _run(connection, "look"):
             return None
         mine = unlocked is not None and unlocked.owner == self.owner.id
-        found = Place(unlocked.epoch, unlocked.commits) if unlocked and mine else None
+        found = FencePosition(unlocked.epoch, unlocked.commits) if unlocked and mine else None
         if found == self._next:
             return True
         if self._place is None or found == self._place:
@@ -164,7 +166,7 @@ class Fence:
             statement = _STATEMENTS[connection.dialect.name]["release"]
             connection.execute(statement, {"owner": self.owner.id, **_numbers(self._place)})
 
-    def _claim(self, connection: Connection) -> Place:
+    def _claim(self, connection: Connection) -> FencePosition:
         owner, expires = self.owner, round(self.lease.expires * 1000)
         claimed = _run(
             connection,
@@ -177,31 +179,31 @@ class Fence:
         )
         if claimed is None:
             refuse_if_in_use(connection, owner, self.lease)
-            raise InUse("another server was just starting on this database; start this one again")
-        if Place(claimed.epoch - 1, claimed.commits) < owner.newest and not owner.take_over:
+            raise DatabaseInUse("another server was just starting on this database; start this one again")
+        if FencePosition(claimed.epoch - 1, claimed.commits) < owner.newest and not owner.take_over:
             raise self._went_back("commits are missing", owner.newest)
-        return Place(claimed.epoch, claimed.commits)
+        return FencePosition(claimed.epoch, claimed.commits)
 
-    def _explain_loss(self, connection: Connection, place: Place) -> FenceLost:
+    def _explain_loss(self, connection: Connection, place: FencePosition) -> FenceLost:
         found = _run(connection, "look")
         if found is None:
             return self._went_back("the row of its server is missing")
         if found.epoch > place.epoch or (found.epoch == place.epoch and found.commits > place.commits):
-            return TakenOver(
+            return DatabaseTakenOver(
                 f"another server (data directory {found.home}) has taken over the database. {KEEPS} "
                 "To go on here, stop the other server and start this one again."
             )
         return self._went_back(f"of {place.commits} commits {found.commits} are left")
 
-    def _went_back(self, what: str, newest: Place | None = None) -> WentBack:
-        return WentBack(
+    def _went_back(self, what: str, newest: FencePosition | None = None) -> DatabaseWentBack:
+        return DatabaseWentBack(
             "the database has gone back in time, as when a standby is promoted or a backup is put back: "
             f"{what}. {KEEPS} {FORWARD}",
-            newest or self._place or Place(),
+            newest or self._place or FencePosition(),
         )
 
 
-def refuse_if_in_use(connection: Connection, owner: Owner, lease: Lease) -> None:
+def refuse_if_in_use(connection: Connection, owner: FenceOwner, lease: Lease) -> None:
     """Raise InUse while a server with another data directory works on the database."""
     if owner.take_over or not inspect(connection).has_table("server"):
         return
@@ -210,7 +212,7 @@ def refuse_if_in_use(connection: Connection, owner: Owner, lease: Lease) -> None
         return  # a heartbeat far ahead was written by a clock that has been set back since
     if found.storage != _storage(connection):
         return
-    raise InUse(
+    raise DatabaseInUse(
         f"another server uses this database: its data directory is {found.home}, and it was alive "
         f"{max(found.age, 0) / 1000:.0f} s ago. Stop it and start this one again, or start this one with "
         "--take-over, which makes the other one stop."
@@ -229,5 +231,5 @@ def _run(connection: Connection, name: str, **values: object) -> "Row[tuple[obje
     return connection.execute(_STATEMENTS[connection.dialect.name][name], values).first()
 
 
-def _numbers(place: Place) -> dict[str, int]:
+def _numbers(place: FencePosition) -> dict[str, int]:
     return {"epoch": place.epoch, "commits": place.commits}

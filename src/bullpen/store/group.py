@@ -5,9 +5,9 @@ from itertools import chain
 
 from sqlalchemy import Connection
 
-from .answers import Answers
+from .answers import StoredAnswers
 from .append import Append
-from .outbox import Delivered, Lines, Numbers, remove_delivered
+from .outbox import DeliveredLines, Numbers, OutboxLines, remove_delivered
 from .projections import event_rows, message_rows, project_sessions, project_workers
 from .saved import due_row
 from .statements import add_values, put, touch
@@ -16,17 +16,17 @@ from .unseen import write_unseen
 from .usage import write_usage
 
 
-class Group:
+class AppendGroup:
     """The kind of job an append is; its result is the numbers of its outbox lines."""
 
     together = True
 
     def write(
-        self, connection: Connection, items: Sequence[Append | Delivered], /
+        self, connection: Connection, items: Sequence[Append | DeliveredLines], /
     ) -> list[Numbers | Exception]:
         appends = [item for item in items if isinstance(item, Append)]
-        answers = Answers(connection, appends)
-        lines = Lines(connection, appends)
+        answers = StoredAnswers(connection, appends)
+        lines = OutboxLines(connection, appends)
         accepted: list[Append] = []
         results: list[Numbers | Exception] = []
         for item in items:
@@ -41,7 +41,7 @@ class Group:
         _write_consumed(connection, accepted)
         lines.write(connection)
         answers.write(connection)
-        remove_delivered(connection, (item for item in items if isinstance(item, Delivered)))
+        remove_delivered(connection, (item for item in items if isinstance(item, DeliveredLines)))
         return results
 
 

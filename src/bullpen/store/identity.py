@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..home import read_private, write_private
-from .fence import Owner, Place
+from .fence import FenceOwner, FencePosition
 
 FILE = "identity.json"
 
 
-def read_identity(home: Path, take_over: bool) -> Owner:
+def read_identity(home: Path, take_over: bool) -> FenceOwner:
     """Return the identity of a data directory; make one if it has none."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = _read(home)
@@ -21,10 +21,12 @@ def read_identity(home: Path, take_over: bool) -> Owner:
         known = {"id": secrets.token_hex(16), "inode": home.stat().st_ino}
         with suppress(OSError):  # on a full disk the next start makes another one
             _write(home, known)
-    return Owner(known["id"], f"{socket.gethostname()}:{home}", take_over, Place(*known.get("newest", ())))
+    return FenceOwner(
+        known["id"], f"{socket.gethostname()}:{home}", take_over, FencePosition(*known.get("newest", ()))
+    )
 
 
-def note_loss(home: Path, newest: Place) -> None:
+def note_loss(home: Path, newest: FencePosition) -> None:
     """Make the next start refuse a database that is older than this, unless it is told to take over."""
     _write(home, _read(home) | {"newest": [newest.epoch, newest.commits]})
 

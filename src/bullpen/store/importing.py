@@ -12,7 +12,7 @@ from .. import clock
 from ..domain.errors import Conflict
 from .append import Append
 from .database import Database
-from .group import Group
+from .group import AppendGroup
 from .purge import remove
 from .statements import put
 from .tables import IMPORTED, purges, repositories, sessions, settings, unseen, workers
@@ -51,7 +51,7 @@ def _write(connection: Connection, append: Append) -> None:
     snapshot = append.snapshot
     if append.before.last_seq == 0 and snapshot.repo_id is not None:
         _know_repository(connection, snapshot.repo_id)
-    (refusal,) = Group().write(connection, [append])
+    (refusal,) = AppendGroup().write(connection, [append])
     if isinstance(refusal, Exception):
         raise refusal
     if append.before.last_seq == 0:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, select, update
 
 from .. import clock
 from ..domain.errors import NotFound
-from ..domain.records import Code, Token
+from ..domain.records import LoginCode, Token
 from .answers import KeptAnswer, answered
 from .database import Database
 from .statements import add, put
@@ -16,7 +16,7 @@ from .tables import codes, settings, tokens
 RETIRED = "owner.retired"
 
 
-class Keys:
+class CredentialStore:
     """All of them as hashes: what is stored here opens nothing."""
 
     def __init__(self, database: Database) -> None:
@@ -45,16 +45,16 @@ class Keys:
             lambda c: c.execute(delete(tokens).where(tokens.c.expires_at < before)).rowcount
         )
 
-    async def codes(self) -> list[Code]:
+    async def codes(self) -> list[LoginCode]:
         """The codes that nobody has used and that are not too old."""
         query = select(codes).where(codes.c.expires_at > clock.now_ms())
-        return await self._database.read(lambda c: [Code(**row._mapping) for row in c.execute(query)])
+        return await self._database.read(lambda c: [LoginCode(**row._mapping) for row in c.execute(query)])
 
-    async def add_code(self, code: Code, answer: KeptAnswer[Code] | None = None) -> Code:
+    async def add_code(self, code: LoginCode, answer: KeptAnswer[LoginCode] | None = None) -> LoginCode:
         return await self._database.write(answered(lambda c: _add_code(c, code), answer))
 
     async def redeem_code(
-        self, code_hash: str, make: Callable[[Code], Token], answer: KeptAnswer[Token] | None = None
+        self, code_hash: str, make: Callable[[LoginCode], Token], answer: KeptAnswer[Token] | None = None
     ) -> Token:
         """Trades a code for a token: the code is gone when, and only when, the token is there."""
 
@@ -85,17 +85,17 @@ def _add_token(connection: Connection, token: Token) -> Token:
     return token
 
 
-def _add_code(connection: Connection, code: Code) -> Code:
+def _add_code(connection: Connection, code: LoginCode) -> LoginCode:
     connection.execute(delete(codes).where(codes.c.expires_at <= clock.now_ms()))
     add(connection, codes, [msgspec.structs.asdict(code)])
     return code
 
 
-def _take_code(connection: Connection, code_hash: str) -> Code | None:
+def _take_code(connection: Connection, code_hash: str) -> LoginCode | None:
     query = select(codes).where(codes.c.hash == code_hash, codes.c.expires_at > clock.now_ms())
     row = connection.execute(query).one_or_none()
     connection.execute(delete(codes).where(codes.c.hash == code_hash))
-    return Code(**row._mapping) if row else None
+    return LoginCode(**row._mapping) if row else None
 
 
 def _retired(connection: Connection) -> list[str]:

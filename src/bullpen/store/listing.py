@@ -11,7 +11,7 @@ from .projections import read_session
 from .tables import purges, sessions, workers
 
 
-class Filters(Struct, frozen=True, kw_only=True):
+class SessionFilters(Struct, frozen=True, kw_only=True):
     """Which sessions; None leaves a question open. `q` is a part of the title, in any case."""
 
     repo_id: str | None = None
@@ -21,14 +21,14 @@ class Filters(Struct, frozen=True, kw_only=True):
     started_by: str | None = None
 
 
-class Page(Struct, frozen=True):
+class SessionPage(Struct, frozen=True):
     """Some sessions in the contract's shape, and how many there are in all."""
 
     sessions: list[dict[str, Any]]
     total: int
 
 
-def read_page(connection: Connection, filters: Filters, limit: int, offset: int) -> Page:
+def read_page(connection: Connection, filters: SessionFilters, limit: int, offset: int) -> SessionPage:
     conditions = _conditions(filters)
     if hidden := connection.execute(select(purges)).scalars().all():
         conditions.append(sessions.c.id.notin_(hidden))
@@ -48,10 +48,10 @@ def read_page(connection: Connection, filters: Filters, limit: int, offset: int)
     ).mappings()
     found = rows.all()
     by_session = _workers_of(connection, [row["id"] for row in found])
-    return Page([session_json(read_session(row, by_session[row["id"]])) for row in found], total)
+    return SessionPage([session_json(read_session(row, by_session[row["id"]])) for row in found], total)
 
 
-def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
+def _conditions(filters: SessionFilters) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if filters.repo_id is not None:
         conditions.append(sessions.c.repo_id == filters.repo_id)

@@ -13,7 +13,7 @@ from .tables import outbox, outbox_heads
 Numbers = tuple[int, ...]
 
 
-class Delivered(Struct, frozen=True):
+class DeliveredLines(Struct, frozen=True):
     """The keeper has the lines up to `n`: they need not be kept."""
 
     worker_id: str
@@ -21,7 +21,7 @@ class Delivered(Struct, frozen=True):
     n: int
 
 
-class Lines:
+class OutboxLines:
     """The lines of a group of appends."""
 
     def __init__(self, connection: Connection, appends: Sequence[Append]) -> None:
@@ -56,7 +56,7 @@ class Lines:
         )
 
 
-def remove_delivered(connection: Connection, items: Iterable[Delivered]) -> None:
+def remove_delivered(connection: Connection, items: Iterable[DeliveredLines]) -> None:
     for item in items:
         connection.execute(
             delete(outbox).where(

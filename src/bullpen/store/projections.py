@@ -12,10 +12,10 @@ from sqlalchemy import RowMapping
 
 from ..domain.events import Event, WorkerCommand, read_fact
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import Activity, State, Status
+from ..domain.states import Activity, SessionStatus, WorkerState
 from ..wire.browser import splice_event
 from ..wire.json import encode
-from .append import Append, Entry
+from .append import Append, EventEntry
 from .conversation_messages import messages_of
 from .statements import Values
 from .tables import workers
@@ -23,16 +23,16 @@ from .tables import workers
 Row = dict[str, Any]
 
 
-class Projected(Struct, frozen=True):
+class ProjectedRows(Struct, frozen=True):
     """Rows to write whole, and rows of which only the times and numbers moved on, by id."""
 
     whole: dict[str, Row]
     moved: dict[str, Row]
 
 
-def project_sessions(appends: Iterable[Append]) -> Projected:
+def project_sessions(appends: Iterable[Append]) -> ProjectedRows:
     """One row for each session: as most events say nothing about it, mostly a small one."""
-    rows = Projected({}, {})
+    rows = ProjectedRows({}, {})
     for append in appends:
         before, after = append.before, append.snapshot
         still = all(getattr(before, name) == getattr(after, name) for name in _SESSION_FIELDS)
@@ -63,9 +63,9 @@ _SESSION_FIELDS = (
 )
 
 
-def project_workers(appends: Iterable[Append]) -> Projected:
+def project_workers(appends: Iterable[Append]) -> ProjectedRows:
     """One row for each worker that is not what it was."""
-    rows = Projected({}, {})
+    rows = ProjectedRows({}, {})
     for append in appends:
         for position, worker in enumerate(append.snapshot.workers.values()):
             before = append.before.workers.get(worker.id)
@@ -109,11 +109,11 @@ def _uuid_head(session_id: str) -> str:
     return f"{digest[:8]}-{digest[8:12]}-8{digest[12:15]}-8{digest[15:18]}"
 
 
-def read_entry(row: Any) -> Entry:
+def read_entry(row: Any) -> EventEntry:
     """The entry a row of `events` was made of."""
     data = row.data.encode()
     fact = read_fact(row.type, msgspec.json.decode(data))
-    return Entry(Event(row.seq, row.timestamp, fact, row.worker_id, row.role), data)
+    return EventEntry(Event(row.seq, row.timestamp, fact, row.worker_id, row.role), data)
 
 
 def read_wire(row: Any) -> bytes:
@@ -127,7 +127,7 @@ def read_session(row: RowMapping, worker_rows: Iterable[RowMapping]) -> Snapshot
         id=row["id"],
         type=row["type"],
         title=row["title"],
-        status=Status(row["status"]),
+        status=SessionStatus(row["status"]),
         end_reason=row["end_reason"],
         metadata=msgspec.json.decode(row["metadata"]),
         repo_id=row["repo_id"],
@@ -179,7 +179,7 @@ def _worker_row(session_id: str, position: int, worker: Worker) -> Row:
 
 def _read_worker(row: RowMapping) -> Worker:
     fields = {name: row[name] for name in _WORKER_FIELDS}
-    fields |= {"state": State(row["state"]), "activity": Activity(row["activity"])}
+    fields |= {"state": WorkerState(row["state"]), "activity": Activity(row["activity"])}
     if row["owner"]:
         fields["command"] = WorkerCommand(argv=(), owner=row["owner"])  # what it runs is told in the log only
     return Worker(**fields)

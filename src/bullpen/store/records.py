@@ -8,19 +8,19 @@ from sqlalchemy import Connection, Row, delete, func, select, update
 
 from .. import clock
 from ..domain.errors import Conflict, NotFound
-from ..domain.queue import QueueWishes
+from ..domain.queue import QueueOverrides
 from ..domain.records import Repository, RepositorySettings
-from ..domain.states import Status
+from ..domain.states import SessionStatus
 from .answers import KeptAnswer, answered
 from .database import Database
-from .listing import Filters, Page, read_page
+from .listing import SessionFilters, SessionPage, read_page
 from .statements import add, put
 from .tables import IMPORTED, agents, purges, repositories, sessions, settings, workers
 
 _OF_REPOSITORY = "repository:"
 
 
-class Records:
+class RecordStore:
     """Repositories, settings and agents by id; sessions by what is asked of them."""
 
     def __init__(self, database: Database) -> None:
@@ -45,7 +45,7 @@ class Records:
         return await self._database.write(answered(lambda c: _add_repository(c, repository), answer))
 
     async def edit_repository(
-        self, repo_id: str, name: str | None = None, queue: QueueWishes | None = None
+        self, repo_id: str, name: str | None = None, queue: QueueOverrides | None = None
     ) -> Repository:
         """Changes what is given and leaves the rest."""
         given: dict[str, Any] = {"updated_at": clock.now_ms()}
@@ -119,9 +119,9 @@ class Records:
         started_by: str | None = None,
         limit: int = 20,
         offset: int = 0,
-    ) -> Page:
+    ) -> SessionPage:
         """One page, newest first."""
-        filters = Filters(
+        filters = SessionFilters(
             repo_id=repo_id,
             statuses=None if statuses is None else tuple(statuses),
             type=type,
@@ -137,7 +137,7 @@ class Records:
 
     async def active_locations(self) -> list[str]:
         """The directories of sessions that have not ended."""
-        query = select(sessions.c.location_path).where(sessions.c.status == Status.ACTIVE).distinct()
+        query = select(sessions.c.location_path).where(sessions.c.status == SessionStatus.ACTIVE).distinct()
         return await self._database.read(lambda c: list(c.execute(query).scalars()))
 
     async def imported_sessions(self) -> set[str]:
@@ -149,7 +149,7 @@ class Records:
 
     async def passing_sessions(self) -> list[str]:
         """The sessions that shall end when nobody looks at them."""
-        wanted = (sessions.c.status == Status.ACTIVE, sessions.c.on_last_disconnect == "terminate")
+        wanted = (sessions.c.status == SessionStatus.ACTIVE, sessions.c.on_last_disconnect == "terminate")
         query = select(sessions.c.id).where(*wanted, sessions.c.id.notin_(select(purges)))
         return await self._database.read(lambda c: list(c.execute(query).scalars()))
 
@@ -191,7 +191,7 @@ def _repository(row: Row[Any]) -> Repository:
         name=row.name,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        queue=msgspec.json.decode(row.queue, type=QueueWishes) if row.queue else QueueWishes(),
+        queue=msgspec.json.decode(row.queue, type=QueueOverrides) if row.queue else QueueOverrides(),
     )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, inspect, text
 
 from ..domain.errors import Conflict, Invalid
 from .engine import writing_engine
-from .fence import LEASE, UNNAMED, Lease, Owner, refuse_if_in_use
+from .fence import LEASE, UNNAMED, FenceOwner, Lease, refuse_if_in_use
 from .tables import metadata
 
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
@@ -25,7 +25,7 @@ _VERSION_TABLE = """CREATE TABLE IF NOT EXISTS alembic_version (
 _LOCK = 0x62756C6C  # any number, as long as every Bullpen uses the same
 
 
-def prepare(url: str, owner: Owner = UNNAMED, lease: Lease = LEASE) -> None:
+def prepare(url: str, owner: FenceOwner = UNNAMED, lease: Lease = LEASE) -> None:
     """Create the tables or migrate them to the newest revision; refuse while another server uses them."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, lease)
@@ -36,14 +36,14 @@ def prepare(url: str, owner: Owner = UNNAMED, lease: Lease = LEASE) -> None:
                 _migrate(connection, found, HEAD)
 
 
-def upgrade(url: str, to: str = "head", owner: Owner = UNNAMED) -> None:
+def upgrade(url: str, to: str = "head", owner: FenceOwner = UNNAMED) -> None:
     """Goes up to a revision, step by step."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), HEAD if to == "head" else to)
 
 
-def downgrade(url: str, to: str, owner: Owner = UNNAMED) -> None:
+def downgrade(url: str, to: str, owner: FenceOwner = UNNAMED) -> None:
     """Goes back to a revision, or to `base`, an empty database."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)

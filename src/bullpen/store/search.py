@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy import text as sql
 
 from ..domain.errors import Invalid
-from ..domain.searching import Document, Reading, read_documents
+from ..domain.searching import DocumentBatch, SearchDocument, read_documents
 from .projections import read_entry
 from .statements import put
 from .tables import events, purges, search_documents, search_marks, sessions, workers
@@ -33,7 +33,7 @@ _ADD = """INSERT INTO search_documents
     ON CONFLICT DO NOTHING"""
 
 
-class Filters(Struct, frozen=True, kw_only=True):
+class SearchFilters(Struct, frozen=True, kw_only=True):
     """Where to look; None leaves a question open. Times are milliseconds since the epoch."""
 
     repo_id: str | None = None
@@ -45,7 +45,7 @@ class Filters(Struct, frozen=True, kw_only=True):
     before: int | None = None
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class SearchHit(Struct, frozen=True, kw_only=True):
     """A moment of a session, with what was said."""
 
     session_id: str
@@ -62,7 +62,7 @@ class Found(Struct, frozen=True, kw_only=True):
     snippet: str
 
 
-def search(connection: Connection, q: str, filters: Filters, limit: int) -> list[Found]:
+def search(connection: Connection, q: str, filters: SearchFilters, limit: int) -> list[SearchHit]:
     """The newest moments with all these words."""
     words = re.findall(r"\w+", q)
     if not words:
@@ -86,14 +86,14 @@ def lagging(connection: Connection) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def read_next(connection: Connection, session_id: str) -> tuple[int, Reading]:
+def read_next(connection: Connection, session_id: str) -> tuple[int, DocumentBatch]:
     """What the next events of a session come to, and after which event they begin."""
     mark = select(search_marks.c.seq).where(search_marks.c.session_id == session_id)
     after = connection.execute(mark).scalar() or 0
     query = select(events).where(events.c.session_id == session_id, events.c.seq > after)
     rows = connection.execute(query.order_by(events.c.seq).limit(BATCH)).all()
     if not rows:
-        return after, Reading([], after)
+        return after, DocumentBatch([], after)
     read = [read_entry(row).event for row in rows]
     reading = read_documents(read)
     if reading.until == after and len(rows) == BATCH:  # a message that does not end must not hold up the rest
@@ -101,7 +101,7 @@ def read_next(connection: Connection, session_id: str) -> tuple[int, Reading]:
     return after, reading
 
 
-def add_documents(connection: Connection, session_id: str, reading: Reading) -> None:
+def add_documents(connection: Connection, session_id: str, reading: DocumentBatch) -> None:
     """With how far the log is read, in one piece; a session that is being purged gets none."""
     gone = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
     if connection.execute(gone).first() is None:
@@ -110,13 +110,13 @@ def add_documents(connection: Connection, session_id: str, reading: Reading) -> 
     put(connection, search_marks, [{"session_id": session_id, "seq": reading.until}])
 
 
-def insert_documents(connection: Connection, session_id: str, documents: Sequence[Document]) -> None:
+def insert_documents(connection: Connection, session_id: str, documents: Sequence[SearchDocument]) -> None:
     """Of events, each once."""
     if documents:
         connection.execute(sql(_ADD), [_row(session_id, each) for each in documents])
 
 
-def _row(session_id: str, document: Document) -> dict[str, Any]:
+def _row(session_id: str, document: SearchDocument) -> dict[str, Any]:
     return {"session_id": session_id} | structs.asdict(document)
 
 
@@ -145,7 +145,7 @@ def _matching(dialect: str, words: list[str]) -> Select[Any]:
     return select(*shown).select_from(source).where(match).order_by(order.desc())
 
 
-def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
+def _conditions(filters: SearchFilters) -> list[ColumnElement[bool]]:
     documents = search_documents.c
     equal = (
         (sessions.c.repo_id, filters.repo_id),
@@ -162,9 +162,9 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _found(row: Any, words: list[str]) -> Found:
-    fields = {name: getattr(row, name) for name in Found.__struct_fields__ if name != "snippet"}
-    return Found(**fields, snippet=snippet(row.text, words))
+def _found(row: Any, words: list[str]) -> SearchHit:
+    fields = {name: getattr(row, name) for name in SearchHit.__struct_fields__ if name != "snippet"}
+    return SearchHit(**fields, snippet=snippet(row.text, words))
 
 
 def snippet(text: str, words: list[str]) -> str:

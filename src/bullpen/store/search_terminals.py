@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 from sqlalchemy import Connection, delete, or_, select
 
-from ..domain.searching import Document
+from ..domain.searching import SearchDocument
 from ..domain.states import ALIVE
 from .search import insert_documents
 from .statements import put
@@ -19,7 +19,7 @@ from .tables import events, purges, search_documents, search_terminals, sessions
 KEPT = 16 << 20  # bytes of a run's output of which the text is kept
 
 
-class Printing(Struct, frozen=True, kw_only=True):
+class PrintingWorker(Struct, frozen=True, kw_only=True):
     """A worker that prints, as far as its recording matters; `alive`: there may be more of its last run."""
 
     worker_id: str
@@ -28,7 +28,7 @@ class Printing(Struct, frozen=True, kw_only=True):
     alive: bool
 
 
-class Mark(Struct, frozen=True):
+class IndexedOffset(Struct, frozen=True):
     """What was printed before this offset of this run can be found; `over`: that is all of it."""
 
     run: int = 1
@@ -36,15 +36,15 @@ class Mark(Struct, frozen=True):
     over: bool = False
 
 
-class Printed(Struct, frozen=True):
+class PrintedText(Struct, frozen=True):
     """Some of what a worker printed, and how far it is read then."""
 
-    printing: Printing
-    documents: list[Document]
-    mark: Mark
+    printing: PrintingWorker
+    documents: list[SearchDocument]
+    mark: IndexedOffset
 
 
-def unfinished(connection: Connection) -> list[Printing]:
+def unfinished(connection: Connection) -> list[PrintingWorker]:
     """The workers that may have printed what cannot be found yet."""
     marks = search_terminals.c
     query = (
@@ -55,19 +55,19 @@ def unfinished(connection: Connection) -> list[Printing]:
         .where(workers.c.session_id.notin_(select(purges)))
     )
     return [
-        Printing(worker_id=row.id, session_id=row.session_id, run=row.run, alive=row.state in ALIVE)
+        PrintingWorker(worker_id=row.id, session_id=row.session_id, run=row.run, alive=row.state in ALIVE)
         for row in connection.execute(query)
     ]
 
 
-def read_marks(connection: Connection, worker_ids: Collection[str]) -> dict[str, Mark]:
+def read_marks(connection: Connection, worker_ids: Collection[str]) -> dict[str, IndexedOffset]:
     """Of every one of these workers."""
     query = select(search_terminals).where(search_terminals.c.worker_id.in_(worker_ids))
-    marks = {row.worker_id: Mark(row.run, row.offset, row.over) for row in connection.execute(query)}
-    return {worker_id: marks.get(worker_id, Mark()) for worker_id in worker_ids}
+    marks = {row.worker_id: IndexedOffset(row.run, row.offset, row.over) for row in connection.execute(query)}
+    return {worker_id: marks.get(worker_id, IndexedOffset()) for worker_id in worker_ids}
 
 
-def add_printed(connection: Connection, printed: Sequence[Printed]) -> None:
+def add_printed(connection: Connection, printed: Sequence[PrintedText]) -> None:
     """With the marks, in one piece; a session that is being purged gets none."""
     printed = _kept(connection, printed)
     for each in printed:
@@ -76,14 +76,14 @@ def add_printed(connection: Connection, printed: Sequence[Printed]) -> None:
     put(connection, search_terminals, [_row(each) for each in printed])
 
 
-def _kept(connection: Connection, printed: Sequence[Printed]) -> list[Printed]:
+def _kept(connection: Connection, printed: Sequence[PrintedText]) -> list[PrintedText]:
     wanted = {each.printing.session_id for each in printed}
     query = select(sessions.c.id).where(sessions.c.id.in_(wanted), sessions.c.id.notin_(select(purges)))
     known = set(connection.execute(query).scalars())
     return [each for each in printed if each.printing.session_id in known]
 
 
-def _add_documents(connection: Connection, printed: Printed) -> None:
+def _add_documents(connection: Connection, printed: PrintedText) -> None:
     session_id = printed.printing.session_id
     seq = _seq_at(connection, session_id, printed.documents[0].timestamp)
     insert_documents(connection, session_id, [replace(each, seq=seq) for each in printed.documents])
@@ -91,7 +91,7 @@ def _add_documents(connection: Connection, printed: Printed) -> None:
         _remove_old(connection, printed.printing.worker_id, printed.mark)
 
 
-def _row(printed: Printed) -> dict[str, Any]:
+def _row(printed: PrintedText) -> dict[str, Any]:
     whose = {"worker_id": printed.printing.worker_id, "session_id": printed.printing.session_id}
     return whose | asdict(printed.mark)
 
@@ -107,7 +107,7 @@ def _seq_at(connection: Connection, session_id: str, timestamp: int) -> int:
     return connection.execute(query).scalar() or 1
 
 
-def _remove_old(connection: Connection, worker_id: str, mark: Mark) -> None:
+def _remove_old(connection: Connection, worker_id: str, mark: IndexedOffset) -> None:
     document = search_documents.c
     old = (document.worker_id == worker_id, document.run == mark.run, document.offset < mark.offset - KEPT)
     connection.execute(delete(search_documents).where(*old))

@@ -16,7 +16,7 @@ from .fence import Fence
 RETRY_SECONDS = 0.5
 
 
-class Kind(Protocol):
+class JobKind(Protocol):
     """What items of one kind come to in the database."""
 
     together: bool  # whether several share a transaction
@@ -37,7 +37,7 @@ class Transactions:
         self._given_up = Event()
         self._last_beat = clock.monotonic()
 
-    def run(self, kind: Kind, items: Sequence[Any], again: bool = True) -> Sequence[Any]:
+    def run(self, kind: JobKind, items: Sequence[Any], again: bool = True) -> Sequence[Any]:
         """Write the items and commit.
 
         Raise Unavailable if nothing was stored and it may work later, FenceLost if it never will.
@@ -111,4 +111,4 @@ class _Heartbeat:
         return items
 
 
-_HEARTBEAT: Kind = _Heartbeat()
+_HEARTBEAT: JobKind = _Heartbeat()

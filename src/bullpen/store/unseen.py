@@ -22,7 +22,7 @@ from ..domain.events import (
     WorkerTerminated,
 )
 from ..domain.inbox import InboxItem
-from ..domain.states import Activity, Status
+from ..domain.states import Activity, SessionStatus
 from .append import Append
 from .statements import put
 from .tables import purges, sessions, unseen, workers
@@ -87,7 +87,7 @@ def _changes(append: Append, event: Event) -> dict[str, Row | None]:
     match event.fact:
         case SessionEnd(reason=commands.IDLE) | WorkerTerminated(reason=commands.IDLE):
             return {}  # nobody wanted it so: what nobody has seen still waits
-        case SessionEnd() as fact if fact.status != Status.ERROR:
+        case SessionEnd() as fact if fact.status != SessionStatus.ERROR:
             return dict.fromkeys(append.snapshot.workers)  # somebody wanted it so
         case fact if event.worker_id is None:
             return {}

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, func, literal, null, select
 
 from ..domain.conversation import ConversationReset, TurnEnd, TurnStart, Usage
 from ..domain.events import Event
-from ..domain.usage import Money, Tokens, cost_of, tokens_of
+from ..domain.usage import Money, TokenCounts, cost_of, tokens_of
 from .append import Append
 from .statements import add
 from .tables import purges, repositories, sessions, usage, workers
@@ -18,7 +18,7 @@ from .tables import purges, repositories, sessions, usage, workers
 Row = dict[str, Any]
 
 DAY = 86_400_000  # ms
-_TOKENS = Tokens.__struct_fields__
+_TOKENS = TokenCounts.__struct_fields__
 _TELLING = frozenset({TurnStart, ConversationReset, Usage, TurnEnd})  # facts that change what was used
 
 
@@ -32,7 +32,7 @@ class UsageFilters(Struct, frozen=True, kw_only=True):
     before: int | None = None
 
 
-class Used(Struct, frozen=True, kw_only=True):
+class UsageTotals(Struct, frozen=True, kw_only=True):
     """What some turns used. `at` is when it was first told, `seq` where, if they are of one session."""
 
     key: str | None = None
@@ -41,7 +41,7 @@ class Used(Struct, frozen=True, kw_only=True):
     seq: int | None = None
     at: int = 0
     turns: int = 0
-    tokens: Tokens = Tokens()
+    tokens: TokenCounts = TokenCounts()
     costs: tuple[Money, ...] = ()
 
 
@@ -52,7 +52,7 @@ def write_usage(connection: Connection, appends: Iterable[Append]) -> None:
 
 def read_usage(
     connection: Connection, group: str, filters: UsageFilters, limit: int, offset: int = 0
-) -> tuple[list[Used], Used]:
+) -> tuple[list[UsageTotals], UsageTotals]:
     """What each group used, and all together. `offset`: by how many ms a day begins before that of UTC."""
     grouping = _groupings(offset)[group]
     conditions = _conditions(filters)
@@ -62,8 +62,8 @@ def read_usage(
     groups.sort(key=_newest if grouping.by_time else _most, reverse=True)
     if group == "day":
         groups = [replace(each, key=_day(each.key)) for each in groups]
-    together = _read_groups(connection, _Grouping(literal(""), literal("")), conditions)
-    return groups[:limit], together[0] if together else Used()
+    together = _read_groups(connection, _UsageGrouping(literal(""), literal("")), conditions)
+    return groups[:limit], together[0] if together else UsageTotals()
 
 
 def _rows(append: Append) -> Iterator[Row]:
@@ -91,7 +91,7 @@ def _row(
     append: Append,
     event: Event,
     prompt_id: str | None,
-    tokens: Tokens | None = None,
+    tokens: TokenCounts | None = None,
     money: Money | None = None,
 ) -> Row:
     return {
@@ -103,10 +103,10 @@ def _row(
         "turns": 0,
         "cost": money.amount if money else 0.0,
         "currency": money.currency if money else None,
-    } | {f"{name}_tokens": count for name, count in asdict(tokens or Tokens()).items()}
+    } | {f"{name}_tokens": count for name, count in asdict(tokens or TokenCounts()).items()}
 
 
-class _Grouping(Struct, frozen=True):
+class _UsageGrouping(Struct, frozen=True):
     """What makes a group, and what describes it."""
 
     key: Any
@@ -115,14 +115,14 @@ class _Grouping(Struct, frozen=True):
     by_time: bool = False  # the newest first; else who used most
 
 
-def _groupings(offset: int) -> dict[str, _Grouping]:
+def _groupings(offset: int) -> dict[str, _UsageGrouping]:
     session_id, agent_id = usage.c.session_id, workers.c.agent_id
     return {
-        "day": _Grouping((usage.c.timestamp + offset) // DAY, literal(""), by_time=True),
-        "turn": _Grouping(usage.c.prompt_id, sessions.c.title, session_id, by_time=True),
-        "session": _Grouping(session_id, sessions.c.title, session_id),
-        "repository": _Grouping(sessions.c.repo_id, repositories.c.name),
-        "agent": _Grouping(agent_id, agent_id),
+        "day": _UsageGrouping((usage.c.timestamp + offset) // DAY, literal(""), by_time=True),
+        "turn": _UsageGrouping(usage.c.prompt_id, sessions.c.title, session_id, by_time=True),
+        "session": _UsageGrouping(session_id, sessions.c.title, session_id),
+        "repository": _UsageGrouping(sessions.c.repo_id, repositories.c.name),
+        "agent": _UsageGrouping(agent_id, agent_id),
     }
 
 
@@ -141,8 +141,8 @@ def _conditions(filters: UsageFilters) -> list[ColumnElement[bool]]:
 
 
 def _read_groups(
-    connection: Connection, grouping: _Grouping, conditions: Sequence[ColumnElement[bool]]
-) -> list[Used]:
+    connection: Connection, grouping: _UsageGrouping, conditions: Sequence[ColumnElement[bool]]
+) -> list[UsageTotals]:
     key, session_id = grouping.key.label("key"), grouping.session_id.label("of_session")
     sums = [func.sum(usage.c[name]).label(name) for name in ("turns", "cost")]
     sums += [func.sum(usage.c[f"{name}_tokens"]).label(name) for name in _TOKENS]
@@ -156,16 +156,16 @@ def _read_groups(
         .group_by("key", "of_session", usage.c.currency)
         .order_by(usage.c.currency)
     )
-    groups: dict[tuple[Any, Any], Used] = {}
+    groups: dict[tuple[Any, Any], UsageTotals] = {}
     for row in connection.execute(query):
         place = (row.key, row.of_session)
         groups[place] = _added(groups.get(place), row)
     return list(groups.values())
 
 
-def _added(known: Used | None, row: Any) -> Used:
+def _added(known: UsageTotals | None, row: Any) -> UsageTotals:
     """A group has a row for each currency, and one for what was told without a price."""
-    known = known or Used(
+    known = known or UsageTotals(
         key=_text(row.key), title=row.title or "", session_id=row.of_session, at=row.timestamp
     )
     tokens = {name: getattr(known.tokens, name) + int(getattr(row, name)) for name in _TOKENS}
@@ -176,7 +176,7 @@ def _added(known: Used | None, row: Any) -> Used:
         seq=seq if known.session_id else None,
         at=min(known.at, row.timestamp),
         turns=known.turns + int(row.turns),
-        tokens=Tokens(**tokens),
+        tokens=TokenCounts(**tokens),
         costs=(*known.costs, *cost),
     )
 
@@ -189,9 +189,9 @@ def _day(key: str | None) -> str:
     return datetime.fromtimestamp(int(key or 0) * DAY / 1000, UTC).date().isoformat()
 
 
-def _newest(used: Used) -> int:
+def _newest(used: UsageTotals) -> int:
     return used.at
 
 
-def _most(used: Used) -> tuple[float, int, int]:
+def _most(used: UsageTotals) -> tuple[float, int, int]:
     return sum(cost.amount for cost in used.costs), used.tokens.total, used.turns

@@ -14,10 +14,10 @@ import structlog
 from msgspec import Struct
 
 from ..domain.errors import StorageFull, Unavailable
-from .engine import Unreachable
+from .engine import DatabaseUnreachable
 from .fence import FenceLost
-from .room import PROBE_SECONDS, Room
-from .transactions import Kind, Transactions
+from .transactions import JobKind, Transactions
+from .write_availability import PROBE_SECONDS, WriteAvailability
 
 log = structlog.get_logger()
 
@@ -25,22 +25,22 @@ MAX_GROUP = 1000
 CLOSING = "the server is stopping; try again in a moment"
 
 
-class Job(Struct):
-    kind: Kind
+class WriteJob(Struct):
+    kind: JobKind
     item: Any
     patient: bool  # tried even when the disk is full or the database was out of reach a moment ago
     future: asyncio.Future[Any]
 
 
-class Writer:
+class DatabaseWriter:
     """Takes jobs from the event loop, hands back what became of them."""
 
-    def __init__(self, transactions: Transactions, room: Room) -> None:
+    def __init__(self, transactions: Transactions, room: WriteAvailability) -> None:
         self.transactions = transactions
         self.transactions.on_doubt = self._refuse_waiting
         self.room = room
         self._in_doubt = False  # the thread waits to learn what became of a commit
-        self._jobs: deque[Job] = deque()
+        self._jobs: deque[WriteJob] = deque()
         self._changed = Condition()
         self._closing = False
         self._loop = asyncio.get_running_loop()
@@ -49,9 +49,9 @@ class Writer:
         self._thread = Thread(target=self._run, name="bullpen-writer")
         self._thread.start()
 
-    def submit(self, kind: Kind, item: Any, patient: bool = False) -> asyncio.Future[Any]:
+    def submit(self, kind: JobKind, item: Any, patient: bool = False) -> asyncio.Future[Any]:
         """Put a job in the queue; it is written even if the caller stops waiting."""
-        job = Job(kind, item, patient, self._loop.create_future())
+        job = WriteJob(kind, item, patient, self._loop.create_future())
         with self._changed:
             if self._closing:
                 raise Unavailable(CLOSING)
@@ -65,7 +65,7 @@ class Writer:
     def refuse(self) -> Unavailable:
         """Return a new exception that says why the database takes no writes now."""
         if self._lost:
-            return Unreachable(str(self._lost))
+            return DatabaseUnreachable(str(self._lost))
         refusal = self.room.closed_by or Unavailable(CLOSING)
         return type(refusal)(str(refusal))
 
@@ -86,7 +86,7 @@ class Writer:
                 self._loop.call_soon_threadsafe(_deliver, [(job, error) for job in jobs])
         self.transactions.close(release=self._lost is None)
 
-    def _take(self) -> list[Job]:
+    def _take(self) -> list[WriteJob]:
         """The next jobs that belong together; none only when closing."""
         while True:
             with self._changed:
@@ -105,8 +105,8 @@ class Writer:
     def _wanted(self) -> bool:
         return bool(self._jobs) or self._closing
 
-    def _pop(self) -> list[Job]:
-        jobs: list[Job] = []
+    def _pop(self) -> list[WriteJob]:
+        jobs: list[WriteJob] = []
         while self._jobs and len(jobs) < MAX_GROUP:
             kind = self._jobs[0].kind
             if jobs and (kind is not jobs[0].kind or not kind.together):
@@ -114,7 +114,7 @@ class Writer:
             jobs.append(self._jobs.popleft())
         return jobs
 
-    def _drain(self) -> list[Job]:
+    def _drain(self) -> list[WriteJob]:
         with self._changed:
             jobs = list(self._jobs)
             self._jobs.clear()
@@ -138,14 +138,14 @@ class Writer:
             self.transactions.beat()
         except FenceLost as lost:
             self._stop_writing(lost)
-        except (StorageFull, Unreachable) as refusal:
+        except (StorageFull, DatabaseUnreachable) as refusal:
             self.room.close(refusal)
         except Unavailable as locked:
             log.warning("no heartbeat", reason=str(locked))
 
-    def _settle(self, jobs: list[Job]) -> None:
+    def _settle(self, jobs: list[WriteJob]) -> None:
         self._look()
-        outcomes: list[tuple[Job, Any]] = []
+        outcomes: list[tuple[WriteJob, Any]] = []
         if self.room.closed_by:
             refused = [job for job in jobs if self._lost or not job.patient]
             outcomes = [(job, self.refuse()) for job in refused]
@@ -171,14 +171,14 @@ class Writer:
         if self._lost:
             return
         log.error("the server lost its database", reason=str(lost))
-        self.room.closed_by = Unreachable(str(lost))
+        self.room.closed_by = DatabaseUnreachable(str(lost))
         with self._changed:
             self._lost = lost
             refused, self._jobs = self._jobs, deque()
         self._loop.call_soon_threadsafe(_deliver, [(job, self.refuse()) for job in refused])
         self._loop.call_soon_threadsafe(self.fence_lost.set_result, lost)
 
-    def _attempt(self, jobs: list[Job]) -> Sequence[Any]:
+    def _attempt(self, jobs: list[WriteJob]) -> Sequence[Any]:
         """Return the results of the jobs, written together if that works, else each by itself."""
         try:
             return self.transactions.run(jobs[0].kind, [job.item for job in jobs])
@@ -186,7 +186,7 @@ class Writer:
             self._stop_writing(lost)
             return [self.refuse() for _ in jobs]
         except Exception as error:  # noqa: BLE001 (it is handed to whoever awaits the job)
-            if isinstance(error, Unreachable):
+            if isinstance(error, DatabaseUnreachable):
                 self.room.close(error)
             if _blocked(error):
                 return [error] * len(jobs)  # each by itself would wait for the same lock or server
@@ -204,7 +204,7 @@ def _blocked(outcome: object) -> bool:
     return isinstance(outcome, Unavailable) and not isinstance(outcome, StorageFull)
 
 
-def _deliver(outcomes: list[tuple[Job, Any]]) -> None:
+def _deliver(outcomes: list[tuple[WriteJob, Any]]) -> None:
     for job, outcome in outcomes:
         if job.future.done():
             continue

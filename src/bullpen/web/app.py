@@ -12,12 +12,13 @@ from .. import __version__
 from ..store.append import AlreadyAnswered
 from . import errors, pages
 from .audit import AuditLog
+from .audit_middleware import AuditMiddleware
 from .connections import OnRefusal
-from .context import Context
+from .context import WebContext
 from .gate import Gate
-from .hosts import Names
-from .methods import Methods
-from .proxies import Proxies
+from .hosts import AllowedNames
+from .methods import RouteMethods
+from .proxies import TrustedProxies
 from .rest import (
     activity,
     agents,
@@ -57,7 +58,6 @@ from .rest import (
 from .rest.answers import repeat
 from .scopes import require_stated
 from .sockets import dashboard, relay, session, terminal
-from .trail import Trail
 
 ROUTERS = (
     health.router,
@@ -107,7 +107,7 @@ def every_route() -> list[BaseRoute]:
     return [route for router in ROUTERS for route in router.routes]
 
 
-class Built(NamedTuple):
+class BuiltApplication(NamedTuple):
     """The application behind its gate, and what the HTTP protocol calls for a request it refuses."""
 
     application: ASGIApp
@@ -115,20 +115,22 @@ class Built(NamedTuple):
     resolve_routes: Callable[[], None]
 
 
-def build(context: Context, names: Names, audit_log: AuditLog) -> Built:
+def build(context: WebContext, names: AllowedNames, audit_log: AuditLog) -> BuiltApplication:
     require_stated(every_route())
     app = FastAPI(title="Bullpen", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.context = context
-    app.state.methods = Methods(every_route())
+    app.state.methods = RouteMethods(every_route())
     app.state.openapi = cache(lambda: openapi.describe(every_route()))
     app.add_exception_handler(AlreadyAnswered, repeat)
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)
     gate = Gate(app, names, context.credentials, context.sessions.courtesy)
-    trail = Trail(gate, audit_log, context.traffic)
-    return Built(
-        Proxies(trail, context.config.trusted_proxies), trail.refused, partial(_resolve_routes, app.routes)
+    trail = AuditMiddleware(gate, audit_log, context.traffic)
+    return BuiltApplication(
+        TrustedProxies(trail, context.config.trusted_proxies),
+        trail.refused,
+        partial(_resolve_routes, app.routes),
     )
 
 

@@ -12,7 +12,7 @@ LONGEST = LIMITS[-1][0]
 PLACES = 1000  # remembered at most
 
 
-class Attempts:
+class LoginAttempts:
     """Wrong codes by where they came from, so that a stranger does not keep the owner out."""
 
     def __init__(self) -> None:

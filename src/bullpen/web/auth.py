@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from .. import clock
 from ..domain.errors import BullpenError, Invalid, NotFound, Unauthorized, Unavailable
 from ..domain.ids import new_id
-from ..domain.records import Code, Token
+from ..domain.records import LoginCode, Token
 from ..store.answers import KeptAnswer
-from ..store.keys import Keys
-from .attempts import Attempts
-from .mint import fingerprint
+from ..store.keys import CredentialStore
+from .attempts import LoginAttempts
+from .derived_secrets import fingerprint
 from .open_sockets import Close, OpenSockets
 from .owner import OwnerToken
 from .scopes import Principal, Scope
@@ -39,7 +39,7 @@ PEOPLE = {scope.name.lower(): scope for scope in (Scope.VIEW, Scope.OPERATE, Sco
 PROGRAMS = PEOPLE | {"delegate": Scope.DELEGATE}
 
 
-class Device(NamedTuple):
+class DeviceCookie(NamedTuple):
     """A browser that logged in, known by its cookie and not yet by its second secret."""
 
     principal: Principal
@@ -49,7 +49,7 @@ class Device(NamedTuple):
         return hmac.compare_digest(fingerprint(secret), self.secret_hash)
 
 
-class Login(NamedTuple):
+class BrowserLogin(NamedTuple):
     """What a browser shows to become a device, and the secrets it gets when that works."""
 
     code: str
@@ -62,7 +62,7 @@ class Credentials:
     """Everyone who has a key, in memory; changes go to the database first."""
 
     def __init__(
-        self, owner: OwnerToken, keys: Keys, worker_keys: WorkerKeys, tasks: asyncio.TaskGroup
+        self, owner: OwnerToken, keys: CredentialStore, worker_keys: WorkerKeys, tasks: asyncio.TaskGroup
     ) -> None:
         self.sockets = OpenSockets()
         self._worker_keys = worker_keys
@@ -70,9 +70,9 @@ class Credentials:
         self._keys = keys
         self._tasks = tasks
         self._tokens: dict[str, Token] = {}  # by hash
-        self._codes: dict[str, Code] = {}  # by hash, also used ones: the database decides
+        self._codes: dict[str, LoginCode] = {}  # by hash, also used ones: the database decides
         self._used_at: dict[str, int] = {}  # by id
-        self._attempts = Attempts()
+        self._attempts = LoginAttempts()
 
     async def load(self) -> None:
         with suppress(Unavailable):  # they open nothing; they only make the list long
@@ -95,11 +95,11 @@ class Credentials:
         token = self._valid(hashed)
         return principal_for(token) if token and token.secret_hash is None else None
 
-    def by_cookie(self, cookie: str) -> Device | None:
+    def by_cookie(self, cookie: str) -> DeviceCookie | None:
         token = self._valid(fingerprint(cookie))
         if token is None or token.secret_hash is None:
             return None
-        return Device(principal_for(token), token.secret_hash)
+        return DeviceCookie(principal_for(token), token.secret_hash)
 
     def used(self, principal: Principal) -> None:
         """Somebody is here. The database is told at most once a minute."""
@@ -124,15 +124,15 @@ class Credentials:
 
     # -- logging in -------------------------------------------------------------------------------
 
-    async def add_code(self, text: str, scope: Scope, answer: KeptAnswer[Code] | None = None) -> None:
+    async def add_code(self, text: str, scope: Scope, answer: KeptAnswer[LoginCode] | None = None) -> None:
         """A code for one login within ten minutes."""
         now = clock.now_ms()
-        code = Code(hash=fingerprint(text), scope=scope.name.lower(), expires_at=now + CODE_MS)
+        code = LoginCode(hash=fingerprint(text), scope=scope.name.lower(), expires_at=now + CODE_MS)
         await self._keys.add_code(code, answer)
         self._codes = {known.hash: known for known in self._codes.values() if known.expires_at > now}
         self._codes[code.hash] = code
 
-    async def log_in(self, login: Login, peer: str, answer: KeptAnswer[Token] | None = None) -> Token:
+    async def log_in(self, login: BrowserLogin, peer: str, answer: KeptAnswer[Token] | None = None) -> Token:
         """Makes a device of a browser that has a code."""
         self._attempts.check(peer)
         code = self._codes.get(fingerprint(login.code))
@@ -240,7 +240,7 @@ def scope_named(name: str, known: Mapping[str, Scope] = PEOPLE) -> Scope:
         raise Invalid(f"a scope is one of {', '.join(known)}, not {name}") from None
 
 
-def _device(login: Login, code: Code) -> Token:
+def _device(login: BrowserLogin, code: LoginCode) -> Token:
     expires_at = clock.now_ms() + DEVICE_DAYS * 86_400_000
     token = new_token(login.device[:200] or "browser", login.cookie, scope_named(code.scope), expires_at)
     return replace(token, secret_hash=fingerprint(login.secret))

@@ -35,13 +35,13 @@ def authenticate(scope: Scope) -> None:
     scope["extensions"][AUTHENTICATED]()
 
 
-class Connection:
+class ClientConnection:
     """One accepted connection and the deadline of the request that is arriving on it.
 
     `abort` closes the connection at once. `expire` is called when the deadline has passed.
     """
 
-    def __init__(self, connections: "Connections", abort: Callable[[], object]) -> None:
+    def __init__(self, connections: "UnauthenticatedConnections", abort: Callable[[], object]) -> None:
         self.abort = self.expire = abort
         self.authenticated = False
         self._connections = connections
@@ -79,14 +79,14 @@ class Connection:
         self.expire()
 
 
-class Connections:
+class UnauthenticatedConnections:
     """The unauthenticated connections, the oldest first, and the cap on their number."""
 
     def __init__(self, request_seconds: float, descriptor_limit: int) -> None:
         self.request_seconds = request_seconds
         self.evicted = 0
         self._usable = int(descriptor_limit * USABLE_SHARE)
-        self._unauthenticated: dict[Connection, None] = {}
+        self._unauthenticated: dict[ClientConnection, None] = {}
         self._others = 0  # file descriptors that are not unauthenticated connections
         self._counted_at = self._reported_at = float("-inf")
         self._reported = 0
@@ -94,9 +94,9 @@ class Connections:
     def __len__(self) -> int:
         return len(self._unauthenticated)
 
-    def add(self, abort: Callable[[], object]) -> Connection:
+    def add(self, abort: Callable[[], object]) -> ClientConnection:
         """Count a new connection, start its deadline, and close the oldest ones above the cap."""
-        connection = Connection(self, abort)
+        connection = ClientConnection(self, abort)
         self._unauthenticated[connection] = None
         connection.start_deadline()
         if len(self) > MIN_UNAUTHENTICATED and len(self) > (cap := self._cap()):
@@ -105,7 +105,7 @@ class Connections:
             self._report(cap)
         return connection
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: ClientConnection) -> None:
         self._unauthenticated.pop(connection, None)
 
     def make_room(self) -> None:

@@ -6,47 +6,47 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from ..agents.registry import Registry
+from ..agents.registry import AgentRegistry
 from ..config import Config
 from ..sandbox.roots import WorkspaceRoots
-from ..sessions.inbox import Inbox
-from ..sessions.presence import Presence
-from ..sessions.recorder import Recorder
-from ..sessions.rules import Rules
+from ..sessions.inbox import LiveInbox
+from ..sessions.presence import ViewerPresence
+from ..sessions.recorder import SessionRecorder
+from ..sessions.rules import RuleSet
 from ..sessions.sessions import Sessions
-from ..sessions.worktrees import Worktrees
-from ..store.records import Records
+from ..sessions.worktrees import RepositoryWorktrees
+from ..store.records import RecordStore
 from .auth import Credentials
-from .connections import Connections
-from .mint import Mint
-from .traffic import Traffic
+from .connections import UnauthenticatedConnections
+from .derived_secrets import DerivedSecrets
+from .traffic import TrafficCounters
 
 
 @dataclass
-class Context:
+class WebContext:
     """The house as the doors see it."""
 
     config: Config
     sessions: Sessions
-    records: Records
-    worktrees: Worktrees
+    records: RecordStore
+    worktrees: RepositoryWorktrees
     credentials: Credentials
-    recorder: Recorder
-    presence: Presence
-    inbox: Inbox
-    rules: Rules
-    agents: Registry
+    recorder: SessionRecorder
+    presence: ViewerPresence
+    inbox: LiveInbox
+    rules: RuleSet
+    agents: AgentRegistry
     roots: WorkspaceRoots
-    mint: Mint
-    traffic: Traffic
-    connections: Connections
+    mint: DerivedSecrets
+    traffic: TrafficCounters
+    connections: UnauthenticatedConnections
     url: str
     public_url: str
 
 
-def context_of(connection: HTTPConnection) -> Context:
-    context: Context = connection.app.state.context
+def context_of(connection: HTTPConnection) -> WebContext:
+    context: WebContext = connection.app.state.context
     return context
 
 
-ContextDep = Annotated[Context, Depends(context_of)]
+ContextDep = Annotated[WebContext, Depends(context_of)]

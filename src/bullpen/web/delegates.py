@@ -4,10 +4,10 @@ from starlette.requests import HTTPConnection
 
 from ..domain.errors import Forbidden
 from .context import context_of
-from .scopes import Scope, Stated, allow, principal_of
+from .scopes import RouteScope, Scope, allow, principal_of
 
 
-class allow_delegate(Stated):
+class allow_delegate(RouteScope):
     """A route's dependency: who has at least this scope, and a delegate for a session it started.
 
     Where no session is named, the route itself keeps to what `starter_of` says.

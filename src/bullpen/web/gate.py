@@ -11,14 +11,14 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..sessions.courtesy import Courtesy
+from ..sessions.background_throttle import BackgroundThrottle
 from .audit import LONGEST_PATH
+from .audit_middleware import peer_of
 from .auth import COOKIE, SECRET_HEADER, Credentials
 from .bodies import announced, limited, most, too_large
 from .connections import authenticate
 from .errors import error_response
-from .hosts import Names
-from .trail import peer_of
+from .hosts import AllowedNames
 
 log = structlog.get_logger()
 
@@ -63,7 +63,9 @@ class Refusal(NamedTuple):
 class Gate:
     """Wraps the application; nothing reaches a route that has not passed here."""
 
-    def __init__(self, app: ASGIApp, names: Names, credentials: Credentials, courtesy: Courtesy) -> None:
+    def __init__(
+        self, app: ASGIApp, names: AllowedNames, credentials: Credentials, courtesy: BackgroundThrottle
+    ) -> None:
         self._app = app
         self._names = names
         self._credentials = credentials

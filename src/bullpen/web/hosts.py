@@ -21,7 +21,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Names:
+class AllowedNames:
     """The exact Host and Origin values that are ours. Everything else is refused."""
 
     def __init__(self, scheme: str, host: str, port: int, more: Iterable[str] = ()) -> None:
@@ -40,13 +40,13 @@ class Names:
         return len(values) == 1 and values[0] in self.origins
 
 
-class Address:
+class ServerUrls:
     """Where the server is: for programs on this machine, and for people wherever they are."""
 
     def __init__(self, config: Config, port: int) -> None:
         every = config.host in EVERY_ADDRESS
         shown = socket.gethostname() if every else config.host
-        self.names = Names(config.scheme, shown, port, config.allowed_hosts)
+        self.names = AllowedNames(config.scheme, shown, port, config.allowed_hosts)
         self.url = f"{config.scheme}://{_bracketed(shown)}:{port}"
         self.public_url = self.url
         if config.allowed_hosts and config.trusted_proxies:

@@ -19,7 +19,7 @@ from .connections import (
     MAX_HEADER_BYTES,
     MAX_HEADER_FIELDS,
     MAX_TARGET_BYTES,
-    Connection,
+    ClientConnection,
     OnRefusal,
 )
 from .errors import STATUS, error_body
@@ -54,7 +54,7 @@ class HttpProtocol(HttpToolsProtocol):
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
-        connection: Connection,
+        connection: ClientConnection,
         on_refusal: OnRefusal,
     ) -> None:
         super().__init__(config, server_state, app_state)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import structlog
 
-from .connections import Connection, Connections
+from .connections import ClientConnection, UnauthenticatedConnections
 
 log = structlog.get_logger()
 
@@ -20,16 +20,16 @@ ACCEPTED_AT_ONCE = 16  # per turn of the event loop; those above the cap are clo
 RETRY_SECONDS = 1.0  # after an accept that failed
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
-MakeProtocol = Callable[[Connection], asyncio.Protocol]
+MakeProtocol = Callable[[ClientConnection], asyncio.Protocol]
 
 
-class Listener:
+class ConnectionListener:
     """Accepts connections from a listening socket between `start` and `close`."""
 
     def __init__(
         self,
         listening: socket.socket,
-        connections: Connections,
+        connections: UnauthenticatedConnections,
         make_protocol: MakeProtocol,
         ssl_context: ssl.SSLContext | None,
     ) -> None:
@@ -91,7 +91,7 @@ class Listener:
         self._opening.add(task)
         task.add_done_callback(finish)
 
-    async def _hand_over(self, client: socket.socket, connection: Connection) -> bool:
+    async def _hand_over(self, client: socket.socket, connection: ClientConnection) -> bool:
         """Give the connection to an HTTP protocol; return False if its TLS handshake failed."""
         try:
             await self._loop.connect_accepted_socket(

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 
-class Methods:
+class RouteMethods:
     """The methods of each path, of the routes an OpenAPI document describes."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
@@ -32,6 +32,6 @@ class Methods:
 
 def refuse_other_methods(request: Request) -> None:
     """Raise 405 if the path is a route of another method; a dependency of the route that takes every path."""
-    methods: Methods = request.app.state.methods
+    methods: RouteMethods = request.app.state.methods
     if refusal := methods.refuse(request.url.path):
         raise refusal

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import __version__
-from ..domain.states import State, Status
-from .context import Context
+from ..domain.states import SessionStatus, WorkerState
+from .context import WebContext
 
 Samples = Mapping[tuple[tuple[str, str], ...], float]  # by labels
 
 
-class Figure(NamedTuple):
+class Metric(NamedTuple):
     """One metric with its samples."""
 
     name: str
@@ -22,24 +22,24 @@ class Figure(NamedTuple):
     samples: Samples
 
 
-def text_format(figures: Iterable[Figure]) -> str:
+def text_format(figures: Iterable[Metric]) -> str:
     return "".join(_lines(figure) for figure in figures)
 
 
-class Figures:
+class MetricsCollector:
     """Everything we count, at this moment."""
 
-    def __init__(self, context: Context, sessions: Mapping[str, int], workers: Mapping[str, int]) -> None:
+    def __init__(self, context: WebContext, sessions: Mapping[str, int], workers: Mapping[str, int]) -> None:
         self._context = context
         self._sessions = sessions
         self._workers = workers
 
-    def all(self) -> list[Figure]:
+    def all(self) -> list[Metric]:
         return [*self._house(), *self._doors(), *self._store(), *self._process()]
 
-    def _house(self) -> list[Figure]:
-        sessions = {status.value: self._sessions.get(status, 0) for status in Status}
-        workers = {state.value: self._workers.get(state, 0) for state in State}
+    def _house(self) -> list[Metric]:
+        sessions = {status.value: self._sessions.get(status, 0) for status in SessionStatus}
+        workers = {state.value: self._workers.get(state, 0) for state in WorkerState}
         keeper = self._context.sessions.workshop.children.kept
         return [
             _gauge("bullpen_sessions", "Sessions by status.", _by("status", sessions)),
@@ -47,7 +47,7 @@ class Figures:
             _gauge("bullpen_keeper_up", "Whether a keeper takes new children.", _one(keeper)),
         ]
 
-    def _doors(self) -> list[Figure]:
+    def _doors(self) -> list[Metric]:
         sockets, traffic = self._context.credentials.sockets.by_route, self._context.traffic
         viewers = sum(count for route, count in sockets.items() if route.startswith("/ws/session/"))
         answers = {str(status): count for status, count in traffic.answers.items()}
@@ -68,7 +68,7 @@ class Figures:
             _counter("bullpen_http_answers_total", "Answers by status.", _by("status", answers)),
         ]
 
-    def _store(self) -> list[Figure]:
+    def _store(self) -> list[Metric]:
         store = self._context.sessions.store
         commits = store.database.writer.transactions.committed
         return [
@@ -78,7 +78,7 @@ class Figures:
             _gauge("bullpen_database_up", "Whether the database answers.", _one(not store.database.away)),
         ]
 
-    def _process(self) -> list[Figure]:
+    def _process(self) -> list[Metric]:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         files = len(os.listdir("/proc/self/fd"))
         return [
@@ -89,12 +89,12 @@ class Figures:
         ]
 
 
-def _gauge(name: str, help: str, samples: Samples) -> Figure:
-    return Figure(name, "gauge", help, samples)
+def _gauge(name: str, help: str, samples: Samples) -> Metric:
+    return Metric(name, "gauge", help, samples)
 
 
-def _counter(name: str, help: str, samples: Samples) -> Figure:
-    return Figure(name, "counter", help, samples)
+def _counter(name: str, help: str, samples: Samples) -> Metric:
+    return Metric(name, "counter", help, samples)
 
 
 def _one(value: float) -> Samples:
@@ -110,7 +110,7 @@ def _resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _lines(figure: Figure) -> str:
+def _lines(figure: Metric) -> str:
     head = f"# HELP {figure.name} {figure.help}\n# TYPE {figure.name} {figure.kind}\n"
     return head + "".join(
         f"{figure.name}{_labels(labels)} {float(value):.15g}\n" for labels, value in figure.samples.items()

@@ -9,8 +9,8 @@ import structlog
 
 from ..home import read_private, write_private
 from ..store.answers import KeptAnswer
-from ..store.keys import Keys
-from .mint import Kind, Mint, fingerprint, new_seed
+from ..store.keys import CredentialStore
+from .derived_secrets import DerivedSecrets, SecretKind, fingerprint, new_seed
 
 log = structlog.get_logger()
 
@@ -22,7 +22,7 @@ class OwnerToken:
     `load`.
     """
 
-    def __init__(self, home: Path, keys: Keys, text: str) -> None:
+    def __init__(self, home: Path, keys: CredentialStore, text: str) -> None:
         self._path = home / "token"
         self._next = home / "token.next"
         self._keys = keys
@@ -30,7 +30,9 @@ class OwnerToken:
         self._rotating = asyncio.Lock()
 
     @classmethod
-    async def load(cls, home: Path, given: str | None, keys: Keys, mint: Mint) -> "OwnerToken":
+    async def load(
+        cls, home: Path, given: str | None, keys: CredentialStore, mint: DerivedSecrets
+    ) -> "OwnerToken":
         """The given token, else the one in the file, else a new one; never one that was rotated away."""
         retired = await keys.retired()
         _settle(home, retired)
@@ -43,7 +45,7 @@ class OwnerToken:
             given = None
         if kept and fingerprint(kept) in retired:
             kept = None
-        text = given or kept or mint.make(Kind.TOKEN, new_seed())
+        text = given or kept or mint.make(SecretKind.TOKEN, new_seed())
         if text != kept:
             write_private(path, text + "\n")
         return cls(home, keys, text)

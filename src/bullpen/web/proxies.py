@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..domain.errors import Invalid
 
 
-class Proxies:
+class TrustedProxies:
     """Wraps the gate: it sees the client, the scheme and the Host as a trusted proxy saw them."""
 
     def __init__(self, app: ASGIApp, trusted: Iterable[str]) -> None:

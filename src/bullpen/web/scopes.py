@@ -32,11 +32,11 @@ class Principal(NamedTuple):
     session_id: str | None = None  # of a guest: the only session it sees, and only sees
 
 
-class Stated:
+class RouteScope:
     """A route's dependency that states who may call it."""
 
 
-class allow(Stated):
+class allow(RouteScope):
     """A route's dependency: only who has at least this scope; `guests`: also who came by a share link."""
 
     def __init__(self, scope: Scope, *, guests: bool = True) -> None:
@@ -72,7 +72,7 @@ class allow_itself(allow):
             raise Forbidden("a worker speaks only for itself")
 
 
-class public(Stated):
+class public(RouteScope):
     """A route's dependency that says: anybody. The gate has the same list, literally."""
 
     def __call__(self) -> None:
@@ -100,4 +100,4 @@ def _stated(route: BaseRoute) -> bool:
     if not isinstance(route, (APIRoute, APIWebSocketRoute)):
         return False
     calls = [dependency.call for dependency in route.dependant.dependencies]
-    return sum(isinstance(call, Stated) for call in calls) == 1
+    return sum(isinstance(call, RouteScope) for call in calls) == 1

@@ -3,7 +3,7 @@
 from collections import Counter
 
 
-class Traffic:
+class TrafficCounters:
     def __init__(self) -> None:
         self.bytes_out = 0
         self.answers: Counter[int] = Counter()  # by status

@@ -12,9 +12,9 @@ from uvicorn.server import ServerState
 from websockets.frames import Opcode
 from websockets.http11 import Request
 
-from ..wire.short_frames import Bounds, short_text
-from .connections import AUTHENTICATED, Connection, OnRefusal
-from .traffic import Traffic
+from ..wire.short_frames import FrameBounds, short_text
+from .connections import AUTHENTICATED, ClientConnection, OnRefusal
+from .traffic import TrafficCounters
 
 Frame = tuple[bytes, ...]  # in parts that nobody has to join: what goes to the kernel is copied there anyway
 
@@ -71,9 +71,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     what is small and often: somebody's keys and their echo. `COUNT` says where finished frames are counted.
     """
 
-    _traffic: Traffic
+    _traffic: TrafficCounters
     _listener: Listener | None = None
-    _bounds: Bounds | None = None
+    _bounds: FrameBounds | None = None
     _descriptor = -1
     _refused = False
 
@@ -82,7 +82,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
-        connection: Connection,
+        connection: ClientConnection,
         on_refusal: OnRefusal,
     ) -> None:
         super().__init__(config, server_state, app_state)
@@ -111,7 +111,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if self.response.status_code == SWITCHING:
             extensions: dict[str, Any] = self.scope["extensions"]
-            self._traffic = Traffic()
+            self._traffic = TrafficCounters()
             extensions[PUSH] = self.push
             extensions[HEAR] = self.hear
             extensions[COUNT] = self.count
@@ -153,7 +153,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._traffic.bytes_out += size
         return True
 
-    def count(self, traffic: Traffic) -> None:
+    def count(self, traffic: TrafficCounters) -> None:
         """From now on what is pushed counts as this traffic."""
         self._traffic = traffic
 
@@ -165,7 +165,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if self._refused:
             return
         if self._bounds is None:  # the request; frames come after it
-            self._bounds = Bounds()
+            self._bounds = FrameBounds()
         elif (
             self._listener is not None
             and self._bounds.between_frames

@@ -6,18 +6,18 @@ It is made from the house's secret, so that none has to be stored and it still o
 import hmac
 import re
 
-from .mint import Kind, Mint
+from .derived_secrets import DerivedSecrets, SecretKind
 
 URL, TOKEN = "BULLPEN_ACTIVITY_URL", "BULLPEN_ACTIVITY_TOKEN"
 FORM = re.compile(
-    rf"{Kind.WORKER}[A-Za-z0-9_-]{{43}}\.(?P<worker_id>[A-Za-z0-9_-]{{1,128}})\.(?P<run>[0-9]{{1,10}})"
+    rf"{SecretKind.WORKER}[A-Za-z0-9_-]{{43}}\.(?P<worker_id>[A-Za-z0-9_-]{{1,128}})\.(?P<run>[0-9]{{1,10}})"
 )
 
 
 class WorkerKeys:
     """`url` is where the server is found from this machine."""
 
-    def __init__(self, mint: Mint, url: str) -> None:
+    def __init__(self, mint: DerivedSecrets, url: str) -> None:
         self._mint = mint
         self._url = url
 
@@ -34,4 +34,4 @@ class WorkerKeys:
         return (worker_id, run) if hmac.compare_digest(self._make(worker_id, run), token) else None
 
     def _make(self, worker_id: str, run: int) -> str:
-        return f"{self._mint.make(Kind.WORKER, f'{worker_id}.{run}')}.{worker_id}.{run}"
+        return f"{self._mint.make(SecretKind.WORKER, f'{worker_id}.{run}')}.{worker_id}.{run}"

@@ -35,19 +35,26 @@ from ..domain.conversation_state import Conversation
 from ..domain.events import Fact
 from ..domain.tool_calls import merged
 from .acp_answers import facts_of_error, facts_of_result
-from .acp_calls import REQUEST_CANCELLED, Fault, Reply, permission_result, question_result, withdrawn
-from .acp_joiner import Chunk
+from .acp_calls import (
+    REQUEST_CANCELLED,
+    ErrorReply,
+    OutgoingReply,
+    permission_result,
+    question_result,
+    withdrawn,
+)
+from .acp_joiner import TextChunk
 from .jsonrpc import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     ErrorResponse,
+    InvalidLine,
     Line,
-    Noise,
+    LineTooLong,
+    LongLineEnd,
     Notification,
     Request,
     Response,
-    Skipped,
-    Skipping,
     answered,
 )
 
@@ -66,7 +73,7 @@ MAX_WAITING = 256  # requests of an agent: it should wait for answers before it 
 CLOSING = (ToolCall, Plan, Permission, Question, AgentContent, UserEcho, TurnEnd)
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class AgentTask(Struct, frozen=True, kw_only=True):
     """Something the agent wants done: with a file, or with a terminal."""
 
     id: str
@@ -75,13 +82,13 @@ class Task(Struct, frozen=True, kw_only=True):
     params: dict[str, Any]
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class ParsedMessage(Struct, frozen=True, kw_only=True):
     """What one message comes to: something always, or the reason why nothing."""
 
     facts: list[Fact] = []
-    chunk: Chunk | None = None
-    task: Task | None = None
-    replies: list[Reply] = []
+    chunk: TextChunk | None = None
+    task: AgentTask | None = None
+    replies: list[OutgoingReply] = []
     ignored: str | None = None
 
     @property
@@ -89,7 +96,7 @@ class Reading(Struct, frozen=True, kw_only=True):
         return any(isinstance(fact, CLOSING) for fact in self.facts)
 
 
-class Reader:
+class AcpReader:
     """Reads one run of one agent."""
 
     def __init__(self, worker_id: str, run: int, definition: AgentDefinition) -> None:
@@ -100,7 +107,7 @@ class Reader:
         pattern = definition.quirks.mode_text
         self._mode_text = re.compile(pattern) if pattern else None
 
-    def read(self, line: Line, state: Conversation) -> Reading:  # noqa: PLR0911 (a table)
+    def read(self, line: Line, state: Conversation) -> ParsedMessage:  # noqa: PLR0911 (a table)
         """What a line comes to, given the conversation it is part of."""
         match line:
             case Notification(method="session/update", params={"update": dict(update)}):
@@ -108,69 +115,71 @@ class Reader:
             case Notification(method="$/cancel_request", params={"requestId": rpc_id}):
                 return _cancelled(rpc_id, state)
             case Notification():
-                return Reading(facts=[UnknownUpdate(update=_said(line))])
+                return ParsedMessage(facts=[UnknownUpdate(update=_said(line))])
             case Request() if len(state.traffic.asks) >= MAX_WAITING:
-                return _refused(line, Fault(INTERNAL_ERROR, f"{MAX_WAITING} of your requests wait already"))
+                return _refused(
+                    line, ErrorReply(INTERNAL_ERROR, f"{MAX_WAITING} of your requests wait already")
+                )
             case Request():
                 return self._read_request(line, state)
             case Response() | ErrorResponse():
                 return _read_answer(line, state)
-            case Noise():
-                return Reading(facts=[Diagnostic(text=line.text, data={"why": line.why})])
-            case Skipping():
+            case InvalidLine():
+                return ParsedMessage(facts=[Diagnostic(text=line.text, data={"why": line.why})])
+            case LineTooLong():
                 text = "a line that is too long is being left out"
-                return Reading(facts=[Diagnostic(text=text, skipping=line.start)])
-            case Skipped():
+                return ParsedMessage(facts=[Diagnostic(text=text, skipping=line.start)])
+            case LongLineEnd():
                 text = f"a line of {line.size} bytes was left out"
-                return Reading(facts=[Diagnostic(text=text, skipped=line.size)])
+                return ParsedMessage(facts=[Diagnostic(text=text, skipped=line.size)])
             case _:
-                return Reading(ignored="not a message")
+                return ParsedMessage(ignored="not a message")
 
-    def _read_update(self, update: dict[str, Any], acp_session_id: Any, state: Conversation) -> Reading:
+    def _read_update(self, update: dict[str, Any], acp_session_id: Any, state: Conversation) -> ParsedMessage:
         if _is_foreign(acp_session_id, state):
-            return Reading(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
+            return ParsedMessage(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
         repeats = state.replaying or (self._late_history and state.loaded)
         if repeats and str(update.get("sessionUpdate")) in HISTORY:
-            return Reading(ignored="history that is known already")
+            return ParsedMessage(ignored="history that is known already")
         told = fact_of(update)
-        if not isinstance(told, Chunk):
-            return Reading(facts=[told])
+        if not isinstance(told, TextChunk):
+            return ParsedMessage(facts=[told])
         if self._mode_text and (found := self._mode_text.fullmatch(told.text)):
-            return Reading(facts=[ModeChanged(mode_id=found[1])])
-        return Reading(chunk=told) if told.text else Reading(ignored="no text in it")
+            return ParsedMessage(facts=[ModeChanged(mode_id=found[1])])
+        return ParsedMessage(chunk=told) if told.text else ParsedMessage(ignored="no text in it")
 
-    def _read_request(self, line: Request, state: Conversation) -> Reading:
+    def _read_request(self, line: Request, state: Conversation) -> ParsedMessage:
         id = request_id(self._worker_id, self._run, line.start)
         params = line.params if isinstance(line.params, dict) else {}
         received = RequestReceived(id=id, rpc_id=line.id, method=line.method)
-        task = Task(id=id, rpc_id=line.id, method=line.method, params=params)
+        task = AgentTask(id=id, rpc_id=line.id, method=line.method, params=params)
         match line.method:
             case "session/request_permission":
                 return _asked(received, _permission(id, params, state), state)
             case "elicitation/create":
                 return _asked(received, _question(id, params), state)
             case "fs/read_text_file" | "fs/write_text_file" if self._offer.fs:
-                return Reading(task=task)
+                return ParsedMessage(task=task)
             case "terminal/wait_for_exit" if self._offer.terminal:
                 kept = {"terminalId": params.get("terminalId")}
-                return Reading(facts=[replace(received, params=kept)], task=task)
+                return ParsedMessage(facts=[replace(received, params=kept)], task=task)
             case "terminal/create" | "terminal/output" | "terminal/kill" | "terminal/release" if (
                 self._offer.terminal
             ):
-                return Reading(task=task)
+                return ParsedMessage(task=task)
             case _:
-                return _refused(line, Fault(METHOD_NOT_FOUND, f"there is no method {line.method}"))
+                return _refused(line, ErrorReply(METHOD_NOT_FOUND, f"there is no method {line.method}"))
 
 
-def fact_of(update: dict[str, Any]) -> Fact | Chunk:  # noqa: PLR0911, PLR0912 (a table: every update and its fact)
+def fact_of(update: dict[str, Any]) -> Fact | TextChunk:  # noqa: PLR0911, PLR0912 (a table: every update and its fact)
     """What an update tells."""
     message_id = update.get("messageId")
     message_id = message_id if isinstance(message_id, str) else None
     match update:
         case {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": str(text)}}:
-            return Chunk(AgentMessage.type, text, message_id)
+            return TextChunk(AgentMessage.type, text, message_id)
         case {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": str(text)}}:
-            return Chunk(AgentThought.type, text, message_id)
+            return TextChunk(AgentThought.type, text, message_id)
         case {"sessionUpdate": "agent_message_chunk", "content": dict(content)}:
             return AgentContent(content=content, message_id=message_id)
         case {"sessionUpdate": "agent_thought_chunk", "content": dict(content)}:
@@ -201,19 +210,19 @@ def _numbers(*values: Any) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def _refused(line: Request, fault: Fault) -> Reading:
-    reply = Reply(rpc_id=line.id, method=line.method, fault=fault)
-    return Reading(facts=[UnknownUpdate(update=_said(line))], replies=[reply])
+def _refused(line: Request, fault: ErrorReply) -> ParsedMessage:
+    reply = OutgoingReply(rpc_id=line.id, method=line.method, fault=fault)
+    return ParsedMessage(facts=[UnknownUpdate(update=_said(line))], replies=[reply])
 
 
-def _asked(received: RequestReceived, question: Permission | Question, state: Conversation) -> Reading:
+def _asked(received: RequestReceived, question: Permission | Question, state: Conversation) -> ParsedMessage:
     if state.turn is None or not state.turn.cancelling:
-        return Reading(facts=[received, question])
+        return ParsedMessage(facts=[received, question])
     # Asked after we said stop: nobody is going to look at it.
     result = permission_result(None) if isinstance(question, Permission) else question_result("cancelled")
-    reply = Reply(rpc_id=received.rpc_id, method=received.method, result=result, id=received.id)
+    reply = OutgoingReply(rpc_id=received.rpc_id, method=received.method, result=result, id=received.id)
     withdrawn_question = replace(question, status="cancelled", by="cancel")
-    return Reading(facts=[received, withdrawn_question], replies=[reply])
+    return ParsedMessage(facts=[received, withdrawn_question], replies=[reply])
 
 
 def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permission:
@@ -241,29 +250,31 @@ def _question(id: str, params: dict[str, Any]) -> Question:
     )
 
 
-def _read_answer(line: Response | ErrorResponse, state: Conversation) -> Reading:
+def _read_answer(line: Response | ErrorResponse, state: Conversation) -> ParsedMessage:
     calls = state.traffic.calls
     n = answered(line.id, calls)
     if n is None:
-        return Reading(facts=[Diagnostic(text="an answer to no request of ours", data=_said(line))])
+        return ParsedMessage(facts=[Diagnostic(text="an answer to no request of ours", data=_said(line))])
     if isinstance(line, ErrorResponse):
         facts = facts_of_error(n, calls[n], line, state)
     else:
         facts = facts_of_result(n, calls[n], line.result, state)
     ends = any(isinstance(fact, TurnEnd) for fact in facts)
-    return Reading(facts=facts, replies=withdrawn(state) if ends else [])
+    return ParsedMessage(facts=facts, replies=withdrawn(state) if ends else [])
 
 
-def _cancelled(rpc_id: Any, state: Conversation) -> Reading:
+def _cancelled(rpc_id: Any, state: Conversation) -> ParsedMessage:
     """The agent takes a question back."""
     for id, ask in state.traffic.asks.items():
         if ask.rpc_id != rpc_id:
             continue
         open = state.permissions.get(id) or state.questions.get(id)
         facts: list[Fact] = [replace(open.fact, status="cancelled", by="agent")] if open else []
-        fault = Fault(REQUEST_CANCELLED, "cancelled")
-        return Reading(facts=facts, replies=[Reply(rpc_id=rpc_id, method=ask.method, fault=fault, id=id)])
-    return Reading(ignored="takes back a question that is not open")
+        fault = ErrorReply(REQUEST_CANCELLED, "cancelled")
+        return ParsedMessage(
+            facts=facts, replies=[OutgoingReply(rpc_id=rpc_id, method=ask.method, fault=fault, id=id)]
+        )
+    return ParsedMessage(ignored="takes back a question that is not open")
 
 
 def _is_foreign(acp_session_id: Any, state: Conversation) -> bool:

@@ -13,13 +13,13 @@ from ..domain.conversation import (
     Usage,
 )
 from ..domain.conversation_rules import loose_ends
-from ..domain.conversation_state import Call, Conversation
+from ..domain.conversation_state import Conversation, PendingCall
 from ..domain.events import Fact
 from .jsonrpc import INTERNAL_ERROR, ErrorResponse
 
 
 def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer tells)
-    n: int, call: Call, result: Any, state: Conversation
+    n: int, call: PendingCall, result: Any, state: Conversation
 ) -> list[Fact]:
     """The request is answered, and what follows from the answer."""
     answered = RequestAnswered(n=n, method=call.method)
@@ -50,7 +50,7 @@ def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer
             return [answered]
 
 
-def facts_of_error(n: int, call: Call, error: ErrorResponse, state: Conversation) -> list[Fact]:
+def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conversation) -> list[Fact]:
     told = {"code": error.code, "message": error.message}
     if error.data is not None:
         told["data"] = error.data

@@ -19,7 +19,7 @@ RESOURCE_NOT_FOUND = -32002
 REQUEST_CANCELLED = -32800
 
 
-class Saying(Protocol):
+class OutgoingLine(Protocol):
     """One line to the agent; `n` is its number in the outbox."""
 
     def line(self, n: int) -> bytes: ...
@@ -27,7 +27,7 @@ class Saying(Protocol):
     def fact(self, n: int) -> Fact: ...
 
 
-class Call(Struct, frozen=True):
+class OutgoingCall(Struct, frozen=True):
     """A request; `kept` are the parameters its answer has to be understood with."""
 
     method: str
@@ -41,7 +41,7 @@ class Call(Struct, frozen=True):
         return RequestSent(n=n, method=self.method, params=self.kept)
 
 
-class Notice(Struct, frozen=True):
+class OutgoingNotice(Struct, frozen=True):
     method: str
     params: dict[str, Any]
 
@@ -52,19 +52,19 @@ class Notice(Struct, frozen=True):
         return NoticeSent(n=n, method=self.method)
 
 
-class Fault(Struct, frozen=True):
+class ErrorReply(Struct, frozen=True):
     code: int
     message: str
     data: Any = None
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class OutgoingReply(Struct, frozen=True, kw_only=True):
     """The answer to a request of the agent; `id` is our name for it when it had to wait."""
 
     rpc_id: Any
     method: str
     result: Any = None
-    fault: Fault | None = None
+    fault: ErrorReply | None = None
     id: str | None = None
 
     def line(self, n: int) -> bytes:
@@ -76,8 +76,8 @@ class Reply(Struct, frozen=True, kw_only=True):
         return ReplySent(n=n, method=self.method, id=self.id)
 
 
-def initialize(definition: AgentDefinition) -> Call:
-    return Call(
+def initialize(definition: AgentDefinition) -> OutgoingCall:
+    return OutgoingCall(
         "initialize",
         {
             "protocolVersion": PROTOCOL_VERSION,
@@ -99,50 +99,50 @@ def client_capabilities(definition: AgentDefinition) -> dict[str, Any]:
     }
 
 
-def authenticate(method_id: str) -> Call:
-    return Call("authenticate", {"methodId": method_id}, {"methodId": method_id})
+def authenticate(method_id: str) -> OutgoingCall:
+    return OutgoingCall("authenticate", {"methodId": method_id}, {"methodId": method_id})
 
 
-def session_new(cwd: str, servers: Sequence[dict[str, Any]]) -> Call:
-    return Call("session/new", {"cwd": cwd, "mcpServers": list(servers)})
+def session_new(cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
+    return OutgoingCall("session/new", {"cwd": cwd, "mcpServers": list(servers)})
 
 
-def session_load(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> Call:
+def session_load(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
     return _reattach("session/load", acp_session_id, cwd, servers)
 
 
-def session_resume(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> Call:
+def session_resume(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
     return _reattach("session/resume", acp_session_id, cwd, servers)
 
 
-def session_prompt(acp_session_id: str, text: str, images: Iterable[tuple[str, str]] = ()) -> Call:
+def session_prompt(acp_session_id: str, text: str, images: Iterable[tuple[str, str]] = ()) -> OutgoingCall:
     """A prompt with images, each as its type and its base64."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
     blocks += [{"type": "image", "mimeType": kind, "data": data} for kind, data in images]
-    return Call("session/prompt", {"sessionId": acp_session_id, "prompt": blocks})
+    return OutgoingCall("session/prompt", {"sessionId": acp_session_id, "prompt": blocks})
 
 
-def session_cancel(acp_session_id: str) -> Notice:
-    return Notice("session/cancel", {"sessionId": acp_session_id})
+def session_cancel(acp_session_id: str) -> OutgoingNotice:
+    return OutgoingNotice("session/cancel", {"sessionId": acp_session_id})
 
 
-def set_mode(acp_session_id: str, mode_id: str) -> Call:
+def set_mode(acp_session_id: str, mode_id: str) -> OutgoingCall:
     kept = {"modeId": mode_id}
-    return Call("session/set_mode", {"sessionId": acp_session_id, **kept}, kept)
+    return OutgoingCall("session/set_mode", {"sessionId": acp_session_id, **kept}, kept)
 
 
-def set_model(acp_session_id: str, model_id: str) -> Call:
+def set_model(acp_session_id: str, model_id: str) -> OutgoingCall:
     """Not in the schema any more, but what agents understand that have models and no option for them."""
     kept = {"modelId": model_id}
-    return Call("session/set_model", {"sessionId": acp_session_id, **kept}, kept)
+    return OutgoingCall("session/set_model", {"sessionId": acp_session_id, **kept}, kept)
 
 
-def set_config_option(acp_session_id: str, option_id: str, value: str | bool) -> Call:
+def set_config_option(acp_session_id: str, option_id: str, value: str | bool) -> OutgoingCall:
     kept: dict[str, Any] = {"configId": option_id, "value": value}
     params = {"sessionId": acp_session_id, **kept}
     if isinstance(value, bool):
         params["type"] = "boolean"
-    return Call("session/set_config_option", params, kept)
+    return OutgoingCall("session/set_config_option", params, kept)
 
 
 def mcp_servers(definition: AgentDefinition, state: Conversation) -> list[dict[str, Any]]:
@@ -172,7 +172,7 @@ def question_result(status: str, answer: Any = None) -> dict[str, Any]:
             return {"action": "cancel"}
 
 
-def withdrawn(state: Conversation) -> list[Reply]:
+def withdrawn(state: Conversation) -> list[OutgoingReply]:
     """The answers to every open permission and question when nobody will answer them any more."""
     replies = []
     for id, ask in state.traffic.asks.items():
@@ -182,10 +182,10 @@ def withdrawn(state: Conversation) -> list[Reply]:
             result = question_result("cancelled")
         else:
             continue
-        replies.append(Reply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
+        replies.append(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
     return replies
 
 
-def _reattach(method: str, acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> Call:
+def _reattach(method: str, acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
     params = {"sessionId": acp_session_id, "cwd": cwd, "mcpServers": list(servers)}
-    return Call(method, params, {"sessionId": acp_session_id})
+    return OutgoingCall(method, params, {"sessionId": acp_session_id})

@@ -7,7 +7,7 @@ so the order of the stream is the order of the log. While text waits, the stream
 from msgspec import Struct
 
 from ..domain.conversation import AgentMessage, AgentThought
-from ..domain.conversation_state import Block
+from ..domain.conversation_state import OpenTextBlock
 from .jsonrpc import Line
 
 DELAY = 0.04  # seconds
@@ -16,7 +16,7 @@ ENOUGH = 16 << 10  # characters
 Text = AgentMessage | AgentThought
 
 
-class Chunk(Struct, frozen=True):
+class TextChunk(Struct, frozen=True):
     """A piece of text as the agent sent it; `type` is that of the fact it becomes a part of."""
 
     type: str
@@ -24,21 +24,21 @@ class Chunk(Struct, frozen=True):
     message_id: str | None = None
 
 
-class Joiner:
+class ChunkJoiner:
     """Joins the text of one agent; `block` is the one that was open when an earlier process stopped."""
 
-    def __init__(self, block: Block | None = None) -> None:
+    def __init__(self, block: OpenTextBlock | None = None) -> None:
         self.deadline: float | None = None  # when the text that waits is due
         self._block = block
         self._pieces: list[str] = []
         self._size = 0
         self._held = 0
 
-    def add(self, chunk: Chunk, line: Line, now: float) -> list[Text]:
+    def add(self, chunk: TextChunk, line: Line, now: float) -> list[Text]:
         """Takes a chunk; what is due because of it, if anything."""
         facts = [] if self._continues(chunk) else self.interrupt(closes=True)
         if self._block is None:
-            self._block = Block(chunk.type, chunk.message_id)
+            self._block = OpenTextBlock(chunk.type, chunk.message_id)
         if self.deadline is None:
             self.deadline = now + DELAY
             self._held = line.start
@@ -64,14 +64,14 @@ class Joiner:
         """How far the stream is consumed when everything up to `end` was read and handed out is stored."""
         return end if self.deadline is None else self._held
 
-    def _continues(self, chunk: Chunk) -> bool:
+    def _continues(self, chunk: TextChunk) -> bool:
         block = self._block
         if block is None or block.type != chunk.type:
             return False
         # Most agents name no message: then what stands side by side belongs together.
         return chunk.message_id is None or chunk.message_id == block.message_id
 
-    def _hand_out(self, block: Block, partial: bool) -> Text:
+    def _hand_out(self, block: OpenTextBlock, partial: bool) -> Text:
         text = "".join(self._pieces)
         self._pieces, self._size, self.deadline = [], 0, None
         if not partial:

@@ -32,7 +32,7 @@ def read_event(wire: dict[str, Any]) -> Event:
     return Event(wire["seq"], timestamp, fact, wire["workerId"], wire["role"])
 
 
-class Head(Protocol):
+class EventHead(Protocol):
     """All of an event but its data; a row of the database has it too."""
 
     @property
@@ -47,7 +47,7 @@ class Head(Protocol):
     def timestamp(self) -> int: ...
 
 
-def splice_event(head: Head, data: bytes) -> bytes:
+def splice_event(head: EventHead, data: bytes) -> bytes:
     """An event on the wire, round data that is JSON already: stored data is sent as it lies there."""
     return b'{"seq":%d,"type":%b,"workerId":%b,"role":%b,"timestamp":"%b","data":%b}' % (
         head.seq,

@@ -18,7 +18,7 @@ _MARK = b',"crc":"'
 _TAIL = len(_MARK) + 10  # eight digits and `"}`
 
 
-class Head(Struct, frozen=True, rename="camel"):
+class LineHead(Struct, frozen=True, rename="camel"):
     """What a reader sorts an event by; the rest of the line is not looked at."""
 
     seq: int
@@ -34,7 +34,7 @@ class Head(Struct, frozen=True, rename="camel"):
         return round(datetime.fromisoformat(self.timestamp).timestamp() * 1000)
 
 
-_heads = msgspec.json.Decoder(Head)
+_heads = msgspec.json.Decoder(LineHead)
 
 
 def event_line(wire: bytes) -> bytes:
@@ -54,7 +54,7 @@ def read_line(line: bytes) -> bytes | None:
     return wire if b"%08x" % crc32(wire) == line[-10:-2] else None
 
 
-def read_head(wire: bytes) -> Head | None:
+def read_head(wire: bytes) -> LineHead | None:
     """Return None if the line has the right checksum and is not an event, or one too large to be read."""
     if _values_exceed(wire, MAX_VALUES):
         return None

@@ -56,24 +56,24 @@ class ErrorResponse(Line, frozen=True, kw_only=True):
     data: Any = None
 
 
-class Noise(Line, frozen=True, kw_only=True):
+class InvalidLine(Line, frozen=True, kw_only=True):
     """A line that is no message: its beginning, and why it is none."""
 
     text: str
     why: str
 
 
-class Skipping(Line, frozen=True, kw_only=True):
+class LineTooLong(Line, frozen=True, kw_only=True):
     """A line has become too long: all of it is left out, up to its end, wherever that is."""
 
 
-class Skipped(Line, frozen=True, kw_only=True):
+class LongLineEnd(Line, frozen=True, kw_only=True):
     """The end of a line that was left out."""
 
     size: int
 
 
-class Peer:
+class JsonRpcPeer:
     """Reads a stream from `offset` on; `skipping` is where a line began that is being left out."""
 
     def __init__(self, offset: int = 0, skipping: int | None = None, limit: int = MAX_LINE) -> None:
@@ -115,7 +115,7 @@ class Peer:
             self._skipping = True
             self._half = bytearray()
             # Not the offset: the same stream gives the same values however it is cut.
-            found.append(Skipping(start=self._start, end=self._start + self._limit))
+            found.append(LineTooLong(start=self._start, end=self._start + self._limit))
             return
         self._half += piece
 
@@ -124,7 +124,7 @@ class Peer:
         start, self._start = self._start, self.offset
         if self._skipping:
             self._skipping = False
-            found.append(Skipped(start=start, end=self.offset, size=self.offset - start))
+            found.append(LongLineEnd(start=start, end=self.offset, size=self.offset - start))
             return
         line, self._half = bytes(self._half), bytearray()
         if line.strip(_BLANK):
@@ -201,6 +201,6 @@ def _error(id: Any, error: Any, start: int, end: int) -> ErrorResponse:
     return ErrorResponse(id=id, code=code, message=message, data=data, start=start, end=end)
 
 
-def _noise(line: bytes, why: str, start: int, end: int) -> Noise:
+def _noise(line: bytes, why: str, start: int, end: int) -> InvalidLine:
     text = line[:KEPT_NOISE].decode("utf-8", "replace").rstrip("\r")
-    return Noise(text=text, why=why, start=start, end=end)
+    return InvalidLine(text=text, why=why, start=start, end=end)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ..domain.conversation import NoticeSent
 from ..domain.events import Fact
-from ..domain.signs import Keys
+from ..domain.signs import TypingKeys
 
 # A person's own keystrokes may come between two pieces; texts that fit into one are whole.
 PIECE = 64 << 10  # bytes
@@ -31,10 +31,10 @@ class Keystrokes(Struct, frozen=True):
         return NoticeSent(n=n, method=self.method)
 
 
-class Typing(Struct, frozen=True, kw_only=True):
+class TypingMode(Struct, frozen=True, kw_only=True):
     """How a program is typed to at this moment."""
 
-    keys: Keys
+    keys: TypingKeys
     bracketed: bool  # whether it knows a paste when it gets one
     image_paths: tuple[str, ...] = ()
 
@@ -51,7 +51,7 @@ class Typing(Struct, frozen=True, kw_only=True):
         return text.replace("\n", self.keys.newline).encode()
 
 
-def interrupt(keys: Keys) -> Keystrokes:
+def interrupt(keys: TypingKeys) -> Keystrokes:
     return Keystrokes("session/cancel", keys.interrupt.encode())
 
 
@@ -61,7 +61,7 @@ def clean(text: str) -> str:
     return _CONTROLS.sub("", text.encode("utf-8", "replace").decode())
 
 
-def spoken_of(path: str, keys: Keys) -> str:
+def spoken_of(path: str, keys: TypingKeys) -> str:
     """An image in a file, as the agent wants to be told of it."""
     return keys.image.replace("{path}", path)
 

@@ -29,7 +29,7 @@ from .browser import iso
 _OPEN, _DONE = "- [ ] ", "- [x] "
 
 
-class Markdown:
+class MarkdownWriter:
     """Fed with events in order; each comes to some text, often to none. Pieces of a message join."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ NEWEST = "2025-06-18"
 VERSIONS = ("2024-11-05", "2025-03-26", NEWEST)
 
 
-class Tool(Struct, frozen=True, kw_only=True):
+class McpTool(Struct, frozen=True, kw_only=True):
     """Something a model may call; `fields` are JSON schemas by name, those in `required` must be there."""
 
     name: str
@@ -21,7 +21,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     reads_only: bool = False
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class McpCall(Struct, frozen=True, kw_only=True):
     """A tool that is to be run; its answer goes under `id`."""
 
     id: Any
@@ -29,22 +29,22 @@ class Call(Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]
 
 
-class Cancelled(Struct, frozen=True, kw_only=True):
+class McpCancellation(Struct, frozen=True, kw_only=True):
     """Nobody waits for this call any more."""
 
     id: Any
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class McpAnswer(Struct, frozen=True, kw_only=True):
     """What can be answered at once."""
 
     line: bytes
 
 
-Heard = Call | Cancelled | Answer
+Heard = McpCall | McpCancellation | McpAnswer
 
 
-def hear(message: jsonrpc.Line, name: str, version: str, tools: list[Tool]) -> Heard | None:  # noqa: PLR0911 (a table)
+def hear(message: jsonrpc.Line, name: str, version: str, tools: list[McpTool]) -> Heard | None:  # noqa: PLR0911 (a table)
     """What a client's message asks for; None for what needs nothing."""
     match message:
         case jsonrpc.Request(method="initialize"):
@@ -58,9 +58,9 @@ def hear(message: jsonrpc.Line, name: str, version: str, tools: list[Tool]) -> H
         case jsonrpc.Request():
             return _refusal(message, jsonrpc.METHOD_NOT_FOUND, f"this server has no {message.method}")
         case jsonrpc.Notification(method="notifications/cancelled", params={"requestId": id}):
-            return Cancelled(id=id)
-        case jsonrpc.Noise():
-            return Answer(line=jsonrpc.error_response(None, jsonrpc.PARSE_ERROR, message.why))
+            return McpCancellation(id=id)
+        case jsonrpc.InvalidLine():
+            return McpAnswer(line=jsonrpc.error_response(None, jsonrpc.PARSE_ERROR, message.why))
         case _:
             return None
 
@@ -79,7 +79,7 @@ def _initialized(params: Any, name: str, version: str) -> dict[str, Any]:
     }
 
 
-def _shown(tool: Tool) -> dict[str, Any]:
+def _shown(tool: McpTool) -> dict[str, Any]:
     schema = {"type": "object", "properties": tool.fields, "required": list(tool.required)}
     return {
         "name": tool.name,
@@ -90,7 +90,7 @@ def _shown(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _called(message: jsonrpc.Request, tools: list[Tool]) -> Heard:
+def _called(message: jsonrpc.Request, tools: list[McpTool]) -> Heard:
     match message.params:
         case {"name": str(name)} if tool := next((each for each in tools if each.name == name), None):
             arguments = message.params.get("arguments") or {}
@@ -101,7 +101,7 @@ def _called(message: jsonrpc.Request, tools: list[Tool]) -> Heard:
             return _refusal(message, jsonrpc.INVALID_PARAMS, "tools/call needs a name")
     if wrong := _wrong(tool, arguments):
         return _refusal(message, jsonrpc.INVALID_PARAMS, wrong)
-    return Call(id=message.id, name=name, arguments=arguments)
+    return McpCall(id=message.id, name=name, arguments=arguments)
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -113,7 +113,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _wrong(tool: Tool, arguments: Any) -> str | None:
+def _wrong(tool: McpTool, arguments: Any) -> str | None:
     """What is wrong with the arguments, in a sentence a model can act on."""
     if not isinstance(arguments, dict):
         return "arguments must be an object"
@@ -130,9 +130,9 @@ def _wrong(tool: Tool, arguments: Any) -> str | None:
     return None
 
 
-def _answer(message: jsonrpc.Request, told: dict[str, Any]) -> Answer:
-    return Answer(line=jsonrpc.response(message.id, told))
+def _answer(message: jsonrpc.Request, told: dict[str, Any]) -> McpAnswer:
+    return McpAnswer(line=jsonrpc.response(message.id, told))
 
 
-def _refusal(message: jsonrpc.Request, code: int, why: str) -> Answer:
-    return Answer(line=jsonrpc.error_response(message.id, code, why))
+def _refusal(message: jsonrpc.Request, code: int, why: str) -> McpAnswer:
+    return McpAnswer(line=jsonrpc.error_response(message.id, code, why))

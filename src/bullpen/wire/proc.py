@@ -8,7 +8,7 @@ _LISTENING = "0A"  # TCP_LISTEN
 _LONGEST_NAME = 100
 
 
-class Listener(NamedTuple):
+class ListeningSocket(NamedTuple):
     """A socket that waits for connections."""
 
     inode: int
@@ -16,17 +16,17 @@ class Listener(NamedTuple):
     port: int
 
 
-def read_listeners(table: str) -> list[Listener]:
+def read_listeners(table: str) -> list[ListeningSocket]:
     """The listening sockets of a table like /proc/net/tcp or tcp6; a line that is cut or odd is none."""
     lines = (line.split() for line in table.splitlines()[1:])
     sockets = (_listener(words[1], words[9]) for words in lines if len(words) > 9 and words[3] == _LISTENING)
     return [socket for socket in sockets if socket is not None]
 
 
-def _listener(local: str, inode: str) -> Listener | None:
+def _listener(local: str, inode: str) -> ListeningSocket | None:
     address, _, port = local.partition(":")
     try:
-        return Listener(int(inode), _address(bytes.fromhex(address)), int(port, 16))
+        return ListeningSocket(int(inode), _address(bytes.fromhex(address)), int(port, 16))
     except ValueError:
         return None
 

@@ -18,7 +18,7 @@ from ..domain.events import (
     WorkerTerminated,
 )
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import State, relay_agent_word
+from ..domain.states import WorkerState, relay_agent_word
 from .browser import iso
 
 Notice = dict[str, Any]
@@ -125,7 +125,7 @@ def agents_listed(snapshot: Snapshot) -> Notice:
             "error": worker.error,
         }
         for worker in snapshot.workers.values()
-        if worker.type == "agent" and worker.state is not State.TERMINATED
+        if worker.type == "agent" and worker.state is not WorkerState.TERMINATED
     ]
     return {"type": "agent:list", "agents": agents}
 

@@ -17,7 +17,7 @@ LONGEST = 125  # bytes whose number stands in the head itself
 _LONG = {126: struct.Struct("!H"), 127: struct.Struct("!Q")}
 
 
-class Bounds:
+class FrameBounds:
     """Where a stream of frames stands, seen from outside of its parser."""
 
     def __init__(self) -> None:

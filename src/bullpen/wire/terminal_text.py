@@ -22,7 +22,7 @@ _BREAK = re.compile(r"[\r\n\x0b\x0c\x85]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     offset: int
     text: str
 
@@ -33,12 +33,12 @@ class TerminalText:
     def __init__(self) -> None:
         self._recent: OrderedDict[str, None] = OrderedDict()
 
-    def read(self, data: bytes, offset: int) -> list[Piece]:
+    def read(self, data: bytes, offset: int) -> list[TextPiece]:
         """The new text in some output that began at an offset."""
         found = []
         for start, piece in _pieces(data):
             if lines := [line for line in _lines(piece) if self._is_new(line)]:
-                found.append(Piece(offset + start, "\n".join(lines)))
+                found.append(TextPiece(offset + start, "\n".join(lines)))
         return found
 
     def _is_new(self, line: str) -> bool:

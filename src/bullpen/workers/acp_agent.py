@@ -1,6 +1,6 @@
 """An agent that speaks ACP, as a worker: started or adopted, listened to, and its end recorded.
 
-It is read by one loop (acp_listening.py); lines to it leave through the outbox (agent_post.py).
+It is read by one loop (agent_reader.py); lines to it leave through the outbox (outbox_sender.py).
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from ..domain.conversation_state import Conversation
 from ..domain.errors import BullpenError, Unavailable
 from ..domain.events import WorkerExited, WorkerFailed
 from ..domain.snapshot import Worker
-from ..domain.states import State
+from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
 from . import acp_terminals
-from .acp_listening import Listening
-from .agent_exchange import Exchange
-from .agent_post import Post
+from .agent_reader import AgentReader
 from .agent_run import AgentRun
-from .children import PATIENCE, Child, Ended, Start
+from .children import PATIENCE, ChildEnd, ChildHandle, ChildStart
+from .conversation_change import ConversationChange
+from .outbox_sender import OutboxSender
 from .restarts import crashed
-from .workshop import Workshop
+from .worker_services import WorkerServices
 
 log = structlog.get_logger()
 
@@ -39,12 +39,12 @@ class KeeperGone(BullpenError):
 class AcpAgent:
     """One run of an agent."""
 
-    def __init__(self, worker: Worker, log: SessionLog, workshop: Workshop) -> None:
+    def __init__(self, worker: Worker, log: SessionLog, workshop: WorkerServices) -> None:
         self.worker = worker
         self._run = AgentRun(worker, log, workshop)
         self._workshop = workshop
         self._definition: AgentDefinition | None = None
-        self._child: Child | None = None
+        self._child: ChildHandle | None = None
 
     async def live(self) -> None:
         """The whole run: started or adopted, read to its last byte, its end recorded."""
@@ -52,10 +52,10 @@ class AcpAgent:
         if begun is None:
             return
         child, definition = begun
-        listening = Listening(self._run, child, definition)
+        listening = AgentReader(self._run, child, definition)
         async with asyncio.TaskGroup() as tasks:
             beside = [
-                tasks.create_task(Post(self._run.log, self._workshop.store, child).carry()),
+                tasks.create_task(OutboxSender(self._run.log, self._workshop.store, child).carry()),
                 tasks.create_task(self._answer_ends()),
                 tasks.create_task(self._expect_handshake(listening)),
                 tasks.create_task(self._end_with_worker()),
@@ -76,15 +76,15 @@ class AcpAgent:
             log.error("no goodbye for an agent", worker=self.worker.id, exc_info=error)
         await self._child.stop(PATIENCE - GOODBYE)
 
-    async def _say_goodbye(self, child: Child) -> None:
+    async def _say_goodbye(self, child: ChildHandle) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(GOODBYE):
-                await Post(self._run.log, self._workshop.store, child).finish()
+                await OutboxSender(self._run.log, self._workshop.store, child).finish()
         if self._definition is None or self._definition.quirks.ends_on_eof:
             await child.close_input()
             await asyncio.wait([child.ended], timeout=GOODBYE)
 
-    async def _begin(self) -> tuple[Child, AgentDefinition] | None:
+    async def _begin(self) -> tuple[ChildHandle, AgentDefinition] | None:
         child = self._child = self._workshop.children.get(self.worker.id, self.worker.run)
         if not self._run.counts:  # its end was stored, and then the server died
             if child is not None:
@@ -103,15 +103,17 @@ class AcpAgent:
             return None
         return child, definition
 
-    async def _spawn(self, definition: AgentDefinition) -> Child:
+    async def _spawn(self, definition: AgentDefinition) -> ChildHandle:
         conversation = self._run.log.snapshot.conversations.get(self.worker.id, Conversation())
-        if self.worker.state is State.ACTIVE or conversation.traffic.sent:
+        if self.worker.state is WorkerState.ACTIVE or conversation.traffic.sent:
             raise KeeperGone("keeper lost; whether the last prompt was delivered is not known")
         agents, repo_id = self._workshop.agents, self._run.log.snapshot.repo_id
         own_key = self._workshop.own_key(self.worker.id, self.worker.run)
         base = agents.environment(definition)
         environment = self._workshop.environment(self.worker, repo_id, base, own_key)
-        start = Start(agents.command(definition), environment, self._workshop.place(self.worker), tty=False)
+        start = ChildStart(
+            agents.command(definition), environment, self._workshop.place(self.worker), tty=False
+        )
         log.info("starting an agent", agent=definition.id, worker=self.worker.id, cwd=self.worker.workspace)
         recording = self._workshop.recording(self.worker.id, self.worker.run)
         return await self._workshop.children.spawn(self.worker.id, self.worker.run, start, recording)
@@ -119,18 +121,18 @@ class AcpAgent:
     async def _fail(self, error: str, stderr: str | None = None) -> None:
         failure = WorkerFailed(error=_with_last_line(error, stderr), stderr=stderr)
 
-        def decide(exchange: Exchange) -> Change:
+        def decide(exchange: ConversationChange) -> Change:
             exchange.fail(crashed(exchange.worker, failure, self._workshop.agents))
             return exchange.change()
 
         await self._run.change(decide)
 
-    async def _record_end(self, listening: Listening, ended: Ended) -> None:
+    async def _record_end(self, listening: AgentReader, ended: ChildEnd) -> None:
         tail = self._stderr_tail()
 
-        def decide(exchange: Exchange) -> Change:
+        def decide(exchange: ConversationChange) -> Change:
             listening.close_text(exchange)
-            calm = exchange.worker.state is State.ACTIVE and exchange.conversation.turn is None
+            calm = exchange.worker.state is WorkerState.ACTIVE and exchange.conversation.turn is None
             if ended.code == 0 and calm:
                 exchange.end(WorkerExited(exit_code=0))
             else:
@@ -144,7 +146,7 @@ class AcpAgent:
         _, stderr = self._workshop.tail(self.worker.id, self.worker.run, STDERR_TAIL, "err")
         return stderr.decode("utf-8", "replace").strip() or None
 
-    async def _bury(self, child: Child) -> None:
+    async def _bury(self, child: ChildHandle) -> None:
         """Ends it if need be, and what it left behind; its keeper may forget it."""
         await child.stop()
         await child.acknowledge()
@@ -153,7 +155,7 @@ class AcpAgent:
     async def _answer_ends(self) -> None:
         """The agent may wait for the end of a terminal, over any number of restarts of ours."""
 
-        def decide(exchange: Exchange) -> Change:
+        def decide(exchange: ConversationChange) -> Change:
             acp_terminals.answer_ends(exchange)
             return exchange.change()
 
@@ -164,10 +166,10 @@ class AcpAgent:
             else:
                 await self._run.log.news.wait()
 
-    async def _expect_handshake(self, listening: Listening) -> None:
+    async def _expect_handshake(self, listening: AgentReader) -> None:
         """Mark the worker as failed if the agent does not answer during its start."""
         timeout = self._workshop.config.agent_start_timeout
-        while self._run.log.snapshot.worker(self.worker.id).state is State.SPAWNING:
+        while self._run.log.snapshot.worker(self.worker.id).state is WorkerState.SPAWNING:
             left = listening.heard + timeout - clock.monotonic()
             if left <= 0:
                 await self._fail(f"it did not answer within {timeout} s", self._stderr_tail())
@@ -181,7 +183,7 @@ class AcpAgent:
         await self.stop()
 
 
-def _failure(ended: Ended, stderr: str | None) -> WorkerFailed:
+def _failure(ended: ChildEnd, stderr: str | None) -> WorkerFailed:
     if ended.lost:
         error = "keeper lost"
     elif ended.signal is not None:

@@ -9,15 +9,15 @@ from ..domain.errors import BullpenError, Forbidden, Invalid, NotFound
 from ..domain.events import Error, Fact
 from ..domain.snapshot import Worker
 from ..sandbox.files import WorkspaceFiles
-from ..wire.acp import Task
-from ..wire.acp_calls import RESOURCE_NOT_FOUND, Fault, Reply
+from ..wire.acp import AgentTask
+from ..wire.acp_calls import RESOURCE_NOT_FOUND, ErrorReply, OutgoingReply
 from ..wire.json import encode
 from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, MAX_LINE
 
 
 async def perform(
-    task: Task, worker: Worker, definition: AgentDefinition, files: WorkspaceFiles
-) -> tuple[list[Fact], Reply]:
+    task: AgentTask, worker: Worker, definition: AgentDefinition, files: WorkspaceFiles
+) -> tuple[list[Fact], OutgoingReply]:
     """Does it, and what is told of it and answered. To do it twice is to do it once."""
     try:
         match task.method, task.params:
@@ -28,10 +28,12 @@ async def perform(
             case _:
                 raise Invalid(f"{task.method} needs a path and what belongs to it")
     except BullpenError as error:
-        return _told(error), Reply(rpc_id=task.rpc_id, method=task.method, fault=_fault(error))
+        return _told(error), OutgoingReply(rpc_id=task.rpc_id, method=task.method, fault=_fault(error))
 
 
-async def _read(task: Task, files: WorkspaceFiles, path: str, empty: bool) -> tuple[list[Fact], Reply]:
+async def _read(
+    task: AgentTask, files: WorkspaceFiles, path: str, empty: bool
+) -> tuple[list[Fact], OutgoingReply]:
     try:
         data = await asyncio.to_thread(files.read_bytes, path)
     except NotFound:
@@ -41,16 +43,16 @@ async def _read(task: Task, files: WorkspaceFiles, path: str, empty: bool) -> tu
     content = _some_lines(data.decode("utf-8", "replace"), task.params)
     if len(encode(content)) > MAX_LINE:
         raise Invalid(f"{path} is too much for one answer; ask for some of its lines (line, limit)")
-    reply = Reply(rpc_id=task.rpc_id, method=task.method, result={"content": content})
+    reply = OutgoingReply(rpc_id=task.rpc_id, method=task.method, result={"content": content})
     return [FileRead(path=path, size=len(data))], reply
 
 
 async def _write(
-    task: Task, worker: Worker, files: WorkspaceFiles, path: str, content: str
-) -> tuple[list[Fact], Reply]:
+    task: AgentTask, worker: Worker, files: WorkspaceFiles, path: str, content: str
+) -> tuple[list[Fact], OutgoingReply]:
     data = content.encode("utf-8", "replace")
     await asyncio.to_thread(files.write_bytes, path, data, f"{worker.id} {task.rpc_id}")
-    reply = Reply(rpc_id=task.rpc_id, method=task.method, result={})
+    reply = OutgoingReply(rpc_id=task.rpc_id, method=task.method, result={})
     return [FileWrite(path=path, size=len(data))], reply
 
 
@@ -69,11 +71,11 @@ def _some_lines(text: str, params: dict[str, Any]) -> str:
     return "".join(lines[start : start + max(0, most) if isinstance(most, int) else None])
 
 
-def _fault(error: BullpenError) -> Fault:
+def _fault(error: BullpenError) -> ErrorReply:
     match error:
         case NotFound():
-            return Fault(RESOURCE_NOT_FOUND, str(error))
+            return ErrorReply(RESOURCE_NOT_FOUND, str(error))
         case Invalid() | Forbidden():
-            return Fault(INVALID_PARAMS, str(error))
+            return ErrorReply(INVALID_PARAMS, str(error))
         case _:
-            return Fault(INTERNAL_ERROR, str(error))
+            return ErrorReply(INTERNAL_ERROR, str(error))

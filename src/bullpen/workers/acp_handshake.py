@@ -14,8 +14,8 @@ from ..domain.conversation import RequestAnswered
 from ..domain.conversation_rules import auth_method, login_command, ways_back
 from ..domain.events import WorkerFailed, WorkerReady
 from ..wire import acp_calls
-from ..wire.acp_calls import AUTH_REQUIRED, PROTOCOL_VERSION, Call
-from .agent_exchange import Exchange
+from ..wire.acp_calls import AUTH_REQUIRED, PROTOCOL_VERSION, OutgoingCall
+from .conversation_change import ConversationChange
 
 WAYS = ("session/resume", "session/load", "session/new")
 # Some agents ask to log in again however often one does.
@@ -29,12 +29,12 @@ class Handshake(Struct, frozen=True, kw_only=True):
     env: Container[str]
     pid: int
 
-    def begin(self, exchange: Exchange) -> None:
+    def begin(self, exchange: ConversationChange) -> None:
         """The first line of a run; none when it was said before."""
         if exchange.conversation.traffic.sent == 0:
             exchange.say(acp_calls.initialize(self.definition))
 
-    def go_on(self, exchange: Exchange, answered: RequestAnswered, now: int) -> None:
+    def go_on(self, exchange: ConversationChange, answered: RequestAnswered, now: int) -> None:
         """The step after an answer."""
         match answered.method:
             case "initialize" if answered.error is None:
@@ -46,7 +46,7 @@ class Handshake(Struct, frozen=True, kw_only=True):
             case _ if answered.error is not None and answered.method in ("initialize", "authenticate", *WAYS):
                 self._after_error(exchange, answered, now)
 
-    def _check_version(self, exchange: Exchange, now: int) -> None:
+    def _check_version(self, exchange: ConversationChange, now: int) -> None:
         version = (exchange.conversation.agent or {}).get("protocolVersion", PROTOCOL_VERSION)
         if version != PROTOCOL_VERSION:
             error = f"{self.definition.name} speaks version {version} of ACP, we speak {PROTOCOL_VERSION}"
@@ -54,7 +54,7 @@ class Handshake(Struct, frozen=True, kw_only=True):
             return
         exchange.say(self._way(exchange, self._ways(exchange, now)[0]))
 
-    def _after_error(self, exchange: Exchange, answered: RequestAnswered, now: int) -> None:
+    def _after_error(self, exchange: ConversationChange, answered: RequestAnswered, now: int) -> None:
         error = answered.error or {}
         if error.get("code") == AUTH_REQUIRED or answered.method == "authenticate":
             self._log_in(exchange, answered)
@@ -66,7 +66,7 @@ class Handshake(Struct, frozen=True, kw_only=True):
             return
         exchange.fail(WorkerFailed(error=f"{answered.method} failed: {error.get('message')}"))
 
-    def _log_in(self, exchange: Exchange, answered: RequestAnswered) -> None:
+    def _log_in(self, exchange: ConversationChange, answered: RequestAnswered) -> None:
         method = auth_method(exchange.conversation, self.definition, self.env)
         tries_left = exchange.conversation.traffic.sent < ENOUGH_LINES
         if method is not None and answered.method != "authenticate" and tries_left:
@@ -78,10 +78,10 @@ class Handshake(Struct, frozen=True, kw_only=True):
         failure = WorkerFailed(error=f"{self.definition.name} wants to know who you are{hint}")
         exchange.fail(failure, blames_session=False)
 
-    def _ways(self, exchange: Exchange, now: int) -> list[str]:
+    def _ways(self, exchange: ConversationChange, now: int) -> list[str]:
         return ways_back(exchange.conversation, self.definition.quirks, now)
 
-    def _way(self, exchange: Exchange, method: str) -> Call:
+    def _way(self, exchange: ConversationChange, method: str) -> OutgoingCall:
         servers = acp_calls.mcp_servers(self.definition, exchange.conversation)
         cwd, id = exchange.worker.workspace, exchange.conversation.acp_session_id or ""
         match method:

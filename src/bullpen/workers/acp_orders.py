@@ -12,11 +12,11 @@ from ..domain.errors import Conflict, Invalid
 from ..domain.events import Draft, WorkerExited, WorkerFailed, WorkerTerminated
 from ..domain.prompts import Prompt, is_free
 from ..domain.snapshot import Snapshot
-from ..domain.states import State
-from ..log.log import Answer, Change
+from ..domain.states import WorkerState
+from ..log.log import Change, RequestAnswer
 from ..wire import acp_calls
-from ..wire.acp_calls import Reply
-from .agent_exchange import Exchange
+from ..wire.acp_calls import OutgoingReply
+from .conversation_change import ConversationChange
 
 Images = Sequence[tuple[str, str]]  # each as its type and its base64
 
@@ -28,10 +28,10 @@ def prompt(
     images: Images,
     recap: str = "",
     from_queue: bool = False,
-) -> Exchange:
+) -> ConversationChange:
     """The prompt and the turn it begins; the agent must be free."""
     commands.require_active(snapshot)
-    exchange = Exchange(snapshot, worker_id)
+    exchange = ConversationChange(snapshot, worker_id)
     if not is_free(snapshot, exchange.worker):
         raise Conflict(f"the agent in role {exchange.worker.role} is busy")
     if images and not exchange.conversation.capable("promptCapabilities", "image"):
@@ -45,9 +45,9 @@ def prompt(
     return exchange
 
 
-def cancel(snapshot: Snapshot, worker_id: str, by: str) -> Exchange:
+def cancel(snapshot: Snapshot, worker_id: str, by: str) -> ConversationChange:
     """Stops the turn: what is open is closed by us, what the agent ran for it is ended. None: nothing."""
-    exchange = Exchange(snapshot, worker_id)
+    exchange = ConversationChange(snapshot, worker_id)
     conversation = exchange.conversation
     if conversation.turn is None or conversation.turn.cancelling:
         return exchange
@@ -58,7 +58,7 @@ def cancel(snapshot: Snapshot, worker_id: str, by: str) -> Exchange:
     return exchange
 
 
-def ending(snapshot: Snapshot, drafts: Sequence[Draft], answer: Answer | None = None) -> Change:
+def ending(snapshot: Snapshot, drafts: Sequence[Draft], answer: RequestAnswer | None = None) -> Change:
     """The end of workers, with a last word to each agent among them: it is told to cancel (R35, R38)."""
     ended = [d.worker_id for d in drafts if isinstance(d.fact, WorkerTerminated | WorkerExited)]
     farewells = [_farewell(snapshot, worker_id) for worker_id in ended if worker_id is not None]
@@ -69,12 +69,12 @@ def ending(snapshot: Snapshot, drafts: Sequence[Draft], answer: Answer | None = 
     )
 
 
-def answer_permission(snapshot: Snapshot, permission_id: str, option_id: str, by: str) -> Exchange:
+def answer_permission(snapshot: Snapshot, permission_id: str, option_id: str, by: str) -> ConversationChange:
     worker_id, fact = permissions.answer_permission(snapshot, permission_id, option_id, by)
     return _answered(snapshot, worker_id, fact, acp_calls.permission_result(option_id))
 
 
-def refuse_permission(snapshot: Snapshot, permission_id: str, by: str) -> Exchange:
+def refuse_permission(snapshot: Snapshot, permission_id: str, by: str) -> ConversationChange:
     """The mildest refusal that is offered; where none is, the question is withdrawn."""
     worker_id, open = permissions.find_permission(snapshot, permission_id)
     refusal = option_of_kind(open.fact.options, "reject_once", "reject_always")
@@ -84,9 +84,9 @@ def refuse_permission(snapshot: Snapshot, permission_id: str, by: str) -> Exchan
     return _answered(snapshot, worker_id, withdrawn, acp_calls.permission_result(None))
 
 
-def give_up(snapshot: Snapshot, worker_id: str, seconds: float) -> Exchange:
+def give_up(snapshot: Snapshot, worker_id: str, seconds: float) -> ConversationChange:
     """The end of an agent that would not stop; it can be restarted and goes back to its conversation."""
-    exchange = Exchange(snapshot, worker_id)
+    exchange = ConversationChange(snapshot, worker_id)
     exchange.close_turn("cancelled")
     error = f"it was cancelled and had not stopped {seconds:.0f} s later, so that it was ended; restart it"
     exchange.fail(WorkerFailed(error=error), blames_session=False)
@@ -95,12 +95,12 @@ def give_up(snapshot: Snapshot, worker_id: str, seconds: float) -> Exchange:
 
 def answer_question(
     snapshot: Snapshot, question_id: str, action: str, content: dict[str, Any] | None, by: str
-) -> Exchange:
+) -> ConversationChange:
     worker_id, fact = permissions.answer_question(snapshot, question_id, action, content, by)
     return _answered(snapshot, worker_id, fact, acp_calls.question_result(fact.status, fact.answer))
 
 
-def set_mode(snapshot: Snapshot, worker_id: str, mode_id: str) -> Exchange:
+def set_mode(snapshot: Snapshot, worker_id: str, mode_id: str) -> ConversationChange:
     """Where an agent has an option for its modes, that is what counts."""
     exchange = _settable(snapshot, worker_id)
     if option := _option_of_category(exchange, "mode"):
@@ -109,7 +109,7 @@ def set_mode(snapshot: Snapshot, worker_id: str, mode_id: str) -> Exchange:
     return exchange
 
 
-def set_model(snapshot: Snapshot, worker_id: str, model_id: str) -> Exchange:
+def set_model(snapshot: Snapshot, worker_id: str, model_id: str) -> ConversationChange:
     exchange = _settable(snapshot, worker_id)
     if option := _option_of_category(exchange, "model"):
         return _with_option(exchange, option, model_id)
@@ -117,7 +117,9 @@ def set_model(snapshot: Snapshot, worker_id: str, model_id: str) -> Exchange:
     return exchange
 
 
-def set_config_option(snapshot: Snapshot, worker_id: str, option_id: str, value: str | bool) -> Exchange:
+def set_config_option(
+    snapshot: Snapshot, worker_id: str, option_id: str, value: str | bool
+) -> ConversationChange:
     exchange = _settable(snapshot, worker_id)
     session = exchange.conversation.session
     known = [option.get("id") for option in (session.config_options if session else None) or []]
@@ -127,38 +129,38 @@ def set_config_option(snapshot: Snapshot, worker_id: str, option_id: str, value:
 
 
 def _farewell(snapshot: Snapshot, worker_id: str) -> Change:
-    exchange = Exchange(snapshot, worker_id)
+    exchange = ConversationChange(snapshot, worker_id)
     id, turn = exchange.conversation.acp_session_id, exchange.conversation.turn
     cancelled = turn is not None and turn.cancelling
-    speaks = exchange.worker.state is State.ACTIVE and not exchange.worker.is_typed_to
+    speaks = exchange.worker.state is WorkerState.ACTIVE and not exchange.worker.is_typed_to
     if not speaks or id is None or cancelled:
         return Change()
     exchange.say(acp_calls.session_cancel(id))
     return exchange.change()
 
 
-def _answered(snapshot: Snapshot, worker_id: str, fact: Any, result: Any) -> Exchange:
-    exchange = Exchange(snapshot, worker_id)
+def _answered(snapshot: Snapshot, worker_id: str, fact: Any, result: Any) -> ConversationChange:
+    exchange = ConversationChange(snapshot, worker_id)
     ask = exchange.conversation.traffic.asks.get(fact.id)
     exchange.tell(fact)
     if ask is not None:
-        exchange.say(Reply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=fact.id))
+        exchange.say(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=fact.id))
     return exchange
 
 
-def _settable(snapshot: Snapshot, worker_id: str) -> Exchange:
+def _settable(snapshot: Snapshot, worker_id: str) -> ConversationChange:
     commands.require_active(snapshot)
-    exchange = Exchange(snapshot, worker_id)
+    exchange = ConversationChange(snapshot, worker_id)
     if exchange.worker.type != "agent":
         raise Conflict(f"the worker in role {exchange.worker.role} is a {exchange.worker.type}, not an agent")
     if exchange.worker.is_typed_to:
         raise Conflict(f"the agent in role {exchange.worker.role} has only a terminal: choose there")
-    if exchange.worker.state is not State.ACTIVE:
+    if exchange.worker.state is not WorkerState.ACTIVE:
         raise Conflict(f"the agent in role {exchange.worker.role} is {exchange.worker.state}")
     return exchange
 
 
-def _option_of_category(exchange: Exchange, category: str) -> str | None:
+def _option_of_category(exchange: ConversationChange, category: str) -> str | None:
     session = exchange.conversation.session
     for option in (session.config_options if session else None) or []:
         match option:
@@ -167,12 +169,12 @@ def _option_of_category(exchange: Exchange, category: str) -> str | None:
     return None
 
 
-def _with_option(exchange: Exchange, option_id: str, value: str | bool) -> Exchange:
+def _with_option(exchange: ConversationChange, option_id: str, value: str | bool) -> ConversationChange:
     exchange.say(acp_calls.set_config_option(_acp_session_id(exchange), option_id, value))
     return exchange
 
 
-def _acp_session_id(exchange: Exchange) -> str:
+def _acp_session_id(exchange: ConversationChange) -> str:
     id = exchange.conversation.acp_session_id
     if id is None:
         raise Conflict(f"the agent in role {exchange.worker.role} has no session yet")

@@ -10,19 +10,19 @@ from typing import Any
 
 from ..domain import commands
 from ..domain.commands import AddWorker
-from ..domain.conversation_state import Ask
+from ..domain.conversation_state import PendingAgentRequest
 from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
 from ..domain.events import Draft, WorkerCommand, WorkerTerminated
 from ..domain.snapshot import Worker
-from ..domain.states import State
+from ..domain.states import WorkerState
 from ..sandbox.root_rules import directory_below
-from ..wire.acp import Task
-from ..wire.acp_calls import RESOURCE_NOT_FOUND, Fault, Reply
+from ..wire.acp import AgentTask
+from ..wire.acp_calls import RESOURCE_NOT_FOUND, ErrorReply, OutgoingReply
 from ..wire.jsonrpc import INVALID_PARAMS
-from .agent_exchange import Exchange, terminals_of
-from .children import Start
-from .terminal import Terminal
-from .workshop import Workshop, personal
+from .children import ChildStart
+from .conversation_change import ConversationChange, terminals_of
+from .terminal import TerminalWorker
+from .worker_services import WorkerServices, personal
 
 WAIT = "terminal/wait_for_exit"
 MOST_ALIVE = 64
@@ -30,10 +30,10 @@ MOST_OUTPUT = 1 << 20  # bytes, for who asks for more or says nothing
 NAME_LENGTH = 40
 
 
-class AgentTerminal(Terminal):
+class AgentTerminal(TerminalWorker):
     """A terminal that runs what an agent ordered, or what logs a person in, in place of a shell."""
 
-    def _start(self) -> Start:
+    def _start(self) -> ChildStart:
         command = self.worker.command
         assert command is not None
         agents = self._workshop.agents
@@ -41,36 +41,36 @@ class AgentTerminal(Terminal):
         base = {**personal(), **lent}
         environment = self._workshop.environment(self.worker, self._log.snapshot.repo_id, base, command.env)
         place = self._workshop.place(self.worker)
-        return Start(command.argv, environment, place, self.worker.cols, self.worker.rows)
+        return ChildStart(command.argv, environment, place, self.worker.cols, self.worker.rows)
 
 
-def perform(exchange: Exchange, task: Task, workshop: Workshop) -> None:
+def perform(exchange: ConversationChange, task: AgentTask, workshop: WorkerServices) -> None:
     """Does what the agent wants with a terminal, and answers; waiting for an end is answered at the end."""
     waits = task.id if task.method == WAIT else None
     try:
         result = _result(exchange, task, workshop)
     except BullpenError as error:
         code = RESOURCE_NOT_FOUND if isinstance(error, NotFound) else INVALID_PARAMS
-        fault = Fault(code, str(error))
-        exchange.say(Reply(rpc_id=task.rpc_id, method=task.method, fault=fault, id=waits))
+        fault = ErrorReply(code, str(error))
+        exchange.say(OutgoingReply(rpc_id=task.rpc_id, method=task.method, fault=fault, id=waits))
         return
     if result is not None:
-        exchange.say(Reply(rpc_id=task.rpc_id, method=task.method, result=result, id=waits))
+        exchange.say(OutgoingReply(rpc_id=task.rpc_id, method=task.method, result=result, id=waits))
 
 
-def has_ends(exchange: Exchange) -> bool:
+def has_ends(exchange: ConversationChange) -> bool:
     """Whether a terminal has ended that the agent waits for."""
     return bool(_awaited_ends(exchange))
 
 
-def answer_ends(exchange: Exchange) -> None:
+def answer_ends(exchange: ConversationChange) -> None:
     """Tells the agent of every terminal it waits for that has ended."""
     for id, ask, terminal in _awaited_ends(exchange):
         result = _exit_status(terminal)
-        exchange.say(Reply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
+        exchange.say(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
 
 
-def _awaited_ends(exchange: Exchange) -> list[tuple[str, Ask, Worker]]:
+def _awaited_ends(exchange: ConversationChange) -> list[tuple[str, PendingAgentRequest, Worker]]:
     found = []
     for id, ask in exchange.conversation.traffic.asks.items():
         if ask.method == WAIT:
@@ -80,7 +80,7 @@ def _awaited_ends(exchange: Exchange) -> list[tuple[str, Ask, Worker]]:
     return found
 
 
-def _result(exchange: Exchange, task: Task, workshop: Workshop) -> dict[str, Any] | None:
+def _result(exchange: ConversationChange, task: AgentTask, workshop: WorkerServices) -> dict[str, Any] | None:
     if task.method == "terminal/create":
         return {"terminalId": _create(exchange, task)}
     terminal = _terminal(exchange, task)
@@ -89,14 +89,14 @@ def _result(exchange: Exchange, task: Task, workshop: Workshop) -> dict[str, Any
             return _output(terminal, workshop)
         case "terminal/kill" if terminal.alive:
             _end(exchange, terminal, "killed by its agent")
-        case "terminal/release" if terminal.state is not State.TERMINATED:
+        case "terminal/release" if terminal.state is not WorkerState.TERMINATED:
             _end(exchange, terminal, "released by its agent")
         case "terminal/wait_for_exit":
             return None if terminal.alive else _exit_status(terminal)
     return {}
 
 
-def _create(exchange: Exchange, task: Task) -> str:
+def _create(exchange: ConversationChange, task: AgentTask) -> str:
     params, agent = task.params, exchange.worker
     command, arguments = params.get("command"), params.get("args") or []
     if not isinstance(command, str) or not command:
@@ -124,7 +124,7 @@ def _create(exchange: Exchange, task: Task) -> str:
     return order.worker_id
 
 
-def _terminal(exchange: Exchange, task: Task) -> Worker:
+def _terminal(exchange: ConversationChange, task: AgentTask) -> Worker:
     id = task.params.get("terminalId")
     for terminal in terminals_of(exchange.snapshot, exchange.worker.id):
         if terminal.id == id:
@@ -132,17 +132,17 @@ def _terminal(exchange: Exchange, task: Task) -> Worker:
     raise NotFound(f"there is no terminal {id}")
 
 
-def _end(exchange: Exchange, terminal: Worker, reason: str) -> None:
+def _end(exchange: ConversationChange, terminal: Worker, reason: str) -> None:
     exchange.tell_others([Draft(WorkerTerminated(reason=reason), terminal.id, terminal.role)])
 
 
-def _output(terminal: Worker, workshop: Workshop) -> dict[str, Any]:
+def _output(terminal: Worker, workshop: WorkerServices) -> dict[str, Any]:
     assert terminal.command is not None
     most = min(terminal.command.output_limit or MOST_OUTPUT, MOST_OUTPUT)
     start, said = workshop.tail(terminal.id, terminal.run, most)
     text = said.decode("utf-8", "ignore" if start else "replace").replace("\r\n", "\n")
     result: dict[str, Any] = {"output": text, "truncated": start > 0}
-    if terminal.state is State.FAILED:
+    if terminal.state is WorkerState.FAILED:
         result["output"] += f"{terminal.error}\n"
     if not terminal.alive:
         result["exitStatus"] = _exit_status(terminal)
@@ -150,7 +150,7 @@ def _output(terminal: Worker, workshop: Workshop) -> dict[str, Any]:
 
 
 def _exit_status(terminal: Worker) -> dict[str, Any]:
-    if terminal.state is State.FAILED:
+    if terminal.state is WorkerState.FAILED:
         return {"exitCode": 127, "signal": None}
     if terminal.exit_code is None and terminal.signal is None:
         return {"exitCode": None, "signal": "SIGTERM"}  # it was ended; how is nobody's business any more

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from ..domain.snapshot import Snapshot, Worker
 from ..log.log import Change, SessionLog
-from .agent_exchange import Exchange
-from .workshop import Workshop
+from .conversation_change import ConversationChange
+from .worker_services import WorkerServices
 
 
 class AgentRun:
     """`worker` is as it was when this run was taken up."""
 
-    def __init__(self, worker: Worker, log: SessionLog, workshop: Workshop) -> None:
+    def __init__(self, worker: Worker, log: SessionLog, workshop: WorkerServices) -> None:
         self.worker = worker
         self.log = log
         self.workshop = workshop
@@ -21,11 +21,11 @@ class AgentRun:
         """Whether the worker has neither ended nor been restarted."""
         return self.exchange(self.log.snapshot) is not None
 
-    def exchange(self, snapshot: Snapshot) -> Exchange | None:
+    def exchange(self, snapshot: Snapshot) -> ConversationChange | None:
         now = snapshot.worker(self.worker.id)
-        return Exchange(snapshot, now.id) if now.run == self.worker.run and now.alive else None
+        return ConversationChange(snapshot, now.id) if now.run == self.worker.run and now.alive else None
 
-    async def change(self, decide: Callable[[Exchange], Change]) -> None:
+    async def change(self, decide: Callable[[ConversationChange], Change]) -> None:
         """Tells what has happened already, however full the disk is; nothing when the run counts no more."""
 
         def in_session(snapshot: Snapshot) -> Change:

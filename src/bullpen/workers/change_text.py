@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator
 
 from ..git.diff_format import FileDiff
-from .changes import Changes
+from .changes import WorkspaceChanges
 
 MOST_TEXT = 128 << 10  # characters of patches; of the files behind them only the names are told
 
 _TICKS = re.compile("`{3,}")
 
 
-def as_text(changes: Changes) -> str:
+def as_text(changes: WorkspaceChanges) -> str:
     """Every file by name, and the patches as far as they fit; empty when nothing has changed."""
     if not changes.files:
         return ""
@@ -29,7 +29,7 @@ def _that_fit(files: list[FileDiff]) -> Iterator[FileDiff]:
             yield file
 
 
-def _in_words(changes: Changes) -> str:
+def _in_words(changes: WorkspaceChanges) -> str:
     count = len(changes.files)
     files = "1 file" if count == 1 else f"{count} files"
     note = f"; {changes.note}" if changes.note else ""

@@ -7,10 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..domain.errors import BullpenError, Conflict
-from ..git.diff import Tracked, read_diff
+from ..git.diff import TrackedChanges, read_diff
 from ..git.diff_format import MOST_PATCH, FileDiff, new_file, text
 from ..git.discovery import find_place
-from ..git.places import Place
+from ..git.places import GitDirectories
 from ..sandbox.files import WorkspaceFiles
 
 MOST_NEW = 200  # new files that are shown with their content
@@ -19,7 +19,7 @@ TOO_LARGE = "too large to show"
 NOT_SHOWN = "one of very many new files; not shown"
 
 
-class Changes(Struct, frozen=True, kw_only=True, rename="camel"):
+class WorkspaceChanges(Struct, frozen=True, kw_only=True, rename="camel"):
     """A work tree against its base."""
 
     base: str
@@ -30,7 +30,7 @@ class Changes(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str | None = None
 
 
-def place_of(workspace: WorkspaceFiles) -> Place:
+def place_of(workspace: WorkspaceFiles) -> GitDirectories:
     """Return where git works for a workspace; Conflict if no repository inside the roots contains it."""
     place = find_place(Path(workspace.root))
     if place is None or not workspace.boundary.contains(Path(os.path.realpath(place.work_tree))):
@@ -38,13 +38,13 @@ def place_of(workspace: WorkspaceFiles) -> Place:
     return place
 
 
-async def read_changes(workspace: WorkspaceFiles, base: str | None = None) -> Changes:
+async def read_changes(workspace: WorkspaceFiles, base: str | None = None) -> WorkspaceChanges:
     """Compare the work tree around a workspace with its base; protected places are left out."""
     place = place_of(workspace)
     work_tree = workspace.at(str(place.work_tree))
     tracked = await read_diff(place, base)
     files, more = await asyncio.to_thread(_visible_files, work_tree, tracked)
-    return Changes(
+    return WorkspaceChanges(
         base=tracked.base,
         branch=tracked.branch,
         files=files,
@@ -54,7 +54,7 @@ async def read_changes(workspace: WorkspaceFiles, base: str | None = None) -> Ch
     )
 
 
-def _visible_files(work_tree: WorkspaceFiles, tracked: Tracked) -> tuple[list[FileDiff], int]:
+def _visible_files(work_tree: WorkspaceFiles, tracked: TrackedChanges) -> tuple[list[FileDiff], int]:
     """Return the changed files by path, and how many new ones are left out because there are too many."""
     known = [file for file in tracked.files if not work_tree.is_protected(file.path)]
     listed = tracked.untracked[:MOST_LISTED]

@@ -18,7 +18,7 @@ import structlog
 
 from ..domain.errors import BullpenError, Conflict, RemoteFault, Unavailable
 from ..domain.failures import FAILURES, explain
-from ..keeper.client import Exit, Keeper, KeeperFault, KeeperLost, Keepers, Key
+from ..keeper.client import ExitRecord, Keeper, KeeperFault, KeeperLost, Keepers, Key
 from ..keeper.marker import find_marked, marker
 from ..log.recording import Recording
 
@@ -32,7 +32,7 @@ _LOOKS = 3  # for what a child left behind, at most
 PATIENCE = 5.0  # seconds between asking a child to end and ending it
 
 
-class Ended(NamedTuple):
+class ChildEnd(NamedTuple):
     """How a child ended; `lost` when its keeper died with it."""
 
     code: int | None
@@ -40,7 +40,7 @@ class Ended(NamedTuple):
     lost: bool = False
 
 
-class Start(NamedTuple):
+class ChildStart(NamedTuple):
     """Everything a keeper needs to start a child."""
 
     argv: Sequence[str]
@@ -51,7 +51,7 @@ class Start(NamedTuple):
     tty: bool = True
 
 
-class Child:
+class ChildHandle:
     """A process with a recording: told by number, read by offset, ended by a ladder."""
 
     def __init__(self, key: Key, home_id: str, keeper: Keeper, recording: Recording) -> None:
@@ -60,7 +60,7 @@ class Child:
         self.written = 0  # lines of the ACP worker that the agent was given before we adopted it
         self.answered = 0  # replies of the screen that the program was given before we adopted it
         self.recording = recording
-        self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[ChildEnd] = asyncio.get_running_loop().create_future()
         self._home_id = home_id
         self._keeper = keeper
 
@@ -111,7 +111,7 @@ class Child:
         with suppress(Conflict, RemoteFault):
             await _ask(self._keeper.ack_exit(self.worker_id, self.run))
 
-    async def stop(self, patience: float = PATIENCE) -> Ended:
+    async def stop(self, patience: float = PATIENCE) -> ChildEnd:
         """Hang up and TERM, five seconds, KILL, then whatever still carries our marker.
 
         Nobody reads an agent's last words then, and a keeper that kept more than so many would wait for that.
@@ -123,7 +123,7 @@ class Child:
         finally:
             self.recording.unwatch(self._pass_over)
 
-    async def _climb_down(self, patience: float) -> Ended:
+    async def _climb_down(self, patience: float) -> ChildEnd:
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
             await self._signal(number)
         try:
@@ -163,18 +163,18 @@ class Child:
                 await asyncio.sleep(TRY_AGAIN)
 
 
-class Children:
+class ChildHandles:
     """Every child of every keeper of this data directory."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self.home_id = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
-        self._children: dict[Key, Child] = {}
+        self._children: dict[Key, ChildHandle] = {}
         self._keepers: Keepers
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, home: Path) -> AsyncIterator["Children"]:
+    async def open(cls, home: Path) -> AsyncIterator["ChildHandles"]:
         """Connects to the keepers and adopts what they run."""
         self = cls(home)
         async with Keepers.open(home, self._on_output, self._on_exit, self._on_lost) as keepers:
@@ -191,10 +191,10 @@ class Children:
         """Start a keeper if none takes new children, so that the first child need not wait for that."""
         await _ask(self._keepers.accepting())
 
-    def get(self, worker_id: str, run: int) -> Child | None:
+    def get(self, worker_id: str, run: int) -> ChildHandle | None:
         return self._children.get((worker_id, run))
 
-    def all(self) -> list[Child]:
+    def all(self) -> list[ChildHandle]:
         return list(self._children.values())
 
     def spool(self, worker_id: str, run: int, stream: str = "out") -> Path:
@@ -210,7 +210,7 @@ class Children:
         """What a child carries in its environment, so that it can be found without its keeper."""
         return marker(self.home_id, worker_id, run)
 
-    async def spawn(self, worker_id: str, run: int, start: Start, recording: Recording) -> Child:
+    async def spawn(self, worker_id: str, run: int, start: ChildStart, recording: Recording) -> ChildHandle:
         """Starts a child, or finds the one that was started under the same name before.
 
         An earlier run of the worker goes first: two agents would work in one conversation.
@@ -245,24 +245,24 @@ class Children:
         keeper = await _ask(self._keepers.accepting())
         await _ask(keeper.forget(worker_id))
 
-    def forget(self, child: Child) -> None:
+    def forget(self, child: ChildHandle) -> None:
         self._children.pop((child.worker_id, child.run), None)
         child.recording.close()
 
-    async def bury(self, child: Child) -> None:
+    async def bury(self, child: ChildHandle) -> None:
         """Ends what runs and nobody wants, for whoever should have done so, perhaps in a server that died."""
         if not child.ended.done():
             await child.stop()
         await child.acknowledge()
         self.forget(child)
 
-    def _before(self, worker_id: str, run: int) -> list[Child]:
+    def _before(self, worker_id: str, run: int) -> list[ChildHandle]:
         """The runs of a worker before this one that are still here, though their end is stored."""
         of_worker = [child for child in self._children.values() if child.worker_id == worker_id]
         return [child for child in of_worker if child.run < run]
 
-    def _add(self, key: Key, keeper: Keeper, recording: Recording) -> Child:
-        child = Child(key, self.home_id, keeper, recording)
+    def _add(self, key: Key, keeper: Keeper, recording: Recording) -> ChildHandle:
+        child = ChildHandle(key, self.home_id, keeper, recording)
         self._children[key] = child
         return child
 
@@ -271,12 +271,12 @@ class Children:
         if child is not None and stream == "out":
             child.recording.grow(end, last)
 
-    def _on_exit(self, exited: Exit) -> None:
+    def _on_exit(self, exited: ExitRecord) -> None:
         key = (exited.worker, exited.run)
         child = self._children.get(key)
         if child is not None:
             child.recording.grow(exited.ends.get("out", 0))
-        self._settle(key, Ended(exited.code, _signal_name(exited.signal)))
+        self._settle(key, ChildEnd(exited.code, _signal_name(exited.signal)))
 
     def _on_lost(self, keys: list[Key]) -> None:
         for worker, run in keys:
@@ -295,9 +295,9 @@ class Children:
         if error:
             log.error("what a lost keeper left could not be ended", exc_info=error)
         for key in keys:
-            self._settle(key, Ended(None, None, lost=True))
+            self._settle(key, ChildEnd(None, None, lost=True))
 
-    def _settle(self, key: Key, ended: Ended) -> None:
+    def _settle(self, key: Key, ended: ChildEnd) -> None:
         child = self._children.get(key)
         if child is not None and not child.ended.done():
             child.ended.set_result(ended)

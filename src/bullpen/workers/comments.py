@@ -14,7 +14,7 @@ MOST_QUOTED = 20  # lines
 Side = Literal["old", "new"]
 
 
-class Comment(Struct, frozen=True, kw_only=True):
+class DiffComment(Struct, frozen=True, kw_only=True):
     """A remark on a line, or on some lines in a row, of the old or the new file."""
 
     path: str
@@ -24,7 +24,7 @@ class Comment(Struct, frozen=True, kw_only=True):
     side: Side = "new"
 
 
-def as_message(comments: Sequence[Comment], files: Iterable[FileDiff], introduction: str = "") -> str:
+def as_message(comments: Sequence[DiffComment], files: Iterable[FileDiff], introduction: str = "") -> str:
     """All of them, in the order of files and lines, each with the lines it is about."""
     by_path = {file.path: file for file in files}
     ordered = sorted(comments, key=lambda comment: (comment.path, comment.line))
@@ -32,7 +32,7 @@ def as_message(comments: Sequence[Comment], files: Iterable[FileDiff], introduct
     return "\n\n".join([opening, *(_one(comment, by_path.get(comment.path)) for comment in ordered)])
 
 
-def _one(comment: Comment, file: FileDiff | None) -> str:
+def _one(comment: DiffComment, file: FileDiff | None) -> str:
     last = max(comment.end_line or comment.line, comment.line)
     where = f"line {comment.line}" if last == comment.line else f"lines {comment.line} to {last}"
     before = " before the change" if comment.side == "old" else ""

@@ -8,13 +8,13 @@ from ..domain.documents import DiffChanged
 from ..domain.events import Fact
 from ..git.watch import watch_work_tree
 from ..sandbox.files import WorkspaceFiles
-from .changes import Changes, place_of, read_changes
-from .steady import SteadyWorker
+from .changes import WorkspaceChanges, place_of, read_changes
+from .file_watch_worker import FileWatchWorker
 
 MOST_KEPT = 256 << 10  # characters of a patch that the time line keeps
 
 
-class DiffWorker(SteadyWorker):
+class DiffWorker(FileWatchWorker):
     tells = DiffChanged
 
     def changes(self) -> AsyncGenerator[None]:
@@ -28,7 +28,7 @@ class DiffWorker(SteadyWorker):
         return diff_changed(await read_changes(self._files))
 
 
-def diff_changed(changes: Changes) -> DiffChanged:
+def diff_changed(changes: WorkspaceChanges) -> DiffChanged:
     """The fact of what is changed now: all counts, and the patch when it is not too long."""
     patch = "".join(file.patch for file in changes.files)
     kept = len(patch) <= MOST_KEPT

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 from .ghostty_grid import Grid
 from .ghostty_library import CELL_HEIGHT, CELL_WIDTH, GhosttyError, Library, check, load
 
-__all__ = ["Cursor", "GhosttyError", "Terminal"]
+__all__ = ["Cursor", "EmulatedTerminal", "GhosttyError"]
 
 SCROLLBACK_MAX_BYTES = 2 << 20
 CONTINUATION_MAX_BYTES = 4 << 20  # a longer unfinished sequence makes the terminal impossible to encode
@@ -31,7 +31,7 @@ class Cursor(NamedTuple):
     visible: bool
 
 
-class Terminal:
+class EmulatedTerminal:
     """One emulated terminal."""
 
     def __init__(self, cols: int, rows: int) -> None:
@@ -110,8 +110,8 @@ class Terminal:
         """The whole state, a half sequence included; refused beyond CONTINUATION_MAX_BYTES of that."""
         return self._allocated(self._lib.ghostty_snapshot_encode_alloc, "encode")
 
-    def clone(self) -> "Terminal":
-        return Terminal.decode(self.encode())
+    def clone(self) -> "EmulatedTerminal":
+        return EmulatedTerminal.decode(self.encode())
 
     def continuation(self) -> bytes | None:
         """The bytes of a sequence that has begun and not ended; None when they are too many to be kept."""

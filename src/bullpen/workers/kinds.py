@@ -10,11 +10,11 @@ from .acp_terminals import AgentTerminal
 from .diff import DiffWorker
 from .markdown import MarkdownWorker
 from .pty_agent import PtyAgent
-from .terminal import Terminal
-from .workshop import Workshop
+from .terminal import TerminalWorker
+from .worker_services import WorkerServices
 
 
-class Running(Protocol):
+class WorkerRun(Protocol):
     """One run of a worker, as its session sees it."""
 
     worker: Worker
@@ -26,17 +26,17 @@ class Running(Protocol):
         """Ends it; its end has been decided before."""
 
 
-def _terminal(worker: Worker, log: SessionLog, workshop: Workshop) -> Terminal:
-    kind = AgentTerminal if worker.command is not None else Terminal
+def _terminal(worker: Worker, log: SessionLog, workshop: WorkerServices) -> TerminalWorker:
+    kind = AgentTerminal if worker.command is not None else TerminalWorker
     return kind(worker, log, workshop)
 
 
-def _agent(worker: Worker, log: SessionLog, workshop: Workshop) -> AcpAgent | PtyAgent:
+def _agent(worker: Worker, log: SessionLog, workshop: WorkerServices) -> AcpAgent | PtyAgent:
     kind = PtyAgent if worker.is_typed_to else AcpAgent
     return kind(worker, log, workshop)
 
 
-KINDS: dict[str, Callable[[Worker, SessionLog, Workshop], Running]] = {
+KINDS: dict[str, Callable[[Worker, SessionLog, WorkerServices], WorkerRun]] = {
     "terminal": _terminal,
     "agent": _agent,
     "diff": DiffWorker,

@@ -9,12 +9,12 @@ from ..domain.errors import BullpenError, Invalid
 from ..domain.events import Fact
 from ..git.watch import watch
 from ..sandbox.files import inside
-from .steady import SteadyWorker
+from .file_watch_worker import FileWatchWorker
 
 MOST_SHOWN = 1 << 20  # bytes
 
 
-class MarkdownWorker(SteadyWorker):
+class MarkdownWorker(FileWatchWorker):
     tells = DocumentChanged
 
     async def changes(self) -> AsyncGenerator[None]:

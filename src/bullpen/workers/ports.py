@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..keeper.marker import find_marked
-from ..wire.proc import Listener, program_name, read_listeners
+from ..wire.proc import ListeningSocket, program_name, read_listeners
 
 PROC = Path("/proc")
 
@@ -41,7 +41,7 @@ def find_ports(home_id: str, worker_ids: Collection[str], proc: Path = PROC) -> 
 
 
 def _listening(
-    proc: Path, processes: Iterable[tuple[int, str]], listeners: dict[int, Listener]
+    proc: Path, processes: Iterable[tuple[int, str]], listeners: dict[int, ListeningSocket]
 ) -> Iterator[Port]:
     for pid, worker_id in processes:
         found = [listeners[inode] for inode in _sockets(proc / str(pid) / "fd") if inode in listeners]
@@ -62,7 +62,7 @@ def _narrowness(address: str) -> int:
     return _WIDEST_FIRST.index(address) if address in _WIDEST_FIRST else len(_WIDEST_FIRST)
 
 
-def _listeners(table: Path) -> list[Listener]:
+def _listeners(table: Path) -> list[ListeningSocket]:
     return read_listeners(_read(table).decode(errors="replace"))
 
 

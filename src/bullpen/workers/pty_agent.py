@@ -15,31 +15,31 @@ from ..domain.agents import AgentDefinition, fill
 from ..domain.conversation_state import Conversation, Turn
 from ..domain.errors import Conflict, NotFound
 from ..domain.events import Fact, WorkerExited, WorkerFailed
-from ..domain.signs import Keys, Signs, Verdict
+from ..domain.signs import JudgedActivity, ScreenPatterns, TypingKeys
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import State
+from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
 from ..store.events import EventStore
 from . import pty_orders
-from .agent_exchange import Exchange
-from .agent_post import Post
 from .agent_run import AgentRun
-from .children import Child, Ended, Start
-from .pty_watch import Watch
+from .children import ChildEnd, ChildHandle, ChildStart
+from .conversation_change import ConversationChange
+from .outbox_sender import OutboxSender
+from .pty_watch import ActivityWatch
 from .restarts import crashed
-from .terminal import Doing, Terminal
-from .workshop import TERMINAL, Workshop
+from .terminal import TerminalActivity, TerminalWorker
+from .worker_services import TERMINAL, WorkerServices
 
 log = structlog.get_logger()
 
 
-class PtyAgent(Terminal):
+class PtyAgent(TerminalWorker):
     """One run of such an agent."""
 
-    def __init__(self, worker: Worker, log: SessionLog, workshop: Workshop) -> None:
+    def __init__(self, worker: Worker, log: SessionLog, workshop: WorkerServices) -> None:
         super().__init__(worker, log, workshop)
         self._run = AgentRun(worker, log, workshop)
-        self._watch: Watch | None = None
+        self._watch: ActivityWatch | None = None
 
     def write(self, viewer: str, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
         if self._watch is not None:
@@ -47,17 +47,17 @@ class PtyAgent(Terminal):
         return super().write(viewer, writer, n, data)
 
     @property
-    def doing(self) -> Doing:
+    def doing(self) -> TerminalActivity:
         now = self._state()[0]
-        return Doing(now.activity.value, now.activity_why, now.activity_since)
+        return TerminalActivity(now.activity.value, now.activity_why, now.activity_since)
 
-    async def claim(self, verdict: Verdict) -> None:
+    async def claim(self, verdict: JudgedActivity) -> None:
         """The agent says itself what it does (R72)."""
         if self._watch is not None:
             self._watch.claimed(verdict)
         await self._tell_activity(verdict, self._state()[1])
 
-    def _start(self) -> Start:
+    def _start(self) -> ChildStart:
         agents, worker = self._workshop.agents, self.worker
         definition = agents.get(worker.agent_id or "")
         if definition.kind != "pty":
@@ -69,21 +69,21 @@ class PtyAgent(Terminal):
         environment = self._workshop.environment(worker, self._log.snapshot.repo_id, base, more)
         log.info("starting an agent in a terminal", agent=definition.id, worker=worker.id)
         argv = fill(command, sessionId=session_id)
-        return Start(argv, environment, self._workshop.place(worker), worker.cols, worker.rows)
+        return ChildStart(argv, environment, self._workshop.place(worker), worker.cols, worker.rows)
 
     def _continues(self, definition: AgentDefinition) -> bool:
         """Whether there is a conversation to go back to, and a way."""
         return bool(definition.continue_command) and self._conversation.acp_session_id is not None
 
-    def _beside(self, child: Child) -> list[Coroutine[Any, Any, None]]:
+    def _beside(self, child: ChildHandle) -> list[Coroutine[Any, Any, None]]:
         definition = self._definition()
-        signs, keys = (definition.signs, definition.keys) if definition else (Signs(), Keys())
+        signs, keys = (definition.signs, definition.keys) if definition else (ScreenPatterns(), TypingKeys())
         see = partial(self._workshop.screens.seen, self.worker, child.recording)
-        watch = Watch(see, child.recording, signs, self._state, self._tell_activity)
+        watch = ActivityWatch(see, child.recording, signs, self._state, self._tell_activity)
         if child.written >= self._conversation.traffic.sent:
             watch.submitted(0)  # before we were there
         self._watch = watch
-        post = Typist(self._log, self._workshop.store, child, keys, watch.submitted)
+        post = KeystrokeSender(self._log, self._workshop.store, child, keys, watch.submitted)
         return [*super()._beside(child), watch.go_on(), post.carry(), self._tell_viewers()]
 
     def _definition(self) -> AgentDefinition | None:
@@ -100,10 +100,10 @@ class PtyAgent(Terminal):
     def _state(self) -> tuple[Worker, Turn | None]:
         return self._log.snapshot.worker(self.worker.id), self._conversation.turn
 
-    async def _tell_activity(self, verdict: Verdict, turn: Turn | None) -> None:
+    async def _tell_activity(self, verdict: JudgedActivity, turn: Turn | None) -> None:
         ordered = self._watch is not None and self._watch.was_ordered
 
-        def decide(exchange: Exchange) -> Change:
+        def decide(exchange: ConversationChange) -> Change:
             pty_orders.tell_activity(exchange, verdict, turn, ordered)
             return exchange.change()
 
@@ -118,7 +118,7 @@ class PtyAgent(Terminal):
                 self._tell()
             await self._log.news.wait()
 
-    def _last_fact(self, ended: Ended) -> Fact:
+    def _last_fact(self, ended: ChildEnd) -> Fact:
         """An agent that ends against its will has failed (R68)."""
         if ended.lost or (ended.code == 0 and ended.signal is None):
             return super()._last_fact(ended)
@@ -126,18 +126,18 @@ class PtyAgent(Terminal):
         error = f"it {how}; its terminal shows why"
         return WorkerFailed(error=error, exit_code=ended.code, signal=ended.signal)
 
-    async def _record(self, fact: Fact, expected: State) -> None:
+    async def _record(self, fact: Fact, expected: WorkerState) -> None:
         """The end of a run closes what was open in it."""
 
         def decide(snapshot: Snapshot) -> Change:
             now = snapshot.worker(self.worker.id)
             if now.run != self.worker.run or now.state is not expected:
                 return Change()
-            exchange = Exchange(snapshot, now.id)
+            exchange = ConversationChange(snapshot, now.id)
             match fact:
                 case WorkerFailed():
                     told = crashed(now, fact, self._workshop.agents)
-                    exchange.fail(told, blames_session=expected is State.SPAWNING)
+                    exchange.fail(told, blames_session=expected is WorkerState.SPAWNING)
                 case WorkerExited():
                     exchange.end(fact)
                 case _:
@@ -147,7 +147,7 @@ class PtyAgent(Terminal):
         await self._log.change(decide, patient=True)
 
 
-class Typist(Post):
+class KeystrokeSender(OutboxSender):
     """Types what is in the outbox. The key that submits a text comes when the program has drawn the text, and
     a moment later: a program that reads both at once takes it for a part of the text."""
 
@@ -155,8 +155,8 @@ class Typist(Post):
         self,
         log: SessionLog,
         store: EventStore,
-        child: Child,
-        keys: Keys,
+        child: ChildHandle,
+        keys: TypingKeys,
         submitted: Callable[[int], None],
     ) -> None:
         super().__init__(log, store, child)

@@ -8,37 +8,39 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from .. import clock
-from ..domain.activity import Evidence, hold, judge, look_again
+from ..domain.activity import ActivityEvidence, hold, judge, look_again
 from ..domain.conversation_state import Turn
-from ..domain.signs import Signs, Verdict, read_screen
+from ..domain.signs import JudgedActivity, ScreenPatterns, read_screen
 from ..domain.snapshot import Worker
 from ..domain.states import Activity
 from ..log.recording import Recording
-from .pty_hearing import Hearing
-from .screen import Seen
+from .output_activity import OutputActivity
+from .screen import ScreenView
 
 PACE = 0.25  # seconds between two looks
 
-See = Callable[[], Awaitable[Seen]]
+See = Callable[[], Awaitable[ScreenView]]
 State = Callable[[], tuple[Worker, Turn | None]]
-Tell = Callable[[Verdict, Turn | None], Awaitable[None]]
+Tell = Callable[[JudgedActivity, Turn | None], Awaitable[None]]
 
 
-class Watch:
+class ActivityWatch:
     """Of one run: `see` shows its screen, also when the next has begun. `state` is the worker with its turn,
     as they are stored; `tell` stores a judgement of them."""
 
-    def __init__(self, see: See, recording: Recording, signs: Signs, state: State, tell: Tell) -> None:
+    def __init__(
+        self, see: See, recording: Recording, signs: ScreenPatterns, state: State, tell: Tell
+    ) -> None:
         self._see = see
         self._recording = recording
         self._signs = signs
         self._state = state
         self._tell = tell
         self._news = asyncio.Event()
-        self._hearing = Hearing(recording)
-        self._shown: Verdict | None = None
-        self._claim: tuple[Verdict, Verdict | None] | None = None  # and what was shown then
-        self._candidate: tuple[Verdict, float] | None = None  # and since when
+        self._hearing = OutputActivity(recording)
+        self._shown: JudgedActivity | None = None
+        self._claim: tuple[JudgedActivity, JudgedActivity | None] | None = None  # and what was shown then
+        self._candidate: tuple[JudgedActivity, float] | None = None  # and since when
         self._prompt_id: str | None = None  # of the turn at the last look
         self._submitted: tuple[str, int] | None = None  # the last prompt, and where the recording ended then
 
@@ -60,7 +62,7 @@ class Watch:
             self._hearing.spoken_to()
         self._news.set()
 
-    def claimed(self, verdict: Verdict) -> None:
+    def claimed(self, verdict: JudgedActivity) -> None:
         """The agent says itself what it does: that counts until its screen shows something else."""
         self._claim = verdict, self._shown
         self._news.set()
@@ -111,13 +113,13 @@ class Watch:
         if self._prompt_id not in (None, before):
             self._claim = self._candidate = self._hearing.call = None
 
-    def _show(self, shown: Verdict | None) -> None:
+    def _show(self, shown: JudgedActivity | None) -> None:
         if self._claim is not None and _activity(shown) is not _activity(self._claim[1]):
             self._claim = None
         self._shown = shown
 
-    def _evidence(self, worker: Worker) -> Evidence:
-        return Evidence(
+    def _evidence(self, worker: Worker) -> ActivityEvidence:
+        return ActivityEvidence(
             now=worker.activity,
             shown=self._shown,
             claim=self._claim[0] if self._claim else None,
@@ -127,7 +129,7 @@ class Watch:
             typed=self._hearing.since_typed,
         )
 
-    def _is_early(self, verdict: Verdict, turn: Turn | None) -> bool:
+    def _is_early(self, verdict: JudgedActivity, turn: Turn | None) -> bool:
         """Until it has written something to what was submitted, an agent only looks idle."""
         if turn is None or verdict.activity is not Activity.IDLE or self._claim is not None:
             return False
@@ -136,7 +138,7 @@ class Watch:
         answered = self._recording.end > self._submitted[1]
         return not answered and self._hearing.quiet < self._signs.silence
 
-    def _stands_in(self, verdict: Verdict, turn: Turn | None) -> float:
+    def _stands_in(self, verdict: JudgedActivity, turn: Turn | None) -> float:
         """Seconds until the judgement has stood long enough."""
         now = clock.monotonic()
         if self._candidate is None or self._candidate[0].activity is not verdict.activity:
@@ -144,5 +146,5 @@ class Watch:
         return self._candidate[1] + hold(verdict, self._signs, turn is not None) - now
 
 
-def _activity(verdict: Verdict | None) -> Activity | None:
+def _activity(verdict: JudgedActivity | None) -> Activity | None:
     return verdict.activity if verdict else None

@@ -6,19 +6,19 @@ from .. import clock
 from ..domain.errors import NotFound
 from ..domain.events import WorkerFailed
 from ..domain.snapshot import Worker
-from ..domain.states import State
-from .workshop import Agents
+from ..domain.states import WorkerState
+from .worker_services import AgentCatalog
 
 MOST_RESTARTS = 3
 RESTARTS_WITHIN = 300_000  # milliseconds
 
 
-def crashed(worker: Worker, fact: WorkerFailed, agents: Agents) -> WorkerFailed:
+def crashed(worker: Worker, fact: WorkerFailed, agents: AgentCatalog) -> WorkerFailed:
     """The same end, with what follows from it: its definition says so, and it is not always crashing."""
-    return replace(fact, again=worker.state is State.ACTIVE and _may_restart(worker, agents))
+    return replace(fact, again=worker.state is WorkerState.ACTIVE and _may_restart(worker, agents))
 
 
-def _may_restart(worker: Worker, agents: Agents) -> bool:
+def _may_restart(worker: Worker, agents: AgentCatalog) -> bool:
     try:
         wanted = agents.get(worker.agent_id or "").restart
     except NotFound:  # the definition was removed meanwhile

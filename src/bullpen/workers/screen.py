@@ -10,14 +10,23 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from .ghostty import GhosttyError, Terminal
-from .screen_emulation import Emulation, History
+from .ghostty import EmulatedTerminal, GhosttyError
+from .screen_emulation import ScreenEmulation, ScreenHistory
 from .screen_plain import PlainRun, forgets, is_plain, lines_to_forget
 from .screen_queries import LOOK_BACK, may_ask
-from .screen_replies import Replies, Reply
-from .screen_saved import Place, SavedScreens
+from .screen_replies import QueryReplies, QueryReply
+from .screen_saved import SavedPosition, SavedScreens
 
-__all__ = ["LOOK_BACK", "History", "Place", "Reply", "Screen", "Seen", "Source", "may_ask"]
+__all__ = [
+    "LOOK_BACK",
+    "OutputSource",
+    "QueryReply",
+    "SavedPosition",
+    "Screen",
+    "ScreenHistory",
+    "ScreenView",
+    "may_ask",
+]
 
 BLOCK = 256 << 10  # bytes fed at once
 SKIP_FROM = 2 << 20  # bytes still to be fed that are worth a look for plain text
@@ -26,7 +35,7 @@ SAVE_EVERY = 4 << 20  # bytes
 BRACKETED_PASTE = 2004  # the number of the mode
 
 
-class Source(Protocol):
+class OutputSource(Protocol):
     """The recorded bytes of a run, by absolute offset."""
 
     @property
@@ -42,7 +51,7 @@ class Source(Protocol):
         """Every (offset, cols, rows) recorded at or after an offset, in order; valid from that byte on."""
 
 
-class Seen(NamedTuple):
+class ScreenView(NamedTuple):
     """What is shown, and whether the program knows a paste when it gets one."""
 
     text: str
@@ -57,7 +66,7 @@ class Screen:
 
     def __init__(
         self,
-        source: Source,
+        source: OutputSource,
         directory: Path,
         cols: int,
         rows: int,
@@ -71,13 +80,13 @@ class Screen:
         self._saved = SavedScreens(directory)
         self._first_size = (cols, rows)
         self._answered = answered
-        self._replies = Replies(answered)
+        self._replies = QueryReplies(answered)
         self._watch = watch
         self._lane = threading.Lock()
-        self._emulation: Emulation | None = None
+        self._emulation: ScreenEmulation | None = None
         self._saved_at = 0
 
-    def advance(self, to: int, answer_from: int = 0) -> list[Reply]:
+    def advance(self, to: int, answer_from: int = 0) -> list[QueryReply]:
         """Feeds the recording up to an offset; returns every reply that was not returned before.
 
         Those to questions before `answer_from` come without bytes: they would be typed too late.
@@ -88,7 +97,7 @@ class Screen:
             self._lead(emulation, to)
             return self._replies.take(emulation.place.replies, answer_from)
 
-    def history(self, to: int = 0) -> History:
+    def history(self, to: int = 0) -> ScreenHistory:
         """What a viewer's fresh terminal must be fed; nothing in it asks the viewer anything.
 
         Replies to what was asked up to `to` wait for the next `advance`.
@@ -97,12 +106,12 @@ class Screen:
             self._lead(emulation, to)
             return emulation.history()
 
-    def seen(self, to: int) -> Seen:
+    def seen(self, to: int) -> ScreenView:
         """The screen at an offset, as a person sees it; replies wait as above."""
         with self._in_use() as emulation:
             self._lead(emulation, to)
             terminal = emulation.terminal
-            return Seen(terminal.text(), terminal.mode(BRACKETED_PASTE))
+            return ScreenView(terminal.text(), terminal.mode(BRACKETED_PASTE))
 
     @property
     def loaded(self) -> bool:
@@ -119,18 +128,18 @@ class Screen:
             self._emulation = None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SavedPosition:
         """Where the screen is, or would begin; does not load the library."""
         if self._emulation is not None:
             return self._emulation.place
         newest = next(self._saved.newest_first(self._source.end), None)
-        place = newest[0] if newest else Place(0)
+        place = newest[0] if newest else SavedPosition(0)
         if place.offset >= self._source.start:
             return place
-        return Place(self._source.start, max(place.replies, self._answered))
+        return SavedPosition(self._source.start, max(place.replies, self._answered))
 
     @contextmanager
-    def _in_use(self) -> Iterator[Emulation]:
+    def _in_use(self) -> Iterator[ScreenEmulation]:
         if not self._lane.acquire(blocking=False):
             raise AssertionError("two threads use one screen at once")
         try:
@@ -145,17 +154,17 @@ class Screen:
 
     # Coming into memory
 
-    def _load(self) -> Emulation:
+    def _load(self) -> ScreenEmulation:
         for place, encoded in self._saved.newest_first(self._source.end):
             with suppress(GhosttyError):  # written by another version, perhaps
-                emulation = Emulation(Terminal.decode(encoded), place)
+                emulation = ScreenEmulation(EmulatedTerminal.decode(encoded), place)
                 self._saved_at = place.offset
                 return emulation
-        return Emulation.blank(*self._first_size)
+        return ScreenEmulation.blank(*self._first_size)
 
     # Going on
 
-    def _lead(self, emulation: Emulation, to: int) -> None:
+    def _lead(self, emulation: ScreenEmulation, to: int) -> None:
         for offset, cols, rows in self._sizes_to_come(emulation, to):
             self._feed(emulation, offset)
             self._replies.add(emulation.place.offset, emulation.resize(cols, rows))
@@ -163,7 +172,7 @@ class Screen:
         if emulation.place.offset - self._saved_at >= SAVE_EVERY:
             self._save(emulation)
 
-    def _sizes_to_come(self, emulation: Emulation, to: int) -> Iterator[tuple[int, int, int]]:
+    def _sizes_to_come(self, emulation: ScreenEmulation, to: int) -> Iterator[tuple[int, int, int]]:
         at, applied = emulation.place.offset, emulation.place.resizes
         for offset, cols, rows in self._source.sizes(at):
             if offset > to:
@@ -173,7 +182,7 @@ class Screen:
             elif offset >= emulation.place.offset:  # not inside of a hole that was crossed meanwhile
                 yield offset, cols, rows
 
-    def _feed(self, emulation: Emulation, to: int) -> None:
+    def _feed(self, emulation: ScreenEmulation, to: int) -> None:
         while (offset := emulation.place.offset) < to:
             try:
                 if to - offset >= SKIP_FROM and forgets(emulation.terminal):
@@ -188,7 +197,7 @@ class Screen:
                 return
             self._replies.add(offset, emulation.feed(block, len(block)))
 
-    def _feed_plain(self, emulation: Emulation, to: int) -> None:
+    def _feed_plain(self, emulation: ScreenEmulation, to: int) -> None:
         """Feeds a stretch of plain text, or no more than its end when that leaves the same screen."""
         run, begin = PlainRun(lines_to_forget(emulation.terminal)), emulation.place.offset
         offset = begin
@@ -200,7 +209,7 @@ class Screen:
             offset += len(block)
         emulation.feed(run.text(), offset - begin)
 
-    def _cross_hole(self, emulation: Emulation) -> bool:
+    def _cross_hole(self, emulation: ScreenEmulation) -> bool:
         """The recording no longer has what comes next: goes on with the oldest that it has, if it has any."""
         if self._source.start <= emulation.place.offset:
             return False
@@ -212,7 +221,7 @@ class Screen:
         emulation.leap(start, *size, self._answered)
         return True
 
-    def _save(self, emulation: Emulation) -> bool:
+    def _save(self, emulation: ScreenEmulation) -> bool:
         # Without room on the disk or inside of an endless sequence there is simply no newer saved screen.
         with suppress(GhosttyError, OSError):
             self._saved.write(emulation.place, emulation.terminal.encode())

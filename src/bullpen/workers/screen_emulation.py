@@ -3,10 +3,10 @@
 import re
 from typing import NamedTuple
 
-from .ghostty import GhosttyError, Terminal
+from .ghostty import EmulatedTerminal, GhosttyError
 from .screen_history import render, render_without_clone, unwrap_cursor_line
-from .screen_replies import Reply
-from .screen_saved import Place
+from .screen_replies import QueryReply
+from .screen_saved import SavedPosition
 
 MAX_COLS, MAX_ROWS = 1000, 500
 HEAD = 64  # bytes of an endless sequence that tell what kind it is
@@ -14,7 +14,7 @@ ABORT = b"\x18"
 NEW_BEGINNING = re.compile(rb"\r?\n|\x1b")
 
 
-class History(NamedTuple):
+class ScreenHistory(NamedTuple):
     """What a fresh terminal of this size must be fed to show the screen at this offset."""
 
     offset: int
@@ -23,8 +23,8 @@ class History(NamedTuple):
     data: bytes
 
 
-class Emulation:
-    def __init__(self, terminal: Terminal, place: Place) -> None:
+class ScreenEmulation:
+    def __init__(self, terminal: EmulatedTerminal, place: SavedPosition) -> None:
         self.terminal = terminal
         self.place = place
         self._head = b""
@@ -32,10 +32,10 @@ class Emulation:
         self._remember_head()
 
     @classmethod
-    def blank(cls, cols: int, rows: int) -> "Emulation":
-        return cls(Terminal(*_bounded(cols, rows)), Place(0))
+    def blank(cls, cols: int, rows: int) -> "ScreenEmulation":
+        return cls(EmulatedTerminal(*_bounded(cols, rows)), SavedPosition(0))
 
-    def feed(self, data: bytes, covers: int) -> list[Reply]:
+    def feed(self, data: bytes, covers: int) -> list[QueryReply]:
         """`covers`: how many bytes of the recording `data` stands for, when some of them need not be fed."""
         if not covers:
             return []
@@ -43,9 +43,9 @@ class Emulation:
             data, self._is_lost = _from_new_beginning(data), False
         replies = self.terminal.feed(data)
         self._remember_head()
-        return self._move(Place(self.place.offset + covers, self.place.replies), replies)
+        return self._move(SavedPosition(self.place.offset + covers, self.place.replies), replies)
 
-    def resize(self, cols: int, rows: int) -> list[Reply]:
+    def resize(self, cols: int, rows: int) -> list[QueryReply]:
         size = _bounded(cols, rows)
         self.terminal.feed(unwrap_cursor_line(self.terminal, size[0]))
         replies = self.terminal.resize(*size)
@@ -55,11 +55,11 @@ class Emulation:
         """Crosses a hole in the recording: modes and rows stay as they are known, replies as others know."""
         self.terminal.feed(ABORT)
         self.terminal.resize(*_bounded(cols, rows))
-        self.place = Place(offset, max(self.place.replies, answered))
+        self.place = SavedPosition(offset, max(self.place.replies, answered))
         self._is_lost = True
         self._remember_head()
 
-    def history(self) -> History:
+    def history(self) -> ScreenHistory:
         terminal = self.terminal
         try:
             data = render(terminal)
@@ -67,11 +67,11 @@ class Emulation:
             GhosttyError
         ):  # inside of a sequence too long to be kept; its head tells a viewer to swallow it
             data = render_without_clone(terminal) + self._head
-        return History(self.place.offset, terminal.cols, terminal.rows, data)
+        return ScreenHistory(self.place.offset, terminal.cols, terminal.rows, data)
 
-    def _move(self, place: Place, replies: list[bytes]) -> list[Reply]:
+    def _move(self, place: SavedPosition, replies: list[bytes]) -> list[QueryReply]:
         self.place = place._replace(replies=place.replies + len(replies))
-        return [Reply(n, data) for n, data in enumerate(replies, place.replies + 1)]
+        return [QueryReply(n, data) for n, data in enumerate(replies, place.replies + 1)]
 
     def _remember_head(self) -> None:
         if self.terminal.is_ground:

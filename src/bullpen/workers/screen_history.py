@@ -8,7 +8,7 @@ So the rows are put together here, and what has to be asked for is asked of a cl
 import re
 from collections.abc import Iterator
 
-from .ghostty import Color, Terminal
+from .ghostty import Color, EmulatedTerminal
 from .ghostty_grid import Grid
 
 RESET_PEN = b'\x1b[0m\x1b]8;;\x1b\\\x1b[0"q'
@@ -31,7 +31,7 @@ DEFAULT_CURSOR_SHAPE = b"2"
 KITTY_KEYBOARD_DEPTH = 8
 
 
-def render(terminal: Terminal) -> bytes:
+def render(terminal: EmulatedTerminal) -> bytes:
     """Draws the screen and leaves the receiving terminal ready for the next byte of the program."""
     aside = terminal.clone()
     aside.feed(b"\x18")  # ends a half sequence; nothing that it may have done is read below
@@ -41,13 +41,13 @@ def render(terminal: Terminal) -> bytes:
     return _join([*parts, *_after_rows(terminal)]) + (terminal.continuation() or b"")
 
 
-def render_without_clone(terminal: Terminal) -> bytes:
+def render_without_clone(terminal: EmulatedTerminal) -> bytes:
     """The same for a terminal that cannot be encoded: what is shown, not what lies below or was saved."""
     enter = _enter_alternate(terminal) if terminal.is_alternate else b""
     return _join([*_before_rows(terminal), enter, *_rows(terminal), *_after_rows(terminal)])
 
 
-def unwrap_cursor_line(terminal: Terminal, cols: int) -> bytes:
+def unwrap_cursor_line(terminal: EmulatedTerminal, cols: int) -> bytes:
     """Return the bytes that keep a change to `cols` columns from rewrapping the line of the cursor.
 
     A shell redraws its prompt after a resize and counts the rows as they were; xterm.js leaves that line
@@ -74,7 +74,7 @@ def _cut(y: int, cols: int) -> bytes:
     return b"\x1b[%d;%dH\x1b[K" % (y + 1, cols + 1)
 
 
-def _end_again(terminal: Terminal, y: int) -> bytes:
+def _end_again(terminal: EmulatedTerminal, y: int) -> bytes:
     """Erase the last character of a row, which ends its wrapping, and print it once more."""
     start, character = _character(terminal, terminal.cols - 1, y)
     place = b"\x1b[%d;%dH" % (y - terminal.scrollback_rows + 1, start + 1)
@@ -86,13 +86,13 @@ def _join(parts: list[bytes]) -> bytes:
     return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], b"".join(parts))
 
 
-def _before_rows(terminal: Terminal) -> Iterator[bytes]:
+def _before_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
     yield _colors(terminal)
     yield b"\x1b]2;%s\x1b\\" % terminal.title if terminal.title else b""
     yield b"\x1b[?%dh" % GRAPHEMES if terminal.mode(GRAPHEMES) else b""  # says how wide characters are
 
 
-def _after_rows(terminal: Terminal) -> Iterator[bytes]:
+def _after_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
     yield terminal.extras("tabstops")
     yield _region(terminal)
     yield terminal.extras("keyboard")
@@ -100,7 +100,7 @@ def _after_rows(terminal: Terminal) -> Iterator[bytes]:
     yield _modes(terminal)  # last: without wrapping, the pen could not be put at the end of a row
 
 
-def _primary_below(aside: Terminal) -> Iterator[bytes]:
+def _primary_below(aside: EmulatedTerminal) -> Iterator[bytes]:
     """Draws the primary screen and goes over to the alternate one, the way the program went."""
     enter = _enter_alternate(aside)
     aside.feed(enter.replace(b"h", b"l"))
@@ -110,14 +110,14 @@ def _primary_below(aside: Terminal) -> Iterator[bytes]:
     yield b"\x1b[H"
 
 
-def _enter_alternate(terminal: Terminal) -> bytes:
+def _enter_alternate(terminal: EmulatedTerminal) -> bytes:
     return b"".join(b"\x1b[?%dh" % mode for mode in ALTERNATE_MODES if terminal.mode(mode)) or b"\x1b[?1047h"
 
 
 # Rows
 
 
-def _rows(terminal: Terminal) -> Iterator[bytes]:
+def _rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
     """Scrollback and screen. Rows that belong together are joined, so that a later resize can wrap them."""
     grid, styled = terminal.grid, terminal.styled_rows()
     for y, row in enumerate(styled):
@@ -131,7 +131,7 @@ def _rows(terminal: Terminal) -> Iterator[bytes]:
             yield b"\r\n"
 
 
-def _text_row(terminal: Terminal, grid: Grid, y: int, row: bytes) -> bytes:
+def _text_row(terminal: EmulatedTerminal, grid: Grid, y: int, row: bytes) -> bytes:
     if not STYLED_SPACE.search(row):
         return row
     written = grid.written(y)
@@ -146,7 +146,7 @@ def _text_row(terminal: Terminal, grid: Grid, y: int, row: bytes) -> bytes:
     return b"".join(drawn)
 
 
-def _blank_row(terminal: Terminal, grid: Grid, y: int) -> bytes:
+def _blank_row(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
     # In the scrollback two cells stand for the row: there may be thousands of blank ones.
     if y < terminal.scrollback_rows and not grid.is_coloured_at_an_end(y):
         return b""
@@ -160,7 +160,7 @@ def _colored(grid: Grid, y: int, start: int, end: int) -> bytes:
     return b"".join(drawn) + b"\x1b[0m" if spans else b""
 
 
-def _links(terminal: Terminal, grid: Grid, y: int) -> bytes:
+def _links(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
     """Prints the links of a row over it; ends where the row itself ended."""
     drawn, end = bytearray(), 0
     for start, end, uri in grid.links(y):
@@ -175,7 +175,7 @@ def _linked(uri: bytes, text: bytes) -> bytes:
     return b"\x1b]8;;%s\x1b\\%s\x1b]8;;\x1b\\" % (uri, text) if uri else text
 
 
-def _character(terminal: Terminal, x: int, y: int) -> tuple[int, bytes]:
+def _character(terminal: EmulatedTerminal, x: int, y: int) -> tuple[int, bytes]:
     """The column where the character in a cell begins, and what prints it."""
     grid = terminal.grid
     start = x - 1 if x and grid.is_second_half(x, y) else x
@@ -185,14 +185,14 @@ def _character(terminal: Terminal, x: int, y: int) -> tuple[int, bytes]:
 # The cursor and what it draws with
 
 
-def _pen(terminal: Terminal) -> bytes:
+def _pen(terminal: EmulatedTerminal) -> bytes:
     """Position, colours, link, protection and character sets of the cursor."""
     origin = b"\x1b[?6h" if terminal.mode(ORIGIN) else b""
     drawing = terminal.extras("style", "hyperlink", "protection", "charsets")
     return origin + _last_character(terminal) + drawing
 
 
-def _last_character(terminal: Terminal) -> bytes:
+def _last_character(terminal: EmulatedTerminal) -> bytes:
     """Puts the cursor where it is by printing what it printed last once more.
 
     In the last column that leaves the wrap pending, elsewhere it serves a program that now says how often
@@ -210,7 +210,7 @@ def _last_character(terminal: Terminal) -> bytes:
     return printed + position if character else position
 
 
-def _saved_pen(aside: Terminal, then: bytes = b"") -> bytes:
+def _saved_pen(aside: EmulatedTerminal, then: bytes = b"") -> bytes:
     """Saves the cursor that the program has saved; `then` is said before the pen is put away."""
     aside.feed(b"\x1b8")
     before = after = b""
@@ -220,14 +220,14 @@ def _saved_pen(aside: Terminal, then: bytes = b"") -> bytes:
     return before + _pen(aside) + b"\x1b7" + then + RESET_PEN + charsets + after
 
 
-def _origin(terminal: Terminal) -> tuple[int, int]:
+def _origin(terminal: EmulatedTerminal) -> tuple[int, int]:
     """Row and column that count as the first ones while the origin mode is on."""
     region = _region(terminal)
     top, left = re.search(rb"\[(\d+);\d+r", region), re.search(rb"\[(\d+);\d+s", region)
     return int(top[1]) - 1 if top else 0, int(left[1]) - 1 if left else 0
 
 
-def _cursor_shape(aside: Terminal) -> bytes:
+def _cursor_shape(aside: EmulatedTerminal) -> bytes:
     answer = b"".join(aside.feed(b"\x1bP$q q\x1b\\"))
     shape = re.search(rb"r(\d+) q", answer)
     return b"\x1b[%s q" % shape[1] if shape and shape[1] != DEFAULT_CURSOR_SHAPE else b""
@@ -236,18 +236,18 @@ def _cursor_shape(aside: Terminal) -> bytes:
 # Everything else
 
 
-def _modes(terminal: Terminal) -> bytes:
+def _modes(terminal: EmulatedTerminal) -> bytes:
     changed = re.finditer(rb"\x1b\[(\??)(\d+)[hl]", terminal.extras("modes"))
     return b"".join(mode[0] for mode in changed if not (mode[1] and int(mode[2]) in MODES_LEFT_OUT))
 
 
-def _region(terminal: Terminal) -> bytes:
+def _region(terminal: EmulatedTerminal) -> bytes:
     """The scroll region; its sides need a mode of their own."""
     sides = b"\x1b[?%dh" % SIDE_MARGINS if terminal.mode(SIDE_MARGINS) else b""
     return sides + terminal.extras("scrolling_region")
 
 
-def _keyboard(aside: Terminal) -> bytes:
+def _keyboard(aside: EmulatedTerminal) -> bytes:
     """The stack of kitty keyboard flags, which is popped from the clone to be read."""
     stack = []
     for _ in range(KITTY_KEYBOARD_DEPTH):
@@ -258,7 +258,7 @@ def _keyboard(aside: Terminal) -> bytes:
     return b"".join(b"\x1b[>%du" % flags for flags in reversed(stack))
 
 
-def _colors(terminal: Terminal) -> bytes:
+def _colors(terminal: EmulatedTerminal) -> bytes:
     """The colours a program has set; all others are the viewer's own."""
     said = [b"\x1b]4;%d;%s\x1b\\" % (index, _spec(color)) for index, color in terminal.palette_changes()]
     for number, which in ((10, "FOREGROUND"), (11, "BACKGROUND"), (12, "CURSOR")):

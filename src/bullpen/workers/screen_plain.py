@@ -8,7 +8,7 @@ the library drops it a page at a time.)
 
 from collections import deque
 
-from .ghostty import SCROLLBACK_MAX_BYTES, Terminal
+from .ghostty import SCROLLBACK_MAX_BYTES, EmulatedTerminal
 
 PLAIN = bytes(range(0x20, 0x7F)) + b"\t\r\n"
 BYTES_A_CELL = 8  # at least, in the library's memory
@@ -18,7 +18,7 @@ def is_plain(block: bytes) -> bool:
     return block.isascii() and b"\x1b" not in block and not block.translate(None, PLAIN)
 
 
-def forgets(terminal: Terminal) -> bool:
+def forgets(terminal: EmulatedTerminal) -> bool:
     """Whether every row of this terminal goes when enough lines come.
 
     Inside a scroll region rows outside of it stay, and text below it is written over itself.
@@ -26,7 +26,7 @@ def forgets(terminal: Terminal) -> bool:
     return terminal.is_ground and not terminal.extras("scrolling_region")
 
 
-def lines_to_forget(terminal: Terminal) -> int:
+def lines_to_forget(terminal: EmulatedTerminal) -> int:
     """How many line ends leave nothing of what was there before them."""
     return SCROLLBACK_MAX_BYTES // (BYTES_A_CELL * terminal.cols) + 4 * terminal.rows
 

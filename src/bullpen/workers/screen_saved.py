@@ -16,7 +16,7 @@ HEADER = struct.Struct(">QQQI")  # the place and the checksum of what follows
 KEPT = 2  # the one before the last serves when the machine lost the last
 
 
-class Place(NamedTuple):
+class SavedPosition(NamedTuple):
     """How far into a recording a screen has come."""
 
     offset: int
@@ -30,14 +30,14 @@ class SavedScreens:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def write(self, place: Place, encoded: bytes) -> None:
+    def write(self, place: SavedPosition, encoded: bytes) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / f"{place.offset}.screen"
         write_private(path, MAGIC + HEADER.pack(*place, zlib.crc32(encoded)) + encoded)
         for old in self._paths()[KEPT:]:
             old.unlink(missing_ok=True)
 
-    def newest_first(self, end: int) -> Iterator[tuple[Place, bytes]]:
+    def newest_first(self, end: int) -> Iterator[tuple[SavedPosition, bytes]]:
         """Whole ones whose offset the recording, which ends at `end`, has reached."""
         for path in self._paths():
             if (saved := _parse(path.read_bytes())) and saved[0].offset <= end:
@@ -48,10 +48,10 @@ class SavedScreens:
         return sorted(paths, key=lambda path: int(path.stem), reverse=True)
 
 
-def _parse(data: bytes) -> tuple[Place, bytes] | None:
+def _parse(data: bytes) -> tuple[SavedPosition, bytes] | None:
     start = len(MAGIC) + HEADER.size
     if len(data) < start or not data.startswith(MAGIC):
         return None
     *place, checksum = HEADER.unpack_from(data, len(MAGIC))
     encoded = data[start:]
-    return (Place(*place), encoded) if zlib.crc32(encoded) == checksum else None
+    return (SavedPosition(*place), encoded) if zlib.crc32(encoded) == checksum else None

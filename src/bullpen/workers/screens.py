@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from ..domain.snapshot import Worker
 from ..log.recording import Recording
 from ..threads import started_pool
-from .screen import History, Reply, Screen, Seen
-from .screen_emulation import Emulation
+from .screen import QueryReply, Screen, ScreenHistory, ScreenView
+from .screen_emulation import ScreenEmulation
 from .screen_guard import ScreenGuard
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ REPLAYED = 64 << 10
 KEPT = 32  # screens in memory; one takes up to some MiB
 
 
-class Lane:
+class ScreenSlot:
     """One screen and the right to use it."""
 
     def __init__(self, screen: Screen) -> None:
@@ -64,7 +64,7 @@ class Screens:
         self._directory = directory
         self._guard = guard
         self._threads = started_pool(THREADS, "bullpen-screen")
-        self._lanes: OrderedDict[Key, Lane] = OrderedDict()
+        self._lanes: OrderedDict[Key, ScreenSlot] = OrderedDict()
 
     @classmethod
     @asynccontextmanager
@@ -94,14 +94,16 @@ class Screens:
             lane.living = False
             self._drop_unneeded()
 
-    async def advance(self, worker: Worker, recording: Recording, to: int, answer_from: int) -> list[Reply]:
+    async def advance(
+        self, worker: Worker, recording: Recording, to: int, answer_from: int
+    ) -> list[QueryReply]:
         """Feeds the screen up to an offset and returns what it has to say to the program."""
         if not self._guard.allows(worker.id):
             return []
         lane = self._lane(worker, recording)
         return await self._use(lane, lambda screen: screen.advance(to, answer_from))
 
-    async def history(self, worker: Worker, recording: Recording) -> History:
+    async def history(self, worker: Worker, recording: Recording) -> ScreenHistory:
         """The screen as it is now, as bytes for a newcomer's terminal."""
 
         if not self._guard.allows(worker.id):
@@ -110,10 +112,10 @@ class Screens:
         lane = self._lane(worker, recording)
         return await self._use(lane, lambda screen: screen.history(recording.end))
 
-    async def seen(self, worker: Worker, recording: Recording) -> Seen:
+    async def seen(self, worker: Worker, recording: Recording) -> ScreenView:
         """The screen as it is now, as a person sees it; nothing of one the emulator does not survive."""
         if not self._guard.allows(worker.id):
-            return Seen("", pastes=False)
+            return ScreenView("", pastes=False)
         lane = self._lane(worker, recording)
         return await self._use(lane, lambda screen: screen.seen(recording.end))
 
@@ -124,23 +126,23 @@ class Screens:
                 pass  # a thread that is not done would save it again
         await asyncio.to_thread(shutil.rmtree, self._directory / worker_id, ignore_errors=True)
 
-    def _lane(self, worker: Worker, recording: Recording, answered: int = 0) -> Lane:
+    def _lane(self, worker: Worker, recording: Recording, answered: int = 0) -> ScreenSlot:
         key = (worker.id, worker.run)
         if key not in self._lanes:
             place = self._directory / worker.id / str(worker.run)
             watch = self._guard.watching(worker.id)
             screen = Screen(recording, place, worker.cols, worker.rows, answered=answered, watch=watch)
-            self._lanes[key] = Lane(screen)
+            self._lanes[key] = ScreenSlot(screen)
         self._lanes.move_to_end(key)
         return self._lanes[key]
 
-    async def _use(self, lane: Lane, work: Callable[[Screen], T]) -> T:
+    async def _use(self, lane: ScreenSlot, work: Callable[[Screen], T]) -> T:
         await lane.enter()
         result = await self._in_thread(lane, work)
         await self._rest_some()
         return result
 
-    async def _in_thread(self, lane: Lane, work: Callable[[Screen], T]) -> T:
+    async def _in_thread(self, lane: ScreenSlot, work: Callable[[Screen], T]) -> T:
         """The lane is free when the thread has left the screen; a caller that is cancelled goes at once."""
         working = asyncio.get_running_loop().run_in_executor(self._threads, work, lane.screen)
         working.add_done_callback(lane.left)
@@ -160,14 +162,14 @@ class Screens:
             del self._lanes[key]
 
 
-def _plain_replay(worker: Worker, recording: Recording) -> History:
+def _plain_replay(worker: Worker, recording: Recording) -> ScreenHistory:
     """The last bytes as they were said, for a run whose bytes the emulator does not survive."""
     start = max(recording.start, recording.end - REPLAYED)
     data = recording.read(start, REPLAYED)
-    return History(start + len(data), worker.cols, worker.rows, data)
+    return ScreenHistory(start + len(data), worker.cols, worker.rows, data)
 
 
 def _use_once() -> None:
-    emulation = Emulation.blank(cols=80, rows=24)
+    emulation = ScreenEmulation.blank(cols=80, rows=24)
     emulation.feed(b"$ ", 2)
     emulation.history()

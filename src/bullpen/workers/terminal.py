@@ -15,21 +15,21 @@ from .. import clock
 from ..domain.errors import BullpenError, Conflict, Unavailable
 from ..domain.events import Draft, Fact, WorkerExited, WorkerFailed, WorkerReady
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import State
+from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
 from ..log.recording import Recording
-from .children import Child, Ended, Start
-from .ear import FLOOD, Ear
-from .screen import History, Reply
-from .window import Size, Window
-from .workshop import Workshop, personal
+from .children import ChildEnd, ChildHandle, ChildStart
+from .query_scanner import FLOOD, QueryScanner
+from .screen import QueryReply, ScreenHistory
+from .window import TerminalWindow, WindowSize
+from .worker_services import WorkerServices, personal
 
 PACE = 0.004  # seconds between two looks at a flood
 REPLIES_AT_ONCE = 64
 TOO_LATE_NS = 2_000_000_000  # an older question is counted, not answered
 
 
-class Doing(NamedTuple):
+class TerminalActivity(NamedTuple):
     """What an agent in a terminal does, why we think so, and since when."""
 
     activity: str
@@ -37,13 +37,13 @@ class Doing(NamedTuple):
     since: int
 
 
-class Terminal:
+class TerminalWorker:
     """One run of a terminal worker."""
 
-    def __init__(self, worker: Worker, log: SessionLog, workshop: Workshop) -> None:
+    def __init__(self, worker: Worker, log: SessionLog, workshop: WorkerServices) -> None:
         self.worker = worker
-        self.window = Window(Size(worker.cols, worker.rows))
-        self.child: Child | None = None
+        self.window = TerminalWindow(WindowSize(worker.cols, worker.rows))
+        self.child: ChildHandle | None = None
         self.ended = _known_end(worker)
         self.replaced = False  # by a later run
         self._begun = asyncio.Event()
@@ -72,7 +72,7 @@ class Terminal:
             ended = await asyncio.shield(child.ended)
             for task in beside:
                 task.cancel()
-        await self._record(self._last_fact(ended), State.ACTIVE)
+        await self._record(self._last_fact(ended), WorkerState.ACTIVE)
         self.ended = ended
         self._tell()
         await child.acknowledge()
@@ -85,7 +85,7 @@ class Terminal:
             await self.child.stop()
 
     @property
-    def doing(self) -> Doing | None:
+    def doing(self) -> TerminalActivity | None:
         """None: nobody knows what goes on in a shell."""
         return None
 
@@ -109,7 +109,7 @@ class Terminal:
             child.resize(*size, self._has_new_size)
         return child.write(writer, n, data)
 
-    async def resize(self, viewer: str, size: Size, *, take: bool = False) -> None:
+    async def resize(self, viewer: str, size: WindowSize, *, take: bool = False) -> None:
         await self.begun()
         if (wanted := self.window.wish(viewer, size, take=take)) and self.ended is None:
             self._living().resize(*wanted, self._has_new_size)
@@ -126,7 +126,7 @@ class Terminal:
     def off_change(self, watcher: Callable[[], None]) -> None:
         self._watchers.discard(watcher)
 
-    async def history(self) -> History:
+    async def history(self) -> ScreenHistory:
         """What a newcomer's terminal must be fed to show this screen."""
         return await self._workshop.screens.history(self.worker, self.recording)
 
@@ -134,18 +134,18 @@ class Terminal:
         for watcher in tuple(self._watchers):
             watcher()
 
-    def _living(self) -> Child:
+    def _living(self) -> ChildHandle:
         if self.child is None or self.child.ended.done():
             raise Conflict(f"the terminal in role {self.worker.role} has ended")
         return self.child
 
-    async def _begin(self) -> Child | None:
+    async def _begin(self) -> ChildHandle | None:
         children = self._workshop.children
         child = children.get(self.worker.id, self.worker.run)
         if child is None and not self.worker.alive:  # its end was stored, and then the server died
             return None
-        if child is None and self.worker.state is State.ACTIVE:
-            await self._record(WorkerFailed(error="keeper lost"), State.ACTIVE)
+        if child is None and self.worker.state is WorkerState.ACTIVE:
+            await self._record(WorkerFailed(error="keeper lost"), WorkerState.ACTIVE)
             return None
         if child is None:
             try:
@@ -153,40 +153,40 @@ class Terminal:
             except Unavailable:
                 raise  # it may work a moment later
             except BullpenError as error:
-                await self._record(WorkerFailed(error=str(error)), State.SPAWNING)
+                await self._record(WorkerFailed(error=str(error)), WorkerState.SPAWNING)
                 return None
         self.child = child
-        await self._record(WorkerReady(pid=child.pid), State.SPAWNING)
+        await self._record(WorkerReady(pid=child.pid), WorkerState.SPAWNING)
         if self._must_end(child):
             await child.stop()
         return child
 
-    def _must_end(self, child: Child) -> bool:
+    def _must_end(self, child: ChildHandle) -> bool:
         """Whether its end was stored while it began, or by a server that died before it could end it.
 
         What a program that ended by itself left running is let be, unless its worker was ended for good.
         """
         now = self._log.snapshot.worker(self.worker.id)
-        if now.state is State.TERMINATED:
+        if now.state is WorkerState.TERMINATED:
             return True
         return not child.ended.done() and (now.run != self.worker.run or not now.alive)
 
-    def _beside(self, child: Child) -> list[Coroutine[Any, Any, None]]:
+    def _beside(self, child: ChildHandle) -> list[Coroutine[Any, Any, None]]:
         """What goes on as long as the program runs."""
         return [self._answer_questions(child)]
 
-    def _start(self) -> Start:
+    def _start(self) -> ChildStart:
         shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
         environment = self._workshop.environment(self.worker, self._log.snapshot.repo_id, personal())
         place = self._workshop.place(self.worker)
-        return Start([shell], environment, place, self.worker.cols, self.worker.rows)
+        return ChildStart([shell], environment, place, self.worker.cols, self.worker.rows)
 
-    def _last_fact(self, ended: Ended) -> Fact:
+    def _last_fact(self, ended: ChildEnd) -> Fact:
         if ended.lost:
             return WorkerFailed(error="keeper lost")
         return WorkerExited(exit_code=ended.code, signal=ended.signal)
 
-    async def _record(self, fact: Fact, expected: State) -> None:
+    async def _record(self, fact: Fact, expected: WorkerState) -> None:
         """Appends a fact of this run, unless the worker has meanwhile been ended or restarted."""
 
         def decide(snapshot: Snapshot) -> Change:
@@ -197,12 +197,12 @@ class Terminal:
 
         await self._log.change(decide, patient=True)
 
-    async def _answer_questions(self, child: Child) -> None:
+    async def _answer_questions(self, child: ChildHandle) -> None:
         """Hears every byte once; only bytes that may ask something reach the screen at once."""
         recording = child.recording
         seen = self._workshop.screens.begin(self.worker, recording, child.answered)
         fresh = recording.offset_at(clock.now_ns() - TOO_LATE_NS) if seen < recording.end else seen
-        ear = Ear(recording, seen, self._news)
+        ear = QueryScanner(recording, seen, self._news)
         self._news.set()  # for what was said before
         recording.watch(ear.glance)
         try:
@@ -214,7 +214,7 @@ class Terminal:
             recording.unwatch(ear.glance)
             self._workshop.screens.end(self.worker)
 
-    async def _answer(self, child: Child, ear: Ear, fresh: int) -> None:
+    async def _answer(self, child: ChildHandle, ear: QueryScanner, fresh: int) -> None:
         while (piece := ear.next()) or self._resized:
             if ear.take(piece) or self._resized:
                 self._resized = False
@@ -229,7 +229,7 @@ class Terminal:
         self._news.set()
 
 
-async def _type_replies(child: Child, replies: Sequence[Reply]) -> None:
+async def _type_replies(child: ChildHandle, replies: Sequence[QueryReply]) -> None:
     """Each under its number; a program that asks without end waits for its turn like everybody."""
     for count, reply in enumerate(replies, 1):
         child.answer(reply.n, reply.data)
@@ -237,5 +237,5 @@ async def _type_replies(child: Child, replies: Sequence[Reply]) -> None:
             await asyncio.sleep(0)
 
 
-def _known_end(worker: Worker) -> Ended | None:
-    return None if worker.alive else Ended(worker.exit_code, worker.signal)
+def _known_end(worker: Worker) -> ChildEnd | None:
+    return None if worker.alive else ChildEnd(worker.exit_code, worker.signal)

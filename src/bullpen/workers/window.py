@@ -4,18 +4,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 
-class Size(NamedTuple):
+class WindowSize(NamedTuple):
     cols: int
     rows: int
 
 
-class Window:
+class TerminalWindow:
     """Who is looking, what each could show, and whose size is in force."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: WindowSize) -> None:
         self.size = size
         self.owner: str | None = None
-        self._wishes: dict[str, Size] = {}
+        self._wishes: dict[str, WindowSize] = {}
         self._watchers: dict[str, Callable[[], None]] = {}
 
     @property
@@ -33,14 +33,14 @@ class Window:
         if self.owner == viewer:
             self.owner = None
 
-    def wish(self, viewer: str, size: Size, *, take: bool = False) -> Size | None:
+    def wish(self, viewer: str, size: WindowSize, *, take: bool = False) -> WindowSize | None:
         """A viewer's room changed: the new size to set, if it is that viewer's to say or it takes over."""
         self._wishes[viewer] = size
         if self.owner is None or (take and self.owner != viewer):
             self._own(viewer)
         return self._settle() if self.owner == viewer else None
 
-    def use(self, viewer: str) -> Size | None:
+    def use(self, viewer: str) -> WindowSize | None:
         """A viewer typed: the terminal takes its size, if it ever said one."""
         if self.owner == viewer or viewer not in self._wishes:
             return None
@@ -51,7 +51,7 @@ class Window:
         self.owner = viewer
         self._tell()
 
-    def _settle(self) -> Size | None:
+    def _settle(self) -> WindowSize | None:
         size = self._wishes[self.owner] if self.owner else self.size
         if size == self.size:
             return None

@@ -138,6 +138,12 @@ export interface FileWrite {
   size: number
 }
 
+export interface ForwardedFrom {
+  workerId: string
+  role: string
+  what: string
+}
+
 export interface ModeChanged {
   modeId: string
 }
@@ -149,12 +155,6 @@ export interface ModelChanged {
 export interface NoticeSent {
   n: number
   method: string
-}
-
-export interface Origin {
-  workerId: string
-  role: string
-  what: string
 }
 
 export interface Permission {
@@ -190,7 +190,7 @@ export interface QueueAdded {
   title?: string | null
   scheduledTime?: number | null
   urgent?: boolean
-  from?: Origin
+  from?: ForwardedFrom
 }
 
 export type QueueCleared = Record<string, never>
@@ -343,7 +343,7 @@ export interface UserPrompt {
   promptId: string
   imageIds?: string[]
   sender?: string | null
-  from?: Origin
+  from?: ForwardedFrom
 }
 
 export interface WorkerActivity {

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from ... import __version__
+from .acp_connection import AcpConnection
 from .agent import DemoAgent
-from .link import Link
-from .memory import Memory
-from .wishes import HELP
+from .conversation_store import ConversationStore
+from .requested_actions import HELP
 
 NAME = "bullpen-demo-agent"
 
@@ -30,8 +30,8 @@ def main() -> int:
 
 
 async def _serve() -> int:
-    link = Link()
-    await DemoAgent(link, Memory(_state_directory())).serve()
+    link = AcpConnection()
+    await DemoAgent(link, ConversationStore(_state_directory())).serve()
     return 0
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from ... import __version__
 from ...wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Notification, Request
-from .link import ClientError, Link
-from .memory import Memory, Session
-from .turn import Failed, Refused, Turn
-from .wishes import HELP, VERBS, Wish, read_wishes
+from .acp_connection import AcpConnection, ClientError
+from .conversation_store import ConversationStore, DemoConversation
+from .requested_actions import HELP, VERBS, RequestedAction, read_wishes
+from .turn import DemoTurn, TurnFailed, TurnStopped
 
 RESOURCE_NOT_FOUND = -32002
 INVALID_REQUEST = -32600
@@ -25,11 +25,11 @@ CONTEXT_SIZE = 100_000
 
 
 class DemoAgent:
-    def __init__(self, link: Link, memory: Memory) -> None:
+    def __init__(self, link: AcpConnection, memory: ConversationStore) -> None:
         self._link = link
         self._memory = memory
         self._capabilities: dict[str, Any] = {}
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, DemoConversation] = {}
         self._turns: dict[str, asyncio.Task[None]] = {}
 
     async def serve(self) -> None:
@@ -48,7 +48,7 @@ class DemoAgent:
             case "initialize":
                 self._initialize(request, params)
             case "session/new":
-                self._begin(request, Session(id=uuid.uuid4().hex, cwd=str(params.get("cwd") or ".")))
+                self._begin(request, DemoConversation(id=uuid.uuid4().hex, cwd=str(params.get("cwd") or ".")))
             case "authenticate" | "session/close" | "logout":
                 self._link.answer(request, {})
             case (
@@ -101,7 +101,7 @@ class DemoAgent:
         }
         self._link.answer(request, result)
 
-    def _begin(self, request: Request, session: Session) -> None:
+    def _begin(self, request: Request, session: DemoConversation) -> None:
         self._sessions[session.id] = session
         settings = {"modes": _modes(session), "configOptions": _options(session)}
         if request.method == "session/new":
@@ -113,7 +113,7 @@ class DemoAgent:
         ]
         self._tell(session, {"sessionUpdate": "available_commands_update", "availableCommands": words})
 
-    def _set(self, request: Request, params: dict[str, Any], session: Session) -> None:
+    def _set(self, request: Request, params: dict[str, Any], session: DemoConversation) -> None:
         match params:
             case {"modeId": str(mode)} | {"configId": "mode", "value": str(mode)} if mode in MODES:
                 session.mode = mode
@@ -126,16 +126,16 @@ class DemoAgent:
         self._memory.keep(session)
         self._link.answer(request, {"configOptions": _options(session)})
 
-    async def _take_turn(self, request: Request, params: dict[str, Any], session: Session) -> None:
+    async def _take_turn(self, request: Request, params: dict[str, Any], session: DemoConversation) -> None:
         error: Exception | None = None
         result = {"stopReason": "cancelled"}
         try:
             result = await self._prompted(_text(params), session)
         except asyncio.CancelledError:
             pass
-        except Refused as refusal:
+        except TurnStopped as refusal:
             result = {"stopReason": str(refusal)}
-        except (Failed, ClientError, OSError) as failure:
+        except (TurnFailed, ClientError, OSError) as failure:
             error = failure
         self._memory.keep(session)  # before the answer: who hears it may end us
         if error is None:
@@ -143,28 +143,28 @@ class DemoAgent:
         else:
             self._link.refuse(request, INTERNAL_ERROR, str(error))
 
-    def _after_turn(self, turn: asyncio.Task[None], request: Request, session: Session) -> None:
+    def _after_turn(self, turn: asyncio.Task[None], request: Request, session: DemoConversation) -> None:
         del self._turns[session.id]
         if turn.cancelled():  # before its first step
             self._link.answer(request, {"stopReason": "cancelled"})
 
-    async def _prompted(self, text: str, session: Session) -> dict[str, Any]:
+    async def _prompted(self, text: str, session: DemoConversation) -> dict[str, Any]:
         session.turns += 1
         session.history.append(
             {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": text}}
         )
         wishes = read_wishes(text)
         read = _tokens(session)
-        turn = Turn(self._link, session, self._capabilities, hurry=Wish("slow") not in wishes)
+        turn = DemoTurn(self._link, session, self._capabilities, hurry=RequestedAction("slow") not in wishes)
         if session.turns == 1:
             self._tell(session, {"sessionUpdate": "session_info_update", "title": text[:60]})
-        if Wish("help") in wishes:
+        if RequestedAction("help") in wishes:
             await turn.say(HELP)
         elif not wishes:
             await turn.say(
                 f"You said: {text}\n\nI have no model to think with. Say **help** to see what I can do."
             )
-        elif wishes == [Wish("slow")]:
+        elif wishes == [RequestedAction("slow")]:
             await turn.say("I take my time. " * 20)
         for wish in wishes:
             await turn.grant(wish)
@@ -173,11 +173,11 @@ class DemoAgent:
         usage = {"inputTokens": read, "outputTokens": used - read, "totalTokens": used}
         return {"stopReason": "end_turn", "usage": usage}
 
-    def _tell(self, session: Session, update: dict[str, Any]) -> None:
+    def _tell(self, session: DemoConversation, update: dict[str, Any]) -> None:
         self._link.notify("session/update", {"sessionId": session.id, "update": update})
 
 
-def _tokens(session: Session) -> int:
+def _tokens(session: DemoConversation) -> int:
     """As many as a model would count, about."""
     return sum(len(str(update)) for update in session.history) // 4
 
@@ -194,12 +194,12 @@ def _text(params: dict[str, Any]) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _modes(session: Session) -> dict[str, Any]:
+def _modes(session: DemoConversation) -> dict[str, Any]:
     known = [{"id": id, "name": id.capitalize(), "description": text} for id, text in MODES.items()]
     return {"currentModeId": session.mode, "availableModes": known}
 
 
-def _options(session: Session) -> list[dict[str, Any]]:
+def _options(session: DemoConversation) -> list[dict[str, Any]]:
     return [
         _select("mode", "Mode", "mode", session.mode, MODES),
         _select("pace", "Pace", "model_config", session.pace, PACES),

@@ -5,10 +5,10 @@ import os
 import uuid
 from typing import Any
 
-from .hands import Hands
-from .link import Link
-from .memory import Session
-from .wishes import Wish
+from .acp_connection import AcpConnection
+from .conversation_store import DemoConversation
+from .requested_actions import RequestedAction
+from .tool_runner import ToolRunner
 
 PACES = {"fast": 0.005, "slow": 0.2}  # seconds a word
 PICTURE = (  # four squares, PNG
@@ -31,22 +31,24 @@ FORM = {
 }
 
 
-class Refused(Exception):
+class TurnStopped(Exception):
     """The turn ends with another stop reason than the usual one."""
 
 
-class Failed(Exception):
+class TurnFailed(Exception):
     """The turn ends with an error."""
 
 
-class Turn:
+class DemoTurn:
     """Says and does things for one prompt of one session."""
 
-    def __init__(self, link: Link, session: Session, capabilities: dict[str, Any], hurry: bool) -> None:
+    def __init__(
+        self, link: AcpConnection, session: DemoConversation, capabilities: dict[str, Any], hurry: bool
+    ) -> None:
         self._link = link
         self._session = session
         self._capabilities = capabilities
-        self._hands = Hands(link, session, capabilities)
+        self._hands = ToolRunner(link, session, capabilities)
         self._pace = PACES[session.pace] if hurry else PACES["slow"]
 
     def update(self, update: dict[str, Any]) -> None:
@@ -63,7 +65,7 @@ class Turn:
             await asyncio.sleep(self._pace)
         self._remember({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 
-    async def grant(self, wish: Wish) -> None:
+    async def grant(self, wish: RequestedAction) -> None:
         """Does one thing."""
         match wish.verb:
             case "think":
@@ -83,9 +85,9 @@ class Turn:
             case "long":
                 await self.say(" ".join(f"word{number}" for number in range(1, 201)))
             case "fail":
-                raise Failed("you asked me to fail")
+                raise TurnFailed("you asked me to fail")
             case "refuse":
-                raise Refused("refusal")
+                raise TurnStopped("refusal")
             case "crash":
                 os._exit(3)
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Verdict(StrEnum):
+class CheckStatus(StrEnum):
     OK = "ok"
     WARN = "warn"  # works, or will when asked to
     FAIL = "fail"
@@ -14,18 +14,18 @@ class Finding(NamedTuple):
     """One line of a checkup; `advice` is empty when there is nothing to do."""
 
     name: str
-    verdict: Verdict
+    verdict: CheckStatus
     found: str
     advice: str = ""
 
 
 def ok(name: str, found: str) -> Finding:
-    return Finding(name, Verdict.OK, found)
+    return Finding(name, CheckStatus.OK, found)
 
 
 def warn(name: str, found: str, advice: str) -> Finding:
-    return Finding(name, Verdict.WARN, found, advice)
+    return Finding(name, CheckStatus.WARN, found, advice)
 
 
 def fail(name: str, found: str, advice: str) -> Finding:
-    return Finding(name, Verdict.FAIL, found, advice)
+    return Finding(name, CheckStatus.FAIL, found, advice)

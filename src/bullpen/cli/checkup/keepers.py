@@ -5,7 +5,7 @@ import re
 import socket
 from pathlib import Path
 
-from ...keeper.frames import VERSION, BadFrame, Decoder, Tag, encode
+from ...keeper.frames import VERSION, BadFrame, FrameDecoder, Tag, encode
 from .finding import Finding, fail, ok, warn
 
 _FLOCK = re.compile(r"FLOCK\s+ADVISORY\s+WRITE\s+\d+\s+\w+:\w+:(\d+)")
@@ -57,7 +57,7 @@ def _version(home: Path, name: str) -> int | None:
             link.settimeout(_PATIENCE)
             link.connect(f"/proc/self/fd/{directory}/{name}.sock")  # a path may be too long for an address
             link.sendall(encode(Tag.HELLO, {"version": VERSION}))
-            decoder = Decoder()
+            decoder = FrameDecoder()
             while data := link.recv(65536):
                 for tag, header, _ in decoder.feed(data):
                     if tag == Tag.HELLO:

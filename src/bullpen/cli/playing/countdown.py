@@ -3,7 +3,7 @@
 from ... import clock
 
 
-class Countdown:
+class PausableTimer:
     """Deadlines are added up: to be late once is not to be late for ever."""
 
     def __init__(self) -> None:

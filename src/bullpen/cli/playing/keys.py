@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 
-class Key(Enum):
+class PlayerKey(Enum):
     PAUSE = auto()
     FORWARD = auto()
     BACK = auto()
@@ -17,31 +17,31 @@ class Key(Enum):
 
 
 KEYS = {
-    b" ": Key.PAUSE,
-    b"\x1b[C": Key.FORWARD,
-    b"\x1b[D": Key.BACK,
-    b"\x1bOC": Key.FORWARD,
-    b"\x1bOD": Key.BACK,
-    b".": Key.STEP,
-    b"n": Key.NEXT_MARK,
-    b"+": Key.FASTER,
-    b"=": Key.FASTER,
-    b"\x1b[A": Key.FASTER,
-    b"\x1bOA": Key.FASTER,
-    b"-": Key.SLOWER,
-    b"\x1b[B": Key.SLOWER,
-    b"\x1bOB": Key.SLOWER,
-    b"0": Key.START,
-    b"q": Key.QUIT,
-    b"\x03": Key.QUIT,
-    b"\x04": Key.QUIT,
+    b" ": PlayerKey.PAUSE,
+    b"\x1b[C": PlayerKey.FORWARD,
+    b"\x1b[D": PlayerKey.BACK,
+    b"\x1bOC": PlayerKey.FORWARD,
+    b"\x1bOD": PlayerKey.BACK,
+    b".": PlayerKey.STEP,
+    b"n": PlayerKey.NEXT_MARK,
+    b"+": PlayerKey.FASTER,
+    b"=": PlayerKey.FASTER,
+    b"\x1b[A": PlayerKey.FASTER,
+    b"\x1bOA": PlayerKey.FASTER,
+    b"-": PlayerKey.SLOWER,
+    b"\x1b[B": PlayerKey.SLOWER,
+    b"\x1bOB": PlayerKey.SLOWER,
+    b"0": PlayerKey.START,
+    b"q": PlayerKey.QUIT,
+    b"\x03": PlayerKey.QUIT,
+    b"\x04": PlayerKey.QUIT,
 }
 
 
-def keys_in(data: bytes) -> Iterator[Key]:
+def keys_in(data: bytes) -> Iterator[PlayerKey]:
     """The keys in what was typed; nothing at all means that the terminal is gone."""
     if not data:
-        yield Key.QUIT
+        yield PlayerKey.QUIT
     while data:
         length = next((size for size in (3, 1) if data[:size] in KEYS), 1)
         if key := KEYS.get(data[:length]):

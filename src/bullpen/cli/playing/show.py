@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from ... import clock
 from ...client import Event as Shown
 from ...domain.events import Event
-from ...log.replay import NANOSECONDS, Pace, Player
+from ...log.replay import NANOSECONDS, PlaybackPace, ReplayPlayer
 from ...log.timeline import markers
-from ...log.tracks import Chat, Moment
+from ...log.tracks import ChatMoment, Moment
 from ..event_line import describe
-from ..terminal.filter import Filter
-from ..terminal.plain import Plain
+from ..terminal.filter import OutputFilter
+from ..terminal.plain import PlainTextConverter
 from ..terminal.tty import Tty
 from ..text import is_colourful
-from .countdown import Countdown
-from .keys import Key, keys_in
+from .countdown import PausableTimer
+from .keys import PlayerKey, keys_in
 
 MARKED = ("user_prompt", "permission", "question", "error", "worker_failed", "turn_end")
 JUMP = 5 * NANOSECONDS
@@ -26,17 +26,17 @@ SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _CLEAR = b"\x1b[0m\x1b[H\x1b[2J\x1b[3J"
 
 
-class Show:
+class TerminalPlayer:
     """`worker_id`: only that terminal, as it looked; else everything as lines."""
 
-    def __init__(self, player: Player, pace: Pace, worker_id: str | None) -> None:
+    def __init__(self, player: ReplayPlayer, pace: PlaybackPace, worker_id: str | None) -> None:
         self._player = player
         self._pace = pace
         self._worker_id = worker_id
-        self._filter = Filter()
-        self._plain: dict[tuple[str, int], Plain] = {}
-        self._typed: asyncio.Queue[Key] = asyncio.Queue()
-        self._countdown = Countdown()
+        self._filter = OutputFilter()
+        self._plain: dict[tuple[str, int], PlainTextConverter] = {}
+        self._typed: asyncio.Queue[PlayerKey] = asyncio.Queue()
+        self._countdown = PausableTimer()
         self._now = player.due or player.ends  # on the clock of the recording
 
     async def run(self) -> None:
@@ -59,14 +59,14 @@ class Show:
         while True:
             ahead = self._player.due is not None  # at the end one can still go back
             key = await self._key(self._countdown.at if ahead else None)
-            if key is Key.QUIT:
+            if key is PlayerKey.QUIT:
                 return
             if key is None:
                 self._next()
             else:
                 self._obey(key)
 
-    async def _key(self, until: float | None) -> Key | None:
+    async def _key(self, until: float | None) -> PlayerKey | None:
         """The next key; None when the time has come before one."""
         if until is not None and until <= clock.monotonic() and self._typed.empty():
             await asyncio.sleep(0)
@@ -77,20 +77,20 @@ class Show:
         except TimeoutError:
             return None
 
-    def _obey(self, key: Key) -> None:
+    def _obey(self, key: PlayerKey) -> None:
         match key:
-            case Key.PAUSE:
+            case PlayerKey.PAUSE:
                 self._countdown.pause_or_go_on()
-            case Key.STEP:
+            case PlayerKey.STEP:
                 self._next()
                 return
-            case Key.FASTER | Key.SLOWER:
-                self._change_speed(1 if key is Key.FASTER else -1)
-            case Key.FORWARD | Key.BACK:
-                self._jump(JUMP if key is Key.FORWARD else -JUMP)
-            case Key.START:
+            case PlayerKey.FASTER | PlayerKey.SLOWER:
+                self._change_speed(1 if key is PlayerKey.FASTER else -1)
+            case PlayerKey.FORWARD | PlayerKey.BACK:
+                self._jump(JUMP if key is PlayerKey.FORWARD else -JUMP)
+            case PlayerKey.START:
                 self._go_to(self._player.begins)
-            case Key.NEXT_MARK:
+            case PlayerKey.NEXT_MARK:
                 self._to_next_mark()
         self._tell()
 
@@ -145,11 +145,11 @@ class Show:
         self._write(line.encode())
 
     def _draw(self, moment: Moment) -> bytes:
-        if isinstance(moment, Chat):
+        if isinstance(moment, ChatMoment):
             return b"" if self._worker_id else f"{describe(_shown(moment.event))}\r\n".encode()
         if self._worker_id:
             return self._filter.feed(moment.data) if moment.worker_id == self._worker_id else b""
-        plain = self._plain.setdefault((moment.worker_id, moment.run), Plain(is_colourful()))
+        plain = self._plain.setdefault((moment.worker_id, moment.run), PlainTextConverter(is_colourful()))
         return plain.feed(moment.data).replace(b"\n", b"\r\n")
 
     def _write(self, data: bytes) -> None:

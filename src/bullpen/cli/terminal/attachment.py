@@ -3,12 +3,12 @@
 import asyncio
 from contextlib import suppress
 
-from ...client import Back, Exit, Frame, History, Lost, Output, Refused
+from ...client import Disconnected, ErrorFrame, ExitFrame, Frame, HistoryFrame, OutputFrame, Reconnected
 from ...client.tasks import beside
 from ...client.terminal import Terminal
 from ...domain.errors import BullpenError, Forbidden
-from .keys import Keys
-from .screen import Screen
+from .keys import DetachKeys
+from .screen import LocalScreen
 from .tty import Tty
 
 _QUIET = 1.0  # seconds a connection may be lost before we speak of it
@@ -28,13 +28,13 @@ class Attachment:
         self._tty = tty
         self._terminal = terminal
         self._read_only = read_only
-        self._screen = Screen(tty)
+        self._screen = LocalScreen(tty)
         self._screen.set_hint(_HINT)
         self._typed: asyncio.Queue[bytes] = asyncio.Queue()
         self._lost = asyncio.Event()
         self._back = asyncio.Event()
 
-    async def run(self) -> Exit | None:
+    async def run(self) -> ExitFrame | None:
         """How the program ended; None when the person detached."""
         with self._tty.raw(), self._tty.listening(self._typed.put_nowait, self._resize):
             await self._screen.begin()
@@ -52,7 +52,7 @@ class Attachment:
             self._terminal.resize(*self._tty.size())
 
     async def _type(self) -> None:
-        keys = Keys()
+        keys = DetachKeys()
         while data := await self._typed.get():
             await self._screen.hide_hint()
             typed = keys.feed(data)
@@ -65,26 +65,26 @@ class Attachment:
                 await self._terminal.flush()
         raise _Detached
 
-    async def _show(self) -> Exit | None:
+    async def _show(self) -> ExitFrame | None:
         async for frame in self._terminal:
-            if isinstance(frame, Exit):
+            if isinstance(frame, ExitFrame):
                 return frame
             await self._show_frame(frame)
         return None
 
     async def _show_frame(self, frame: Frame) -> None:
         match frame:
-            case Output():
+            case OutputFrame():
                 await self._screen.draw(frame.data)
-            case History():
+            case HistoryFrame():
                 await self._screen.draw_history(frame)
-            case Lost():
+            case Disconnected():
                 self._back.clear()
                 self._lost.set()
-            case Back():
+            case Reconnected():
                 self._lost.clear()
                 self._back.set()
-            case Refused(error=Forbidden.code):
+            case ErrorFrame(error=Forbidden.code):
                 self._read_only = True  # the token allows looking only
 
     async def _warn(self) -> None:

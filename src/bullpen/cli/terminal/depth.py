@@ -8,7 +8,7 @@ _TO_ROW = re.compile(rb"\x1b\[(\d*)(?:;\d*)?[Hfd]")
 _UNKNOWN = re.compile(rb"\x1b\[\d*[BELMSTe]|\x1b\[[\d;]*r|\x1b\[\?(?:47|1047|1049)h|\x1b[cDE]")
 
 
-class Depth:
+class UsedRows:
     """An upper bound of the rows in use after a history was drawn, and output behind it."""
 
     def __init__(self, history: bytes, rows: int) -> None:

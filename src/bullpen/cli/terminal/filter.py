@@ -7,7 +7,7 @@ a second answer into the program, and any number of old ones when history is dra
 import re
 
 from ...wire.sequences import ALL_BUT_DRAWING, Sequences
-from .modes import Modes
+from .modes import TerminalModes
 
 _LARGEST_NUMBER = b"9999"  # some terminals take minutes over a larger count
 
@@ -35,14 +35,14 @@ _QUESTION = re.compile(rb"(?:^|;)\?|=\?(?:;|$)|^Re(?:port|quest)")
 _ASKING_STRINGS = (b"$q", b"+q", b"tmux;")
 
 
-class Filter(Sequences):
+class OutputFilter(Sequences):
     """Lets through what draws, and remembers what it changed."""
 
     pattern = ALL_BUT_DRAWING
 
     def __init__(self) -> None:
         super().__init__()
-        self.modes = Modes()
+        self.modes = TerminalModes()
 
     def restore(self) -> bytes:
         """Gives the terminal back."""

@@ -14,14 +14,14 @@ _TOKEN = re.compile(
 )
 
 
-class Typed(NamedTuple):
+class TypedInput(NamedTuple):
     """What to send to the program, and whether the person wants to leave."""
 
     data: bytes
     detach: bool
 
 
-class Keys:
+class DetachKeys:
     """Reads what is typed, as ssh does: a tilde at the start of a line waits for the next key."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Keys:
         self._tilde = False
         self._pasting = False
 
-    def feed(self, data: bytes) -> Typed:
+    def feed(self, data: bytes) -> TypedInput:
         passed = bytearray()
         for token in _TOKEN.finditer(data):
             kind, text = token.lastgroup or "other", token.group()
@@ -38,9 +38,9 @@ class Keys:
                 passed += text
                 continue
             if kind == "detach" or (self._tilde and kind == "dot"):
-                return Typed(bytes(passed), detach=True)
+                return TypedInput(bytes(passed), detach=True)
             passed += self._pass(kind, text)
-        return Typed(bytes(passed), detach=False)
+        return TypedInput(bytes(passed), detach=False)
 
     def _pass(self, kind: str, text: bytes) -> bytes:
         """What a key that is not ours becomes; a second tilde stands for one."""

@@ -5,7 +5,7 @@ _ALTERNATE = frozenset({b"47", b"1047", b"1049"})
 _COLOURS = frozenset({b"4", b"10", b"11", b"12"})
 
 
-class Modes:
+class TerminalModes:
     """Private modes and a few settings that outlive a program, as far as they were seen to change."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ _CONTROL_OR_COLOUR = re.compile(rb"(\x1b\[[\d;:]*m)|[\x00-\x08\x0b\x0c\x0e-\x1f\
 _IDLE_RETURNS = re.compile(rb"\r*\n\r*")
 
 
-class Plain(Sequences):
+class PlainTextConverter(Sequences):
     """Turns a terminal's bytes into lines for a pager, a file or another terminal."""
 
     def __init__(self, colours: bool) -> None:

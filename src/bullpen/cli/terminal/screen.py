@@ -6,9 +6,9 @@ One writer at a time, so that a notice never falls into the middle of a sequence
 import asyncio
 from collections.abc import Callable
 
-from ...client import History
-from .depth import Depth
-from .filter import Filter
+from ...client import HistoryFrame
+from .depth import UsedRows
+from .filter import OutputFilter
 from .tty import Tty
 
 _CLEAR = b"\x1b[H\x1b[2J"
@@ -16,14 +16,14 @@ _SAVE_TITLE, _RESTORE_TITLE = b"\x1b[22;0t", b"\x1b[23;0t"
 _TO_ALTERNATE = b"\x1b[?1049h"
 
 
-class Screen:
+class LocalScreen:
     """A terminal that can be given back as it was."""
 
     def __init__(self, tty: Tty) -> None:
         self._tty = tty
-        self._filter = Filter()
+        self._filter = OutputFilter()
         self._lock = asyncio.Lock()
-        self._depth: Depth | None = None  # until a history is drawn
+        self._depth: UsedRows | None = None  # until a history is drawn
         self._spoilt = False  # a notice covers the last row until a new history is drawn
         self._hint = ""  # what the last row shows while it is blank and the person has not typed
 
@@ -38,7 +38,7 @@ class Screen:
                 await self._tty.write(self._last_row(b"") + shown if self._hint else shown)
                 await self._draw_hint()
 
-    async def draw_history(self, history: History) -> None:
+    async def draw_history(self, history: HistoryFrame) -> None:
         """Draws a whole screen. What was shown before scrolls away; nothing of it is lost."""
         async with self._lock:
             if self._filter.modes.alternate and _TO_ALTERNATE in history.data:
@@ -50,7 +50,7 @@ class Screen:
                 shown = self._filter.restore() + away + self._filter.feed(history.data)
                 await self._tty.write(shown)
             self._spoilt = False
-            self._depth = Depth(history.data, self._tty.size()[1])
+            self._depth = UsedRows(history.data, self._tty.size()[1])
             await self._draw_hint()
 
     def set_hint(self, text: str) -> None:

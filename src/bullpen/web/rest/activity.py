@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from ...domain.signs import Verdict
+from ...domain.signs import JudgedActivity
 from ...domain.states import Activity
 from ..context import ContextDep
 from ..scopes import Scope, allow_itself, principal_of
@@ -23,7 +23,9 @@ async def report(
     run = principal_of(request).run
     words = " ".join("".join(c if c.isprintable() else " " for c in body.why or "").split())
     why = f"it says so: {words}" if words else "it says so"
-    await session.report_activity(worker_id, run[1] if run else None, Verdict(Activity(body.activity), why))
+    await session.report_activity(
+        worker_id, run[1] if run else None, JudgedActivity(Activity(body.activity), why)
+    )
     if answer := once.kept_empty():
         await context.records.answer_only(answer)
     return Response(status_code=204)

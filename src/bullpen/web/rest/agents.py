@@ -11,7 +11,7 @@ from ...agents.discovery import DEMO
 from ...domain.agents import AgentDefinition, read_definition
 from ...domain.errors import Conflict, Invalid, NotFound
 from ...store.answers import KeptAnswer
-from ..context import Context, ContextDep
+from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate
 from ..scopes import Scope, allow, principal_of
 from .agent_shapes import AgentShape, AgentsShape
@@ -67,7 +67,7 @@ async def remove(agent_id: str, context: ContextDep) -> Response:
 
 
 async def _keep(
-    context: Context, definition: AgentDefinition, answer: KeptAnswer[None] | None = None
+    context: WebContext, definition: AgentDefinition, answer: KeptAnswer[None] | None = None
 ) -> None:
     """Stored first: what runs must be there after a restart."""
     stored = to_builtins(definition)
@@ -76,7 +76,7 @@ async def _keep(
 
 
 def _agent_json(
-    context: Context, definition: AgentDefinition, default: str, added: bool = True
+    context: WebContext, definition: AgentDefinition, default: str, added: bool = True
 ) -> dict[str, Any]:
     # The demo is part of us: it can be started even where its program is not found.
     installed = definition.id == DEMO or context.agents.program(definition) is not None

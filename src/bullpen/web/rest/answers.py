@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ...domain.errors import BullpenError, Conflict, Invalid
 from ...domain.snapshot import Snapshot
-from ...log.log import Answer
+from ...log.log import RequestAnswer
 from ...store.answers import KeptAnswer
 from ...store.append import AlreadyAnswered, StoredAnswer
 from ...wire.json import decode, encode
@@ -32,7 +32,7 @@ def json_bytes(body: bytes, status: int = 200) -> Response:
     return Response(body, status, media_type="application/json")
 
 
-class Once:
+class IdempotentRequest:
     """A request that may carry an `Idempotency-Key`: it takes effect once and is always answered the same."""
 
     def __init__(self, key: str | None, body_hash: str) -> None:
@@ -44,17 +44,17 @@ class Once:
         """What all tries of this request have in common."""
         return self._key
 
-    def answer(self, status: int, render: Callable[[Snapshot], Any]) -> Answer | None:
+    def answer(self, status: int, render: Callable[[Snapshot], Any]) -> RequestAnswer | None:
         """What is stored with the events of the request, so that it can be answered again."""
         if self._key is None:
             return None
-        return Answer(self._key, self._body_hash, lambda snapshot: (status, encode(render(snapshot))))
+        return RequestAnswer(self._key, self._body_hash, lambda snapshot: (status, encode(render(snapshot))))
 
-    def empty(self, status: int = 204) -> Answer | None:
+    def empty(self, status: int = 204) -> RequestAnswer | None:
         """The same for an answer without a body."""
         if self._key is None:
             return None
-        return Answer(self._key, self._body_hash, lambda _: (status, b""))
+        return RequestAnswer(self._key, self._body_hash, lambda _: (status, b""))
 
     def kept(self, status: int, render: Callable[[T], Any]) -> KeptAnswer[T] | None:
         """What is stored with the records the request changes."""
@@ -75,10 +75,10 @@ class Once:
 
 async def once(
     request: Request, idempotency_key: Annotated[str | None, Header(max_length=LONGEST_KEY)] = None
-) -> AsyncIterator[Once]:
+) -> AsyncIterator[IdempotentRequest]:
     """The dependency of every POST. Raises AlreadyAnswered when the key is known."""
     if idempotency_key is None:
-        yield Once(None, "")
+        yield IdempotentRequest(None, "")
         return
     if not idempotency_key.isprintable() or not idempotency_key:
         raise Invalid("an Idempotency-Key is 1 to 200 printable characters")
@@ -86,7 +86,7 @@ async def once(
     owner = principal.id if principal else NOBODY
     scope = f"{owner} {request.method} {request.url.path} {idempotency_key}"
     key = hashlib.sha256(scope.encode()).hexdigest()
-    this = Once(key, hashlib.sha256(await request.body()).hexdigest())
+    this = IdempotentRequest(key, hashlib.sha256(await request.body()).hexdigest())
     request.state.once = this
     store = context_of(request).sessions.store
     if stored := await store.answer(key):
@@ -102,7 +102,7 @@ async def once(
         raise
 
 
-OnceDep = Annotated[Once, Depends(once)]
+OnceDep = Annotated[IdempotentRequest, Depends(once)]
 
 
 def without_seed(told: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from ...domain.ids import new_id
 from ...domain.snapshot import Snapshot
 from ...sessions.asking import answer_to, ask
 from ...sessions.session import Session
-from ..context import Context, ContextDep
+from ..context import ContextDep, WebContext
 from ..numbers import LARGEST
 from ..scopes import Scope, allow_itself, principal_of
 from .agent_shapes import AskedShape, AskedStateShape, NewQuestionShape
@@ -55,7 +55,7 @@ async def question_state(
     return json_answer({"id": question.id, "status": question.status, "answer": said, "by": question.by})
 
 
-async def session_of(context: Context, worker_id: str) -> Session:
+async def session_of(context: WebContext, worker_id: str) -> Session:
     """The session a worker is in."""
     owners = await context.records.sessions_of_workers([worker_id])
     if worker_id not in owners:

@@ -13,8 +13,8 @@ from ...git.refs import check_revision
 from ...sandbox.files import WorkspaceFiles
 from ...sessions.session import Session
 from ...workers.changes import read_changes
-from ...workers.comments import Comment, as_message
-from ..context import Context, ContextDep
+from ...workers.comments import DiffComment, as_message
+from ..context import ContextDep, WebContext
 from ..errors import own_errors
 from ..scopes import Scope, allow, may_read_secrets, principal_of
 from .agent_shapes import Id, PromptedShape
@@ -110,7 +110,7 @@ async def comment(
     """Sends remarks on lines to an agent as one message."""
     session = await context.sessions.get(session_id)
     changes = await read_changes(_workspace(context, request, session, body.worker_id))
-    comments = [Comment(**each.model_dump()) for each in body.comments]
+    comments = [DiffComment(**each.model_dump()) for each in body.comments]
     order = Prompt(
         text=as_message(comments, changes.files, body.text),
         prompt_id=body.prompt_id or once.id or new_id(),
@@ -122,6 +122,8 @@ async def comment(
     return json_answer(prompted_json(await session.prompt(order)), 202)
 
 
-def _workspace(context: Context, request: Request, session: Session, worker_id: str | None) -> WorkspaceFiles:
+def _workspace(
+    context: WebContext, request: Request, session: Session, worker_id: str | None
+) -> WorkspaceFiles:
     workspace = context.sessions.workspace_of(session.snapshot, worker_id)
     return WorkspaceFiles(workspace, context.roots, secrets=may_read_secrets(request))

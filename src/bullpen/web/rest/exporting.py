@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response, StreamingResponse
 
-from ...sessions.exporting import MEDIA, Export, Format
+from ...sessions.exporting import MEDIA, Format, SessionExport
 from ...wire.redaction import Redaction
 from ..context import ContextDep
 from ..errors import own_errors
@@ -29,7 +29,7 @@ async def export(
 ) -> Response:
     session = await context.sessions.get(session_id)
     redaction = Redaction(context.config.redact if redact else ())
-    made = Export(session.snapshot, context.sessions.workshop, redaction)
+    made = SessionExport(session.snapshot, context.sessions.workshop, redaction)
     media, extension = MEDIA[format]
     headers = {"Content-Disposition": f'attachment; filename="{session.id}.{extension}"'}
     return StreamingResponse(made.stream(format, worker), headers=headers, media_type=media)

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Request
 from msgspec import to_builtins
 from starlette.responses import Response
 
-from ...sandbox.files import Listing, WorkspaceFiles
-from ..context import Context, ContextDep
+from ...sandbox.files import DirectoryListing, WorkspaceFiles
+from ..context import ContextDep, WebContext
 from ..scopes import Scope, allow, may_read_secrets
 from .answers import json_answer
 from .shapes import Shape
@@ -43,12 +43,12 @@ async def show(session_id: str, path: str, request: Request, context: ContextDep
     """A file's bytes, or a directory's entries as JSON."""
     files = await _files(session_id, request, context)
     found = await asyncio.to_thread(files.read_any, path)
-    if isinstance(found, Listing):
+    if isinstance(found, DirectoryListing):
         return json_answer(to_builtins(found))
     return Response(found, headers=_HARMLESS, media_type=_kind(found))
 
 
-async def _files(session_id: str, request: Request, context: Context) -> WorkspaceFiles:
+async def _files(session_id: str, request: Request, context: WebContext) -> WorkspaceFiles:
     session = await context.sessions.get(session_id)
     workspace = context.sessions.workspace_of(session.snapshot)
     return WorkspaceFiles(workspace, context.roots, secrets=may_read_secrets(request))

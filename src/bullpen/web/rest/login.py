@@ -6,12 +6,12 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from ...domain.records import Token
-from ..auth import COOKIE, DEVICE_DAYS, Login, principal_for, scope_named
+from ..audit_middleware import peer_of
+from ..auth import COOKIE, DEVICE_DAYS, BrowserLogin, principal_for, scope_named
 from ..context import ContextDep, context_of
+from ..derived_secrets import SecretKind, new_seed
 from ..errors import own_errors
-from ..mint import Kind, new_seed
 from ..scopes import Scope, allow, public
-from ..trail import peer_of
 from .answers import OnceDep, completed_by, json_answer, without_seed
 from .shapes import LoggedInShape, LoginCodeShape, LoginShape, NewLoginCodeShape
 
@@ -21,10 +21,10 @@ router = APIRouter(prefix="/api", tags=["login"])
 def complete_login(request: Request, status: int, told: dict[str, Any]) -> Response:
     """Adds the device's two secrets: one in the answer, one as a cookie."""
     mint, (seed, shown) = context_of(request).mint, without_seed(told)
-    answer = json_answer({"secret": mint.make(Kind.SECOND, seed), **shown}, status)
+    answer = json_answer({"secret": mint.make(SecretKind.SECOND, seed), **shown}, status)
     answer.set_cookie(
         COOKIE,
-        mint.make(Kind.DEVICE, seed),
+        mint.make(SecretKind.DEVICE, seed),
         max_age=DEVICE_DAYS * 86_400,
         httponly=True,
         samesite="strict",
@@ -42,11 +42,11 @@ def complete_login(request: Request, status: int, told: dict[str, Any]) -> Respo
 async def log_in(body: LoginShape, request: Request, context: ContextDep, once: OnceDep) -> Response:
     """Trades a one-time code for a cookie and the second secret of this origin."""
     seed = new_seed()
-    login = Login(
+    login = BrowserLogin(
         code=body.code,
         device=body.device or request.headers.get("user-agent", ""),
-        cookie=context.mint.make(Kind.DEVICE, seed),
-        secret=context.mint.make(Kind.SECOND, seed),
+        cookie=context.mint.make(SecretKind.DEVICE, seed),
+        secret=context.mint.make(SecretKind.SECOND, seed),
     )
 
     def told(token: Token) -> dict[str, Any]:
@@ -59,7 +59,7 @@ async def log_in(body: LoginShape, request: Request, context: ContextDep, once: 
 
 def complete_code(request: Request, status: int, told: dict[str, Any]) -> Response:
     context = context_of(request)
-    code = context.mint.make(Kind.CODE, told["seed"])
+    code = context.mint.make(SecretKind.CODE, told["seed"])
     return json_answer({"code": code, "url": f"{context.public_url}/#code={code}"}, status)
 
 
@@ -75,6 +75,6 @@ async def new_code(
     """A code for one login within ten minutes, and the URL that carries it."""
     told = {"seed": new_seed()}
     scope = scope_named(body.scope) if body else Scope.ADMIN
-    code = context.mint.make(Kind.CODE, told["seed"])
+    code = context.mint.make(SecretKind.CODE, told["seed"])
     await context.credentials.add_code(code, scope, once.kept(201, lambda _: told))
     return complete_code(request, 201, told)

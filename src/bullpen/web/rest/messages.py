@@ -9,7 +9,7 @@ from starlette.responses import Response
 from ...domain.errors import Invalid
 from ...wire.browser import iso
 from ...wire.json import decode
-from ..context import Context, ContextDep
+from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate
 from ..scopes import Scope
 from .answers import json_answer
@@ -35,7 +35,7 @@ async def list_messages(
 
 
 async def messages_of(
-    context: Context, session_id: str, since: int | None = None, limit: int = MOST, *, newest: bool = False
+    context: WebContext, session_id: str, since: int | None = None, limit: int = MOST, *, newest: bool = False
 ) -> list[dict[str, Any]]:
     """The messages later than a time in milliseconds, oldest first."""
     rows = await context.sessions.store.messages(session_id, since, limit, newest=newest)

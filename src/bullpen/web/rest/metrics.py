@@ -4,7 +4,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from ..context import ContextDep
-from ..metrics import Figures, text_format
+from ..metrics import MetricsCollector, text_format
 from ..scopes import Scope, allow
 
 router = APIRouter(include_in_schema=False)
@@ -14,5 +14,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 @router.get("/metrics", dependencies=[Depends(allow(Scope.ADMIN))])
 async def metrics(context: ContextDep) -> Response:
-    figures = Figures(context, await context.records.count_sessions(), await context.records.count_workers())
+    figures = MetricsCollector(
+        context, await context.records.count_sessions(), await context.records.count_workers()
+    )
     return Response(text_format(figures.all()), headers={"Content-Type": TEXT})

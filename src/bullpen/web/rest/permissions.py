@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from ...domain.snapshot import Waiting
+from ...domain.snapshot import PendingPermission
 from ..scopes import Scope, allow
 from .agent_shapes import PermissionAnswerShape, PermissionsShape
 from .answers import OnceDep, json_answer
@@ -29,7 +29,7 @@ async def answer_permission(
     return Response(status_code=204)
 
 
-def _permission_json(waiting: Waiting) -> dict[str, Any]:
+def _permission_json(waiting: PendingPermission) -> dict[str, Any]:
     return asked_json(waiting.permission.id, waiting.worker, waiting.since) | {
         "toolCall": waiting.permission.tool_call,
         "options": waiting.permission.options,

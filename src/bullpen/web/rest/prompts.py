@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from ...domain.ids import new_id
-from ...domain.prompts import Prompt, Prompted, Source
+from ...domain.prompts import ForwardSource, Prompt, PromptResult
 from ..context import ContextDep
 from ..delegates import allow_delegate
 from ..errors import own_errors
@@ -54,9 +54,9 @@ def prompt_order(body: PromptShape, sender: str, key: str | None = None) -> Prom
         image_ids=body.image_ids,
         busy=body.busy,
         sender=sender,
-        source=Source(**body.source.model_dump()) if body.source else None,
+        source=ForwardSource(**body.source.model_dump()) if body.source else None,
     )
 
 
-def prompted_json(prompted: Prompted) -> dict[str, Any]:
+def prompted_json(prompted: PromptResult) -> dict[str, Any]:
     return {"promptId": prompted.prompt_id, "seq": prompted.seq, "queued": prompted.queued}

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from ...domain.snapshot import WaitingQuestion
+from ...domain.snapshot import PendingQuestion
 from ..scopes import Scope, allow
 from .agent_shapes import QuestionAnswerShape, QuestionsShape
 from .answers import OnceDep, json_answer
@@ -29,7 +29,7 @@ async def answer_question(
     return Response(status_code=204)
 
 
-def _question_json(waiting: WaitingQuestion) -> dict[str, Any]:
+def _question_json(waiting: PendingQuestion) -> dict[str, Any]:
     return asked_json(waiting.question.id, waiting.worker, waiting.since) | {
         "message": waiting.question.message,
         "form": waiting.question.schema,

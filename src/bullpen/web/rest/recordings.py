@@ -10,7 +10,7 @@ import structlog
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from ...sessions.importing import Imported
+from ...sessions.importing import ImportResult
 from ...sessions.importing_recording import import_recording
 from ...store.answers import KeptAnswer
 from ..context import ContextDep
@@ -43,7 +43,7 @@ async def put(session_id: str, request: Request, context: ContextDep) -> Respons
         unpacked = Path(room) / "unpacked"
         unpacked.mkdir(mode=0o700)
         taken = await import_recording(context.sessions, session_id, file, unpacked)
-    return json_answer(Imported(taken=[taken], left=[]), 201)
+    return json_answer(ImportResult(taken=[taken], left=[]), 201)
 
 
 @router.post("/rebuild", response_model=RebuiltShape, responses=own_errors("not_found"), dependencies=OPERATE)

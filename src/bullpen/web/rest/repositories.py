@@ -12,14 +12,14 @@ from ... import clock
 from ...domain.commands import MAX_TITLE, check_text
 from ...domain.errors import NotFound
 from ...domain.ids import new_id
-from ...domain.queue import QueueSettings, QueueWishes
+from ...domain.queue import QueueOverrides, QueueSettings
 from ...domain.records import Repository, RepositorySettings
 from ...domain.repositories import edited
-from ...domain.states import Status
+from ...domain.states import SessionStatus
 from ...git.places import find_git_dir
 from ...sessions.inheritance import hand_down
 from ...wire.browser import iso
-from ..context import Context, ContextDep
+from ..context import ContextDep, WebContext
 from ..errors import own_errors
 from ..scopes import Scope, allow, principal_of
 from .answers import OnceDep, json_answer
@@ -89,7 +89,7 @@ async def remove(repo_id: str, context: ContextDep) -> Response:
     return Response(status_code=204)
 
 
-def repository_json(context: Context, repository: Repository) -> dict[str, Any]:
+def repository_json(context: WebContext, repository: Repository) -> dict[str, Any]:
     """Of the environment only the names: values are often secrets."""
     settings = context.worktrees.settings(repository.id)
     return {
@@ -106,7 +106,7 @@ def repository_json(context: Context, repository: Repository) -> dict[str, Any]:
     }
 
 
-async def _edit(context: Context, repo_id: str, body: RepositoryEditShape) -> Repository:
+async def _edit(context: WebContext, repo_id: str, body: RepositoryEditShape) -> Repository:
     name = None if body.name is None else check_text("name", body.name, MAX_TITLE)
     wishes = _wishes((await _get(context, repo_id)).queue, body)
     given = body.model_dump(include={"agent_id", "setup", "cleanup"}, exclude_none=True) | {"env": body.env}
@@ -118,7 +118,7 @@ async def _edit(context: Context, repo_id: str, body: RepositoryEditShape) -> Re
     return repository
 
 
-def _wishes(before: QueueWishes, body: RepositoryEditShape) -> QueueWishes | None:
+def _wishes(before: QueueOverrides, body: RepositoryEditShape) -> QueueOverrides | None:
     """What is wanted now; what was sent as null is as everywhere again."""
     if body.queue is None:
         return None
@@ -127,7 +127,7 @@ def _wishes(before: QueueWishes, body: RepositoryEditShape) -> QueueWishes | Non
     return wishes
 
 
-async def _set(context: Context, repo_id: str, settings: RepositorySettings) -> None:
+async def _set(context: WebContext, repo_id: str, settings: RepositorySettings) -> None:
     await context.records.set_repository_settings(repo_id, settings)
     context.sessions.workshop.repositories[repo_id] = settings
 
@@ -135,7 +135,7 @@ async def _set(context: Context, repo_id: str, settings: RepositorySettings) -> 
 async def _hand_down(context: ContextDep, repo_id: str) -> None:
     for offset in count(0, PAGE):
         page = await context.records.list_sessions(
-            repo_id=repo_id, statuses=[Status.ACTIVE], limit=PAGE, offset=offset
+            repo_id=repo_id, statuses=[SessionStatus.ACTIVE], limit=PAGE, offset=offset
         )
         if not page.sessions:
             return

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from ...domain.errors import Invalid
 from ...domain.searching import ROLES, TYPES
-from ...store.search import Filters, Found, search
+from ...store.search import SearchFilters, SearchHit, search
 from ...wire.browser import iso
 from ..context import ContextDep
 from ..scopes import Scope, allow
@@ -33,7 +33,7 @@ async def find(
     before: Annotated[str | None, Query(description="a time")] = None,
     limit: Annotated[int, Query(ge=1, description="more than 200 is clamped")] = 20,
 ) -> Response:
-    filters = Filters(
+    filters = SearchFilters(
         repo_id=repo_id,
         agent_id=agent_id,
         session_id=session_id,
@@ -54,7 +54,7 @@ def _one_of(name: str, known: tuple[str, ...], value: str) -> str:
     return value
 
 
-def _found_json(found: Found) -> dict[str, object]:
+def _found_json(found: SearchHit) -> dict[str, object]:
     return {
         "sessionId": found.session_id,
         "sessionTitle": found.session_title,

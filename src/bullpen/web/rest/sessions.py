@@ -7,14 +7,14 @@ from starlette.responses import Response
 
 from ...domain.errors import BullpenError, Invalid
 from ...domain.snapshot import Snapshot
-from ...domain.states import Status
+from ...domain.states import SessionStatus
 from ...git.refs import MAIN
 from ...sessions.belonging import with_repository
 from ...sessions.create import NewSession
-from ...sessions.create_in_worktree import Wanted, create_in_worktree
+from ...sessions.create_in_worktree import RequestedWorktree, create_in_worktree
 from ...wire.browser import session_json, worker_json
 from ...workers.foreground import foreground_program
-from ..context import Context, ContextDep
+from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate, starter_of
 from ..errors import own_errors
 from ..numbers import LARGEST
@@ -129,8 +129,8 @@ async def edit(session_id: str, body: SessionEditShape, context: ContextDep) -> 
 async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> Response:
     """Cancels the session; its history stays unless `purge` is asked for."""
     session = await context.sessions.get(session_id)
-    if session.snapshot.status is Status.ACTIVE:
-        await session.end(Status.CANCELLED, "cancelled")
+    if session.snapshot.status is SessionStatus.ACTIVE:
+        await session.end(SessionStatus.CANCELLED, "cancelled")
     if purge:
         await context.sessions.purge(session_id)
         await context.credentials.revoke_shares(session_id)
@@ -141,7 +141,7 @@ async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> R
 async def complete(session_id: str, context: ContextDep, once: OnceDep) -> Response:
     """Ends the session gracefully."""
     session = await context.sessions.get(session_id)
-    await session.end(Status.COMPLETED, "user_request", once.answer(200, session_json))
+    await session.end(SessionStatus.COMPLETED, "user_request", once.answer(200, session_json))
     return json_answer(session_json(session.snapshot))
 
 
@@ -171,14 +171,14 @@ async def leave(session_id: str, context: ContextDep, once: OnceDep) -> Response
     return Response(status_code=204)
 
 
-def _wanted(body: NewSessionShape) -> Wanted | None:
+def _wanted(body: NewSessionShape) -> RequestedWorktree | None:
     """The worktree of a new session; a bare `branch` means where it is checked out, or a new worktree."""
     if body.worktree is not None:
-        return Wanted(**body.worktree.model_dump())
-    return Wanted(branch=body.branch, mode="either") if body.branch else None
+        return RequestedWorktree(**body.worktree.model_dump())
+    return RequestedWorktree(branch=body.branch, mode="either") if body.branch else None
 
 
-async def _worktree(context: Context, snapshot: Snapshot) -> dict[str, Any] | None:
+async def _worktree(context: WebContext, snapshot: Snapshot) -> dict[str, Any] | None:
     """The worktree a session lives in, as it is now; what is wrong with it is said, not raised (R-24)."""
     if snapshot.type != "worktree" or not snapshot.repo_id or snapshot.id in context.sessions.imported:
         return None
@@ -189,7 +189,7 @@ async def _worktree(context: Context, snapshot: Snapshot) -> dict[str, Any] | No
         return lost_worktree_json(name, snapshot.location_path, str(error))
 
 
-async def _detail(context: Context, snapshot: Snapshot) -> dict[str, Any]:
+async def _detail(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
     repo_id = snapshot.repo_id
     repository = await context.records.repository(repo_id, removed=True) if repo_id else None
     return session_json(snapshot) | {
@@ -210,8 +210,8 @@ def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:
     return worker | {"foreground": program}
 
 
-def _status(word: str) -> Status:
+def _status(word: str) -> SessionStatus:
     try:
-        return Status(word.strip())
+        return SessionStatus(word.strip())
     except ValueError:
-        raise Invalid(f"a status is one of {', '.join(Status)}, not {word}") from None
+        raise Invalid(f"a status is one of {', '.join(SessionStatus)}, not {word}") from None

@@ -132,7 +132,7 @@ class ImportedShape(Shape):
     left: list[LeftShape]
 
 
-class QueueWishesShape(BaseModel):
+class QueueOverridesShape(BaseModel):
     """How queues work where nobody says otherwise; null: as everywhere. Names are those of R54."""
 
     enabled: bool | None = None
@@ -151,7 +151,7 @@ class RepositoryShape(Shape):
     cleanup: str
     created_at: str
     updated_at: str
-    queue: QueueWishesShape
+    queue: QueueOverridesShape
 
 
 class RepositoriesShape(Shape):
@@ -165,7 +165,7 @@ class NewRepositoryShape(Shape):
 
 class RepositoryEditShape(Shape):
     name: str | None = None
-    queue: QueueWishesShape | None = None
+    queue: QueueOverridesShape | None = None
     agent_id: str | None = None
     env: dict[str, str | None] | None = None
     setup: str | None = None

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from ... import clock
 from ..auth import new_share
 from ..context import ContextDep, context_of
-from ..mint import Kind, new_seed
+from ..derived_secrets import SecretKind, new_seed
 from ..scopes import Scope, allow
 from .answers import OnceDep, completed_by, json_answer, without_seed
 from .shapes import ShareAnswerShape, ShareShape
@@ -21,7 +21,7 @@ def complete_share(request: Request, status: int, told: dict[str, Any]) -> Respo
     """Adds the secret and the link with it, which are nowhere stored."""
     seed, shown = without_seed(told)
     context = context_of(request)
-    token = context.mint.make(Kind.TOKEN, seed)
+    token = context.mint.make(SecretKind.TOKEN, seed)
     url = f"{context.public_url}/#share={shown['sessionId']}/{token}"
     return json_answer({**shown, "token": token, "url": url}, status)
 
@@ -39,7 +39,9 @@ async def share(
     session = await context.sessions.get(session_id)
     seed = new_seed()
     expires_at = clock.now_ms() + body.expires_in * 1000
-    token = new_share(session.id, session.snapshot.title, context.mint.make(Kind.TOKEN, seed), expires_at)
+    token = new_share(
+        session.id, session.snapshot.title, context.mint.make(SecretKind.TOKEN, seed), expires_at
+    )
     told = token_json(token) | {"seed": seed}
     await context.credentials.add_token(token, once.kept(201, lambda _: told))
     return complete_share(request, 201, told)

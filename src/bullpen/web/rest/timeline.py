@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ...domain.snapshot import Snapshot
 from ...log.recording import Recording
 from ...log.timeline import TYPES, TerminalLine, markers, terminal_line
-from ...workers.workshop import Workshop
+from ...workers.worker_services import WorkerServices
 from ..context import ContextDep
 from ..numbers import LARGEST
 from ..scopes import Scope, allow
@@ -54,7 +54,7 @@ def _told(snapshot: Snapshot) -> dict[str, Any]:
     return base | {"markers": [], "truncated": False, "terminals": [], "moment": None}
 
 
-def _runs(workshop: Workshop, snapshot: Snapshot) -> list[tuple[str, int, Recording]]:
+def _runs(workshop: WorkerServices, snapshot: Snapshot) -> list[tuple[str, int, Recording]]:
     return [
         (worker.id, run, Recording(workshop.children.spool(worker.id, run)))
         for worker in snapshot.workers.values()
@@ -63,7 +63,7 @@ def _runs(workshop: Workshop, snapshot: Snapshot) -> list[tuple[str, int, Record
     ]
 
 
-def _lines(workshop: Workshop, snapshot: Snapshot) -> list[TerminalLine]:
+def _lines(workshop: WorkerServices, snapshot: Snapshot) -> list[TerminalLine]:
     found = []
     for worker_id, run, recording in _runs(workshop, snapshot):
         with closing(recording):
@@ -71,7 +71,7 @@ def _lines(workshop: Workshop, snapshot: Snapshot) -> list[TerminalLine]:
     return found
 
 
-def _offsets(workshop: Workshop, snapshot: Snapshot, at: int) -> list[dict[str, Any]]:
+def _offsets(workshop: WorkerServices, snapshot: Snapshot, at: int) -> list[dict[str, Any]]:
     found = []
     for worker_id, run, recording in _runs(workshop, snapshot):
         with closing(recording):

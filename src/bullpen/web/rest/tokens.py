@@ -11,7 +11,7 @@ from ...domain.records import Token
 from ...wire.browser import iso
 from ..auth import PROGRAMS, new_token, scope_named
 from ..context import ContextDep, context_of
-from ..mint import Kind, new_seed
+from ..derived_secrets import SecretKind, new_seed
 from ..scopes import Scope, allow
 from .answers import OnceDep, completed_by, json_answer, without_seed
 from .shapes import NewTokenAnswerShape, NewTokenShape, RotatedShape, TokensShape
@@ -23,7 +23,7 @@ ADMIN = Depends(allow(Scope.ADMIN))
 def complete_token(request: Request, status: int, told: dict[str, Any]) -> Response:
     """Adds the token itself, which is nowhere stored."""
     seed, shown = without_seed(told)
-    return json_answer({**shown, "token": context_of(request).mint.make(Kind.TOKEN, seed)}, status)
+    return json_answer({**shown, "token": context_of(request).mint.make(SecretKind.TOKEN, seed)}, status)
 
 
 SHOWN_ONCE = Depends(completed_by(complete_token))
@@ -40,7 +40,7 @@ async def add(body: NewTokenShape, request: Request, context: ContextDep, once: 
     seed = new_seed()
     token = new_token(
         check_text("name", body.name, MAX_ROLE),
-        context.mint.make(Kind.TOKEN, seed),
+        context.mint.make(SecretKind.TOKEN, seed),
         scope_named(body.scope, PROGRAMS),
         clock.now_ms() + body.expires_in * 1000 if body.expires_in else None,
     )
@@ -53,7 +53,7 @@ async def add(body: NewTokenShape, request: Request, context: ContextDep, once: 
 async def rotate(request: Request, context: ContextDep, once: OnceDep) -> Response:
     """Another token for the owner, also in the file; the old one is dead at once, with its sockets."""
     told = {"seed": new_seed()}
-    text = context.mint.make(Kind.TOKEN, told["seed"])
+    text = context.mint.make(SecretKind.TOKEN, told["seed"])
     await context.credentials.rotate_owner(text, once.kept(200, lambda _: told))
     return complete_token(request, 200, told)
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query
 from msgspec.structs import asdict
 from starlette.responses import Response
 
-from ...store.usage import UsageFilters, Used, read_usage
+from ...store.usage import UsageFilters, UsageTotals, read_usage
 from ...wire.browser import iso
 from ..context import ContextDep
 from ..scopes import Scope, allow
@@ -49,12 +49,12 @@ async def show(
     return json_answer(answer)
 
 
-def _group_json(used: Used) -> dict[str, object]:
+def _group_json(used: UsageTotals) -> dict[str, object]:
     place = {"key": used.key, "title": used.title, "sessionId": used.session_id, "seq": used.seq}
     return place | {"since": iso(used.at)} | _used_json(used)
 
 
-def _used_json(used: Used) -> dict[str, object]:
+def _used_json(used: UsageTotals) -> dict[str, object]:
     tokens = used.tokens
     return {
         "turns": used.turns,

@@ -5,9 +5,9 @@ from typing import Any
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from ...sessions.trash import Trashed
+from ...sessions.trash import TrashedWorktree
 from ...sessions.worktree_plan import NewWorktree
-from ...sessions.worktrees import Seen
+from ...sessions.worktrees import WorktreeReport
 from ...wire.browser import iso
 from ..context import ContextDep
 from ..errors import own_errors
@@ -68,7 +68,7 @@ async def restore(
     return json_answer(worktree_json(seen))
 
 
-def worktree_json(seen: Seen) -> dict[str, Any]:
+def worktree_json(seen: WorktreeReport) -> dict[str, Any]:
     worktree, status = seen.worktree, seen.status
     return {
         "name": worktree.name,
@@ -96,7 +96,7 @@ def lost_worktree_json(name: str, path: str, problem: str) -> dict[str, Any]:
     }
 
 
-def trashed_json(trashed: Trashed) -> dict[str, Any]:
+def trashed_json(trashed: TrashedWorktree) -> dict[str, Any]:
     return {
         "id": trashed.id,
         "name": trashed.name,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 AFTER = 0.005  # seconds
 
 
-class Acks:
+class InputAcks:
     """Says when. The keeper answers a key behind its echo: until then the key is on its way."""
 
     def __init__(self, when_due: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from uvicorn.protocols.utils import ClientDisconnected
 
 from ...domain.errors import BullpenError, Forbidden, Invalid, NotFound, Unauthorized, Unavailable
 from ...domain.failures import explain
-from ...sessions.presence import Presence
+from ...sessions.presence import ViewerPresence
 from ...sessions.session import Session
 from ...wire.json import decode, encode
 from ..auth import Credentials
@@ -26,7 +26,7 @@ UNAUTHORIZED, FORBIDDEN, GONE = 4401, 4403, 4404
 REFUSED = 1008  # the standard's word for a request that makes no sense here
 
 
-class Socket:
+class AdmittedSocket:
     """A socket that has been let in; text frames are JSON objects with a `type`."""
 
     def __init__(self, websocket: WebSocket, principal: Principal) -> None:
@@ -79,10 +79,10 @@ class Socket:
 
 
 @asynccontextmanager
-async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncIterator[Socket]:
+async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncIterator[AdmittedSocket]:
     """Accepts a socket the gate let through and keeps it while the block runs."""
     await websocket.accept()
-    socket = Socket(websocket, websocket.scope["principal"])
+    socket = AdmittedSocket(websocket, websocket.scope["principal"])
     this = asyncio.current_task()
     assert this is not None
     dead = ""
@@ -124,13 +124,13 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
         raise ClientDisconnected
 
 
-def seen(presence: Presence, session: Session, principal: Principal) -> AbstractContextManager[None]:
+def seen(presence: ViewerPresence, session: Session, principal: Principal) -> AbstractContextManager[None]:
     """A person is at a session; guests and delegates do not count: one who leaves ends nothing."""
     return presence.viewing(session) if _is_person(principal) else nullcontext()
 
 
 def onlooker(
-    presence: Presence, session: Session, principal: Principal
+    presence: ViewerPresence, session: Session, principal: Principal
 ) -> AbstractContextManager[Callable[[bool], None]]:
     """Takes the word of a person that they look; a guest who does keeps no notification from the others."""
     if _is_person(principal):

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Depends, WebSocket
 from ...domain.inbox import InboxItem
 from ...domain.snapshot import Snapshot
 from ...wire.browser import inbox_json, session_json
-from ..context import Context, context_of
+from ..context import WebContext, context_of
 from ..scopes import Scope, allow
-from .admission import HEARTBEAT, Socket, admitted, loops
+from .admission import HEARTBEAT, AdmittedSocket, admitted, loops
 
 router = APIRouter()
 
@@ -20,13 +20,13 @@ SHOWN = 200
 async def dashboard_socket(websocket: WebSocket) -> None:
     context = context_of(websocket)
     async with admitted(websocket, context.credentials) as socket:
-        await Dashboard(context, socket).run()
+        await DashboardSocket(context, socket).run()
 
 
-class Dashboard:
+class DashboardSocket:
     """What changed since the viewer was last told: only the latest of each session."""
 
-    def __init__(self, context: Context, socket: Socket) -> None:
+    def __init__(self, context: WebContext, socket: AdmittedSocket) -> None:
         self._context = context
         self._socket = socket
         self._changed: dict[str, Snapshot | None] = {}

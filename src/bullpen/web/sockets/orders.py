@@ -23,7 +23,7 @@ from ..scopes import Principal, Scope
 S = TypeVar("S", bound=BaseModel)
 
 
-class Orders:
+class SessionOrders:
     """Takes one order at a time; what it returns goes into the acknowledgement."""
 
     def __init__(self, session: Session, principal: Principal) -> None:

@@ -10,13 +10,13 @@ from ...domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFoun
 from ...domain.ids import new_id
 from ...domain.prompts import Prompt, addressee
 from ...domain.snapshot import Worker
-from ...domain.states import State, Status
+from ...domain.states import SessionStatus, WorkerState
 from ...sessions.create import NewSession, create_session
 from ...sessions.session import Session
 from ...wire import relay
-from ..context import Context, context_of
+from ..context import WebContext, context_of
 from ..scopes import Scope, allow
-from .admission import Socket, admitted, loops
+from .admission import AdmittedSocket, admitted, loops
 from .relay_notices import RelayNotices
 
 router = APIRouter()
@@ -28,13 +28,13 @@ USER = "user requested"
 async def relay_socket(websocket: WebSocket) -> None:
     context = context_of(websocket)
     async with admitted(websocket, context.credentials) as socket:
-        await Relay(context, socket).run()
+        await RelaySocket(context, socket).run()
 
 
-class Relay:
+class RelaySocket:
     """Takes one request at a time; what it leads to is told as it happens, by following the log."""
 
-    def __init__(self, context: Context, socket: Socket) -> None:
+    def __init__(self, context: WebContext, socket: AdmittedSocket) -> None:
         self._context = context
         self._socket = socket
         self._session: Session | None = None
@@ -79,13 +79,13 @@ class Relay:
     async def _attach(self, session_id: str, tasks: asyncio.TaskGroup) -> Session:
         """The session that is meant; a living one is followed from now on."""
         session = await self._context.sessions.get(session_id)
-        if session is not self._session and session.snapshot.status is Status.ACTIVE:
+        if session is not self._session and session.snapshot.status is SessionStatus.ACTIVE:
             self._require_free()
             self._follow(session, session.log.head, tasks)
         return session
 
     def _require_free(self) -> None:
-        if self._session is not None and self._session.snapshot.status is Status.ACTIVE:
+        if self._session is not None and self._session.snapshot.status is SessionStatus.ACTIVE:
             raise Conflict(
                 f"this socket has the session {self._session.id}; end it first, or open another socket"
             )
@@ -117,7 +117,7 @@ class Relay:
 
     async def _message(self, session: Session, request: relay.MessageAgent) -> None:
         worker = _holder(session, request.role)
-        if worker.state is not State.ACTIVE:
+        if worker.state is not WorkerState.ACTIVE:
             raise Conflict(f"the agent in role {worker.role} is {worker.state}; it must be active")
         by = self._socket.principal.name
         order = Prompt(text=request.content, prompt_id=new_id(), worker_id=worker.id, sender=by)
@@ -135,8 +135,8 @@ class Relay:
         await session.terminate_worker(worker.id, USER)
 
     async def _terminate(self, session: Session) -> None:
-        if session.snapshot.status is Status.ACTIVE:
-            await session.terminate(Status.COMPLETED, "user_request")
+        if session.snapshot.status is SessionStatus.ACTIVE:
+            await session.terminate(SessionStatus.COMPLETED, "user_request")
         elif session is not self._session or self._following is None or self._following.done():
             reason = session.snapshot.end_reason or ""
             await self._socket.send(relay.session_terminated(session.id, reason, 0))

@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from ...domain.events import Event, SessionEnd, WorkerTerminated
-from ...log.follow import Follower
+from ...log.follow import LogFollower
 from ...sessions.session import Session
 from ...wire import relay
 from ...wire.browser import read_event
 from ...wire.json import decode
-from .admission import Socket
+from .admission import AdmittedSocket
 
 
 class RelayNotices:
     """Follows one session to its end."""
 
-    def __init__(self, session: Session, socket: Socket) -> None:
+    def __init__(self, session: Session, socket: AdmittedSocket) -> None:
         self._session = session
         self._socket = socket
         self._ended: list[int] = []  # when agents were terminated
 
-    async def tell(self, follower: Follower) -> None:
+    async def tell(self, follower: LogFollower) -> None:
         end: Event | None = None
         async with asyncio.TaskGroup() as endings:
             async for event in _events(follower):
@@ -53,7 +53,7 @@ class RelayNotices:
             await self._socket.send(notice)
 
 
-async def _events(follower: Follower) -> AsyncIterator[Event]:
+async def _events(follower: LogFollower) -> AsyncIterator[Event]:
     async for batch in follower:
         for encoded in batch.encoded:
             yield read_event(decode(encoded))

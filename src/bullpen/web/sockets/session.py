@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from fastapi import APIRouter, Depends, WebSocket
 
 from ...domain.errors import BullpenError, Invalid, NotFound
-from ...log.follow import Batch, paced
+from ...log.follow import EventBatch, paced
 from ...log.log import SessionLog
 from ...wire.browser import session_json
 from ...wire.queue_notices import queue_notice
@@ -16,13 +16,13 @@ from ..context import context_of
 from ..delegates import allow_delegate
 from ..scopes import Scope
 from ..websocket import Frame, text_frame
-from .admission import HEARTBEAT, Socket, admitted, loops, onlooker, seen
-from .orders import Orders
+from .admission import HEARTBEAT, AdmittedSocket, admitted, loops, onlooker, seen
+from .orders import SessionOrders
 
 router = APIRouter()
 
 
-_frames: WeakKeyDictionary[Batch, Frame] = WeakKeyDictionary()
+_frames: WeakKeyDictionary[EventBatch, Frame] = WeakKeyDictionary()
 
 
 @router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow_delegate(Scope.VIEW))])
@@ -34,13 +34,15 @@ async def session_socket(websocket: WebSocket, session_id: str) -> None:
             seen(context.presence, session, socket.principal),
             onlooker(context.presence, session, socket.principal) as look,
         ):
-            await Stream(session.log, socket, Orders(session, socket.principal), look).run()
+            await SessionSocket(session.log, socket, SessionOrders(session, socket.principal), look).run()
 
 
-class Stream:
+class SessionSocket:
     """One follower of a log: subscribes, and subscribes again, as often as it likes; its orders go by."""
 
-    def __init__(self, log: SessionLog, socket: Socket, orders: Orders, look: Callable[[bool], None]) -> None:
+    def __init__(
+        self, log: SessionLog, socket: AdmittedSocket, orders: SessionOrders, look: Callable[[bool], None]
+    ) -> None:
         self._log = log
         self._socket = socket
         self._orders = orders
@@ -88,7 +90,7 @@ class Stream:
             await self._socket.send_frame(_frame(batch))
         raise NotFound(f"no session {self._log.id}")  # any more: it was purged
 
-    def _push(self, batch: Batch) -> bool:
+    def _push(self, batch: EventBatch) -> bool:
         return self._socket.push(_frame(batch))
 
     async def _beat(self) -> None:
@@ -97,7 +99,7 @@ class Stream:
             await self._socket.send({"type": "heartbeat", "head": self._log.head})
 
 
-def _frame(batch: Batch) -> Frame:
+def _frame(batch: EventBatch) -> Frame:
     """What is sent of a batch, made once for all who share it."""
     frame = _frames.get(batch)
     if frame is None:

@@ -10,15 +10,15 @@ from ...domain.commands import check_size
 from ...domain.errors import BullpenError, Invalid
 from ...domain.ids import new_id
 from ...sessions.session import Session
-from ...wire.keys import Drawn, Key, read_key
-from ...workers.window import Size
+from ...wire.keys import DrawnOffset, KeyInput, read_key
+from ...workers.window import WindowSize
 from ..context import context_of
 from ..numbers import LARGEST
 from ..scopes import Scope, allow
-from .admission import Socket, admitted, loops, seen
-from .forms import BinaryForm, JsonForm
-from .typist import Typist
-from .viewer import Viewer
+from .admission import AdmittedSocket, admitted, loops, seen
+from .input_writer import InputWriter
+from .output_formats import BinaryFormat, JsonFormat
+from .run_stream import RunStream
 
 router = APIRouter()
 
@@ -37,20 +37,20 @@ async def worker_socket(
     async with admitted(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
         with seen(context.presence, session, socket.principal):
-            typist = Typist(client, socket.principal, context.sessions.courtesy)
-            view = View(session, worker_id, socket, typist, format)
+            typist = InputWriter(client, socket.principal, context.sessions.courtesy)
+            view = TerminalSocket(session, worker_id, socket, typist, format)
             await view.run(after if run in (None, view.run_number) else None)
 
 
-class View:
+class TerminalSocket:
     """A socket on a terminal worker, over all its runs: one loop reads, one sends."""
 
     def __init__(
         self,
         session: Session,
         worker_id: str,
-        socket: Socket,
-        typist: Typist,
+        socket: AdmittedSocket,
+        typist: InputWriter,
         form: str,
     ) -> None:
         self._session = session
@@ -85,20 +85,20 @@ class View:
             await self._viewer.show(after)
             self._viewer, after = self._new_viewer(), None
 
-    def _new_viewer(self) -> Viewer:
+    def _new_viewer(self) -> RunStream:
         terminal = self._session.terminal(self._worker_id)
-        return Viewer(new_id(), self._socket, terminal, JsonForm() if self._json else BinaryForm())
+        return RunStream(new_id(), self._socket, terminal, JsonFormat() if self._json else BinaryFormat())
 
     def _take_at_once(self, text: bytes) -> bool:
         """Keys and acknowledgements, which wake nobody; False for what may have to wait, or is refused."""
         said = None if self._busy else read_key(text)
-        if isinstance(said, Key) and self._typist.may_type:
+        if isinstance(said, KeyInput) and self._typist.may_type:
             try:
                 self._viewer.write(self._typist.writer, said.n, said.data.encode(), acknowledge=True)
             except BullpenError:
                 return False  # whoever reads the messages waits for its beginning, or says what is wrong
             self._typist.has_typed()
-        elif isinstance(said, Drawn):
+        elif isinstance(said, DrawnOffset):
             self._viewer.drew(said.offset)
         else:
             return False
@@ -168,7 +168,7 @@ def _whole(message: dict[str, Any], name: str) -> int:
     return value
 
 
-def _size(message: dict[str, Any]) -> Size:
-    size = Size(_whole(message, "cols"), _whole(message, "rows"))
+def _size(message: dict[str, Any]) -> WindowSize:
+    size = WindowSize(_whole(message, "cols"), _whole(message, "rows"))
     check_size(*size)
     return size

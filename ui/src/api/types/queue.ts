@@ -35,6 +35,13 @@ export interface QueueItem {
   state: 'queued' | 'sending' | 'failed'
 }
 
+export interface QueueOverrides {
+  enabled?: boolean | null
+  delay_seconds?: number | null
+  max_size?: number | null
+  auto_generate_titles?: boolean | null
+}
+
 export interface QueueSettings {
   enabled: boolean
   delay_seconds: number
@@ -49,11 +56,4 @@ export interface QueueSettingsEdit {
   max_size?: number | null
   auto_generate_titles?: boolean | null
   inherited?: boolean
-}
-
-export interface QueueWishes {
-  enabled?: boolean | null
-  delay_seconds?: number | null
-  max_size?: number | null
-  auto_generate_titles?: boolean | null
 }

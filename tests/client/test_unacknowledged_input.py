@@ -1,0 +1,64 @@
+"""Input keeps its numbers until it is taken."""
+
+import base64
+
+from bullpen.client.unacknowledged_input import LARGEST_BATCH, UnacknowledgedInput
+
+
+def waiting(outgoing: UnacknowledgedInput, after: int = 0) -> list[tuple[int, bytes]]:
+    return [(batch.n, batch.data) for batch in outgoing.after(after)]
+
+
+def test_batches_are_numbered_from_one_without_gaps() -> None:
+    outgoing = UnacknowledgedInput()
+    for data in (b"a", b"b", b"c"):
+        outgoing.add(data)
+    assert waiting(outgoing) == [(1, b"a"), (2, b"b"), (3, b"c")]
+
+
+def test_what_was_taken_is_not_sent_again_and_the_rest_keeps_its_numbers() -> None:
+    outgoing = UnacknowledgedInput()
+    for data in (b"a", b"b", b"c"):
+        outgoing.add(data)
+    outgoing.taken(2)
+    outgoing.add(b"d")
+    assert waiting(outgoing) == [(3, b"c"), (4, b"d")]
+    outgoing.taken(4)
+    assert not outgoing
+    assert outgoing.size == 0
+
+
+def test_an_old_acknowledgement_changes_nothing() -> None:
+    outgoing = UnacknowledgedInput()
+    outgoing.add(b"a")
+    outgoing.taken(1)
+    outgoing.add(b"b")
+    outgoing.taken(1)
+    assert waiting(outgoing) == [(2, b"b")]
+
+
+def test_much_input_is_cut_into_batches_that_join_to_the_same() -> None:
+    outgoing = UnacknowledgedInput()
+    data = bytes(range(256)) * 400
+    assert outgoing.add(data) == -(-len(data) // LARGEST_BATCH)
+    assert b"".join(piece for _, piece in waiting(outgoing)) == data
+
+
+def test_a_batch_taken_while_others_are_being_sent_is_no_hole() -> None:
+    outgoing = UnacknowledgedInput()
+    for data in (b"a", b"b", b"c"):
+        outgoing.add(data)
+    sending = outgoing.after(0)
+    assert next(sending).n == 1
+    outgoing.taken(1)
+    outgoing.add(b"d")
+    assert [batch.n for batch in sending] == [2, 3, 4]
+
+
+def test_text_travels_as_text_and_other_bytes_as_base64() -> None:
+    outgoing = UnacknowledgedInput()
+    outgoing.add("ä".encode())
+    outgoing.add(b"\xff\x00")
+    text, other = (batch.message() for batch in outgoing.after(0))
+    assert text == {"type": "input", "n": 1, "data": "ä"}
+    assert base64.b64decode(other["base64"]) == b"\xff\x00"

@@ -1,0 +1,57 @@
+"""Class names say which class is meant: none is used twice, except on the two sides of a boundary."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[1] / "src" / "bullpen"
+
+# Values that the server sends and the client receives under one name; a scope that the command line names.
+ON_BOTH_SIDES = {
+    "Event",
+    "FileDiff",
+    "ImportResult",
+    "ImportedSession",
+    "InboxItem",
+    "LoginCode",
+    "Message",
+    "Permission",
+    "Port",
+    "PromptResult",
+    "Question",
+    "Queue",
+    "QueueItem",
+    "Repository",
+    "Root",
+    "Rule",
+    "Scope",
+    "SearchHit",
+    "Session",
+    "SessionChanged",
+    "SessionPage",
+    "SkippedEntry",
+    "Token",
+    "TrashedWorktree",
+    "UsageTotals",
+    "Worker",
+    "Worktree",
+}
+OTHER_SIDES = ("client", "cli")
+
+
+def folders_by_class() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(path.relative_to(SOURCES).parts[0])
+    return found
+
+
+def test_no_class_name_is_used_twice_except_on_both_sides_of_a_boundary() -> None:
+    repeated = {name: folders for name, folders in folders_by_class().items() if len(folders) > 1}
+    print(f"{len(repeated)} class names on both sides of a boundary: {' '.join(sorted(repeated))}")
+    assert set(repeated) == ON_BOTH_SIDES
+    for name, folders in repeated.items():
+        assert len(folders) == 2, name
+        assert sum(folder in OTHER_SIDES for folder in folders) == 1, name

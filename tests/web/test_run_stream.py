@@ -1,0 +1,114 @@
+"""What a viewer is sent, and how much of it at a time."""
+
+import asyncio
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bullpen.keeper.spool import SpoolWriter
+from bullpen.log.recording import Recording
+from bullpen.web.sockets import admission, run_stream
+from bullpen.web.sockets.admission import AdmittedSocket
+from bullpen.web.sockets.output_formats import BinaryFormat
+from bullpen.web.sockets.run_stream import AT_ONCE, RunStream
+from bullpen.web.websocket import Frame
+from bullpen.workers.query_scanner import PIECE
+from bullpen.workers.terminal import TerminalWorker
+from bullpen.workers.window import TerminalWindow, WindowSize
+
+
+class Wire:
+    """A socket that takes everything at once."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self.pushed: list[bytes] = []
+
+    async def send(self, message: dict[str, Any]) -> None:
+        assert message["type"] == "size"
+
+    async def send_frame(self, frame: Frame) -> None:
+        self.taken += len(frame[1]) if len(frame) > 1 else 0
+
+    def push(self, frame: Frame) -> bool:
+        self.pushed.append(b"".join(frame))
+        return True
+
+
+def flood(directory: Path, size: int) -> Recording:
+    writer = SpoolWriter(os.open(directory, os.O_RDONLY))
+    writer.append(bytes(size))
+    writer.close()
+    return Recording(directory)
+
+
+def showing(recording: Recording, wire: Wire) -> asyncio.Task[None]:
+    terminal = SimpleNamespace(
+        worker=SimpleNamespace(run=1),
+        recording=recording,
+        window=TerminalWindow(WindowSize(80, 24)),
+        ended=None,
+        replaced=False,
+        doing=None,
+        on_change=lambda _: None,
+        off_change=lambda _: None,
+    )
+    shown = RunStream("one", cast(AdmittedSocket, wire), cast(TerminalWorker, terminal), BinaryFormat())
+    return asyncio.create_task(shown.show(after=0))
+
+
+async def test_who_is_behind_gets_as_much_before_a_pause_as_the_ear_hears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_stream, "PACE", 3600)
+    wire = Wire()
+    task = showing(flood(tmp_path, 4 * AT_ONCE), wire)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert wire.taken == AT_ONCE >= PIECE
+    task.cancel()
+
+
+async def test_it_has_all_of_it_after_the_pauses(tmp_path: Path) -> None:
+    wire = Wire()
+    task = showing(flood(tmp_path, 4 * AT_ONCE), wire)
+    async with asyncio.timeout(10):
+        while wire.taken < 4 * AT_ONCE:
+            await asyncio.sleep(0.001)
+    task.cancel()
+
+
+async def test_it_is_sent_before_those_in_no_hurry_are_told_whoever_came_first(tmp_path: Path) -> None:
+    writer = SpoolWriter(os.open(tmp_path, os.O_RDONLY))
+    recording, wire = Recording(tmp_path), Wire()
+    sent: list[int] = []
+    recording.watch(lambda: sent.append(len(wire.pushed)))
+    task = showing(recording, wire)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    recording.watch(lambda: sent.append(len(wire.pushed)))
+    recording.grow(writer.append(b"echo"), b"echo")
+    assert sent == [1, 1]
+    assert wire.pushed[0].endswith(b"echo")
+    task.cancel()
+    writer.close()
+
+
+async def test_who_hears_nothing_else_hears_a_heartbeat_until_he_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "HEARTBEAT", 0.01)
+    wire = Wire()
+    task = showing(flood(tmp_path, 1), wire)
+    async with asyncio.timeout(10):
+        while len(wire.pushed) < 3:
+            await asyncio.sleep(0.001)
+    assert {frame[2:] for frame in wire.pushed} == {b'{"type":"heartbeat"}'}
+    task.cancel()
+    await asyncio.wait([task])
+    before = len(wire.pushed)
+    await asyncio.sleep(0.05)
+    assert len(wire.pushed) == before
