@@ -15,6 +15,7 @@ VENV := .venv/.made
 PACKAGES := .venv/.packages
 EDITABLE := .venv/.editable
 MODULES := ui/node_modules/.installed
+MCP_PREVIOUS := .venv/mcp-previous/.packages
 AGENTS := tests/real_agents/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
 PAGE_SOURCES := $(shell find ui/src ui/build ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
@@ -36,6 +37,12 @@ $(PACKAGES): requirements-dev.txt | $(VENV)
 
 $(EDITABLE): pyproject.toml $(PACKAGES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Two major versions of one package need two environments; tests/conformance uses the second one.
+$(MCP_PREVIOUS): requirements-mcp-previous.txt | $(VENV)
+	$(BIN)/python -m venv --clear --without-pip $(@D)
+	$(BIN)/python -m pip --python $(@D)/bin/python install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 $(MODULES): ui/package.json ui/package-lock.json ui/.npmrc | $(PACKAGES)
@@ -69,7 +76,7 @@ ui-test: setup
 
 # One test at a time to each of two processes: the long ones (kills, browsers) then never wait in one queue.
 # What fails there (1: some did, and nothing worse) is asked once more by itself: docs/decisions/0025.
-pytest: setup
+pytest: setup $(MCP_PREVIOUS)
 	@scripts/test-tools
 	$(BIN)/pytest -n 2 --dist loadgroup --maxschedchunk 1 $(ARGS) || { \
 		test $$? -eq 1 \

@@ -173,8 +173,10 @@ async def test_a_mode_says_how_far_it_goes(demo: Demo, mode: str, edited: bool) 
 
 async def test_modes_can_be_set_the_old_way_and_nonsense_is_refused(demo: Demo) -> None:
     async with demo.session() as client:
-        await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
+        answer = await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
+        assert answer == {}
         assert client.updates("current_mode_update")[-1]["currentModeId"] == "auto"
+        assert client.updates("config_option_update")[-1]["configOptions"][0]["currentValue"] == "auto"
         with pytest.raises(Refused):
             await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "warp"})
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from mcp import ClientSession, McpError, StdioServerParameters
+from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import TextContent
 
@@ -35,7 +35,7 @@ class Agent:
         result = await self.session.call_tool(name, arguments)
         [content] = result.content
         assert isinstance(content, TextContent)
-        return content.text if result.isError else json.loads(content.text)
+        return content.text if result.is_error else json.loads(content.text)
 
 
 @asynccontextmanager
@@ -205,7 +205,7 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence(server: Server) ->
 async def refusal(helper: Agent, name: str, arguments: dict[str, Any]) -> str:
     try:
         await helper.session.call_tool(name, arguments)
-    except McpError as error:
+    except MCPError as error:
         return error.error.message
     raise AssertionError(f"{name} took {arguments}")
 

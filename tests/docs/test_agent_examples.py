@@ -82,7 +82,7 @@ async def test_an_agent_with_that_token_has_the_tools_of_the_page(written: list[
     ):
         await session.initialize()
         tools = {tool.name for tool in (await session.list_tools()).tools}
-        assert not (await session.call_tool("list_sessions", {})).isError
+        assert not (await session.call_tool("list_sessions", {})).is_error
     table = PAGE.split("| tool | does |\n", 1)[1].split("\n\n", 1)[0]
     named = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert named - tools == {"ask_human"}  # which only an agent that runs in Bullpen has

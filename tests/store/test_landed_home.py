@@ -1,6 +1,6 @@
 """A data directory of an earlier version can be read; its exports and `--json` outputs are unchanged.
 
-`tests/golden/landed/` has a data directory that Bullpen wrote on 2026-11-18, and the outputs of that version: a
+`tests/golden/landed/` has a data directory that Bullpen wrote on 2026-11-18 and what it printed then: a
 session of an agent with a plan, permissions, a question and a failed turn, a terminal, a cancelled session.
 """
 

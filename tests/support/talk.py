@@ -16,15 +16,17 @@ SECONDS = 60.0
 T = TypeVar("T")
 
 
-async def define_scripted(server: Server, agent_id: str = "scripted", script: Any = None) -> Path:
-    """Defines the scripted agent by REST; returns its journal."""
+async def define_scripted(
+    server: Server, agent_id: str = "scripted", script: Any = None, **more: Any
+) -> Path:
+    """Define the scripted agent by REST, with more settings; return its journal."""
     journal = server.home.parent / f"{agent_id}.journal"
     command = [sys.executable, str(SCRIPTED), "--journal", str(journal)]
     if script is not None:
         path = server.home.parent / f"{agent_id}.json"
         path.write_text(json.dumps(script))
         command += ["--script", str(path)]
-    body = {"name": agent_id.capitalize(), "kind": "acp", "command": command}
+    body = {"name": agent_id.capitalize(), "kind": "acp", "command": command, **more}
     await server.call("PUT", f"/api/agents/{agent_id}", 200, json=body)
     return journal
 

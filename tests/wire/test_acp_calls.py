@@ -153,6 +153,15 @@ def test_servers_an_agent_cannot_reach_are_left_out() -> None:
     assert acp_calls.mcp_servers(sse, webby) == [{**STDIO, "type": "stdio"}]
 
 
+def test_a_server_gets_the_required_fields_that_its_definition_leaves_out() -> None:
+    short = ({"name": "files", "command": "mcp-files"}, {"type": "sse", "name": "web", "url": "http://x"})
+    state = after(AgentInitialized(result={"agentCapabilities": {"mcpCapabilities": {"sse": True}}}))
+    assert acp_calls.mcp_servers(agent(mcp_servers=short), state) == [
+        {"name": "files", "command": "mcp-files", "args": [], "env": []},
+        {"type": "sse", "name": "web", "url": "http://x", "headers": []},
+    ]
+
+
 def test_a_permission_is_answered_with_the_option_or_withdrawn() -> None:
     assert acp_calls.permission_result("yes") == {"outcome": {"outcome": "selected", "optionId": "yes"}}
     assert acp_calls.permission_result(None) == {"outcome": {"outcome": "cancelled"}}

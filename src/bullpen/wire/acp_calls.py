@@ -146,12 +146,14 @@ def set_config_option(acp_session_id: str, option_id: str, value: str | bool) ->
 
 
 def mcp_servers(definition: AgentDefinition, state: Conversation) -> list[dict[str, Any]]:
-    """The servers of the definition that this agent can reach."""
-    return [
-        server
-        for server in definition.mcp_servers
-        if (kind := server.get("type", "stdio")) == "stdio" or state.capable("mcpCapabilities", str(kind))
-    ]
+    """Return the servers of the definition that this agent can reach, with all fields the schema requires."""
+    servers = []
+    for server in definition.mcp_servers:
+        if (kind := server.get("type", "stdio")) == "stdio":
+            servers.append({"args": [], "env": [], **server})
+        elif state.capable("mcpCapabilities", str(kind)):
+            servers.append({"headers": [], **server})
+    return servers
 
 
 def permission_result(option_id: str | None) -> dict[str, Any]:

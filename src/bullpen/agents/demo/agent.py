@@ -124,7 +124,12 @@ class DemoAgent:
                 self._link.refuse(request, INVALID_PARAMS, "there is no such mode, option or value")
                 return
         self._memory.keep(session)
-        self._link.answer(request, {"configOptions": _options(session)})
+        options = {"configOptions": _options(session)}
+        if request.method == "session/set_mode":  # its answer has no place for them
+            self._tell(session, {"sessionUpdate": "config_option_update", **options})
+            self._link.answer(request, {})
+        else:
+            self._link.answer(request, options)
 
     async def _take_turn(self, request: Request, params: dict[str, Any], session: DemoConversation) -> None:
         error: Exception | None = None
