@@ -20,7 +20,7 @@ AGENTS := tests/real_agents/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
 PAGE_SOURCES := $(shell find ui/src ui/build ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/tsconfig.json
 
-.PHONY: setup serve check types pages test pytest ui-test test-agents screenshots bench wheel lock clean
+.PHONY: setup serve check types pages test pytest ui-test test-agents mutants screenshots bench wheel lock clean
 .DELETE_ON_ERROR:
 
 setup: $(EDITABLE) $(PAGE)
@@ -100,6 +100,11 @@ $(AGENTS): $(addprefix tests/real_agents/,package.json package-lock.json .npmrc)
 test-agents: setup $(AGENTS)
 	$(BIN)/pytest -m real_agents tests/real_agents --record docs/agents.md $(ARGS)
 
+# Mutation tests of the parts where an error loses or doubles something, one process with the lowest priority:
+# `make mutants ARGS="keeper --seed 26"`. The survivors are explained in docs/mutants.md.
+mutants: setup
+	$(BIN)/python scripts/mutants.py $(ARGS)
+
 # Everything that is measured, beside its peers; on a quiet machine, for half an hour, into docs/benchmarks.md.
 bench: setup
 	@scripts/test-tools
@@ -114,5 +119,5 @@ lock: | $(PACKAGES)
 	scripts/lock $(ARGS)
 
 clean:
-	rm -rf .venv ui/node_modules tests/real_agents/node_modules src/bullpen/web/ui dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv ui/node_modules tests/real_agents/node_modules src/bullpen/web/ui dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .mutants
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
