@@ -82,9 +82,8 @@ class Run:
     def prepare(self) -> list[str]:
         """Make the copy and the mutants in it. Return the names of all mutants."""
         shutil.rmtree(self.directory, ignore_errors=True)
-        self.directory.mkdir(parents=True)
         for name in ("src", "tests", "docs", "scripts"):
-            (self.directory / name).symlink_to(ROOT / name)
+            shutil.copytree(ROOT / name, self.directory / name)
         found = [path for pattern in self.part.tests for path in sorted((ROOT / "tests").glob(pattern))]
         tests = [str(path.relative_to(ROOT)) for path in found]
         sources = [f"src/bullpen/{pattern}" for pattern in self.part.sources]
