@@ -140,6 +140,7 @@ def test_a_directory_that_is_not_there_is_an_empty_one(tmp_path: Path) -> None:
 def test_a_command_is_filled_in_without_becoming_more_arguments() -> None:
     filled = fill(["agent", "-p", "{prompt}", "--in={place}"], prompt="two words {place}", place="here; rm")
     assert filled == ("agent", "-p", "two words {place}", "--in=here; rm")
+    assert fill(["{unknown}", "{}"], prompt="x") == ("{unknown}", "{}")
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode", "qwen"])
