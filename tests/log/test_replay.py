@@ -169,3 +169,13 @@ def test_a_terminal_whose_index_has_rotted_still_plays_every_byte(directory: Pat
         assert times == sorted(times)
         assert len(set(times) & {at(ms) for ms, _, _ in said}) >= len(said) - 2
         player.close()
+
+
+def test_the_output_before_a_moment_is_that_of_the_run_that_had_begun(directory: Path) -> None:
+    write_spool(directory / "terminals" / "w" / "2", [(4000, b"second", (80, 24))])
+    player = ReplayPlayer.open(directory)
+    for ms, output in ((0, b""), (31, b"$ "), (1005, b"$ ls\r\n"), (4001, b"second"), (9000, b"second")):
+        player.seek_time(at(ms))
+        assert b"".join(player.output_before("w")) == output
+    assert list(player.output_before("other")) == []
+    player.close()
