@@ -32,8 +32,8 @@ def test_text_waits_a_moment_and_is_told_in_one_piece() -> None:
 def test_much_text_does_not_wait() -> None:
     joiner = ChunkJoiner()
     assert joiner.add(TextChunk("agent_message", "x" * (ENOUGH - 1)), line(0, 10), 1.0) == []
-    assert joiner.add(TextChunk("agent_message", "yy"), line(10, 20), 1.0) == [
-        message("x" * (ENOUGH - 1) + "yy", partial=True)
+    assert joiner.add(TextChunk("agent_message", "y"), line(10, 20), 1.0) == [
+        message("x" * (ENOUGH - 1) + "y", partial=True)
     ]
 
 
