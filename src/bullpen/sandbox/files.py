@@ -148,7 +148,8 @@ class WorkspaceFiles:
         except OSError as error:
             raise _refusal(self.root, error) from None
         try:
-            self.boundary.require_inside(fd, self.root)
+            with _translated(self.root):
+                self.boundary.require_inside(fd, self.root)
             yield fd
         finally:
             os.close(fd)
@@ -185,7 +186,7 @@ class WorkspaceFiles:
 
     def _list(self, fd: int, relative: str) -> Listing:
         found = [(name, status) for name in os.listdir(fd) if (status := _status(fd, name))]
-        hidden = self.boundary.protected.hidden((status for _, status in found), secrets=self._secrets)
+        hidden = self.boundary.protected.hidden([status for _, status in found], secrets=self._secrets)
         entries = [_entry(*each) for each, is_hidden in zip(found, hidden, strict=True) if not is_hidden]
         entries.sort(key=lambda entry: (entry.type != "directory", entry.name))
         return Listing(relative, entries[:MOST_ENTRIES], max(0, len(entries) - MOST_ENTRIES))
