@@ -34,6 +34,8 @@ _SYS_OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_BENEATH = 0x08
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+# Errors of a path that leads to no file inside the workspace.
+_UNREACHABLE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES, errno.EXDEV, errno.ELOOP}
 # Not to hang on a FIFO, nor to make a terminal ours.
 SAFELY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -104,12 +106,18 @@ class WorkspaceFiles:
             return os.fstat(fd).st_size
 
     def is_protected(self, path: str) -> bool:
-        """Tell whether a path of the workspace is a protected place; a link is not followed."""
-        with self.opened() as top:
+        """Tell whether a path of the workspace is, or was, a protected place; a link is not followed."""
+        relative = inside(self.root, path)
+        with self.opened() as top, _translated(path):
+            real = os.path.join(os.readlink(f"/proc/self/fd/{top}"), relative)
+            if self.boundary.protected.is_below(real, secrets=self._secrets):
+                return True
             try:
-                fd = open_beneath(top, inside(self.root, path), os.O_PATH | os.O_NOFOLLOW)
-            except OSError:
-                return False  # there is nothing to protect
+                fd = open_beneath(top, relative, os.O_PATH | os.O_NOFOLLOW)
+            except OSError as error:
+                if error.errno in _UNREACHABLE:
+                    return False
+                raise
             try:
                 return self._refuses(fd)
             finally:
