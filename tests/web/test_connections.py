@@ -114,6 +114,27 @@ async def test_a_hundred_fields_are_read_and_more_are_refused(server: Server) ->
 
 
 @pytest.mark.parametrize(
+    "begin",
+    [("GET /api/health",), (*CHUNKED_LOGIN, "", "1\r\n{\r\n0")],
+    ids=["fields", "trailers"],
+)
+async def test_the_first_field_too_many_is_refused_before_the_others_arrive(
+    server: Server, begin: tuple[str, ...]
+) -> None:
+    async with raw(server) as connection:
+        await connection.send(head(server, *begin) + b"x: y\r\n" * 101)
+        status, body = await connection.answer()
+        assert (status, error_of(body)) == (431, "headers_too_large")
+
+
+async def test_a_trailer_does_not_pass_for_a_header(server: Server) -> None:
+    chunked = head(server, "GET /api/sessions", "Transfer-Encoding: chunked") + b"\r\n1\r\n{\r\n0\r\n"
+    async with raw(server) as connection:
+        await connection.send(chunked + f"{credential(server)}\r\n\r\n".encode())
+        assert await connection.status() == 401
+
+
+@pytest.mark.parametrize(
     ("begin", "more"),
     [(b"1;x=", b"y" * 8000), (b"1\r\n{\r\n0\r\n", b"x: %s\r\n" % (b"y" * 8000))],
     ids=["chunk extension", "trailers"],
