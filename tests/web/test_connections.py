@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from websockets.asyncio.client import connect
 
+from bullpen.web.connections import Connections
+from bullpen.web.listener import Listener
 from support.server import SECONDS, Server
 from support.tls import Certificate, TlsServer
 from web.people import log_in
@@ -338,6 +342,30 @@ async def test_unfinished_tls_handshakes_do_not_lock_the_owner_out(
             assert await strangers[0].rest() == b""
     finally:
         await server.close()
+
+
+async def test_open_connections_are_served_between_two_new_ones() -> None:
+    connections, transports = Connections(SECONDS, DESCRIPTORS), []
+
+    class Kept(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            transports.append(transport)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as clients:
+        listening.setblocking(False)
+        for _ in range(20):
+            clients.enter_context(socket.create_connection(listening.getsockname()))
+        listener = Listener(listening, connections, lambda _: Kept(), None)
+        listener.start()
+        counts = [0]
+        async with asyncio.timeout(SECONDS):
+            while len(transports) < 20:
+                await asyncio.sleep(0)  # one turn of the event loop
+                counts.append(len(connections))
+        listener.close()
+        for transport in transports:
+            transport.close()
+    assert max(after - before for before, after in pairwise(counts)) == 1
 
 
 async def test_a_crowd_of_strangers_is_told_in_the_log_once(scarce: Server) -> None:
