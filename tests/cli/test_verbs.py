@@ -313,10 +313,11 @@ async def test_config_shows_what_the_running_server_uses_and_fits_eighty_columns
     told = json.loads((await bullpen("config", "--json")).out)
     assert (told["settings"]["max_sessions"]["value"], told["running"]["max_sessions"]["value"]) == (9, 5)
     assert told["running"]["token"]["value"] == "(hidden)"
-    tmux.resize(80, 60)
-    await tmux.enter("clear; bullpen config; echo over")
-    shown = await tmux.until("\nover\n")
-    listed = [line.split()[0] for line in shown.split("\n\n")[0].splitlines()]
+    tmux.resize(80, 60)  # the terminal learns of it a moment later
+    resized = "until [ \"$(stty size)\" = '60 80' ]; do :; done"
+    await tmux.enter(f"{resized}; bullpen config; echo over-$((40 + 2))")
+    shown = await tmux.until("\nover-42\n")
+    listed = [line.split()[0] for line in shown[shown.index("SETTING") :].split("\n\n")[0].splitlines()]
     assert listed == ["SETTING", *told["settings"]]  # a line each: none was too long
     await server.stop()
     assert "No running server could be asked" in (await bullpen("config")).out

@@ -72,7 +72,7 @@ def test_every_test_the_security_page_names_is_there() -> None:
 
 def test_every_method_of_the_client_is_on_its_page_and_no_other() -> None:
     page = (ROOT / "docs" / "client.md").read_text()
-    table = page.split("## What it speaks", 1)[1].split("\n\n")[1]
+    table = page.split("## Methods", 1)[1].split("\n\n")[1]
     assert sorted(re.findall(r"`(\w+)`", table)) == [name for name in dir(Client) if not name.startswith("_")]
 
 

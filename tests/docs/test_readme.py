@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from bullpen.cli import app, turn, wait
-from support.server import Server
+from support.server import Server, processes_of
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -185,6 +185,9 @@ class Stranger:
         await self._window.run(command)
         assert await asyncio.to_thread(self._server.process.wait, 60) == 0
         assert "Bullpen is not running here" in await self._window.run("bullpen status --pid")
+        async with asyncio.timeout(60):
+            while processes_of(self._server.home):  # the keeper ends a moment after its last child
+                await asyncio.sleep(0.05)
 
 
 @pytest.fixture

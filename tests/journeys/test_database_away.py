@@ -9,10 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
+from playwright.async_api import BrowserContext, expect
 
 from bullpen.client import Client
+from support.chat_page import ChatPage
 from support.commands import Bullpen
 from support.databases import Cluster
+from support.pages import log_in
 from support.server import Server
 from support.talk import Talk, define_scripted
 
@@ -123,3 +126,19 @@ async def test_a_client_sends_a_prompt_again_until_the_database_is_back(
         await sending
     await talk.seen("turn_end")
     assert await talk.said() == "once"
+
+
+async def test_the_page_says_why_a_message_waits_and_sends_it_once_when_the_database_is_back(
+    house: Server, own_cluster: Cluster, profile: BrowserContext
+) -> None:
+    await log_in(profile, house)
+    chat = await ChatPage.at(profile, await Talk.begin(house))
+    own_cluster.stop()
+    await chat.say("[[chunk once]]")
+    waits = "This message is kept here and will be sent: the PostgreSQL database"
+    await expect(chat.page.get_by_text(waits)).to_contain_text("cannot be reached")
+    own_cluster.start()
+    await chat.talk.seen("turn_end")
+    assert await chat.talk.said() == "once"
+    await expect(chat.page.get_by_text(waits)).to_have_count(0)
+    await expect(chat.entries.filter(has_text="[[chunk once]]")).to_have_count(1)

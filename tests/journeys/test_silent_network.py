@@ -1,15 +1,12 @@
 """A network that goes without a word, as a VPN or a NAT may: nothing is closed, and nothing comes."""
 
-import shutil
 import signal
-from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import BrowserContext, async_playwright, expect
+from playwright.async_api import BrowserContext, expect
 
 from support.chat_page import ChatPage
-from support.page_errors import no_uncaught_errors
-from support.pages import log_in, new_profile
+from support.pages import log_in
 from support.server import Server
 from support.talk import Talk, define_scripted
 
@@ -18,18 +15,12 @@ SILENCE = 41_000  # a little longer than the page believes in a heartbeat that d
 
 
 @pytest.fixture
-async def device(server: Server) -> AsyncIterator[BrowserContext]:
+async def device(server: Server, profile: BrowserContext) -> BrowserContext:
     """A browser whose time the test can let pass."""
-    path = shutil.which("chromium")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        profile = await new_profile(browser)
-        profile.set_default_timeout(DEADLINE)
-        await profile.clock.install()
-        await log_in(profile, server)
-        with no_uncaught_errors():
-            yield profile
-        await browser.close()
+    profile.set_default_timeout(DEADLINE)
+    await profile.clock.install()
+    await log_in(profile, server)
+    return profile
 
 
 async def test_the_page_notices_the_silence_says_so_and_comes_back(

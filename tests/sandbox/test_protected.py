@@ -1,5 +1,6 @@
 """Bullpen's own files and the user's secrets are refused, whatever way leads to them."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.domain.errors import BullpenError, Forbidden, NotFound
+from bullpen.domain.errors import BullpenError, Forbidden, NotFound, Unavailable
 from bullpen.sandbox.copying import copy_file
 from bullpen.sandbox.files import DirectoryListing, WorkspaceFiles
+from bullpen.sandbox.protected import ProtectedPlaces
 from support.boundary import OneRoot
 
 # Opens of each path that another process swaps all the time.
@@ -96,6 +98,43 @@ def test_a_hard_link_to_a_protected_file_is_refused_and_not_listed(house: House)
     listing = house.files("project").read_any(".")
     assert isinstance(listing, DirectoryListing)
     assert [entry.name for entry in listing.entries] == ["file", "second-name"]
+
+
+def test_a_hard_link_is_refused_however_new_the_protected_file_and_the_link_are(house: House) -> None:
+    files = house.files("project", secrets=True)
+    for number in range(5):  # far less than MAX_INDEX_AGE from one to the next
+        (house.data / f"token-{number}").write_text("secret")
+        os.link(house.data / f"token-{number}", house.home / "project" / f"link-{number}")
+        with pytest.raises(Forbidden):
+            files.read_any(f"link-{number}")
+        listing = files.read_any(".")
+        assert isinstance(listing, DirectoryListing)
+        assert [entry.name for entry in listing.entries] == ["file"]
+
+
+def test_a_hard_link_is_refused_while_the_data_directory_cannot_be_read(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.link(house.data / "token", house.home / "project/link")
+
+    def fail(path: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    monkeypatch.setattr("os.scandir", fail)
+    with pytest.raises(Unavailable):
+        house.files("project").read_any("link")
+
+
+def test_a_loop_of_links_in_a_secret_place_protects_nothing_else(house: House) -> None:
+    (house.home / ".docker").symlink_to(".docker")
+    assert house.files("project").read_any("file") == b"hello"
+
+
+def test_changes_below_a_data_directory_that_is_named_by_a_link_are_not_watched(house: House) -> None:
+    (house.home / "link").symlink_to(house.data)
+    places = ProtectedPlaces([house.home / "link"], [])
+    assert places.is_below(str(house.data / "bullpen.db-wal"))
+    assert not places.is_below(str(house.home / "project/file"))
 
 
 def test_a_protected_place_is_not_listed(house: House) -> None:

@@ -167,6 +167,11 @@ class Server:
 
 def end_processes_of(home: Path) -> None:
     """Ends the keeper of a test's home and what it still runs, by pid."""
+    _end(processes_of(home))
+
+
+def processes_of(home: Path) -> list[int]:
+    """Return the pids of the server and the keeper of a home, and of what the keeper runs."""
     marked = []
     for process in psutil.process_iter():
         try:
@@ -176,8 +181,8 @@ def end_processes_of(home: Path) -> None:
         except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
             continue
         if (ours or child) and process.pid != os.getpid():
-            marked.append(process)
-    _end([process.pid for process in marked])
+            marked.append(process.pid)
+    return marked
 
 
 def has_ended(pid: int) -> bool:

@@ -13,6 +13,24 @@ from support.pages import TerminalPage, login_url, new_profile
 from support.server import Server
 
 PHONE = {"width": 390, "height": 760}
+# Keep the newest history of a terminal, and what the page does with a message.
+KEEP_HISTORY = """
+  const own = Object.getOwnPropertyDescriptor(WebSocket.prototype, 'onmessage')
+  Object.defineProperty(WebSocket.prototype, 'onmessage', { ...own, set(hear) {
+    own.set.call(this, hear && ((event) => {
+      const type = typeof event.data === 'string' && JSON.parse(event.data).type
+      if (type === 'history') window.kept = { hear, event }
+      hear(event)
+    }))
+  }})
+"""
+# A split pane tells its size while the history is on its way; a slow network delivers both at once.
+HISTORY_THEN_HALF_THE_ROWS = """() => {
+  const { hear, event } = window.kept
+  const { cols, rows } = JSON.parse(event.data)
+  hear(event)
+  hear({ data: JSON.stringify({ type: 'size', cols, rows: Math.floor(rows / 2), owner: true }) })
+}"""
 
 T = TypeVar("T")
 
@@ -115,6 +133,20 @@ async def test_b5_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
     await expect(terminal.page.get_by_role("button", name="Take over")).to_be_hidden()
     await until(terminal.lines, lambda lines: len(lines) == wide)
     await until(lambda: cell(phone.page), lambda size: size < 13)
+
+
+async def test_a_terminal_that_gets_smaller_while_it_is_drawn_shows_its_rows_and_not_blank_ones(
+    terminal: TerminalPage, device: BrowserContext
+) -> None:
+    await device.add_init_script(KEEP_HISTORY)
+    await terminal.run("clear; echo left-$((40 + 2))")
+    await terminal.page.reload()
+    await until(terminal.lines, lambda lines: lines[:2] == ["left-42", ">"])
+    before = len(await terminal.lines())
+    await terminal.page.evaluate(HISTORY_THEN_HALF_THE_ROWS)
+    await until(terminal.lines, lambda lines: len(lines) == before // 2)
+    await settled(terminal)
+    assert (await terminal.lines())[:2] == ["left-42", ">"]
 
 
 async def test_the_wheel_scrolls_as_far_as_it_is_turned(terminal: TerminalPage) -> None:

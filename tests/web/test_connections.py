@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from websockets.asyncio.client import connect
 
+from bullpen.web.connections import UnauthenticatedConnections
+from bullpen.web.listener import ConnectionListener
 from support.server import SECONDS, Server
 from support.tls import Certificate, TlsServer
 from web.people import log_in
@@ -111,6 +115,27 @@ async def test_a_hundred_fields_are_read_and_more_are_refused(server: Server) ->
             fields = (f"x{number}: y" for number in range(count))
             await connection.send(head(server, "GET /api/health", *fields) + b"\r\n")
             assert await connection.status() == status
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [("GET /api/health",), (*CHUNKED_LOGIN, "", "1\r\n{\r\n0")],
+    ids=["fields", "trailers"],
+)
+async def test_the_first_field_too_many_is_refused_before_the_others_arrive(
+    server: Server, begin: tuple[str, ...]
+) -> None:
+    async with raw(server) as connection:
+        await connection.send(head(server, *begin) + b"x: y\r\n" * 101)
+        status, body = await connection.answer()
+        assert (status, error_of(body)) == (431, "headers_too_large")
+
+
+async def test_a_trailer_does_not_pass_for_a_header(server: Server) -> None:
+    chunked = head(server, "GET /api/sessions", "Transfer-Encoding: chunked") + b"\r\n1\r\n{\r\n0\r\n"
+    async with raw(server) as connection:
+        await connection.send(chunked + f"{credential(server)}\r\n\r\n".encode())
+        assert await connection.status() == 401
 
 
 @pytest.mark.parametrize(
@@ -317,6 +342,30 @@ async def test_unfinished_tls_handshakes_do_not_lock_the_owner_out(
             assert await strangers[0].rest() == b""
     finally:
         await server.close()
+
+
+async def test_open_connections_are_served_between_two_new_ones() -> None:
+    connections, transports = UnauthenticatedConnections(SECONDS, DESCRIPTORS), []
+
+    class Kept(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            transports.append(transport)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as clients:
+        listening.setblocking(False)
+        for _ in range(20):
+            clients.enter_context(socket.create_connection(listening.getsockname()))
+        listener = ConnectionListener(listening, connections, lambda _: Kept(), None)
+        listener.start()
+        counts = [0]
+        async with asyncio.timeout(SECONDS):
+            while len(transports) < 20:
+                await asyncio.sleep(0)  # one turn of the event loop
+                counts.append(len(connections))
+        listener.close()
+        for transport in transports:
+            transport.close()
+    assert max(after - before for before, after in pairwise(counts)) == 1
 
 
 async def test_a_crowd_of_strangers_is_told_in_the_log_once(scarce: Server) -> None:

@@ -35,7 +35,7 @@ class Hunk(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FileDiff(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One changed file. Counts are None for what has no lines."""
+    """One changed file. Counts are None for what has no lines. Names may have surrogate escapes."""
 
     path: str
     old_path: str | None = None
@@ -88,7 +88,7 @@ def parse_diff(output: bytes, index: IndexDifferences) -> list[FileDiff]:
 
 def new_file(path: bytes, content: bytes | None, note: str | None = None) -> FileDiff:
     """A file git does not know, as a diff would show it if it did."""
-    file = FileDiff(path=text(path), status="untracked", unstaged=True, note=note)
+    file = FileDiff(path=_name(path), status="untracked", unstaged=True, note=note)
     if content is None:
         return file
     if b"\0" in content[:8000]:
@@ -107,6 +107,10 @@ def with_patch(file: FileDiff, patch: bytes) -> FileDiff:
 
 def text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
+
+
+def _name(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")
 
 
 def _split(output: bytes) -> tuple[bytes, bytes]:
@@ -138,8 +142,8 @@ def _listed_files(listed: bytes, index: IndexDifferences) -> Iterator[tuple[byte
             yield (
                 path,
                 FileDiff(
-                    path=text(path),
-                    old_path=None if old is None else text(old),
+                    path=_name(path),
+                    old_path=None if old is None else _name(old),
                     status=status,
                     additions=None if added == b"-" else int(added),
                     deletions=None if deleted == b"-" else int(deleted),

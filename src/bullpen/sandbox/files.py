@@ -34,6 +34,8 @@ _SYS_OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_BENEATH = 0x08
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+# Errors of a path that leads to no file inside the workspace.
+_UNREACHABLE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES, errno.EXDEV, errno.ELOOP}
 # Not to hang on a FIFO, nor to make a terminal ours.
 SAFELY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -104,12 +106,18 @@ class WorkspaceFiles:
             return os.fstat(fd).st_size
 
     def is_protected(self, path: str) -> bool:
-        """Tell whether a path of the workspace is a protected place; a link is not followed."""
-        with self.opened() as top:
+        """Tell whether a path of the workspace is, or was, a protected place; a link is not followed."""
+        relative = inside(self.root, path)
+        with self.opened() as top, _translated(path):
+            real = os.path.join(os.readlink(f"/proc/self/fd/{top}"), relative)
+            if self.boundary.protected.is_below(real, secrets=self._secrets):
+                return True
             try:
-                fd = open_beneath(top, inside(self.root, path), os.O_PATH | os.O_NOFOLLOW)
-            except OSError:
-                return False  # there is nothing to protect
+                fd = open_beneath(top, relative, os.O_PATH | os.O_NOFOLLOW)
+            except OSError as error:
+                if error.errno in _UNREACHABLE:
+                    return False
+                raise
             try:
                 return self._refuses(fd)
             finally:
@@ -148,7 +156,8 @@ class WorkspaceFiles:
         except OSError as error:
             raise _refusal(self.root, error) from None
         try:
-            self.boundary.require_inside(fd, self.root)
+            with _translated(self.root):
+                self.boundary.require_inside(fd, self.root)
             yield fd
         finally:
             os.close(fd)
@@ -185,7 +194,7 @@ class WorkspaceFiles:
 
     def _list(self, fd: int, relative: str) -> DirectoryListing:
         found = [(name, status) for name in os.listdir(fd) if (status := _status(fd, name))]
-        hidden = self.boundary.protected.hidden((status for _, status in found), secrets=self._secrets)
+        hidden = self.boundary.protected.hidden([status for _, status in found], secrets=self._secrets)
         entries = [_entry(*each) for each, is_hidden in zip(found, hidden, strict=True) if not is_hidden]
         entries.sort(key=lambda entry: (entry.type != "directory", entry.name))
         return DirectoryListing(relative, entries[:MOST_ENTRIES], max(0, len(entries) - MOST_ENTRIES))

@@ -4,11 +4,13 @@ Places are compared by device and inode, so a symbolic link, a hard link, a bind
 the path does not get around the check. Every reader of workspace files calls `ProtectedPlaces.refuses`.
 """
 
+import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import clock
 from ..config import Config, config_file
@@ -54,6 +56,9 @@ SECRET_PLACES = (
 )
 
 MAX_INDEX_AGE = 1.0  # seconds for which the inodes below a place are not read again
+CLOCK_STEP = 100_000_000  # nanoseconds by which the kernel's timestamps of files may be late
+# A path with one of these errors leads to nothing that the server could read by this path.
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES, errno.EPERM})
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 Inode = tuple[int, int]  # device and number: what identifies a file whatever it is called
@@ -74,14 +79,14 @@ class ProtectedPlaces:
             return True
         return self._own.holds(fd, chain) or (not secrets and self._secret.holds(fd, chain))
 
-    def is_below(self, path: str) -> bool:
-        """Tell by its name whether a path is in one of Bullpen's places: enough to ignore a change there."""
-        return self._own.is_below(path)
+    def is_below(self, path: str, *, secrets: bool = True) -> bool:
+        """Tell by its name whether a real path is in a place, for what cannot be opened: it may be gone."""
+        return self._own.is_below(path) or (not secrets and self._secret.is_below(path))
 
-    def hidden(self, entries: Iterable[os.stat_result], *, secrets: bool = False) -> list[bool]:
+    def hidden(self, entries: Sequence[os.stat_result], *, secrets: bool = False) -> list[bool]:
         """Tell for each entry of a directory that is not refused itself whether the entry is protected."""
-        own, secret = self._own.at_entry(), self._secret.at_entry()
-        return [own(entry) or (not secrets and secret(entry)) for entry in entries]
+        inodes = self._own.among(entries) | (frozenset() if secrets else self._secret.among(entries))
+        return [_inode(entry) in inodes for entry in entries]
 
 
 def protected_places(config: Config) -> ProtectedPlaces:
@@ -92,13 +97,21 @@ def protected_places(config: Config) -> ProtectedPlaces:
     return ProtectedPlaces((path for path in own if path is not None), homes())
 
 
+class _Index(NamedTuple):
+    """The inodes below some places, and when they were read, as durations count and as files are dated."""
+
+    inodes: frozenset[Inode]
+    read_at: float
+    read_at_ns: int
+
+
 class _PathSet:
     """A set of files and directories, found again by inode at each question: they come and go."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._paths = tuple(paths)
-        self._below: frozenset[Inode] = frozenset()
-        self._read_at = -MAX_INDEX_AGE
+        self._paths = tuple(map(str, paths))
+        self._real_paths = tuple(map(os.path.realpath, self._paths))
+        self._index = _Index(frozenset(), -MAX_INDEX_AGE, 0)
 
     def holds(self, fd: int, chain: list[os.stat_result]) -> bool:
         """Tell whether one of the places is in the chain: the file itself and the directories above it."""
@@ -108,35 +121,43 @@ class _PathSet:
         same_device = {mount for (device, _), mount in mounts.items() if device == chain[0].st_dev}
         # Two ways to a place that the chain does not show: another name of a file, and a bind mount.
         may_hide = _has_more_names(chain[0]) or _mount(fd) not in same_device
-        return bool(same_device) and may_hide and not here.isdisjoint(self._inodes_below())
+        return bool(same_device) and may_hide and not here.isdisjoint(self._inodes_below(chain[:1]))
 
     def is_below(self, path: str) -> bool:
-        return any(Path(path).is_relative_to(place) for place in self._paths)
+        return any(path == place or path.startswith(f"{place}/") for place in self._real_paths)
 
-    def at_entry(self) -> Callable[[os.stat_result], bool]:
-        """Return a test for the entries of one directory."""
-        inodes = self._mounts().keys()
+    def among(self, entries: Iterable[os.stat_result]) -> frozenset[Inode]:
+        """Return the places, and the protected ones among entries of a directory that have more names."""
+        inodes = frozenset(self._mounts())
         devices = {device for device, _ in inodes}
-        return lambda entry: (
-            _inode(entry) in inodes
-            or (entry.st_dev in devices and _has_more_names(entry) and _inode(entry) in self._inodes_below())
-        )
+        may_hide = [entry for entry in entries if entry.st_dev in devices and _has_more_names(entry)]
+        return inodes | (self._inodes_below(may_hide) & set(map(_inode, may_hide)) if may_hide else inodes)
 
     def _mounts(self) -> dict[Inode, int]:
         """Return the places that exist now, each with the mount that it is reached through."""
         found = {}
         for path in self._paths:
-            with suppress(FileNotFoundError, NotADirectoryError, PermissionError), _opened(path) as place:
+            try:
+                place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError as error:
+                _require_absent(error)
+                continue
+            try:
                 found[_inode(os.fstat(place))] = _mount(place)
+            finally:
+                os.close(place)
         return found
 
-    def _inodes_below(self) -> frozenset[Inode]:
-        """Return the inodes of everything in the places. It takes long, so it is kept for a moment."""
-        now = clock.monotonic()
-        if now - self._read_at > MAX_INDEX_AGE:
-            self._below = frozenset(_walk(self._paths))
-            self._read_at = now
-        return self._below
+    def _inodes_below(self, files: Iterable[os.stat_result]) -> frozenset[Inode]:
+        """Return the inodes of everything in the places, read after each of the files got its last name.
+
+        Reading takes long, so the result is kept for a moment. A new name changes the ctime of a file.
+        """
+        now, now_ns, index = clock.monotonic(), clock.now_ns(), self._index
+        last_named = max(file.st_ctime_ns for file in files) + CLOCK_STEP
+        if now - index.read_at > MAX_INDEX_AGE or last_named > index.read_at_ns:
+            self._index = index = _Index(frozenset(_walk(self._paths)), now, now_ns)
+        return index.inodes
 
 
 def _chain(fd: int) -> Iterator[os.stat_result]:
@@ -193,23 +214,28 @@ def _mount(fd: int) -> int:
         return next((int(line.split()[1]) for line in lines if line.startswith("mnt_id:")), -1)
 
 
-def _walk(paths: Iterable[Path]) -> Iterator[Inode]:
+def _walk(paths: Iterable[str]) -> Iterator[Inode]:
     for path in paths:
-        with suppress(OSError):
+        with _absent():
             yield _inode(os.stat(path))
-        for directory, directories, files in os.walk(path):
+        for directory, directories, files in os.walk(path, onerror=_require_absent):
             for name in (*directories, *files):
-                with suppress(OSError):
+                with _absent():
                     yield _inode(os.lstat(os.path.join(directory, name)))
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+def _absent() -> Iterator[None]:
+    """Ignore that something is not there. Any other error is raised: what is not seen is not protected."""
     try:
-        yield fd
-    finally:
-        os.close(fd)
+        yield
+    except OSError as error:
+        _require_absent(error)
+
+
+def _require_absent(error: OSError) -> None:
+    if error.errno not in _ABSENT:
+        raise error
 
 
 def _inode(found: os.stat_result) -> Inode:

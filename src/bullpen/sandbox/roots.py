@@ -204,15 +204,16 @@ class WorkspaceRoots:
         """Return a directory that exists and is not protected."""
         try:
             fd = os.open(real, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                is_protected = self.protected.refuses(fd, secrets=True)
+            finally:
+                os.close(fd)
         except (FileNotFoundError, NotADirectoryError):
             raise NotFound(f"there is no directory {text}") from None
         except OSError as error:
             raise explain(error) or Invalid(f"{text}: {error.strerror}") from None
-        try:
-            if self.protected.refuses(fd, secrets=True):
-                raise _protected(text)
-        finally:
-            os.close(fd)
+        if is_protected:
+            raise _protected(text)
         return real
 
     def _outside(self, text: str, real: Path) -> Forbidden | NotFound:

@@ -87,7 +87,7 @@ async def _last_conversation(
         return []
     page = await records.list_sessions(started_by=start.started_by, limit=LOOK_BACK)
     for listed in page.sessions:
-        if listed["locationPath"] != start.location_path:
+        if listed["locationPath"] != start.location_path or listed["id"] in sessions.imported:
             continue
         snapshot = (await sessions.open(listed["id"])).snapshot
         for worker in snapshot.workers.values():

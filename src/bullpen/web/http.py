@@ -65,6 +65,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._on_refusal = on_refusal
         self._fault = "invalid"
         self._unparsed = 0  # bytes since the parser last made progress: a whole header or a part of the body
+        self._fields = 0  # of the request that is arriving, with its trailers
         self._discarded = 0
         self._in_body = self._refused = self._upgraded = False
 
@@ -100,13 +101,22 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
             raise ValueError("requests are not pipelined")  # the parser stops here
+        self._fields = 0
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._fields += 1
+        if self._fields > MAX_HEADER_FIELDS:
+            self._fault = "headers_too_large"
+            raise ValueError("too many header fields")  # before the parser calls this for thousands more
+        if not self._in_body:  # a trailer is dropped: the application would take it for a header
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._unparsed = 0
-        if len(self.headers) > MAX_HEADER_FIELDS or len(self.url) > MAX_TARGET_BYTES:
+        if len(self.url) > MAX_TARGET_BYTES:
             self._fault = "headers_too_large"
-            raise ValueError("too many header fields, or too long a target")
+            raise ValueError("too long a target")
         if not self.url.isascii():
             raise ValueError("the target of a request is ASCII")
         if not self.url.startswith(b"/"):

@@ -1,7 +1,8 @@
-"""Accept connections, a few per turn of the event loop, and count each one before its first byte is read.
+"""Accept connections, one per turn of the event loop, and count each one before its first byte is read.
 
 uvicorn learns of a TLS connection only after its handshake, when an unfinished one has already taken a file
-descriptor. So the server accepts connections itself.
+descriptor. So the server accepts connections itself. Those that are open already are served between two new
+ones, however fast clients connect.
 """
 
 import asyncio
@@ -16,7 +17,6 @@ from .connections import ClientConnection, UnauthenticatedConnections
 
 log = structlog.get_logger()
 
-ACCEPTED_AT_ONCE = 16  # per turn of the event loop; those above the cap are closed before the next turn
 RETRY_SECONDS = 1.0  # after an accept that failed
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -53,15 +53,13 @@ class ConnectionListener:
             task.cancel()
 
     def _accept(self) -> None:
-        for _ in range(ACCEPTED_AT_ONCE):
-            try:
-                client, _address = self._socket.accept()
-                self._open(client)
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                self._pause(error)
-                return
+        try:
+            client, _address = self._socket.accept()
+            self._open(client)
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            self._pause(error)
 
     def _pause(self, error: OSError) -> None:
         """Accept nothing for a moment: the socket would stay readable and keep the event loop busy."""

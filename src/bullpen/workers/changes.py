@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..domain.errors import BullpenError, Conflict
 from ..git.diff import TrackedChanges, read_diff
@@ -56,11 +57,21 @@ async def read_changes(workspace: WorkspaceFiles, base: str | None = None) -> Wo
 
 def _visible_files(work_tree: WorkspaceFiles, tracked: TrackedChanges) -> tuple[list[FileDiff], int]:
     """Return the changed files by path, and how many new ones are left out because there are too many."""
-    known = [file for file in tracked.files if not work_tree.is_protected(file.path)]
+    known = [_shown(file) for file in tracked.files if not _is_protected(work_tree, file)]
     listed = tracked.untracked[:MOST_LISTED]
     names = [name for name in listed if not work_tree.is_protected(name)]
-    new = [_new_file(work_tree, name, count < MOST_NEW) for count, name in enumerate(names)]
+    new = [_shown(_new_file(work_tree, name, count < MOST_NEW)) for count, name in enumerate(names)]
     return sorted(known + new, key=lambda file: file.path), len(tracked.untracked) - len(listed)
+
+
+def _is_protected(work_tree: WorkspaceFiles, file: FileDiff) -> bool:
+    return any(work_tree.is_protected(path) for path in (file.path, file.old_path) if path is not None)
+
+
+def _shown(file: FileDiff) -> FileDiff:
+    """Return the file with its names as text: what is not UTF-8 in them is replaced."""
+    old_path = None if file.old_path is None else text(os.fsencode(file.old_path))
+    return replace(file, path=text(os.fsencode(file.path)), old_path=old_path)
 
 
 def _new_file(work_tree: WorkspaceFiles, name: str, shown: bool) -> FileDiff:
