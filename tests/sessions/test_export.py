@@ -103,6 +103,21 @@ async def test_a_cast_is_the_output_of_a_terminal_at_its_times(house: QuietHouse
     assert str(refused.value) == "there is no such terminal in the session; a cast shows a terminal"
 
 
+async def test_an_agent_in_a_terminal_has_a_recording_and_any_other_has_none(house: QuietHouse) -> None:
+    def agent(seq: int, worker: str, kind: str) -> bytes:
+        about = {"workerType": "agent", "name": kind, "workspace": "/", "run": 1, "agentKind": kind}
+        return event(seq, "worker_spawning", worker, **about)
+
+    other = "7d1f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c03"
+    told = events(agent(2, other, "acp"), agent(3, WORKER, "pty"))
+    await take(house, two_segments() | {"events.jsonl": told, "metadata.json": metadata(lastSeq=3)})
+    assert lines(await exported(house, "cast"))[0]["title"] == "x · pty"
+    with pytest.raises(NotFound):
+        await exported(house, "cast", worker=other)
+    names = unzipped(await exported(house, "zip"))
+    assert {name.split("/")[1].split(".")[0] for name in names if name.startswith("terminals")} == {WORKER}
+
+
 async def test_markdown_has_every_paragraph_in_order(house: QuietHouse) -> None:
     await take(house, recording())
     assert (await exported(house, "markdown")).decode() == (
@@ -251,16 +266,19 @@ async def test_the_same_session_is_imported_once_and_stays_as_it_is(house: Quiet
     assert await exported(house, "zip") == before
 
 
+@pytest.mark.parametrize("with_files", [True, False])
 async def test_an_import_that_the_database_refuses_leaves_nothing(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+    house: QuietHouse, monkeypatch: pytest.MonkeyPatch, with_files: bool
 ) -> None:
+    files = {name: data for name, data in recording().items() if with_files or "/" not in name}
+
     def refuse(*_: object) -> None:
         raise Conflict("the database refuses")
 
     with monkeypatch.context() as patch:
         patch.setattr(importing_recording, "import_appends", refuse)
         with pytest.raises(Conflict, match="the database refuses"):
-            await take(house, recording())
+            await take(house, files)
     assert left(house) == []
     assert SESSION not in house.sessions.imported
 
