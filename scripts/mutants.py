@@ -49,7 +49,7 @@ PARTS = {
     "domain": Part(["domain/*.py"], ["domain", "agents/test_definitions.py"], sample=400),
     "jsonrpc": Part(["wire/jsonrpc.py"], ["wire/test_jsonrpc.py"], sample=400),
     "acp": Part(["wire/acp*.py"], ["wire/test_acp*.py"], sample=400),
-    "log": Part(["log/*.py"], ["log/test_[rstz]*.py", "log/test_fo*.py", "log/test_log.py"]),
+    "log": Part(["log/*.py"], ["log/test_[prstz]*.py", "log/test_fo*.py", "log/test_log.py"]),
     "keeper": Part(
         ["keeper/input.py", "keeper/spool.py"], ["keeper/test_spool.py", "keeper/test_input_queue.py"]
     ),
