@@ -67,6 +67,13 @@ def test_a_cast_ends_where_the_recording_ended_when_it_was_opened(tmp_path: Path
     assert list(Recording(tmp_path / "nowhere").index()) == []
 
 
+def test_the_output_of_a_moment_begins_where_the_next_entry_says(tmp_path: Path) -> None:
+    recording = Recording(spool(tmp_path, b"abcdef", (0, 0, 80, 24), (4, 10, 0, 0), (9, 20, 0, 0)))
+    offsets = [recording.offset_at(TIME + time) for time in (-1, 0, 1, 10, 11, 20, 21)]
+    assert offsets == [0, 0, 4, 4, 6, 6, 6]  # never beyond the end
+    assert Recording(tmp_path / "nowhere").offset_at(TIME) == 0
+
+
 @pytest.mark.parametrize("size", [10, MARGIN, 3 * MARGIN])
 def test_a_secret_is_covered_wherever_it_is_read_from(tmp_path: Path, size: int) -> None:
     before, secret = pattern(size), b"sk-secret"

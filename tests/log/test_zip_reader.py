@@ -164,6 +164,7 @@ def test_a_member_is_what_the_directory_says() -> None:
     (found,) = ZipReader(io.BytesIO(data)).members
     assert found == ("ä", "ä".encode(), 0x800, 8, zlib.crc32(b"x"), len(deflated(b"x")), 1, 5)
     assert ZipReader(io.BytesIO(archive(member(b"x" * MAX_NAME)))).members[0].size == len(TEXT)
+    assert ZipReader(io.BytesIO(archive(member(b"a\xff")))).members[0].name == "a\ufffd"
     assert ZipReader(io.BytesIO(archive())).members == []
 
 
