@@ -18,6 +18,7 @@ class Intervals:
     viewer_grace: float = 10.0  # a reload of the page must not end a session
     viewer_grace_after_start: float = 60.0  # nor a restart of the server
     viewer_grace_after_leave: float = 5.0  # but a page that said that it leaves means it
+    outage_notice: float = 1.0  # an outage that is shorter is not shown in an attached terminal
     retry: float = 1.0  # a client's second retry; later ones double it
 
 

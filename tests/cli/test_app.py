@@ -90,6 +90,9 @@ async def test_a_mistake_is_one_sentence_that_helps(
         ("help", "--help", "Usage: bullpen [OPTIONS]"),
         ("help show", "--help", "Usage: bullpen show"),
         ("resume --help", "restart --if-ended", "Usage: bullpen restart"),
+        ("continue --help", "restart --if-ended", "Usage: bullpen restart"),
+        ("deny --help", "approve --deny", "Usage: bullpen approve"),
+        ("tail --help", "logs -f", "Usage: bullpen logs"),
     ],
 )
 async def test_a_verb_of_another_program_is_done_and_named(
@@ -102,9 +105,14 @@ async def test_a_verb_of_another_program_is_done_and_named(
 
 
 @pytest.mark.parametrize(("theirs", "ours"), ELSEWHERE.items())
-def test_every_verb_of_another_program_stands_for_one_of_ours(theirs: str, ours: str) -> None:
+async def test_every_verb_of_another_program_stands_for_one_of_ours(
+    lonely_bullpen: Bullpen, theirs: str, ours: str
+) -> None:
     assert theirs not in VERBS
-    assert ours.startswith("--") or ours.partition(" ")[0] in VERBS
+    done = await lonely_bullpen(theirs, "--help")  # an option that is not ours is refused before the help
+    assert (done.code, done.err) == (0, f"bullpen: {theirs} is `bullpen {ours}` here\n")
+    verb = "" if ours.startswith("-") else ours.partition(" ")[0]
+    assert done.out.lstrip().startswith(f"Usage: bullpen {verb}")
 
 
 async def test_alone_in_a_script_it_prints_help(lonely_bullpen: Bullpen) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from bullpen.cli.attach import exit_code
 from bullpen.client import Client, ExitFrame
+from support.intervals import exported
 from support.server import Server
 from support.tmux import PROMPT, Tmux
 
@@ -151,6 +152,7 @@ async def test_a_full_screen_program_looks_the_same_after_a_killed_server(server
 
 async def test_a_quick_restart_is_not_worth_a_word(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
+    await tmux.enter(f"export {exported(outage_notice=60)}")  # a busy machine takes more than a second
     await attach(tmux)
     await run_in_program(tmux, "echo one $((1 + 1))", "one 2")
     await server.stop()

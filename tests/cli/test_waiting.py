@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
@@ -67,10 +68,17 @@ async def test_a_queued_prompt_waits_on_when_another_worker_fails(
 
 
 async def test_a_prompt_whose_agent_does_not_start_is_not_waited_for(
-    bullpen: Bullpen, talk: Talk, server: Server
+    bullpen: Bullpen, talk: Talk, server: Server, tmp_path: Path
 ) -> None:
-    await define_scripted(server, "broken", {"start": ["sleep 1", "exit code=7"]})
+    was_sent = tmp_path / "was sent"
+    await define_scripted(
+        server, "broken", {"start": [{"do": "wait_for", "text": str(was_sent)}, "exit code=7"]}
+    )
     body = {"type": "agent", "agentId": "broken", "role": "second"}
     await server.call("POST", f"{talk.path}/workers", 201, json=body)
-    told = await bullpen("send", "work/second", "hello", "--wait", "--timeout", "60")
+    async with asyncio.TaskGroup() as tasks:
+        sending = tasks.create_task(bullpen("send", "work/second", "hello", "--wait", "--timeout", "60"))
+        await talk.seen("queue_added")
+        was_sent.touch()
+        told = await sending
     assert (told.code, "code 7" in told.err) == (1, True), told

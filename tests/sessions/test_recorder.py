@@ -66,7 +66,7 @@ async def test_what_is_played_adds_up_to_the_live_session(server: Server) -> Non
     place = await recorded_up_to(server, session["id"], session["lastSeq"])
     player = ReplayPlayer.open(place)
     folded = fold_all(Snapshot(id=session["id"]), player.events())
-    live = await server.call("GET", f"/api/sessions/{session['id']}")
+    live = await server.logged_session(session["id"])
     assert session_json(folded) == {name: live[name] for name in session_json(folded)}
     assert player.terminals, "the bytes of its terminal are in the same home"
     player.close()

@@ -1,6 +1,7 @@
 """Shorter waits for a server that a test starts, or for the test itself; see bullpen/intervals.py."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,11 @@ VARIABLE = "BULLPEN_TEST_INTERVALS"
 def in_environment(**seconds: float) -> dict[str, str]:
     """Return the variable for the environment of a server."""
     return {VARIABLE: json.dumps(seconds)}
+
+
+def exported(**seconds: float) -> str:
+    """Return the variable as a shell takes it, for commands that are typed."""
+    return f"{VARIABLE}={shlex.quote(json.dumps(seconds))}"
 
 
 @contextmanager

@@ -133,6 +133,13 @@ class Server:
             assert answer.is_success, f"{answer.status_code}: {answer.text}"
         return answer.json() if answer.content else None
 
+    async def logged_session(self, session_id: str) -> dict[str, Any]:
+        """A session without what is no part of its log: the programs in the foreground of its terminals."""
+        session: dict[str, Any] = await self.call("GET", f"/api/sessions/{session_id}")
+        for worker in session["workers"]:
+            del worker["foreground"]
+        return session
+
     async def new_session(self, **body: Any) -> dict[str, Any]:
         body.setdefault("locationPath", str(self.workspace))
         session: dict[str, Any] = await self.call("POST", "/api/sessions", 201, json=body)

@@ -386,10 +386,13 @@ async def test_a_repository_added_elsewhere_is_there_when_one_comes_back(
 async def test_a_session_starts_in_the_repository_used_last_unless_one_says_otherwise(
     device: BrowserContext, server: Server
 ) -> None:
-    for name in ("atlas", "borneo"):
+    added = {}
+    for name in ("atlas", "borneo", "cairo"):  # neither the first nor the last of them was used last
         repo = Repo(server.workspace / name)
-        added = await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
-    await server.call("POST", "/api/sessions", 201, json={"type": "worktree", "repoId": added["id"]})
+        body = {"path": str(repo.path)}
+        added[name] = (await server.call("POST", "/api/repositories", 201, json=body))["id"]
+    for name in ("cairo", "borneo"):
+        await server.call("POST", "/api/sessions", 201, json={"type": "worktree", "repoId": added[name]})
     page = await opened(device, server, "#/new")
     await expect(page.get_by_role("radio", name="borneo")).to_be_checked()
     await page.get_by_role("radio", name="A directory").click()

@@ -191,7 +191,7 @@ async def test_what_was_played_adds_up_to_the_live_session(talk: Talk) -> None:
     for message in ("[[chunk b]]", "[[chunk c]]"):
         await talk.server.call("POST", f"{talk.path}/queue/pause")
         await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": message})
-    live = await talk.server.call("GET", talk.path)
+    live = await talk.server.logged_session(talk.id)
     player = ReplayPlayer.open(await recorded(talk))
     played = (event for event in player.events() if event.seq <= live["lastSeq"])
     folded = session_json(fold_all(Snapshot(id=talk.id), played))

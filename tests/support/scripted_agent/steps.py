@@ -152,6 +152,11 @@ class Steps:
         except TimeoutError:
             pass
 
+    async def do_wait_for(self, turn: Turn, text: str) -> None:
+        """Until a test has made this file."""
+        while not os.path.exists(text):
+            await asyncio.sleep(0.01)
+
     async def do_wait_cancel(self, turn: Turn) -> None:
         await turn.cancelled.wait()
 

@@ -7,11 +7,11 @@ from ...client import Disconnected, ErrorFrame, ExitFrame, Frame, HistoryFrame, 
 from ...client.tasks import beside
 from ...client.terminal import Terminal
 from ...domain.errors import BullpenError, Forbidden
+from ...intervals import intervals
 from .keys import DetachKeys
 from .screen import LocalScreen
 from .tty import Tty
 
-_QUIET = 1.0  # seconds a connection may be lost before we speak of it
 _LAST_KEYS = 1.0  # seconds that keys typed before detaching have to arrive
 _HINT = " bullpen: Ctrl-] or ~. detaches, the program goes on "
 _AWAY = " bullpen: the connection is lost, trying again · what you type is kept · Ctrl-] detaches "
@@ -92,7 +92,7 @@ class Attachment:
         while True:
             await self._lost.wait()
             with suppress(TimeoutError):
-                async with asyncio.timeout(_QUIET):
+                async with asyncio.timeout(intervals().outage_notice):
                     await self._back.wait()
             if await self._screen.show_notice(_AWAY, unless=self._back.is_set):
                 self._terminal.redraw()
