@@ -16,9 +16,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 BENCHES = {
-    "terminal": "Terminals, beside their peers",
-    "viewers": "Events, from the agent's mouth to many eyes",
-    "house": "A full house: start, lists, long sessions, the end",
+    "terminal": "Terminals, compared with other systems",
+    "viewers": "Events, from an agent to many viewers",
+    "house": "A loaded server: start, lists, long sessions, end",
     "unauthenticated": "Requests beside clients without a credential",
     "search": "Search over a million messages",
     "replay": "Replay of a long session",
@@ -28,10 +28,10 @@ BENCHES = {
 }
 HEAD = """# Benchmarks
 
-Figures of `make bench`: recording on, server and keeper counted together, every peer measured in the same run
-and in turns. Ratios are made within a round; what is in parentheses is their spread. A target says what we
-hold ourselves to, and a missed one stays here as missed. Each section says when it was measured. Machines
-differ: run it on yours.
+Results of `make bench`. Recording is on, and CPU and memory are those of server and keeper together. Every
+other system is measured in the same run, alternating with Bullpen. Ratios are computed within a round; the
+numbers in parentheses are their range. A target is a limit for Bullpen, and a missed target stays here as
+missed. Each section has the date of its measurement. Machines differ: run the benchmarks on yours.
 """
 
 
