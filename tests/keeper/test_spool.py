@@ -1,5 +1,6 @@
 """The spool: absolute offsets, whole segments dropped, nothing lost or doubled when the disk refuses."""
 
+import errno
 import os
 import resource
 import threading
@@ -457,6 +458,9 @@ def test_each_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> Non
     with largest_file(ENTRY.size + 3):
         writer.resize(100, 30)
         writer.resize(120, 40)
+        with pytest.raises(OSError, match="no room for the index") as refused:
+            writer.write_index()
+    assert refused.value.errno == errno.ENOSPC
     writer.write_index()
     entries = ENTRY.iter_unpack(next(tmp_path.glob("*.idx")).read_bytes())
     assert [entry[2:] for entry in entries] == [(80, 24), (100, 30), (120, 40)]
