@@ -254,7 +254,7 @@ async def test_a_log_dropped_in_mid_change_is_not_opened_beside_it(store: EventS
 
 async def test_a_closed_log_takes_nothing_more(log: SessionLog, store: EventStore) -> None:
     log.close()
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="no session s"):
         await log.append([said("too late")])
     assert (await SessionLog.open(store, "s")) is not log
 
