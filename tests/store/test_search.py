@@ -5,7 +5,7 @@ import pytest
 from bullpen.domain.conversation import AgentMessage, ToolCall, TurnEnd, UserPrompt
 from bullpen.domain.errors import Invalid
 from bullpen.domain.events import Draft, Fact, SessionChanged, WorkerSpawning
-from bullpen.domain.searching import PRINTED, SearchDocument
+from bullpen.domain.searching import TERMINAL_OUTPUT, SearchDocument
 from bullpen.domain.snapshot import Snapshot
 from bullpen.store.append import Append
 from bullpen.store.events import EventStore
@@ -119,8 +119,8 @@ async def test_a_message_whose_end_never_came_is_found_when_its_turn_is_over(sto
 def printed(offset: int, text: str, run: int = 1) -> SearchDocument:
     return SearchDocument(
         seq=0,
-        type=PRINTED,
-        role=PRINTED,
+        type=TERMINAL_OUTPUT,
+        role=TERMINAL_OUTPUT,
         timestamp=1_700_000_000_002,
         text=text,
         worker_id="w-a",
@@ -140,8 +140,8 @@ async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording
     await print_some(
         store, IndexedOffset(1, 200), printed(0, "no"), printed(100, "a needle"), printed(150, "needles")
     )
-    (found,) = await find(store, "needle", role=PRINTED)
-    assert (found.worker_id, found.run, found.offset, found.type) == ("w-a", 1, 100, PRINTED)
+    (found,) = await find(store, "needle", role=TERMINAL_OUTPUT)
+    assert (found.worker_id, found.run, found.offset, found.type) == ("w-a", 1, 100, TERMINAL_OUTPUT)
     assert 1 <= found.seq <= 3
     assert len(await find(store, "needle")) == 2
     assert await store.database.read(lambda c: read_marks(c, ["w-a", "w-b"])) == {

@@ -20,7 +20,7 @@ from bullpen.workers.pty_watch import ActivityWatch
 from bullpen.workers.screens import Screens
 
 SECONDS = 30.0
-CALM = 0.2  # seconds without a look, after which it waits for something to happen
+BELL_SILENCE_SECONDS = 0.2  # seconds without a look, after which it waits for something to happen
 
 
 class Scene:
@@ -50,7 +50,7 @@ class Scene:
         try:
             while True:
                 self._looked.clear()
-                await asyncio.wait_for(self._looked.wait(), CALM)
+                await asyncio.wait_for(self._looked.wait(), BELL_SILENCE_SECONDS)
         except TimeoutError:
             return
 

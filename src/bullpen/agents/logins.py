@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from ..domain.agents import AgentDefinition
-from ..domain.logins import LoginStatus, judge, sign_path
+from ..domain.logins import LoginStatus, login_status, sign_path
 from .environment import agent_environment
 
 
@@ -16,7 +16,7 @@ def logged_in(definition: AgentDefinition, env: Mapping[str, str], system: str =
     has_sign = any(given.get(name) for name in login.env) or any(
         _is_there(sign_path(place, given)) for place in login.files
     )
-    return judge(login, has_sign, system)
+    return login_status(login, has_sign, system)
 
 
 def _is_there(path: str | None) -> bool:

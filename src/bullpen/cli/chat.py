@@ -8,7 +8,7 @@ from typing import Any
 
 from ..client import Client, Event, Permission, Question
 from ..domain.errors import BullpenError, Conflict
-from ..domain.reasons import spoken, why_turn_ended
+from ..domain.reasons import readable, stop_reason_text
 from .approve import describe
 from .default_agent import expected
 from .filling import fill_in
@@ -87,7 +87,7 @@ class ChatTurn:
         if turn.error:
             print(paint(printable(turn.error), "red"))
         elif turn.stop_reason != "end_turn":
-            print(paint(f"the turn ended: {printable(why_turn_ended(turn.stop_reason))}", "amber"))
+            print(paint(f"the turn ended: {printable(stop_reason_text(turn.stop_reason))}", "amber"))
 
     async def _addressee(self) -> str | None:
         """The agent that was told: the one that was named, or the session's first."""
@@ -169,10 +169,10 @@ def _show(event: Event) -> None:
         case "agent_thought":
             print(paint(plain(str(data.get("text", ""))), "grey"), end="", flush=True)
         case "tool_call":
-            what = str(data.get("title") or spoken(str(data.get("kind") or "a tool")))
+            what = str(data.get("title") or readable(str(data.get("kind") or "a tool")))
             print(paint(f"\n· {printable(what)}", "blue"))
         case "plan":
             for step in data.get("entries") or []:
                 if isinstance(step, dict):
-                    status, content = spoken(str(step.get("status"))), str(step.get("content"))
+                    status, content = readable(str(step.get("status"))), str(step.get("content"))
                     print(paint(printable(f"  {status}: {content}"), "grey"))

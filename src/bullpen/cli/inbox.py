@@ -7,7 +7,7 @@ import typer
 
 from ..client import Client, InboxItem
 from ..domain.errors import Conflict, NotFound
-from ..domain.reasons import why_turn_ended
+from ..domain.reasons import stop_reason_text
 from .approve import choose, what
 from .output import print_json
 from .table import TableCell, TableColumn, print_table
@@ -122,4 +122,4 @@ def _hints(items: list[InboxItem]) -> list[str]:
 
 def _happened(item: InboxItem) -> str:
     """How a turn ended is a word of the protocol; everything else is a sentence already."""
-    return why_turn_ended(item.text) if item.kind == "finished" else item.text
+    return stop_reason_text(item.text) if item.kind == "finished" else item.text

@@ -5,7 +5,7 @@ import sys
 
 from ..client import Client, Event, PromptResult, Worker
 from ..domain.errors import BullpenError, Invalid
-from ..domain.reasons import why_turn_ended
+from ..domain.reasons import stop_reason_text
 from .output import print_json
 from .text import printable, short
 from .turn import FollowedTurn, follow_turn, outcome
@@ -59,7 +59,7 @@ def _print_turn(turn: FollowedTurn, session_id: str) -> None:
     elif turn.asks is not None:
         _say(what_to_do(turn.asks, short(session_id)))
     elif turn.code:
-        _say(f"the turn ended: {why_turn_ended(turn.stop_reason)}")
+        _say(f"the turn ended: {stop_reason_text(turn.stop_reason)}")
 
 
 def what_to_do(asks: dict[str, object], session: str) -> str:

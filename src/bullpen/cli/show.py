@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from ..client import Client, Session, Worker
-from ..domain.reasons import why_ended
+from ..domain.reasons import end_reason_text
 from .find import find_session
 from .output import print_json
 from .table import TableCell, TableColumn, print_table
@@ -51,7 +51,7 @@ async def _look(client: Client, name: str) -> tuple[Session, Collection[str]]:
 def _facts(session: Session, unseen: Collection[str]) -> list[list[TableCell | str]]:
     word = mood(session, unseen)
     shape, colour = mark(word)
-    reason = f" ({why_ended(session.end_reason)})" if session.end_reason else ""
+    reason = f" ({end_reason_text(session.end_reason)})" if session.end_reason else ""
     state = TableCell(f"{shape} {label(word, session)}{reason}", colour)
     return [
         ["title", session.title],

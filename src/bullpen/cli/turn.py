@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..client import Client, Event, PromptResult
-from ..domain.reasons import why_ended
+from ..domain.reasons import end_reason_text
 
 DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
 
@@ -43,7 +43,7 @@ def fold(turn: FollowedTurn, event: Event) -> FollowedTurn:
     """The turn after one more event of its session."""
     data = event.data if isinstance(event.data, dict) else {}
     if event.type == "session_end":
-        return replace(turn, error=f"the session ended: {why_ended(data.get('reason'))}")
+        return replace(turn, error=f"the session ended: {end_reason_text(data.get('reason'))}")
     if not turn.begun:
         return _before(turn, event, data)
     return _within(turn, event, data) if event.worker_id == turn.worker_id else turn

@@ -51,7 +51,7 @@ async def create_session(
     repository = await _repository(records, order)
     session_id = new_id()
     start = _plan(roots, repository, order, session_id)
-    inherited = queue.inherit(Queue(), queue_settings(config, repository))
+    inherited = queue.inherit_settings(Queue(), queue_settings(config, repository))
     if order.agent_id is None:
         return sessions.welcome(
             await SessionLog.create(sessions.store, session_id, [Draft(start), *inherited], answer)
@@ -121,7 +121,9 @@ def _plan(
             directory = roots.directory(given) if given else roots.default_directory(name)
         case _:
             raise Invalid(f"a session's type is worktree or quick, not {kind}")
-    title = commands.check_text("title", order.title or directory.name or str(directory), commands.MAX_TITLE)
+    title = commands.check_text(
+        "title", order.title or directory.name or str(directory), commands.MAX_TITLE_LENGTH
+    )
     return SessionStart(
         session_type=kind,
         location_path=str(directory),

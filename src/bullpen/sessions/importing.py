@@ -69,7 +69,7 @@ async def _import_one(
     start = SessionStart(
         session_type="worktree" if is_worktree else "quick",
         location_path=str(directory),
-        title=commands.check_text("title", directory.name or str(directory), commands.MAX_TITLE),
+        title=commands.check_text("title", directory.name or str(directory), commands.MAX_TITLE_LENGTH),
         repo_id=repository.id if repository and is_worktree else None,
         worktree_id=saved.worktree_id if is_worktree else None,
     )

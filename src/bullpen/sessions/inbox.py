@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from ..domain.inbox import InboxItem, in_order, signature, waiting
+from ..domain.inbox import InboxItem, inbox_signature, open_items, sort_by_urgency
 from ..domain.snapshot import Snapshot
 from ..store.answers import KeptAnswer, answered
 from ..store.unseen import mark_seen, read_unseen
@@ -30,8 +30,8 @@ class LiveInbox:
         """Everything, the most urgent first. A question can only be open where something runs."""
         await self._sessions.taken_up.wait()
         unseen = await self._database.read(read_unseen)
-        open = [item for session in self._sessions.in_memory() for item in waiting(session.snapshot)]
-        return in_order([*open, *unseen])
+        open = [item for session in self._sessions.in_memory() for item in open_items(session.snapshot)]
+        return sort_by_urgency([*open, *unseen])
 
     async def mark_seen(
         self, session_id: str, seq: int | None = None, answer: KeptAnswer[None] | None = None
@@ -64,7 +64,7 @@ class LiveInbox:
                 await asyncio.sleep(PAUSE)
 
     def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
-        new = None if snapshot is None else signature(snapshot)
+        new = None if snapshot is None else inbox_signature(snapshot)
         if new != self._signatures.get(session_id):
             self._changed.set()
         if new is None or snapshot is None or not snapshot.live:

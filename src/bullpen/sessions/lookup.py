@@ -40,11 +40,11 @@ class PromptLookup:
         """What goes with a prompt: images, what was said before, how its worker is typed to."""
         images, session_id = self._workshop.images, self._log.id
         try:
-            worker = prompts.addressee(self._log.snapshot, order.worker_id, order.role)
+            worker = prompts.find_addressee(self._log.snapshot, order.worker_id, order.role)
         except NotFound:
             worker = None
         if worker is not None and worker.is_typed_to:
-            if not prompts.is_free(self._log.snapshot, worker):
+            if not prompts.accepts_prompt(self._log.snapshot, worker):
                 return PromptInputs()
             paths = tuple(str(images.path(session_id, image_id)) for image_id in order.image_ids)
             return PromptInputs(typing=await self._typing(worker, paths))

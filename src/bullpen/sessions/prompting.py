@@ -108,12 +108,12 @@ class PromptDelivery:
         """Sends what waits, one after another, as long as something does."""
         while self._log.snapshot.queue.waiting and not self._log.closed:
             now = clock.now_ms()
-            found = next(prompts.sendable(self._log.snapshot, now), None)
+            found = next(prompts.sendable_items(self._log.snapshot, now), None)
             try:
                 if found is not None:
                     await self._send(*found)
                 else:
-                    await self._wait(prompts.next_due(self._log.snapshot, now), now)
+                    await self._wait(prompts.next_due_time(self._log.snapshot, now), now)
             except Unavailable:
                 await asyncio.sleep(TRY_AGAIN)
             except Exception as error:
@@ -162,10 +162,10 @@ class PromptDelivery:
             client_id=order.sender,
             origin=order.origin,
         )
-        worker = prompts.addressee(snapshot, order.worker_id, order.role)
+        worker = prompts.find_addressee(snapshot, order.worker_id, order.role)
         if worker is not None and (order.worker_id or order.role):
             wish = replace(wish, worker_id=worker.id)
-        match prompts.place(snapshot, order, clock.now_ms()):
+        match prompts.route_prompt(snapshot, order, clock.now_ms()):
             case PromptRoute.SEND if worker is not None and orders.is_prepared(worker, given):
                 return orders.prompt(snapshot, worker.id, order, given)
             case PromptRoute.INTERRUPT:
@@ -203,8 +203,8 @@ class PromptDelivery:
         return self._titling.at_once(after, after.queue.item(draft.fact.id))
 
     async def _passing_on(self, order: Prompt, source: ForwardSource) -> Prompt:
-        origin = prompts.origin_of(self._log.snapshot, source)
-        return prompts.passing_on(order, origin, await self._lookup.words(origin))
+        origin = prompts.resolve_source(self._log.snapshot, source)
+        return prompts.with_forwarded_text(order, origin, await self._lookup.words(origin))
 
     def _key(self, prompt_id: str) -> str:
         return hashlib.sha256(f"prompt {self._log.id} {prompt_id}".encode()).hexdigest()
@@ -240,7 +240,7 @@ def _sent(
     given: PromptInputs,
 ) -> Change:
     """The item as a prompt, unless it was changed or taken back a moment ago."""
-    found = next(prompts.sendable(snapshot, clock.now_ms()), None)
+    found = next(prompts.sendable_items(snapshot, clock.now_ms()), None)
     if found is None or found[0] != item or found[1].id != worker.id:
         return Change()
     return orders.prompt(snapshot, worker.id, order, given, from_queue=True).change()

@@ -8,7 +8,7 @@ import structlog
 from ..domain import commands
 from ..domain.errors import NotFound, Unavailable
 from ..domain.events import Draft, WorkerFailed
-from ..domain.failures import explain, reason_of
+from ..domain.failures import describe_failure, explain
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import SessionStatus, WorkerState
 from ..log.log import Change, SessionLog
@@ -98,7 +98,7 @@ class RunningWorkers:
             if explain(error) is None:
                 log.error("worker broke", worker=worker.id, session=self._log.id, exc_info=error)
             if not self._log.closed:
-                reason = reason_of(error)
+                reason = describe_failure(error)
                 await self._log.change(lambda snapshot: _broken(snapshot, worker, reason), patient=True)
             await running.stop()
 

@@ -15,7 +15,7 @@ from ..domain.deadlines import TimeoutSettings
 from ..domain.errors import Conflict, Invalid, NotFound
 from ..domain.events import Draft, WorkerCommand
 from ..domain.ids import new_id
-from ..domain.prompts import Prompt, PromptResult, addressee
+from ..domain.prompts import Prompt, PromptResult, find_addressee
 from ..domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
 from ..domain.signs import JudgedActivity
 from ..domain.snapshot import Snapshot, Worker
@@ -79,7 +79,7 @@ class Session:
         def decide(snapshot: Snapshot) -> list[Draft]:
             if order.role is None:
                 return [commands.add_worker(snapshot, order)]
-            return commands.take_role(snapshot, order)
+            return commands.start_in_role(snapshot, order)
 
         return await self._spawn(decide, answer, is_agent=order.type == "agent")
 
@@ -89,7 +89,7 @@ class Session:
             order, self._workshop, must_be_installed=False
         )  # the role tells of the failure
         return await self._spawn(
-            lambda snapshot: commands.take_role(snapshot, order, failure), None, is_agent=True
+            lambda snapshot: commands.start_in_role(snapshot, order, failure), None, is_agent=True
         )
 
     async def restart_worker(self, worker_id: str, answer: RequestAnswer | None = None) -> Worker:
@@ -113,12 +113,14 @@ class Session:
         worker = self.snapshot.worker(worker_id)
         if worker.type != "agent":
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
-        await self._end(lambda snapshot: commands.halt_agent(snapshot, worker_id))
+        await self._end(lambda snapshot: commands.end_run_for_restart(snapshot, worker_id))
         await self.gone([worker_id])
         if continue_conversation:
             return await self.restart_worker(worker_id, answer)
         return await self._spawn(
-            lambda snapshot: commands.begin_anew(snapshot, worker_id), answer, is_agent=True
+            lambda snapshot: commands.restart_with_new_conversation(snapshot, worker_id),
+            answer,
+            is_agent=True,
         )
 
     async def log_in(self, worker_id: str, answer: RequestAnswer | None = None) -> Worker:
@@ -215,7 +217,7 @@ class Session:
         """Cancels the turn of an agent; nothing happens when there is none."""
 
         def decide(snapshot: Snapshot) -> Change:
-            worker = addressee(snapshot, worker_id, None)
+            worker = find_addressee(snapshot, worker_id, None)
             if worker is None:
                 return Change(answer=answer)
             return orders.cancel(snapshot, worker.id, by, self._workshop.agents).change(answer=answer)
@@ -296,9 +298,9 @@ class Session:
         """The message goes next, in the place of the turn that runs."""
 
         def decide(snapshot: Snapshot) -> Change:
-            drafts = queue.hurry(snapshot.queue, item_id)
+            drafts = queue.move_to_front(snapshot.queue, item_id)
             item = snapshot.queue.item(item_id)
-            worker = addressee(snapshot, item.worker_id, None)
+            worker = find_addressee(snapshot, item.worker_id, None)
             if worker is None:
                 return Change(drafts=drafts, answer=answer)
             exchange = orders.cancel(snapshot, worker.id, by, self._workshop.agents)
@@ -322,7 +324,7 @@ class Session:
 
         def decide(snapshot: Snapshot) -> list[Draft]:
             active = snapshot.status is SessionStatus.ACTIVE
-            return queue.inherit(snapshot.queue, settings) if active else []
+            return queue.inherit_settings(snapshot.queue, settings) if active else []
 
         await self._change(decide)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from .. import clock
 from ..domain.errors import Unavailable
-from ..domain.searching import PRINTED, SearchDocument
+from ..domain.searching import TERMINAL_OUTPUT, SearchDocument
 from ..domain.snapshot import Snapshot, Worker
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
@@ -224,8 +224,8 @@ def _dated(recording: Recording, pieces: list[TextPiece], worker_id: str, run: i
         documents.append(
             SearchDocument(
                 seq=0,
-                type=PRINTED,
-                role=PRINTED,
+                type=TERMINAL_OUTPUT,
+                role=TERMINAL_OUTPUT,
                 timestamp=time // 1_000_000,
                 text=piece.text,
                 worker_id=worker_id,

@@ -6,14 +6,14 @@ import tempfile
 import structlog
 
 from .. import clock
-from ..domain.agents import fill
+from ..domain.agents import fill_placeholders
 from ..domain.errors import NotFound, Unavailable
 from ..domain.events import Draft
-from ..domain.prompts import addressee_of, sendable
-from ..domain.queue import QueueItem, QueueTitled, needs_title, title_by_words
+from ..domain.prompts import item_addressee, sendable_items
+from ..domain.queue import QueueItem, QueueTitled, default_title, needs_title
 from ..domain.snapshot import Snapshot
 from ..domain.states import SessionStatus
-from ..domain.titles import clean_title, is_short
+from ..domain.titles import clean_title, is_short_enough_for_title
 from ..git.process import run_process
 from ..log.log import Change, SessionLog
 from ..workers.worker_services import WorkerServices
@@ -40,14 +40,14 @@ class QueueTitling:
     def at_once(self, snapshot: Snapshot, item: QueueItem) -> list[Draft]:
         """The title that is made together with its message, unless the agent is to be asked."""
         if needs_title(snapshot.queue, item) and not self._command(snapshot, item):
-            return [title_by_words(item)]
+            return [default_title(item)]
         return []
 
     def follow(self) -> None:
         snapshot = self._log.snapshot
         if snapshot.status is not SessionStatus.ACTIVE or not snapshot.queue.waiting:
             return
-        leaving = {item.id for item, _ in sendable(snapshot, clock.now_ms())}
+        leaving = {item.id for item, _ in sendable_items(snapshot, clock.now_ms())}
         for item in snapshot.queue.items:
             asked = (item.id, item.message)
             if needs_title(snapshot.queue, item) and item.id not in leaving and asked not in self._busy:
@@ -67,15 +67,15 @@ class QueueTitling:
     async def _draft(self, item: QueueItem) -> Draft:
         command = self._command(self._log.snapshot, item)
         title = await self._ask(command, item) if command else ""
-        return Draft(QueueTitled(id=item.id, title=title)) if title else title_by_words(item)
+        return Draft(QueueTitled(id=item.id, title=title)) if title else default_title(item)
 
     async def _ask(self, command: tuple[str, ...], item: QueueItem) -> str:
         """What the agent calls it, asked where it has nothing to work on; empty when it says nothing."""
-        worker = addressee_of(self._log.snapshot, item)
+        worker = item_addressee(self._log.snapshot, item)
         if worker is None or worker.agent_id is None:
             return ""
         env = self._workshop.agents.environment(self._workshop.agents.get(worker.agent_id))
-        argv = fill(command, prompt=ASKED + item.message[:MOST_LETTERS])
+        argv = fill_placeholders(command, prompt=ASKED + item.message[:MOST_LETTERS])
         try:
             with tempfile.TemporaryDirectory(prefix="bullpen-title-") as nowhere:
                 ended = await run_process(argv, env=env, cwd=nowhere, timeout=SECONDS, limit=MOST_BYTES)
@@ -87,8 +87,8 @@ class QueueTitling:
 
     def _command(self, snapshot: Snapshot, item: QueueItem) -> tuple[str, ...]:
         """How the agent is asked; empty when it cannot be, or a short message needs no other title."""
-        worker = addressee_of(snapshot, item)
-        if is_short(item.message) or worker is None or worker.agent_id is None:
+        worker = item_addressee(snapshot, item)
+        if is_short_enough_for_title(item.message) or worker is None or worker.agent_id is None:
             return ()
         try:
             return self._workshop.agents.get(worker.agent_id).title_command

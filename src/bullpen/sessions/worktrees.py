@@ -11,7 +11,7 @@ import structlog
 from msgspec import Struct
 
 from .. import clock
-from ..domain.environment import PERSONAL, inherited
+from ..domain.environment import PERSONAL, inherited_environment
 from ..domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
 from ..domain.ids import new_id
 from ..domain.records import Repository, RepositorySettings
@@ -344,4 +344,4 @@ def _require_no_loss(name: str, loss: WorktreeLoss) -> None:
 
 def _environment(settings: RepositorySettings, repository: Repository, path: Path) -> dict[str, str]:
     ours = {"BULLPEN_REPOSITORY": repository.path, "BULLPEN_WORKTREE": str(path)}
-    return {**inherited(os.environ, PERSONAL), **settings.env, **ours}
+    return {**inherited_environment(os.environ, PERSONAL), **settings.env, **ours}

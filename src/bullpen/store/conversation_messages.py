@@ -8,8 +8,8 @@ from msgspec import UNSET, Struct
 from ..domain.conversation import AgentMessage, Plan, ToolCall, ToolCallUpdate, TurnEnd, UserPrompt
 from ..domain.conversation_state import Conversation
 from ..domain.events import Error, Fact, SessionEnd, WorkerFailed
-from ..domain.reasons import how_session_ended
-from ..domain.tool_calls import FINISHED, Tools, merged, with_tool_call
+from ..domain.reasons import session_end_text
+from ..domain.tool_calls import FINISHED, Tools, merge_tool_call, with_tool_call
 from .append import Append
 
 _TOLD_OF_TOOLS = (ToolCall, ToolCallUpdate)
@@ -72,7 +72,7 @@ _SHOWN: dict[type[Fact], Callable[[Any], Message | None]] = {
     AgentMessage: _said,
     Plan: _plan,
     TurnEnd: _turn_end,
-    SessionEnd: lambda fact: _notice(fact.detail or how_session_ended(fact.status, fact.reason)),
+    SessionEnd: lambda fact: _notice(fact.detail or session_end_text(fact.status, fact.reason)),
     WorkerFailed: lambda fact: _notice(f"the worker failed: {fact.error}"),
     Error: lambda fact: _notice(fact.message),
 }
@@ -82,7 +82,7 @@ def _tool(fact: ToolCall | ToolCallUpdate, tools: Tools) -> Message | None:
     """A call when it is announced and when it is finished; what is told of it meanwhile is in the events."""
     id = fact.call.get("toolCallId")
     known = tools.get(id) if isinstance(id, str) else None
-    call = merged(known, fact.call)
+    call = merge_tool_call(known, fact.call)
     finished = call["status"] in FINISHED
     if known is not None and not finished:
         return None

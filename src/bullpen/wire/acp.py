@@ -33,7 +33,7 @@ from ..domain.conversation import (
 )
 from ..domain.conversation_state import Conversation
 from ..domain.events import Fact
-from ..domain.tool_calls import merged
+from ..domain.tool_calls import merge_tool_call
 from .acp_answers import facts_of_error, facts_of_result
 from .acp_calls import (
     REQUEST_CANCELLED,
@@ -229,7 +229,9 @@ def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permiss
     call, options = params.get("toolCall"), params.get("options")
     said = call if isinstance(call, dict) else {}
     known = state.tools.get(str(said.get("toolCallId")))
-    shown = said if known is None else merged(known, said)  # some name only the id: it has to be seen
+    shown = (
+        said if known is None else merge_tool_call(known, said)
+    )  # some name only the id: it has to be seen
     return Permission(
         id=id,
         tool_call=shown,

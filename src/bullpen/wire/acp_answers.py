@@ -12,7 +12,7 @@ from ..domain.conversation import (
     TurnEnd,
     Usage,
 )
-from ..domain.conversation_rules import loose_ends
+from ..domain.conversation_rules import cancel_open_items
 from ..domain.conversation_state import Conversation, PendingCall
 from ..domain.events import Fact
 from .jsonrpc import INTERNAL_ERROR, ErrorResponse
@@ -64,7 +64,7 @@ def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conve
 
 def turn_end(stop_reason: str, state: Conversation, error: str | None = None) -> list[Fact]:
     """The end of a turn after everything that it leaves open."""
-    loose = loose_ends(state, by="agent")
+    loose = cancel_open_items(state, by="agent")
     if stop_reason == "end_turn":  # a tool may go on in the background
         loose = [fact for fact in loose if fact.type != "tool_call_update"]
     return [*loose, TurnEnd(stop_reason=stop_reason, error=error)]

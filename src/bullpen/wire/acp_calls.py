@@ -150,7 +150,8 @@ def mcp_servers(definition: AgentDefinition, state: Conversation) -> list[dict[s
     return [
         server
         for server in definition.mcp_servers
-        if (kind := server.get("type", "stdio")) == "stdio" or state.capable("mcpCapabilities", str(kind))
+        if (kind := server.get("type", "stdio")) == "stdio"
+        or state.has_capability("mcpCapabilities", str(kind))
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from ..domain.events import Event, read_fact
 from ..domain.inbox import InboxItem
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import panel_word
+from ..domain.states import panel_status
 from .json import encode
 
 
@@ -101,7 +101,7 @@ def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
         "activity": worker.activity.value,
         "activityWhy": worker.activity_why,
         "activitySince": iso(worker.activity_since),
-        "status": panel_word(worker.state, worker.activity),
+        "status": panel_status(worker.state, worker.activity),
         "run": worker.run,
         "pid": worker.pid,
         "exitCode": worker.exit_code,

@@ -22,7 +22,7 @@ from ..domain.events import (
     WorkerFailed,
     WorkerSpawning,
 )
-from ..domain.reasons import why_ended, why_turn_ended
+from ..domain.reasons import end_reason_text, stop_reason_text
 from ..domain.tool_calls import FINISHED
 from .browser import iso
 
@@ -90,7 +90,7 @@ def _paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
         case Question() as fact if fact.status != "pending":
             return f"> question: {_line(fact.message)}: {fact.status}"
         case TurnEnd() as fact if fact.stop_reason != "end_turn":
-            return f"> the turn ended: {fact.error or why_turn_ended(fact.stop_reason)}"
+            return f"> the turn ended: {fact.error or stop_reason_text(fact.stop_reason)}"
         case Error() as fact:
             return f"> **error**: {_line(fact.message)}"
         case WorkerSpawning() as fact:
@@ -100,7 +100,7 @@ def _paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
         case WorkerFailed() as fact:
             return f"> **{event.role} failed**: {_line(fact.error)}"
         case SessionEnd() as fact:
-            return f"> {fact.status} ({_line(why_ended(fact.reason))}), {iso(event.timestamp)}"
+            return f"> {fact.status} ({_line(end_reason_text(fact.reason))}), {iso(event.timestamp)}"
     return ""
 
 

@@ -18,7 +18,7 @@ from ..domain.events import (
     WorkerTerminated,
 )
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import WorkerState, relay_agent_word
+from ..domain.states import WorkerState, relay_agent_state
 from .browser import iso
 
 Notice = dict[str, Any]
@@ -120,7 +120,7 @@ def agents_listed(snapshot: Snapshot) -> Notice:
     agents = [
         {
             "role": worker.role,
-            "state": relay_agent_word(worker.state),
+            "state": relay_agent_state(worker.state),
             "workspace": worker.workspace,
             "error": worker.error,
         }

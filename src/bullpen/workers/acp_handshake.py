@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..domain.agents import AgentDefinition
 from ..domain.conversation import RequestAnswered
-from ..domain.conversation_rules import auth_method, login_command, ways_back
+from ..domain.conversation_rules import auth_method, login_command, reattach_methods
 from ..domain.events import WorkerFailed, WorkerReady
 from ..wire import acp_calls
 from ..wire.acp_calls import AUTH_REQUIRED, PROTOCOL_VERSION, OutgoingCall
@@ -79,7 +79,7 @@ class Handshake(Struct, frozen=True, kw_only=True):
         exchange.fail(failure, blames_session=False)
 
     def _ways(self, exchange: ConversationChange, now: int) -> list[str]:
-        return ways_back(exchange.conversation, self.definition.quirks, now)
+        return reattach_methods(exchange.conversation, self.definition.quirks, now)
 
     def _way(self, exchange: ConversationChange, method: str) -> OutgoingCall:
         servers = acp_calls.mcp_servers(self.definition, exchange.conversation)

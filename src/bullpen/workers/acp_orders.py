@@ -7,10 +7,10 @@ import msgspec
 
 from ..domain import commands, permissions
 from ..domain.conversation import AgentMessage, AgentThought
-from ..domain.conversation_rules import loose_ends, option_of_kind
+from ..domain.conversation_rules import cancel_open_items, first_option_of_kind
 from ..domain.errors import Conflict, Invalid
 from ..domain.events import Draft, WorkerExited, WorkerFailed, WorkerTerminated
-from ..domain.prompts import Prompt, is_free
+from ..domain.prompts import Prompt, accepts_prompt
 from ..domain.snapshot import Snapshot
 from ..domain.states import WorkerState
 from ..log.log import Change, RequestAnswer
@@ -32,9 +32,9 @@ def prompt(
     """The prompt and the turn it begins; the agent must be free."""
     commands.require_active(snapshot)
     exchange = ConversationChange(snapshot, worker_id)
-    if not is_free(snapshot, exchange.worker):
+    if not accepts_prompt(snapshot, exchange.worker):
         raise Conflict(f"the agent in role {exchange.worker.role} is busy")
-    if images and not exchange.conversation.capable("promptCapabilities", "image"):
+    if images and not exchange.conversation.has_capability("promptCapabilities", "image"):
         raise Invalid(f"the agent in role {exchange.worker.role} takes no images")
     if block := exchange.conversation.block:  # text after the last turn's end, which nobody closed
         kind = AgentThought if block.type == AgentThought.type else AgentMessage
@@ -52,7 +52,7 @@ def cancel(snapshot: Snapshot, worker_id: str, by: str) -> ConversationChange:
     if conversation.turn is None or conversation.turn.cancelling:
         return exchange
     withdrawn = acp_calls.withdrawn(conversation)
-    exchange.tell(*loose_ends(conversation, by))
+    exchange.tell(*cancel_open_items(conversation, by))
     exchange.say(acp_calls.session_cancel(_acp_session_id(exchange)), *withdrawn)
     exchange.end_terminals("the turn was cancelled")
     return exchange
@@ -77,7 +77,7 @@ def answer_permission(snapshot: Snapshot, permission_id: str, option_id: str, by
 def refuse_permission(snapshot: Snapshot, permission_id: str, by: str) -> ConversationChange:
     """The mildest refusal that is offered; where none is, the question is withdrawn."""
     worker_id, open = permissions.find_permission(snapshot, permission_id)
-    refusal = option_of_kind(open.fact.options, "reject_once", "reject_always")
+    refusal = first_option_of_kind(open.fact.options, "reject_once", "reject_always")
     if refusal is not None:
         return answer_permission(snapshot, permission_id, refusal, by)
     withdrawn = msgspec.structs.replace(open.fact, status="cancelled", by=by)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ..domain import commands, queue
 from ..domain.conversation import TURN_FAILED, TurnEnd, TurnStart, UserPrompt
-from ..domain.conversation_rules import loose_ends
+from ..domain.conversation_rules import cancel_open_items
 from ..domain.conversation_state import Conversation, fold_conversation
 from ..domain.errors import Conflict
 from ..domain.events import (
@@ -22,7 +22,7 @@ from ..domain.events import (
     WorkerTerminated,
 )
 from ..domain.prompts import Prompt
-from ..domain.snapshot import Snapshot, Worker, is_answer
+from ..domain.snapshot import Snapshot, Worker, shows_agent_answer
 from ..domain.states import Activity, SessionStatus, WorkerState
 from ..log.log import Change, Consumed, OutboxLine, RequestAnswer
 from ..wire.acp_calls import OutgoingLine
@@ -113,11 +113,13 @@ class ConversationChange:
 
     def _answered(self) -> bool:
         """Whether the agent's first answer is among what is told here."""
-        return any(draft.worker_id == self.worker.id and is_answer(draft.fact) for draft in self.drafts)
+        return any(
+            draft.worker_id == self.worker.id and shows_agent_answer(draft.fact) for draft in self.drafts
+        )
 
     def close_turn(self, stop_reason: str, error: str | None = None) -> None:
         """Everything that is open is closed, because nothing more will come."""
-        self.tell(*loose_ends(self.conversation, by="bullpen"))
+        self.tell(*cancel_open_items(self.conversation, by="bullpen"))
         if self.conversation.turn is not None:
             self.tell(TurnEnd(stop_reason=stop_reason, error=error))
 
@@ -138,7 +140,7 @@ class ConversationChange:
         self._ended = end
         if end.failure or end.stop_reason == "cancelled":
             why = TURN_FAILED if end.failure else "the turn was cancelled"
-            self.drafts += [Draft(fact) for fact in queue.after_bad_turn(self.snapshot.queue, why)]
+            self.drafts += [Draft(fact) for fact in queue.pause_after_failed_turn(self.snapshot.queue, why)]
 
     def _activity(self) -> list[Draft]:
         if not self._active or self.over or self.worker.is_typed_to:  # what a screen shows is told apart

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..domain.errors import BullpenError
 from ..domain.events import Draft, Fact, WorkerFailed, WorkerReady
-from ..domain.failures import reason_of
+from ..domain.failures import describe_failure
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
@@ -38,7 +38,7 @@ class FileWatchWorker(ABC):
             if not self._stopped():
                 raise
         except (BullpenError, OSError) as error:
-            await self._record(WorkerFailed(error=reason_of(error)))
+            await self._record(WorkerFailed(error=describe_failure(error)))
 
     async def stop(self) -> None:
         if self._living is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from ..domain.agents import AgentDefinition, fill
+from ..domain.agents import AgentDefinition, fill_placeholders
 from ..domain.conversation_state import Conversation, Turn
 from ..domain.errors import Conflict, NotFound
 from ..domain.events import Fact, WorkerExited, WorkerFailed
@@ -68,7 +68,7 @@ class PtyAgent(TerminalWorker):
         more = {**TERMINAL, **definition.env, **own_key}
         environment = self._workshop.environment(worker, self._log.snapshot.repo_id, base, more)
         log.info("starting an agent in a terminal", agent=definition.id, worker=worker.id)
-        argv = fill(command, sessionId=session_id)
+        argv = fill_placeholders(command, sessionId=session_id)
         return ChildStart(argv, environment, self._workshop.place(worker), worker.cols, worker.rows)
 
     def _continues(self, definition: AgentDefinition) -> bool:

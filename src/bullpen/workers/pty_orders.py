@@ -7,7 +7,7 @@ from ..domain.conversation import AgentSession
 from ..domain.conversation_state import Turn
 from ..domain.errors import Conflict
 from ..domain.events import WorkerActivity
-from ..domain.prompts import Prompt, is_free
+from ..domain.prompts import Prompt, accepts_prompt
 from ..domain.signs import JudgedActivity, TypingKeys
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import Activity, WorkerState
@@ -23,7 +23,7 @@ def prompt(
     """The prompt, the turn it begins, and what is typed for it."""
     commands.require_active(snapshot)
     exchange = ConversationChange(snapshot, worker_id)
-    if not is_free(snapshot, exchange.worker):
+    if not accepts_prompt(snapshot, exchange.worker):
         raise Conflict(f"the agent in role {exchange.worker.role} is busy")
     exchange.begin_turn(order, from_queue)
     exchange.say(*typing.prompt(order.text))

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from .. import clock
-from ..domain.activity import ActivityEvidence, hold, judge, look_again
+from ..domain.activity import ActivityEvidence, judge_activity, required_stability, seconds_to_next_check
 from ..domain.conversation_state import Turn
 from ..domain.signs import JudgedActivity, ScreenPatterns, read_screen
 from ..domain.snapshot import Worker
@@ -94,14 +94,14 @@ class ActivityWatch:
         self._enter(turn)
         self._show(read_screen(self._signs, seen.text))
         evidence = self._evidence(worker)
-        verdict = judge(evidence, self._signs)
+        verdict = judge_activity(evidence, self._signs)
         if verdict is not None and self._is_early(verdict, turn):
             verdict = None
         if verdict is None or verdict.activity is worker.activity:
             self._candidate = None
             if verdict is not None and self.was_ordered:
                 await self._tell(verdict, turn)  # it may never have been idle: its conversation begins now
-            return look_again(evidence, self._signs, in_turn=turn is not None)
+            return seconds_to_next_check(evidence, self._signs, in_turn=turn is not None)
         left = self._stands_in(verdict, turn)
         if left <= 0:
             await self._tell(verdict, turn)
@@ -120,13 +120,13 @@ class ActivityWatch:
 
     def _evidence(self, worker: Worker) -> ActivityEvidence:
         return ActivityEvidence(
-            now=worker.activity,
-            shown=self._shown,
-            claim=self._claim[0] if self._claim else None,
-            call=self._hearing.call,
-            writes=self._hearing.writes,
-            quiet=self._hearing.quiet,
-            typed=self._hearing.since_typed,
+            current=worker.activity,
+            screen=self._shown,
+            reported=self._claim[0] if self._claim else None,
+            notification=self._hearing.call,
+            is_writing=self._hearing.writes,
+            silent_seconds=self._hearing.quiet,
+            seconds_since_typing=self._hearing.since_typed,
         )
 
     def _is_early(self, verdict: JudgedActivity, turn: Turn | None) -> bool:
@@ -143,7 +143,7 @@ class ActivityWatch:
         now = clock.monotonic()
         if self._candidate is None or self._candidate[0].activity is not verdict.activity:
             self._candidate = verdict, now
-        return self._candidate[1] + hold(verdict, self._signs, turn is not None) - now
+        return self._candidate[1] + required_stability(verdict, self._signs, turn is not None) - now
 
 
 def _activity(verdict: JudgedActivity | None) -> Activity | None:

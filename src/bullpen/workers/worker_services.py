@@ -9,9 +9,9 @@ import structlog
 
 from ..config import Config
 from ..domain.agents import AgentDefinition
-from ..domain.environment import PERSONAL, inherited
+from ..domain.environment import PERSONAL, inherited_environment
 from ..domain.errors import BullpenError
-from ..domain.failures import reason_of
+from ..domain.failures import describe_failure
 from ..domain.records import RepositorySettings
 from ..domain.rules import Rule
 from ..domain.snapshot import Worker
@@ -33,7 +33,7 @@ TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 def personal() -> dict[str, str]:
     """What a program that a person runs in a terminal is given of our environment."""
-    return {**inherited(os.environ, PERSONAL), **TERMINAL}
+    return {**inherited_environment(os.environ, PERSONAL), **TERMINAL}
 
 
 class AgentCatalog(Protocol):
@@ -136,7 +136,7 @@ class WorkerServices:
         try:
             await asyncio.gather(self.screens.warm_up(), self.children.warm_up())
         except (BullpenError, OSError, MemoryError) as error:
-            log.warning("not warmed up; the first terminal tries again", reason=reason_of(error))
+            log.warning("not warmed up; the first terminal tries again", reason=describe_failure(error))
 
     async def forget(self, worker_id: str) -> None:
         """Removes what a purged worker left on the disk."""

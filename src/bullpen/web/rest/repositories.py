@@ -9,12 +9,12 @@ from msgspec.structs import asdict, replace
 from starlette.responses import Response
 
 from ... import clock
-from ...domain.commands import MAX_TITLE, check_text
+from ...domain.commands import MAX_TITLE_LENGTH, check_text
 from ...domain.errors import NotFound
 from ...domain.ids import new_id
 from ...domain.queue import QueueOverrides, QueueSettings
 from ...domain.records import Repository, RepositorySettings
-from ...domain.repositories import edited
+from ...domain.repositories import apply_edit
 from ...domain.states import SessionStatus
 from ...git.places import find_git_dir
 from ...sessions.inheritance import hand_down
@@ -53,7 +53,7 @@ async def add(body: NewRepositoryShape, request: Request, context: ContextDep, o
     if not git_dir.is_relative_to(directory):
         git_dir = allowed(str(git_dir))
     now = clock.now_ms()
-    name = check_text("name", body.name or directory.name, MAX_TITLE)
+    name = check_text("name", body.name or directory.name, MAX_TITLE_LENGTH)
     repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
     render = partial(repository_json, context)
     async with context.worktrees.deciding:
@@ -107,10 +107,10 @@ def repository_json(context: WebContext, repository: Repository) -> dict[str, An
 
 
 async def _edit(context: WebContext, repo_id: str, body: RepositoryEditShape) -> Repository:
-    name = None if body.name is None else check_text("name", body.name, MAX_TITLE)
+    name = None if body.name is None else check_text("name", body.name, MAX_TITLE_LENGTH)
     wishes = _wishes((await _get(context, repo_id)).queue, body)
     given = body.model_dump(include={"agent_id", "setup", "cleanup"}, exclude_none=True) | {"env": body.env}
-    settings = edited(context.worktrees.settings(repo_id), given)
+    settings = apply_edit(context.worktrees.settings(repo_id), given)
     if settings.agent_id:
         context.agents.get(settings.agent_id)
     repository = await context.records.edit_repository(repo_id, name, wishes)

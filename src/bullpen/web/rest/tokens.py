@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from ... import clock
-from ...domain.commands import MAX_ROLE, check_text
+from ...domain.commands import MAX_ROLE_LENGTH, check_text
 from ...domain.records import Token
 from ...wire.browser import iso
 from ..auth import PROGRAMS, new_token, scope_named
@@ -39,7 +39,7 @@ async def add(body: NewTokenShape, request: Request, context: ContextDep, once: 
     """A new token; its text is shown this once."""
     seed = new_seed()
     token = new_token(
-        check_text("name", body.name, MAX_ROLE),
+        check_text("name", body.name, MAX_ROLE_LENGTH),
         context.mint.make(SecretKind.TOKEN, seed),
         scope_named(body.scope, PROGRAMS),
         clock.now_ms() + body.expires_in * 1000 if body.expires_in else None,

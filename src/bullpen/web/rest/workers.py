@@ -37,7 +37,7 @@ async def list_workers(session_id: str, context: ContextDep) -> Response:
 async def add(session_id: str, body: NewWorkerShape, context: ContextDep, once: OnceDep) -> Response:
     """Starts a worker; what is not said of a role that ended stays as it was."""
     session = await context.sessions.get(session_id)
-    before = session.snapshot.in_role(body.role) if body.role else None
+    before = session.snapshot.worker_in_role(body.role) if body.role else None
     of_session = context.sessions.workspace_of(session.snapshot)
     where = body.workspace or (before.workspace if before else of_session)
     file_path = body.file_path or (before.file_path if before else None)
@@ -56,7 +56,7 @@ async def add(session_id: str, body: NewWorkerShape, context: ContextDep, once: 
     )
 
     def render(snapshot: Snapshot) -> object:
-        holder = snapshot.workers.get(order.worker_id) or snapshot.in_role(order.role or "")
+        holder = snapshot.workers.get(order.worker_id) or snapshot.worker_in_role(order.role or "")
         return worker_json(holder, session_id) if holder else {}
 
     worker = await session.add_worker(order, once.answer(201, render))

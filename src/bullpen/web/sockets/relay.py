@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, WebSocket
 from ...domain.commands import AddWorker
 from ...domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
 from ...domain.ids import new_id
-from ...domain.prompts import Prompt, addressee
+from ...domain.prompts import Prompt, find_addressee
 from ...domain.snapshot import Worker
 from ...domain.states import SessionStatus, WorkerState
 from ...sessions.create import NewSession, create_session
@@ -143,7 +143,7 @@ class RelaySocket:
 
 
 def _holder(session: Session, role: str) -> Worker:
-    worker = addressee(session.snapshot, None, role)
+    worker = find_addressee(session.snapshot, None, role)
     assert worker is not None  # a role was named
     return worker
 
