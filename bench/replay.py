@@ -24,7 +24,7 @@ from zipfile import ZIP_STORED, ZipFile
 from bullpen.domain.conversation import AgentMessage, ToolCall, UserPrompt
 from bullpen.domain.events import Event, SessionEnd, SessionStart, WorkerReady, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.keeper.spool import ENTRY, SEGMENT
+from bullpen.keeper.spool import INDEX_ENTRY, SEGMENT_BYTES
 from bullpen.log.event_file import append_events
 from bullpen.log.recordings import metadata_of
 from bullpen.log.replay import PlaybackPace, ReplayPlayer
@@ -119,11 +119,11 @@ def write_terminal(place: Path, size: int) -> None:
     place.mkdir(parents=True)
     dice = random.Random(2)
     piece = size // 100_000 or 1
-    for start in range(0, size, SEGMENT):
-        end = min(start + SEGMENT, size)
+    for start in range(0, size, SEGMENT_BYTES):
+        end = min(start + SEGMENT_BYTES, size)
         offsets = range(start, end, piece)
         times = ((START + 10) * 1_000_000 + offset * (LENGTH - 20) * 1_000_000 // size for offset in offsets)
-        index = (ENTRY.pack(offset, at, 80, 24) for offset, at in zip(offsets, times, strict=True))
+        index = (INDEX_ENTRY.pack(offset, at, 80, 24) for offset, at in zip(offsets, times, strict=True))
         (place / f"{start:020d}.idx").write_bytes(b"".join(index))
         (place / f"{start:020d}.bin").write_bytes(dice.randbytes(end - start))
 

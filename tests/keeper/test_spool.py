@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.keeper.directories import open_directory, remove_tree
-from bullpen.keeper.spool import ENTRY, KEEP_ALL, SpoolGone, SpoolReader, SpoolWriter
+from bullpen.keeper.spool import INDEX_ENTRY, NO_LIMIT, SpoolGone, SpoolReader, SpoolWriter
 
 
 def opened(path: Path) -> int:
@@ -19,7 +19,7 @@ def opened(path: Path) -> int:
 
 
 def writer_in(
-    path: Path, segment: int = 100, retention: int = KEEP_ALL, size: tuple[int, int] = (0, 0)
+    path: Path, segment: int = 100, retention: int = NO_LIMIT, size: tuple[int, int] = (0, 0)
 ) -> SpoolWriter:
     return SpoolWriter(opened(path), segment=segment, retention=retention, size=size)
 
@@ -166,7 +166,7 @@ def test_the_index_begins_with_what_holds_at_an_offset(tmp_path: Path) -> None:
 def test_the_place_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
     entries = [(10 * number, 1000 + 7 * number, 0, 0) for number in range(40)]
     for start in range(0, 400, 50):
-        own = [ENTRY.pack(*entry) for entry in entries if start <= entry[0] < start + 50]
+        own = [INDEX_ENTRY.pack(*entry) for entry in entries if start <= entry[0] < start + 50]
         (tmp_path / f"{start:020d}.idx").write_bytes(b"".join(own))
         (tmp_path / f"{start:020d}.bin").write_bytes(bytes(50))
     reader = SpoolReader(tmp_path)
@@ -178,7 +178,9 @@ def test_the_place_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
 def test_near_an_offset_only_what_follows_it_is_read(tmp_path: Path) -> None:
     count = 100_000
     for start in (0, count):
-        entries = b"".join(ENTRY.pack(start + number, start + number, 80, 24) for number in range(count))
+        entries = b"".join(
+            INDEX_ENTRY.pack(start + number, start + number, 80, 24) for number in range(count)
+        )
         (tmp_path / f"{start:020d}.idx").write_bytes(entries)
         (tmp_path / f"{start:020d}.bin").write_bytes(bytes(count))
     reader = SpoolReader(tmp_path)
@@ -193,7 +195,7 @@ def test_half_an_entry_at_the_end_of_the_index_is_not_read(tmp_path: Path) -> No
     writer.append(b"x")
     whole = list(reader.index())
     with next(tmp_path.glob("*.idx")).open("ab") as index:
-        index.write(ENTRY.pack(1, 2, 3, 4)[:-1])
+        index.write(INDEX_ENTRY.pack(1, 2, 3, 4)[:-1])
     assert list(reader.index()) == whole
 
 
@@ -255,23 +257,23 @@ def test_a_refused_write_goes_on_where_it_stopped(tmp_path: Path, room: int) -> 
                 writer.flush()
         assert writer.end == stopped
         assert read_all(reader, 0) == numbered(0, stopped)
-    end = writer.end + len(writer.waiting)
+    end = writer.end + len(writer.unwritten)
     assert writer.flush() == end
-    assert writer.waiting == b""
+    assert writer.unwritten == b""
     writer.append(numbered(end, 500))
     assert read_all(reader, 0) == numbered(0, end + 500)
     for index in tmp_path.glob("*.idx"):
-        assert index.stat().st_size % ENTRY.size == 0
+        assert index.stat().st_size % INDEX_ENTRY.size == 0
 
 
 def test_a_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:
     writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
-    with largest_file(ENTRY.size + 3):
+    with largest_file(INDEX_ENTRY.size + 3):
         writer.resize(100, 30)
     writer.append(b"x")
     writer.write_index()
     assert [(offset, *size) for offset, _, *size in reader.index() if any(size)] == [(0, 100, 30)]
-    assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * ENTRY.size
+    assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * INDEX_ENTRY.size
 
 
 def test_a_spool_that_cannot_be_begun_leaves_nothing(tmp_path: Path) -> None:
@@ -337,9 +339,9 @@ def test_a_reader_that_is_dropped_leaves_nothing_open(tmp_path: Path) -> None:
 
 def test_what_could_not_be_indexed_is_given_up_with_the_spool(tmp_path: Path) -> None:
     writer = writer_in(tmp_path, size=(80, 24))
-    with largest_file(ENTRY.size + 3):
+    with largest_file(INDEX_ENTRY.size + 3):
         writer.resize(100, 30)
         assert writer.unindexed
         writer.close()
     writer.write_index()
-    assert next(tmp_path.glob("*.idx")).stat().st_size == ENTRY.size
+    assert next(tmp_path.glob("*.idx")).stat().st_size == INDEX_ENTRY.size

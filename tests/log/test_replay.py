@@ -9,7 +9,7 @@ import pytest
 from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Event, SessionStart, WorkerExited, WorkerReady, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.keeper.spool import ENTRY
+from bullpen.keeper.spool import INDEX_ENTRY
 from bullpen.log.event_file import append_events
 from bullpen.log.replay import PlaybackPace, ReplayPlayer
 from bullpen.log.tracks import PIECE, ChatMoment, OutputMoment
@@ -50,7 +50,7 @@ def write_spool(place: Path, said: list[tuple[int, bytes, tuple[int, int]]]) -> 
     os.makedirs(place)
     data, index = b"", b""
     for ms, piece, size in said:
-        index += ENTRY.pack(len(data), at(ms), *size)
+        index += INDEX_ENTRY.pack(len(data), at(ms), *size)
         data += piece
     (place / f"{0:020d}.bin").write_bytes(data)
     (place / f"{0:020d}.idx").write_bytes(index)

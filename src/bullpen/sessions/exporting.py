@@ -9,7 +9,7 @@ from typing import Literal
 
 from ..domain.errors import NotFound
 from ..domain.snapshot import Snapshot, Worker
-from ..keeper.spool import ENTRY
+from ..keeper.spool import INDEX_ENTRY
 from ..log.pieces import cast_lines, output_chunks
 from ..log.recording import Recording
 from ..log.recordings import EVENTS, METADATA, metadata_of
@@ -66,7 +66,7 @@ class SessionExport:
         """A whole recording: `bullpen import` reads it back, `bullpen replay` plays it."""
         out = ZipStream()
         out.begin(METADATA)
-        yield out.write(encode(self._redaction.value(metadata_of(self._snapshot))) + b"\n")
+        yield out.write(encode(self._redaction.redact_json(metadata_of(self._snapshot))) + b"\n")
         out.begin(EVENTS)
         async for wires in self._pages():
             yield await asyncio.to_thread(out.write, event_lines(wires))
@@ -86,7 +86,7 @@ class SessionExport:
 
     def _redact(self, wire: bytes) -> bytes:
         event = decode(wire)
-        return encode({**event, "data": self._redaction.value(event["data"])})
+        return encode({**event, "data": self._redaction.redact_json(event["data"])})
 
     def _files(self, out: ZipStream) -> Iterator[bytes]:
         for worker in self._terminals():
@@ -106,7 +106,7 @@ class SessionExport:
             yield from cast_lines(recording, self._title(worker))
 
     def _title(self, worker: Worker) -> str:
-        title: str = self._redaction.value(f"{self._snapshot.title} · {worker.name}")
+        title: str = self._redaction.redact_json(f"{self._snapshot.title} · {worker.name}")
         return title
 
     def _recording(self, worker_id: str, run: int) -> Recording:
@@ -135,7 +135,7 @@ def _spool(out: ZipStream, recording: Recording, place: str) -> Iterator[bytes]:
             return
         out.begin(f"{place}/{start:020d}.idx")
         while some := list(islice(entries, ENTRIES_AT_ONCE)):
-            yield out.write(b"".join(ENTRY.pack(*entry) for entry in some if entry[0] <= end))
+            yield out.write(b"".join(INDEX_ENTRY.pack(*entry) for entry in some if entry[0] <= end))
         out.begin(f"{place}/{start:020d}.bin")
         yield from map(out.write, output_chunks(recording, start, end))
 

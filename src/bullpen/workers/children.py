@@ -18,7 +18,7 @@ import structlog
 
 from ..domain.errors import BullpenError, Conflict, RemoteFault, Unavailable
 from ..domain.failures import FAILURES, explain
-from ..keeper.client import ExitRecord, Keeper, KeeperFault, KeeperLost, Keepers, Key
+from ..keeper.client import ChildKey, ExitRecord, Keeper, KeeperFault, KeeperLost, Keepers
 from ..keeper.marker import find_marked, marker
 from ..log.recording import Recording
 
@@ -54,7 +54,7 @@ class ChildStart(NamedTuple):
 class ChildHandle:
     """A process with a recording: told by number, read by offset, ended by a ladder."""
 
-    def __init__(self, key: Key, home_id: str, keeper: Keeper, recording: Recording) -> None:
+    def __init__(self, key: ChildKey, home_id: str, keeper: Keeper, recording: Recording) -> None:
         self.worker_id, self.run = key
         self.pid = 0
         self.written = 0  # lines of the ACP worker that the agent was given before we adopted it
@@ -169,7 +169,7 @@ class ChildHandles:
     def __init__(self, home: Path) -> None:
         self._home = home
         self.home_id = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
-        self._children: dict[Key, ChildHandle] = {}
+        self._children: dict[ChildKey, ChildHandle] = {}
         self._keepers: Keepers
 
     @classmethod
@@ -180,7 +180,7 @@ class ChildHandles:
         async with Keepers.open(home, self._on_output, self._on_exit, self._on_lost) as keepers:
             self._keepers = keepers
             for key, status in keepers.children.items():
-                child = self._add(key, keepers.of(*key), Recording(self.spool(*key)))
+                child = self._add(key, keepers.keeper_of(*key), Recording(self.spool(*key)))
                 child.pid, child.answered = status.pid, status.writers.get(SCREEN_WRITER, 0)
                 child.written = status.writers.get(ACP_WRITER, 0)
                 if status.exit is not None:
@@ -189,7 +189,7 @@ class ChildHandles:
 
     async def warm_up(self) -> None:
         """Start a keeper if none takes new children, so that the first child need not wait for that."""
-        await _ask(self._keepers.accepting())
+        await _ask(self._keepers.accepting_keeper())
 
     def get(self, worker_id: str, run: int) -> ChildHandle | None:
         return self._children.get((worker_id, run))
@@ -217,7 +217,7 @@ class ChildHandles:
         """
         for earlier in self._before(worker_id, run):
             await self.bury(earlier)
-        keeper = await _ask(self._keepers.accepting())
+        keeper = await _ask(self._keepers.accepting_keeper())
         # Known before it runs: its first words and its end may come together with its pid.
         child = self._add((worker_id, run), keeper, recording)
         try:
@@ -242,8 +242,8 @@ class ChildHandles:
 
     async def forget_spool(self, worker_id: str) -> None:
         """Removes the recordings of a worker that runs no more."""
-        keeper = await _ask(self._keepers.accepting())
-        await _ask(keeper.forget(worker_id))
+        keeper = await _ask(self._keepers.accepting_keeper())
+        await _ask(keeper.remove_spools(worker_id))
 
     def forget(self, child: ChildHandle) -> None:
         self._children.pop((child.worker_id, child.run), None)
@@ -261,7 +261,7 @@ class ChildHandles:
         of_worker = [child for child in self._children.values() if child.worker_id == worker_id]
         return [child for child in of_worker if child.run < run]
 
-    def _add(self, key: Key, keeper: Keeper, recording: Recording) -> ChildHandle:
+    def _add(self, key: ChildKey, keeper: Keeper, recording: Recording) -> ChildHandle:
         child = ChildHandle(key, self.home_id, keeper, recording)
         self._children[key] = child
         return child
@@ -278,7 +278,7 @@ class ChildHandles:
             child.recording.grow(exited.ends.get("out", 0))
         self._settle(key, ChildEnd(exited.code, _signal_name(exited.signal)))
 
-    def _on_lost(self, keys: list[Key]) -> None:
+    def _on_lost(self, keys: list[ChildKey]) -> None:
         for worker, run in keys:
             log.error("keeper lost", worker=worker, run=run)
         try:
@@ -290,20 +290,20 @@ class ChildHandles:
                 lambda done: self._settle_lost(keys, None if done.cancelled() else done.exception())
             )
 
-    def _settle_lost(self, keys: list[Key], error: BaseException | None) -> None:
+    def _settle_lost(self, keys: list[ChildKey], error: BaseException | None) -> None:
         """Mark the children of a lost keeper as ended, so that their next run may begin."""
         if error:
             log.error("what a lost keeper left could not be ended", exc_info=error)
         for key in keys:
             self._settle(key, ChildEnd(None, None, lost=True))
 
-    def _settle(self, key: Key, ended: ChildEnd) -> None:
+    def _settle(self, key: ChildKey, ended: ChildEnd) -> None:
         child = self._children.get(key)
         if child is not None and not child.ended.done():
             child.ended.set_result(ended)
 
 
-def end_marked(home_id: str, keys: Collection[Key]) -> None:
+def end_marked(home_id: str, keys: Collection[ChildKey]) -> None:
     """Kills what children left behind in process groups of their own, and what that forked meanwhile.
 
     Looks at every process of the machine: not for the loop.
