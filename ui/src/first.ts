@@ -1,4 +1,4 @@
-/** Asks for what the page shows first while the rest of it is still being read: main.ts imports this before all else. */
+/** Prefetch the data of the first view while the scripts load; main.ts imports this module first. */
 import { askAhead } from './api/http.ts'
 import { LATEST, paths } from './api/rest.ts'
 import { loginCode, parseRoute, sharedSession } from './state/route.ts'

@@ -1,4 +1,4 @@
-/** Where the page begins. */
+/** The entry point: mount the application, or the replay of a share link. */
 import './first.ts'
 import { mount } from 'svelte'
 import App from './App.svelte'

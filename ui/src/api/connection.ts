@@ -1,11 +1,11 @@
-/** A WebSocket that logs in with the secret, comes back by itself, and knows when coming back is pointless. */
+/** A WebSocket that authenticates with the secret, reconnects by itself, and stops after a final close code. */
 import { backoff } from './backoff.ts'
 import { secret } from './secret.ts'
 
 export type Status = 'connecting' | 'open' | 'waiting' | 'closed'
 
 export interface Peer {
-  /** Asked anew for every attempt, so that it can carry where we stand. */
+  /** Return the address of the next attempt. Called for each attempt, so the address can contain the current position. */
   address(): string
   opened(): void
   message(data: string | ArrayBuffer): void
@@ -13,14 +13,15 @@ export interface Peer {
 }
 
 const CONNECT_TIMEOUT = 10_000
-// Two heartbeats and some: a network that goes without a word closes nothing for minutes.
+// More than two heartbeats. A network that fails silently closes no socket for minutes.
 const SILENCE = 40_000
-// 1008 nonsense, 4401 logged out, 4403 forbidden, 4404 gone, 4409 replaced: the same answer would come again.
+// 1008 invalid message, 4401 logged out, 4403 forbidden, 4404 not found, 4409 replaced: another attempt would end the same way.
 const FINAL = new Set([1008, 4401, 4403, 4404, 4409])
 
-/** Connections that wait for their next try. */
+/** Connections that wait for their next attempt. */
 const waiting = new Set<Connection>()
 
+/** One logical connection over any number of WebSockets; used for the dashboard, sessions and terminals. */
 export class Connection {
   readonly #peer: Peer
   #socket: WebSocket | undefined
@@ -53,12 +54,12 @@ export class Connection {
     if (this.isOpen) this.#socket?.send(JSON.stringify(message))
   }
 
-  /** Something in the stream is wrong: drop this socket and come back after a pause. */
+  /** Close this socket, whose stream is invalid, and connect again after a pause. */
   restart(): void {
     this.#lost()
   }
 
-  /** The network or the user is back: do not sit out the pause. */
+  /** Connect now instead of after the pause, because the network or the user is back. Replaces a socket that is silent. */
   nudge(): void {
     if (this.#isSilent) this.#lost()
     if (this.#status === 'waiting') this.open()
@@ -79,10 +80,10 @@ export class Connection {
 
   #received(data: string | ArrayBuffer): void {
     const isBack = this.#attempt > 0
-    this.#attempt = 0 // only now: a server that accepts and closes at once must not be hammered
+    this.#attempt = 0 // not in #opened: the pauses must grow if a server accepts and closes immediately
     this.#heard()
     this.#peer.message(data)
-    if (isBack) for (const other of [...waiting]) other.nudge() // the server that answers one answers all
+    if (isBack) for (const other of [...waiting]) other.nudge() // the server is back for all connections
   }
 
   #heard(): void {
@@ -91,7 +92,7 @@ export class Connection {
     this.#timer = setTimeout(() => this.#lost(), SILENCE)
   }
 
-  /** By the clock on the wall: while a device sleeps, no timer runs. */
+  /** Whether the silence timeout has passed by the clock; timers do not run while a device sleeps. */
   get #isSilent(): boolean {
     return this.isOpen && Date.now() - this.#heardAt >= SILENCE
   }
@@ -120,6 +121,7 @@ export class Connection {
   }
 }
 
+/** Return the WebSocket address of a path on this server. */
 export function socketAddress(path: string, query: Record<string, string> = {}): string {
   const scheme = location.protocol === 'https:' ? 'wss:' : 'ws:'
   const search = new URLSearchParams(query).toString()

@@ -1,7 +1,8 @@
-/** REST: one function that carries the secret, the idempotency key and the server's sentence when it refuses. */
+/** Send REST requests with credentials and an idempotency key, repeat them after lost answers, and turn errors into `ApiError`. */
 import { randomId } from './random.ts'
 import { pass } from './secret.ts'
 
+/** A request that the server refused, or did not answer (status 0); `message` is the text of the server. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -12,7 +13,7 @@ export class ApiError extends Error {
     super(message)
   }
 
-  /** Whether the same request may succeed later: nothing answered, or the server cannot reach its database. */
+  /** Whether the same request may succeed later: there was no answer, or the server cannot reach its database. */
   get passes(): boolean {
     return this.status === 0 || this.status === UNAVAILABLE
   }
@@ -23,18 +24,19 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const TRIES = 3
 const UNAVAILABLE = 503
 
-/** What is said when nobody answers; whoever shows it takes it back when somebody does. */
+/** Message of an `ApiError` without an answer. A view that shows it removes it when the server answers again. */
 export const UNANSWERED = 'The server does not answer.'
 
 const ahead = new Map<string, Promise<unknown>>()
 
-/** Asks before anybody needs it: the first `call` for the same gets this answer. */
+/** Send a GET request early; the first `call` of the same path gets its answer. */
 export function askAhead(path: string): void {
   const answer = call('GET', path)
-  answer.catch(() => {}) // whoever calls for it is told
+  answer.catch(() => {}) // the first `call` of the path gets the error
   ahead.set(path, answer)
 }
 
+/** Send a request to `/api` and return the parsed answer, or throw `ApiError`. */
 export async function call<T>(method: Method, path: string, body?: unknown): Promise<T> {
   const asked = method === 'GET' && ahead.get(path)
   if (asked && ahead.delete(path)) return asked as Promise<T>
@@ -46,26 +48,26 @@ export async function call<T>(method: Method, path: string, body?: unknown): Pro
   return reach(`/api${path}`, request, read<T>)
 }
 
-/** A file as it is; what it is its content says. */
+/** Send a file as raw bytes; the server detects its type from the content. */
 export async function upload<T>(path: string, file: Blob): Promise<T> {
   const headers = { ...pass(), 'Idempotency-Key': randomId(), 'Content-Type': 'application/octet-stream' }
   return reach(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', body: file }, read<T>)
 }
 
-/** Bytes; an <img> cannot carry our secret. */
+/** Return the bytes of a path. Images need this too, because an <img> cannot send the secret. */
 export async function download(path: string): Promise<Blob> {
   return reach(`/api${path}`, { headers: pass(), credentials: 'same-origin' }, (response) => (response.ok ? response.blob() : read<Blob>(response)))
 }
 
-/** A last word of a page that is going: it outlives the page, and nobody waits for the answer. */
+/** Send a POST while the page is closing. The browser finishes it after the page is gone; the answer is ignored. */
 export function leave(path: string): void {
   const headers = { ...pass(), 'Idempotency-Key': randomId() }
   void fetch(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', keepalive: true }).catch(() => {})
 }
 
 /**
- * Send the request again if no complete answer came back, or if the server was without its database. The key makes the
- * repeat of a POST harmless.
+ * Send a request, and send it again if no complete answer came back or the server cannot reach its database.
+ * The idempotency key makes repeating a POST safe.
  */
 async function reach<T>(path: string, request: RequestInit, take: (response: Response) => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
@@ -81,7 +83,7 @@ async function reach<T>(path: string, request: RequestInit, take: (response: Res
 
 async function read<T>(response: Response): Promise<T> {
   const text = await response.text()
-  if (response.ok) return (text ? JSON.parse(text) : undefined) as T // what is no JSON was cut off, and is asked for again
+  if (response.ok) return (text ? JSON.parse(text) : undefined) as T // incomplete JSON was cut off; the SyntaxError makes the caller repeat the request
   const { error, message, details } = (parse(text) ?? {}) as { error?: string; message?: string; details?: unknown }
   throw new ApiError(response.status, error ?? 'internal', message ?? `The server answered ${response.status}.`, details)
 }

@@ -1,4 +1,4 @@
-/** The calls this page makes, by the server's own nouns. */
+/** The REST calls of this page, one function for each request. */
 import { call, download, leave } from './http.ts'
 import type { Agents } from './types/agents.ts'
 import type { Comments, Diff } from './types/diff.ts'
@@ -24,10 +24,10 @@ export interface EventQuery {
   newest?: boolean
 }
 
-/** The events a page shows first. */
+/** Query for the newest events, which a session shows first. */
 export const LATEST = { newest: true, limit: 400 }
 
-/** What can be asked ahead. */
+/** Paths that can be prefetched. */
 export const paths = {
   sessions: '/sessions?limit=200',
   events: (sessionId: string, query: EventQuery) =>
@@ -52,15 +52,15 @@ export const rest = {
   completeSession: (id: string) => call<Session>('POST', `${path(id)}/complete`),
   leaveSession: (id: string) => leave(`${path(id)}/leave`),
   events: (sessionId: string, query: EventQuery) => call<Events>('GET', paths.events(sessionId, query)),
-  /** The whole of it, or exactly one moment. */
+  /** The time line of a session, or with `at` the state at one moment. */
   timeline: (sessionId: string, at?: number) => call<Timeline>('GET', `${path(sessionId)}/timeline${at === undefined ? '' : `?at=${at}`}`),
-  /** What a run of a terminal said after an offset, until another. */
+  /** The output of a terminal run between two offsets. */
   output: (sessionId: string, { workerId, run, after, offset }: { workerId: string; run: number; after: number; offset: number }) =>
     download(`${path(sessionId)}/workers/${encodeURIComponent(workerId)}/output?run=${run}&after=${after}&until=${offset}`),
 
   createWorker: (sessionId: string, worker: NewWorker) => call<Worker>('POST', `${path(sessionId)}/workers`, worker),
   restartWorker: (worker: Worker) => call<Worker>('POST', `${workerPath(worker)}/restart`),
-  /** What logs a person in to an agent, in a terminal of its session. */
+  /** Start the login command of an agent in a new terminal of its session. */
   logIn: (worker: Worker) => call<Worker>('POST', `${workerPath(worker)}/login`),
   endWorker: (worker: Worker) => call<void>('DELETE', workerPath(worker)),
 
@@ -69,11 +69,11 @@ export const rest = {
     call<void>('POST', `${path(sessionId)}/permissions/${encodeURIComponent(permissionId)}`, { optionId }),
   answer: (sessionId: string, questionId: string, action: 'accept' | 'decline', content?: Record<string, unknown>) =>
     call<void>('POST', `${path(sessionId)}/questions/${encodeURIComponent(questionId)}`, { action, content }),
-  /** What failed or finished so far has been looked at. */
+  /** Mark failures and finished turns up to `seq` as seen. */
   seen: (sessionId: string, seq: number) => call<void>('POST', `${path(sessionId)}/seen`, { seq }),
   permissions: (sessionId: string) => call<Permissions>('GET', `${path(sessionId)}/permissions`),
 
-  /** Without the patches: the branch, the files and the counts. */
+  /** The changes of a workspace. Without patches: only the branch, the files and the line counts. */
   diff: (sessionId: string, options: { workerId?: string | undefined; patches?: boolean }) =>
     call<Diff>('GET', `${path(sessionId)}/diff?${new URLSearchParams({ patches: String(options.patches ?? true), ...(options.workerId && { workerId: options.workerId }) })}`),
   commentDiff: (sessionId: string, comments: Comments) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/diff/comments`, comments),
@@ -98,7 +98,7 @@ function path(sessionId: string): string {
   return `/sessions/${encodeURIComponent(sessionId)}`
 }
 
-/** Names of files may hold anything; only the slashes between them stay. */
+/** Encode each part of a file path; only the slashes between the parts stay. */
 function filePath(sessionId: string, file: string): string {
   const parts = file.split('/').filter(Boolean).map(encodeURIComponent)
   return [`${path(sessionId)}/files`, ...parts].join('/')

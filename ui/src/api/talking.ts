@@ -1,4 +1,4 @@
-/** The calls that have to do with one conversation: what is said to an agent, answered, queued and set. */
+/** The REST calls of one conversation: prompts, answers, the queue, settings and images. */
 import { call, download, upload } from './http.ts'
 import type { Image } from './types/prompts.ts'
 import type { Queue, QueueEdit } from './types/queue.ts'
@@ -11,7 +11,7 @@ export interface Wish {
 
 export type Choice = { kind: 'mode' | 'model'; value: string } | { kind: 'option'; id: string; value: string | boolean }
 
-/** One agent of one session. */
+/** Sends requests for one agent of one session. */
 export class Talking {
   readonly #session: string
   readonly #worker: string
@@ -23,6 +23,7 @@ export class Talking {
     this.#workerId = workerId
   }
 
+  /** Send a prompt. Sending the same `promptId` again has no effect. */
   prompt({ promptId, text, imageIds }: Wish): Promise<{ seq: number; queued: boolean }> {
     return call('POST', `${this.#session}/prompt`, { promptId, text, imageIds, workerId: this.#workerId })
   }
@@ -31,14 +32,17 @@ export class Talking {
     return call('POST', `${this.#session}/cancel`, { workerId: this.#workerId })
   }
 
+  /** Answer a permission request with one of its options. */
   permit(id: string, optionId: string): Promise<void> {
     return call('POST', `${this.#session}/permissions/${encodeURIComponent(id)}`, { optionId })
   }
 
+  /** Answer or decline a question. */
   answer(id: string, action: string, content?: Record<string, unknown>): Promise<void> {
     return call('POST', `${this.#session}/questions/${encodeURIComponent(id)}`, { action, content })
   }
 
+  /** Change the mode, the model or another option of the agent. */
   choose(choice: Choice): Promise<void> {
     if (choice.kind === 'option') return call('PUT', `${this.#worker}/options/${encodeURIComponent(choice.id)}`, { value: choice.value })
     return call('PUT', `${this.#worker}/${choice.kind}`, { [`${choice.kind}Id`]: choice.value })
@@ -76,7 +80,7 @@ export class Talking {
     return download(`${this.#session}/images/${encodeURIComponent(id)}`)
   }
 
-  /** What a terminal of this session has printed, from its beginning. */
+  /** The whole output of a terminal of this session. */
   output(terminalId: string): Promise<Blob> {
     return download(`${this.#session}/workers/${encodeURIComponent(terminalId)}/output`)
   }

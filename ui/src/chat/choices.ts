@@ -1,8 +1,9 @@
-/** What can be set in an agent's session, read from its own words: modes, models and its other options. */
+/** Read modes, models, options and commands from what an agent reports of its session, and prepare them for display. */
 import type { Choice } from '../api/talking.ts'
 import type { Settings } from '../state/conversation.ts'
 import { asObject, asText } from './describe.ts'
 
+/** A selector for one setting of an agent. */
 export interface Pill {
   label: string
   value: string
@@ -15,6 +16,7 @@ export interface Command {
   description: string
 }
 
+/** Return the selectors for the mode, the model and the other options that an agent offers. */
 export function pillsOf(settings: Settings | null): Pill[] {
   const modes = asPill('Mode', settings?.modes, 'currentModeId', 'availableModes', 'id', (value) => ({ kind: 'mode', value }))
   const models = asPill('Model', settings?.models, 'currentModelId', 'availableModels', 'modelId', (value) => ({ kind: 'model', value }))
@@ -23,6 +25,7 @@ export function pillsOf(settings: Settings | null): Pill[] {
   return [modes, models, ...options].filter((pill) => pill !== undefined)
 }
 
+/** Return the commands that an agent offers, without their leading slash. */
 export function commandsOf(settings: Settings | null): Command[] {
   const found = (settings?.commands ?? []).map((command) => {
     const { name, description } = asObject(command)
@@ -31,7 +34,7 @@ export function commandsOf(settings: Settings | null): Command[] {
   return found.filter(({ name }) => name)
 }
 
-/** The commands a message that begins with `/` may mean, best first. */
+/** Return the commands that complete a message that begins with `/`: prefix matches first, at most 12. */
 export function completions(commands: readonly Command[], text: string): Command[] {
   const typed = /^\/(\S*)$/.exec(text)?.[1]?.toLowerCase()
   if (typed === undefined) return []

@@ -1,4 +1,4 @@
-/** What a tool call is about, in plain text: exactly what would be done, not what its title says of it. */
+/** Describe tool calls as plain text: the exact command, input, files and changes, which the title need not tell. */
 import { deviceName } from '../parts/device.ts'
 import { quoted } from '../parts/shell.ts'
 import type { ToolCall } from '../state/chat.ts'
@@ -10,7 +10,7 @@ export interface Change {
   newText: string
 }
 
-/** A piece of what a call has to show, in the order the agent gave it. */
+/** One part of the content of a call, in the order of the agent. */
 export type Part =
   | { kind: 'markdown'; text: string }
   | { kind: 'change'; change: Change }
@@ -21,33 +21,36 @@ export type Part =
 const MARKS: Record<string, string> = { completed: '✓', failed: '✕', cancelled: '✕', in_progress: '◐' }
 const NAMES: Record<string, string> = { read: 'Read', edit: 'Edit', delete: 'Delete', move: 'Move', search: 'Search', execute: 'Run', think: 'Think', fetch: 'Fetch', switch_mode: 'Mode' }
 
-// What turns the direction of letters, or takes no room: a person must see that it is there.
+// Characters that change the text direction or are invisible. The user must see that they are there.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu
 
+/** Return the symbol for the status of a tool call or step. */
 export function markOf(status: string | undefined): string {
   return MARKS[status ?? ''] ?? '○'
 }
 
+/** Return the display name of a call's kind, such as "Read" or "Run". */
 export function kindOf(call: ToolCall | undefined): string {
   return NAMES[asText(call?.kind)] ?? 'Tool'
 }
 
+/** Return the title of a call on one line, or its kind if it has no title. */
 export function titleOf(call: ToolCall | undefined): string {
   return plainly(asText(call?.title)).replace(/\s+/g, ' ').trim() || asText(call?.kind) || 'A tool'
 }
 
-/** The title after the name of its kind, which many titles begin with. */
+/** Return the title without the name of its kind, with which many titles begin. */
 export function aboutOf(call: ToolCall | undefined): string {
   const [name, title] = [kindOf(call), titleOf(call)]
   return title.toLowerCase().startsWith(`${name.toLowerCase()} `) ? title.slice(name.length + 1) : title
 }
 
-/** Letters nobody would see are written out. */
+/** Replace invisible characters by their code points, as in `⟨U+202E⟩`. */
 export function plainly(text: string): string {
   return text.replace(HIDDEN, (letter) => `⟨U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`)
 }
 
-/** The command a call would run, word for word. */
+/** Return the exact command that a call runs, or undefined if it runs none. */
 export function commandOf(call: ToolCall | undefined): string | undefined {
   const input = asObject(call?.rawInput)
   const { command, cmd, args } = input
@@ -57,7 +60,7 @@ export function commandOf(call: ToolCall | undefined): string | undefined {
   return plainly(Array.isArray(args) ? [said, ...args.map(asWord)].join(' ') : said)
 }
 
-/** Everything else the tool was given, as JSON; nothing when the command or the change is all of it. */
+/** Return the input of a call without its command, as JSON; empty if there is nothing else. */
 export function inputOf(call: ToolCall | undefined): string {
   if (call?.rawInput === undefined || isEmpty(call.rawInput)) return ''
   if (typeof call.rawInput !== 'object') return plainly(asText(call.rawInput))
@@ -66,18 +69,19 @@ export function inputOf(call: ToolCall | undefined): string {
   return isEmpty(rest) ? '' : plainly(JSON.stringify(rest, null, 2))
 }
 
-/** The files a call names, if it names any. */
+/** Return the paths that a call lists, each once. */
 export function pathsOf(call: ToolCall | undefined): string[] {
   const found = Array.isArray(call?.locations) ? call.locations : []
   return [...new Set(found.map((place) => plainly(asText(asObject(place).path))).filter(Boolean))]
 }
 
-/** A path as who works in the workspace would say it; one that leaves it again is shown as it is. */
+/** Return a path relative to the workspace. A path outside of it, or with "..", is returned unchanged. */
 export function pathWithin(path: string, workspace: string | undefined): string {
   const inside = workspace && path.startsWith(`${workspace}/`) && !path.split('/').includes('..')
   return inside ? path.slice(workspace.length + 1) : path
 }
 
+/** Return the content of a call as parts that the page can show. */
 export function partsOf(call: ToolCall | undefined): Part[] {
   const content = Array.isArray(call?.content) ? call.content : []
   return content.map(asPart).filter((part) => part !== undefined)
@@ -94,12 +98,13 @@ function asPart(part: unknown): Part | undefined {
   return content == null ? undefined : { kind: 'plain', text: JSON.stringify(content, null, 2) }
 }
 
-/** The address of a picture that was sent along; only of kinds that cannot do anything. */
+/** Return a data address for an image, or undefined for formats that may contain scripts. */
 export function pictureOf(mimeType: string, data: string): string | undefined {
   if (!/^image\/(png|jpeg|gif|webp)$/.test(mimeType) || !/^[A-Za-z0-9+/=\s]+$/.test(data)) return undefined
   return `data:${mimeType};base64,${data.replace(/\s+/g, '')}`
 }
 
+/** Return the value if it is an object, else an empty object. */
 export function asObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
@@ -108,12 +113,13 @@ function isEmpty(value: unknown): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)
 }
 
+/** Return the value as text: strings unchanged, null as '', anything else as JSON. */
 export function asText(value: unknown): string {
   if (typeof value === 'string') return value
   return value == null ? '' : JSON.stringify(value)
 }
 
-/** By whom a permission was answered, or what came before an answer. */
+/** Describe who answered a permission, or why it ended without an answer. */
 export function answeredBy(by: string): string {
   return isEnd(by) ? howWorkerEnded(by) : `by ${deviceName(by)}`
 }

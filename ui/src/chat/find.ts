@@ -1,7 +1,8 @@
-/** Where words are in a conversation: over what is said, done, asked and noted. */
+/** Find text in the entries of a conversation: messages, tool calls, plans, permissions, questions and notes. */
 import type { Entries, Entry } from '../state/chat.ts'
 import { commandOf, titleOf } from './describe.ts'
 
+/** Return the indexes of the entries that contain the text, ignoring case. */
 export function placesOf(entries: Entries, words: string): number[] {
   const wanted = words.trim().toLowerCase()
   if (!wanted) return []

@@ -1,4 +1,4 @@
-/** Two versions of a text as the lines that differ, with a little of what is round them. */
+/** Compare two versions of a text line by line, with a few unchanged lines of context. */
 import { structuredPatch } from 'diff'
 
 export interface Line {
@@ -7,9 +7,10 @@ export interface Line {
   number: number | undefined
 }
 
-const SLOWEST = 200 // milliseconds; then it is all old and all new
+const SLOWEST = 200 // milliseconds; after that the whole old and the whole new text are shown
 const CONTEXT = 3
 
+/** Return the changed lines with context; `…` separates hunks. */
 export function linesOf(oldText: string, newText: string): Line[] {
   const patch = structuredPatch('', '', oldText, newText, '', '', { context: CONTEXT, timeout: SLOWEST })
   if (!patch) return [...plain('-', oldText), ...plain('+', newText)]

@@ -1,4 +1,4 @@
-/** How full an agent's context is and what it cost, in a few letters. */
+/** Format the context usage and cost of an agent. */
 import type { Usage } from '../state/conversation.ts'
 import { asObject } from './describe.ts'
 
@@ -8,6 +8,7 @@ export interface UsageWords {
   share: number | undefined
 }
 
+/** Return the usage as short and detailed text, and the used share of the context; undefined if the agent reports nothing. */
 export function usageOf({ used, size, cost }: Usage): UsageWords | undefined {
   const money = priceOf(cost)
   if (typeof used !== 'number') return money ? { short: money, exactly: `Cost so far: ${money}`, share: undefined } : undefined

@@ -1,4 +1,4 @@
-/** The commands of the page: everything it can do, wherever it is done from. */
+/** Define the commands of the page. */
 import { panels } from '../panels/panels.ts'
 import { isNarrow } from '../parts/narrow.ts'
 import { askToEnd, askToPurge, leaveSession, closeTab } from '../sessions/actions.ts'
@@ -10,12 +10,12 @@ import { SECTIONS, type Section } from '../state/route.ts'
 import { choose, theme } from '../state/theme.ts'
 import type { Command } from './commands.svelte.ts'
 
-/** What is always there, for the help sheet and the settings. */
+/** Return the commands that always exist; the help dialog and the settings list them. */
 export function everyCommand(app: App): Command[] {
   return [...going(app), ...sessionCommands(app), ...workerCommands(app), ...viewing(app)].map((command) => ({ listed: true, ...command }))
 }
 
-/** What comes and goes: sessions, workers, things that can be started. */
+/** Return the commands for the present sessions and workers, and for workers that can be started. */
 export function passingCommands(app: App): Command[] {
   return [...goToSessions(app), ...goToWorkers(app), ...starting(app)]
 }
@@ -24,7 +24,7 @@ function going({ page }: App): Command[] {
   return [
     { id: 'go.home', title: 'Home', group: 'Go to', icon: 'home', keys: 'Mod+Shift+H', run: () => page.show({ view: 'home' }) },
     { id: 'go.next', title: 'Next session that needs you', group: 'Go to', icon: 'right', keys: 'Mod+J', run: () => nextWaiting(page) },
-    { id: 'go.inbox', title: 'Inbox: what waits for you', group: 'Go to', icon: 'inbox', keys: 'Mod+I', hint: 'permissions questions approve', run: () => page.show({ view: 'inbox' }) },
+    { id: 'go.inbox', title: 'Inbox: requests that wait for you', group: 'Go to', icon: 'inbox', keys: 'Mod+I', hint: 'permissions questions approve', run: () => page.show({ view: 'inbox' }) },
     { id: 'go.search', title: 'Search all sessions', group: 'Go to', icon: 'search', keys: 'Mod+Shift+F', hint: 'find history', run: () => page.show({ view: 'search', words: '' }) },
     { id: 'go.usage', title: 'Usage: tokens and cost', group: 'Go to', icon: 'chart', run: () => page.show({ view: 'usage' }) },
     { id: 'go.settings', title: 'Settings', group: 'Go to', icon: 'settings', keys: 'Mod+,', run: () => page.show({ view: 'settings', section: 'appearance' }) },
@@ -99,12 +99,12 @@ function viewing({ page, view }: App): Command[] {
     { id: 'view.panel', title: 'Panel on the right', group: 'View', icon: 'panelRight', keys: 'Mod+Shift+B', when: () => !!page.session, run: () => (view.panel = view.panel ? null : (panels[0]?.id ?? null)) },
     ...panels.map((panel): Command => ({ id: `panel.${panel.id}`, title: `Panel: ${panel.label}`, group: 'View', icon: panel.icon, ...PANEL_KEYS[panel.id], when: () => !!page.session, run: () => toggle(panel.id) })),
     { id: 'view.theme', title: 'Switch between light and dark', group: 'View', icon: 'dark', run: () => choose(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark') },
-    { id: 'view.theme.system', title: 'Light or dark as the system has it', group: 'View', icon: 'system', when: () => theme() !== 'system', run: () => choose('system') },
+    { id: 'view.theme.system', title: 'Use the light or dark theme of the system', group: 'View', icon: 'system', when: () => theme() !== 'system', run: () => choose('system') },
     { id: 'help.keys', title: 'Keys and help', group: 'Help', icon: 'keyboard', keys: 'Mod+/', also: '?', run: () => (view.overlay = view.overlay === 'help' ? undefined : 'help') },
   ]
 }
 
-/** Keys people try; a panel that is not there takes none. */
+/** Shortcuts of panels, by panel id. */
 const PANEL_KEYS: Record<string, Pick<Command, 'keys'>> = { files: { keys: 'Mod+P' } }
 
 function goToSessions({ page }: App): Command[] {
@@ -158,7 +158,7 @@ function nextPane(before: layout.Layout): layout.Layout {
   return next ? layout.focus(before, next.id) : before
 }
 
-/** The tab that is shown stays; one of the others goes to the new place, or it is empty. */
+/** Split the focused pane. The shown tab stays; the first other tab moves to the new pane, which is empty if there is none. */
 function splitHere(before: layout.Layout, direction: 'row' | 'column'): layout.Layout {
   const pane = layout.focusedPane(before)
   const other = pane.tabs.find((id) => id !== pane.active)

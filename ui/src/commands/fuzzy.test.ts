@@ -8,21 +8,21 @@ function best(query: string, ...texts: string[]): string | undefined {
     .toSorted((a, b) => b.score - a.score)[0]?.text
 }
 
-test('letters must all be there, in order', () => {
+test('all letters must occur in order', () => {
   expect(fit('nse', 'New session')).toBeDefined()
   expect(fit('sen', 'Ne')).toBeUndefined()
 })
 
-test('beginnings of words win', () => {
+test('matches at the beginnings of words score higher', () => {
   expect(best('ns', 'Open sessions', 'New session')).toBe('New session')
   expect(best('term', 'Determine', 'New terminal')).toBe('New terminal')
 })
 
-test('what was meant is told by its letters', () => {
+test('a match has the positions of its letters', () => {
   expect(fit('ns', 'New session')?.at).toEqual([0, 4])
   expect(fit('sess', 'New session')?.at).toEqual([4, 5, 6, 7])
 })
 
-test('nothing typed fits everything', () => {
+test('an empty query matches everything', () => {
   expect(fit('', 'x')).toEqual({ score: 0, at: [] })
 })

@@ -1,10 +1,11 @@
-/** How well a few typed letters fit a text: all of them in order, best at the beginnings of words. */
+/** Fuzzy matching: score how well the letters of a query occur in a text, in order and preferably at the beginnings of words. */
 export interface Fit {
   score: number
-  /** Which letters of the text were meant, to be shown. */
+  /** The positions of the matched letters in the text. */
   at: number[]
 }
 
+/** Return the match of a query in a text, or undefined if a letter is missing. */
 export function fit(query: string, text: string): Fit | undefined {
   const wanted = query.toLowerCase().replaceAll(/\s+/g, '')
   const found = text.toLowerCase()
@@ -34,7 +35,7 @@ function scattered(wanted: string, text: string, found: string): Fit | undefined
   return { score: score - text.length / 50, at }
 }
 
-/** A letter at the beginning of a later word counts for more than the same one inside this word. */
+/** Return the next position of a letter that starts a word, or `from` itself if the letter is there. */
 function wordStart(text: string, found: string, letter: string, from: number): number | undefined {
   for (let at = found.indexOf(letter, from); at >= 0; at = found.indexOf(letter, at + 1)) if (starts(text, at) || at === from) return at
   return undefined

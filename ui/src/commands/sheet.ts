@@ -1,4 +1,4 @@
-/** What the help sheet says of keys: a line for each command that has some, and one for all sessions while theirs count from 1 to 9. */
+/** Make the lines of the help dialog: one for each command with a shortcut, and a single line for sessions with shortcuts from 1 to 9. */
 import type { Command } from './commands.svelte.ts'
 import { shownKeys } from './shortcuts.ts'
 
@@ -8,6 +8,7 @@ export interface Line {
   keys: string
 }
 
+/** Return the lines of the given commands. */
 export function linesOf(commands: readonly Pick<Command, 'id' | 'title' | 'keys' | 'also'>[]): Line[] {
   const lines = commands.flatMap((command) => {
     const keys = shownKeys(command)

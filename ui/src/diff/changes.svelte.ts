@@ -1,9 +1,9 @@
-/** What has changed in a workspace, read again when something happens there, and not more often than it is worth. */
+/** Load the diff of a workspace, and reload it after events of its session, at most every 1.5 seconds. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Diff } from '../api/types/diff.ts'
 
-const PAUSE = 1500 // between two looks; an agent that writes is seen while it does
+const PAUSE = 1500 // milliseconds between two requests
 
 export class Changes {
   diff: Diff | undefined = $state.raw()
@@ -21,7 +21,7 @@ export class Changes {
     this.#options = options
   }
 
-  /** Something may be different now. */
+  /** Reload the diff now, or after the pause if a request was made recently. */
   refresh(): void {
     if (this.loading || this.#timer) this.#again = true
     else void this.#look()

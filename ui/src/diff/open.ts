@@ -1,10 +1,10 @@
-/** Opens the changes of a session in a tab, and turns to one file of them. */
+/** Open the changes of a session in a tab and scroll to one file. */
 import { SvelteMap } from 'svelte/reactivity'
 import type { Session } from '../api/types/sessions.ts'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 
-/** The file that was asked for last, by session; who shows the changes goes there and forgets it. */
+/** The file to scroll to, by session id. The diff view scrolls to it and removes it. */
 export const asked = new SvelteMap<string, string>()
 
 export function openChanges({ page, layouts }: App, session: Session, path?: string): void {

@@ -1,17 +1,17 @@
-/** A patch as rows to draw, in one column or in two. Read by @pierre/diffs, drawn by us: see docs/decisions. */
+/** Convert a parsed patch into rows for one or two columns. @pierre/diffs only parses; see docs/decisions. */
 import type { FileDiffMetadata, Hunk } from '@pierre/diffs'
 import { diffWordsWithSpace } from 'diff'
 
 export type Side = 'old' | 'new'
 
-/** From where to where in a line something differs from its counterpart. */
+/** A range of a line that differs from its counterpart. */
 export type Span = readonly [start: number, end: number]
 
 export interface Cell {
   readonly side: Side
-  /** Of the line in its file. */
+  /** The number of the line in its file. */
   readonly line: number
-  /** Of the line among those the patch has of this side. */
+  /** The index of the line among the lines of this side of the patch. */
   readonly index: number
   readonly text: string
   readonly changed: boolean
@@ -22,14 +22,14 @@ export type Row =
   | { readonly kind: 'gap'; readonly words: string }
   | { readonly kind: 'lines'; readonly old: Cell | undefined; readonly new: Cell | undefined }
 
-const LONGEST = 500 // characters of a line whose words are compared
+const LONGEST = 500 // characters; words of longer lines are not compared
 
-/** Two columns: what belongs together stands beside each other. */
+/** Return rows for two columns, with corresponding lines beside each other. */
 export function splitRows(file: FileDiffMetadata): Row[] {
   return file.hunks.flatMap((hunk, n) => [...gapBefore(hunk, n), ...hunkRows(file, hunk)])
 }
 
-/** One column: of each change first what was, then what is. */
+/** Return rows for one column: for each change first the removed lines, then the added lines. */
 export function unifiedRows(rows: readonly Row[]): Row[] {
   const unified: Row[] = []
   let added: Row[] = []
@@ -77,7 +77,7 @@ function cell(lines: readonly string[], side: Side, index: number, line: number,
   return { side, line, index, text: (lines[index] ?? '').replace(/\r?\n$/, ''), changed, spans: [] }
 }
 
-/** Marks the words that differ, unless nearly all of them do. */
+/** Return both cells with their changed words marked, unless more than two thirds of the line changed. */
 function compared(was: Cell | undefined, is: Cell | undefined): { old: Cell | undefined; new: Cell | undefined } {
   if (!was || !is || was.text.length > LONGEST || is.text.length > LONGEST) return { old: was, new: is }
   const spans: Record<Side, Span[]> = { old: [], new: [] }

@@ -1,9 +1,9 @@
-/** What the file of a markdown worker says, as its events tell. */
+/** Load the current content of a Markdown worker's file from the events of the session. */
 import type { DocumentChanged } from '../api/facts.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 
-const NEWEST = 20 // events; several documents of a session may share them
+const NEWEST = 20 // events; several documents of a session share the limit
 
 export class Document {
   said: DocumentChanged | undefined = $state.raw()
@@ -19,7 +19,7 @@ export class Document {
     this.#workerId = workerId
   }
 
-  /** Something has happened in the session: perhaps this. */
+  /** Reload the content after an event of the session. */
   async refresh(): Promise<void> {
     this.#again = true
     if (this.#reading) return

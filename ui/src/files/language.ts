@@ -1,4 +1,4 @@
-/** The language a file is written in, told from its name. */
+/** Detect the programming language of a file from its name. */
 import { languageOf } from '../markdown/languages.ts'
 
 const NAMES: Record<string, string> = { dockerfile: 'docker', makefile: 'make', gnumakefile: 'make', '.bashrc': 'bash', '.zshrc': 'bash' }

@@ -1,35 +1,37 @@
-/** What a person filled in to start a session, and the order it comes to. */
+/** The content of the form that starts a session, its defaults, and the request made from it. */
 import type { Agent } from '../api/types/agents.ts'
 import type { Repository } from '../api/types/repositories.ts'
 import type { NewSession, Session } from '../api/types/sessions.ts'
 import { remembered } from '../state/remembered.ts'
 
+/** The values of the form. */
 export interface Start {
-  /** The id of a repository; empty for a directory, undefined while nobody chose. */
+  /** The id of the chosen repository; empty for a directory, undefined if nothing was chosen. */
   repoId: string | undefined
   directory: string
-  /** A branch of its own in a worktree of its own; empty for the repository as it is. */
+  /** The name of the new branch if `worktree` is set; empty for a name made from the prompt. */
   branch: string
   worktree: boolean
-  /** The agent chosen for this session; empty while nobody chose. */
+  /** The agent chosen for this session; empty if none was chosen. */
   agentId: string
-  /** The agent chosen for one before: a repository that has its own knows better. */
+  /** The agent chosen for an earlier session; the agent of a repository takes precedence. */
   lastAgentId: string
   prompt: string
 }
 
 export const FRESH: Start = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', lastAgentId: '', prompt: '' }
 
-/** What is filled in now, for whoever shows the form. */
+/** Return the stored content of the form. */
 export const filledIn = () => remembered<Start>('start', FRESH)
 
-/** A session that has ended, once more: in the same place, with the same agent. */
+/** Return the form that starts a session again in the same place with the same agent. */
 export function againOf(session: Session, agentId: string | null, prompt: string): Start {
   const inRepository = session.repoId !== null && session.worktreeId === null
   const where = inRepository ? { repoId: session.repoId ?? '' } : { repoId: '', directory: session.locationPath }
   return { ...FRESH, ...where, agentId: agentId ?? '', prompt }
 }
 
+/** Return the request that creates the session of a form. */
 export function orderOf(start: Start, agentId: string | undefined): NewSession {
   return {
     ...place(start),
@@ -38,25 +40,26 @@ export function orderOf(start: Start, agentId: string | undefined): NewSession {
   }
 }
 
+/** Return the part of the request that says where the session is created. */
 export function place(start: Start): NewSession {
   if (!start.repoId) return { type: 'quick', ...(start.directory.trim() && { locationPath: start.directory.trim() }) }
   if (!start.worktree) return { type: 'worktree', repoId: start.repoId }
   return { type: 'worktree', repoId: start.repoId, branch: start.branch.trim() || branchFor(start.prompt) }
 }
 
-/** The first line of a prompt, short enough for a list. */
+/** Return the first line of a prompt, cut to 60 characters, as the title of its session. */
 export function titleOf(prompt: string): string {
   const line = prompt.trim().split('\n')[0] ?? ''
   return line.length > 60 ? `${line.slice(0, 57).trimEnd()}…` : line
 }
 
-/** A branch name a person would recognise the prompt by. */
+/** Return a branch name made from the first words of a prompt. */
 export function branchFor(prompt: string): string {
   const words = titleOf(prompt).toLowerCase().normalize('NFKD').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
   return `bullpen/${words.split('-').slice(0, 5).join('-') || 'work'}`
 }
 
-/** The repository that is meant when nobody chose: the one used last. A directory is meant where there is none. */
+/** Return the chosen repository, else the one used last, else the first; undefined if a directory was chosen or there is no repository. */
 export function repositoryFor(
   chosen: string | undefined,
   repositories: readonly Repository[],
@@ -68,7 +71,7 @@ export function repositoryFor(
   return found.find((each) => each !== undefined) ?? repositories[0]
 }
 
-/** The agent that is meant: the chosen one, the repository's, the one chosen before, the default; of those that are here. */
+/** Return the selected agent among the installed ones: the chosen one, else that of the repository, the last chosen one, the default or the first. */
 export function agentFor(
   { agentId, lastAgentId }: Pick<Start, 'agentId' | 'lastAgentId'>,
   repository: Pick<Repository, 'agentId'> | undefined,
@@ -79,7 +82,7 @@ export function agentFor(
   return found.find((each) => each !== undefined) ?? installed.find((agent) => agent.default) ?? installed[0]
 }
 
-/** What is left in the form when a session was started from it: where and with whom is remembered, not chosen. */
+/** Return the form after a session was started: the prompt is cleared, and the agent becomes the last chosen one. */
 export function startedFrom(start: Start, repository: Repository | undefined): Start {
   const { agentId, lastAgentId } = start
   return { ...start, prompt: '', branch: '', repoId: repository ? undefined : start.repoId, agentId: '', lastAgentId: agentId || lastAgentId }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { anItem } from '../testing/things.ts'
 import { textOf } from './inbox.ts'
 
-test('how a turn ended is said in words a person uses', () => {
+test('a stop reason is shown as a sentence', () => {
   expect(textOf(anItem({ text: 'end_turn' }), undefined)).toBe('The turn is over.')
   expect(textOf(anItem({ text: 'the model is overloaded' }), undefined)).toBe('the model is overloaded')
   expect(textOf(anItem({ kind: 'failed', text: 'refusal' }), undefined)).toBe('refusal')

@@ -1,4 +1,4 @@
-/** What the things in the inbox are called, and what they say. */
+/** Labels and texts of inbox items. */
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Need } from '../state/attention.ts'
 import { whoFailed } from '../state/reasons.ts'
@@ -13,12 +13,12 @@ export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
 
 const ENDS = new Map([
   ['end_turn', 'The turn is over.'],
-  ['max_tokens', 'It has used all its tokens.'],
-  ['max_turn_requests', 'It has made all the requests a turn may make.'],
-  ['refusal', 'It refuses to go on.'],
+  ['max_tokens', 'The agent has used all its tokens.'],
+  ['max_turn_requests', 'The agent has made all the requests that a turn may make.'],
+  ['refusal', 'The agent refuses to continue.'],
 ])
 
-/** How a turn ended is a word of the protocol, and a failure has no subject; everything else is a sentence already. */
+/** Return the text of an item. Stop reasons become sentences, and failures get the name of their agent. */
 export function textOf({ kind, text }: Pick<InboxItem, 'kind' | 'text'>, worker: { readonly name: string } | undefined): string {
   if (kind === 'failed') return whoFailed(worker, text)
   return (kind === 'finished' && ENDS.get(text)) || text

@@ -1,27 +1,28 @@
 /**
- * A text that grows, block by block: what can no longer change is parsed once, only the last block again.
- * With 200 pieces a second that is the difference between a page that reads along and one that stands still.
+ * Parse a growing Markdown text incrementally: finished blocks are parsed once, only the last block is parsed again.
+ * An agent may send 200 pieces of text a second, and parsing the whole text for each would block the page.
  */
 import { parse } from './parse.ts'
 import type { Node } from './tree.ts'
 
 export interface News {
-  /** Whether all that was said before has to be forgotten. */
+  /** Whether the text was replaced, so that all earlier nodes must be removed. */
   readonly anew: boolean
-  /** How many of `nodes` will never change again. */
+  /** The number of leading `nodes` that will not change again. */
   readonly closed: number
-  /** What follows the blocks that were closed before. */
+  /** The nodes after the blocks that were closed by earlier updates. */
   readonly nodes: readonly Node[]
 }
 
-// An address may be defined below the place that uses it: such a text gets one last look as a whole.
+// A link may be defined below its use. A text with such a definition is parsed again as a whole at its end.
 const DEFINITION = /^ {0,3}\[[^\]]+\]:/m
 
+/** The incremental parser of one text. */
 export class Blocks {
   #text = ''
   #start = 0 // of the block that is still open
 
-  /** The whole text as it is now; `open` while more may come. */
+  /** Parse the current whole text and return the changes; `open` means that more text may follow. */
   update(text: string, open: boolean): News {
     const anew = !text.startsWith(this.#text) || (!open && this.#start > 0 && DEFINITION.test(text))
     if (anew) this.#forget()

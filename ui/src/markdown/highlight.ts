@@ -1,16 +1,16 @@
 /**
- * Colours code that will not change any more. Shiki and its grammars come when the first code does; tokens become
- * spans with a class, because the policy allows no inline style.
+ * Add syntax colours to finished code blocks. Shiki and its grammars are loaded with the first code block; tokens become
+ * spans with a class, because the content security policy allows no inline styles.
  */
 import type { HighlighterCore } from 'shiki/core'
 import { GRAMMARS, languageOf } from './languages.ts'
 
-const LONGEST = 60_000 // characters; a longer one is read, not admired
+const LONGEST = 60_000 // characters; longer code is not coloured
 const waiting: globalThis.Element[] = []
 let working = false
 let loading: Promise<HighlighterCore> | undefined
 
-/** Sooner or later, when the page has nothing better to do. */
+/** Colour a code block later, when the page is idle. */
 export function highlight(figure: globalThis.Element): void {
   if (!languageOf((figure as HTMLElement).dataset.language ?? '')) return
   waiting.push(figure)
@@ -36,13 +36,13 @@ async function colour(figure: HTMLElement): Promise<void> {
   code.replaceChildren(...pieces)
 }
 
-/** A piece of code and what it is: drawn with the class `token-<name>`. */
+/** A piece of code and its kind, drawn with the class `token-<name>`. */
 export interface CodeToken {
   text: string
   name: string | undefined
 }
 
-/** The pieces of each line of a text in one of our languages; plain lines when it is too long to be looked at. */
+/** Return the tokens of each line of a text in a supported language; a too long text gets plain lines. */
 export async function tokensOf(text: string, language: string): Promise<CodeToken[][]> {
   if (text.length > LONGEST) return text.split('\n').map((line) => [{ text: line, name: undefined }])
   const highlighter = await ready(language)

@@ -1,11 +1,11 @@
 /**
- * Markdown as a tree of elements we know. Nothing an agent says is ever parsed as HTML: raw HTML stays text, tags
- * and attributes come from the lists below, and no address is fetched or followed before a person has seen it.
+ * Parse Markdown into a tree of allowed elements. Text of an agent is never parsed as HTML: raw HTML stays text, tags
+ * and attributes come from the lists below, and no address is loaded or opened before the user has seen it.
  */
 import MarkdownIt, { type Token } from 'markdown-it'
 import { element, type Element, type Node } from './tree.ts'
 
-/** One block of the outermost level, and the line it begins at. */
+/** A top-level block and the line at which it begins. */
 export interface Block {
   readonly line: number
   readonly node: Node
@@ -16,11 +16,12 @@ const SAFE = /^(https?:\/\/|mailto:)/i
 const TASK = /^\[([ xX])\] /
 
 const markdown = new MarkdownIt({ html: false, linkify: true, breaks: false })
-// A bare word with a dot is more often a file than a site.
+// A bare word with a dot is more often a file name than a web site.
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
-// Whatever it is, it becomes something that can be read; `linked` decides what can be opened.
+// Every link is parsed; `linked` decides which links can be opened.
 markdown.validateLink = () => true
 
+/** Return the top-level blocks of a Markdown text. */
 export function parse(text: string): Block[] {
   const builder = new Builder()
   for (const token of markdown.parse(text, {})) builder.take(token)
@@ -74,7 +75,7 @@ function leaf(token: Token): Node {
     case 'fence':
     case 'code_block':
       return codeBlock(token.content, token.info.trim().split(/\s+/)[0] ?? '')
-    case 'image': // never loaded: its address may tell a stranger that it was read
+    case 'image': // never loaded: a request would reveal that the text was read
       return linked(attribute(token, 'src'), [`🖼 ${token.content || 'image'}`])
     default:
       return TAGS.has(token.tag) ? element(token.tag) : token.content
@@ -89,7 +90,7 @@ export function codeBlock(content: string, language: string): Element {
   ])
 }
 
-/** A link only to the web and to mail; anything else is shown with its address and leads nowhere. */
+/** Return a link for web and mail addresses; anything else becomes text with the address as its tooltip. */
 function linked(href: string, children: Node[]): Element {
   if (!SAFE.test(href)) return element('span', { class: 'place', title: href }, children)
   return element('a', { href, title: href, rel: 'noopener noreferrer nofollow', target: '_blank' }, children)

@@ -1,7 +1,7 @@
-/** Makes elements show a tree, touching only what differs: a selection survives, nothing flickers. */
+/** Update DOM elements to show a tree, and change only what differs, so that selections survive and nothing flickers. */
 import type { Element as Tree, Node as TreeNode } from './tree.ts'
 
-/** The children of `parent` from place `at` on become `next`; `before` is what they show now. */
+/** Make the children of `parent` from index `at` show `next`; `before` is the tree that they show now. */
 export function patch(parent: globalThis.Element, at: number, before: readonly TreeNode[], next: readonly TreeNode[]): void {
   const shared = Math.min(before.length, next.length)
   for (let n = 0; n < shared; n++) patchNode(parent.childNodes[at + n]!, before[n]!, next[n]!)

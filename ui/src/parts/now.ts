@@ -1,4 +1,4 @@
-/** The present time for every text that says how long ago something was. All of them read one clock, so that they agree. */
+/** The current time for all relative times on the page. They share one clock, so that they agree. */
 import { createSubscriber } from 'svelte/reactivity'
 
 const TICK = 1000 // milliseconds
@@ -14,6 +14,7 @@ const follow = createSubscriber((update) => {
   return () => clearInterval(timer)
 })
 
+/** Return the current time in milliseconds; components that call this update every second. */
 export function now(): number {
   follow()
   return time

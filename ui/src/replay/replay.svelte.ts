@@ -1,6 +1,6 @@
 /**
- * A session played again: one time for its conversation, terminals and changes. The server says exactly what a moment
- * was; while it plays, the next moment is asked for as soon as the last one is shown.
+ * The player of a recorded session: one clock for its conversation, terminals and changes. The server returns the state
+ * at a moment; while playing, the next moment is requested as soon as the last one is shown.
  */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
@@ -10,10 +10,10 @@ import type { TerminalPlace, Timeline } from '../api/types/timeline.ts'
 import { afterIdle, beginningOf, nextMarker, previousMarker, whole, within } from './moments.ts'
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16] as const
-const BEHIND = 1000 // events before a moment that are folded into what is shown
-const AHEAD = 1000 // and those after it that are fetched with them
+const BEHIND = 1000 // events before a moment that are loaded to show it
+const AHEAD = 1000 // events after a moment that are loaded in advance
 
-/** A run of events without gaps, and the changes of the workspace before it. */
+/** Consecutive events, and the changes of the workspace before the first of them. */
 interface Stretch {
   readonly from: number
   readonly to: number
@@ -21,15 +21,16 @@ interface Stretch {
   readonly changes: DiffChanged | undefined
 }
 
+/** The state and controls of one replay. */
 export class Replay {
   timeline: Timeline | undefined = $state.raw()
-  /** Where the player stands, in milliseconds since the epoch. */
+  /** The current position of the player, in milliseconds since the epoch. */
   at = $state(0)
   playing = $state(false)
   speed: number = $state(1)
   skipIdle = $state(true)
   problem: string | undefined = $state()
-  /** What was to be seen at that time: the events until then (the newest of them), each terminal, the changes. */
+  /** The state at the shown moment: the newest events up to it, the offset of each terminal, and the changes. */
   events: readonly SessionEvent[] = $state.raw([])
   terminals: readonly TerminalPlace[] = $state.raw([])
   changes: DiffChanged | undefined = $state.raw()
@@ -59,6 +60,7 @@ export class Replay {
     this.pause()
   }
 
+  /** Move to a time and show the state at it. */
   seek(at: number): void {
     if (!this.timeline) return
     this.at = within(this.timeline, at)
@@ -112,10 +114,10 @@ export class Replay {
     for (const { points } of terminals) for (const [time] of points as [number, number][]) yield time
     const stretch = this.#stretch
     for (const { timestamp } of stretch?.events ?? []) yield Date.parse(timestamp)
-    if (stretch && stretch.to < head && this.at >= timeOf(stretch.events.at(-1))) yield this.at + 1 // more, not known yet
+    if (stretch && stretch.to < head && this.at >= timeOf(stretch.events.at(-1))) yield this.at + 1 // more events follow that are not loaded
   }
 
-  /** One question at a time, until what is shown is the moment that is wanted. */
+  /** Request one moment after the other until the current position is shown. */
   async #follow(): Promise<void> {
     if (this.#following) return
     this.#following = true

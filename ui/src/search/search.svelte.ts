@@ -1,4 +1,4 @@
-/** What is looked for in all sessions, and what was found; it stays while one looks at a result. */
+/** The state of the search in all sessions: query, filters and results. It survives opening a result and coming back. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Found } from '../api/types/search.ts'
@@ -6,7 +6,7 @@ import type { IconName } from '../parts/icons.ts'
 
 const STEP = 30
 const MOST = 200
-const AGAIN = [500, 1000, 2000, 4000, 8000, 16_000] // ms after an answer: what was just said is found only a moment later
+const AGAIN = [500, 1000, 2000, 4000, 8000, 16_000] // milliseconds between repeated searches, because new text is indexed with a delay
 
 export interface Filters {
   repoId: string
@@ -21,7 +21,7 @@ const DAY = 86_400_000 // ms
 export class Searching {
   words = $state('')
   filters: Filters = $state({ repoId: '', agentId: '', role: '', days: '' })
-  /** `undefined` before the first answer. */
+  /** The results, or `undefined` before the first answer. */
   results: readonly Found[] | undefined = $state.raw()
   busy = $state(false)
   problem: string | undefined = $state()
@@ -39,20 +39,20 @@ export class Searching {
     return this.look()
   }
 
-  /** Something else is wanted now. */
+  /** Start a new search with the first page of results. */
   again(): Promise<void> {
     this.limit = STEP
     return this.look()
   }
 
-  /** Asks, and asks again a few times, for a person may be quicker than the index. */
+  /** Search now, and repeat the search a few times, because the index may lag behind. */
   look(): Promise<void> {
     this.#pauses = [...AGAIN]
     this.busy = hasWord(this.words)
     return this.#ask()
   }
 
-  /** Nobody looks any more, or the words are about to be others. */
+  /** Stop repeating the search, because the view is closed or the query changes. */
   rest(): void {
     this.#pauses = []
     clearTimeout(this.#timer)
@@ -87,23 +87,25 @@ export class Searching {
 
 export const searching = new Searching()
 
+/** Return whether a query has a letter or digit; other characters are not searched. */
 export function hasWord(words: string): boolean {
   return /[\p{L}\p{N}_]/u.test(words)
 }
 
+/** Return the query parameters of a search request. */
 export function queryOf(words: string, { days, ...filters }: Filters, limit: number, now = Date.now()): Record<string, string> {
   const after = days && new Date(now - Number(days) * DAY).toISOString()
   const chosen = Object.entries({ ...filters, after }).filter(([, value]) => value)
   return { q: words.trim(), limit: String(limit), ...Object.fromEntries(chosen) }
 }
 
-/** A text cut where the words are: every second piece is one of them. */
+/** Split a text at the words of a query; every second piece is a match. */
 export function pieces(text: string, words: string): string[] {
   const wanted = words.match(/[\p{L}\p{N}_]+/gu)?.toSorted((a, b) => b.length - a.length)
   return wanted ? text.split(new RegExp(`(${wanted.join('|')})`, 'giu')) : [text]
 }
 
-/** What it was when nobody said it: the event tells a plan and a failure from what a tool did. */
+/** Return the label and icon of a result that is no message: a plan, an error or a tool call. */
 export function deedOf({ role, type }: Pick<Found, 'role' | 'type'>): { label: string; icon: IconName } | undefined {
   if (role !== 'system') return undefined
   if (type === 'plan') return { label: 'Plan', icon: 'plan' }

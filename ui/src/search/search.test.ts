@@ -22,29 +22,29 @@ afterEach(() => {
 
 const NONE = { repoId: '', agentId: '', role: '', days: '' }
 
-test('only what was chosen is asked for', () => {
+test('only chosen filters are sent', () => {
   expect(queryOf(' a b ', NONE, 30)).toEqual({ q: 'a b', limit: '30' })
   expect(queryOf('a', { ...NONE, role: 'user', days: '1' }, 5, Date.UTC(2026, 2, 2))).toEqual({ q: 'a', limit: '5', role: 'user', after: '2026-03-01T00:00:00.000Z' })
 })
 
-test('found words are told from what is round them', () => {
+test('a text is split into matches and other text', () => {
   expect(pieces('A Needle in hay', 'needle')).toEqual(['A ', 'Needle', ' in hay'])
   expect(pieces('größer groß', 'groß größer')).toEqual(['', 'größer', ' ', 'groß', ''])
   expect(pieces('a (b', '(')).toEqual(['a (b'])
 })
 
-test('signs alone are no word', () => {
+test('punctuation alone is no query', () => {
   expect(['', ' * ', 'ä', '7'].map(hasWord)).toEqual([false, false, true, true])
 })
 
-test('a failure is not called done', () => {
+test('errors, plans and tool calls have different labels', () => {
   const label = (role: string, type: string) => deedOf({ role, type })?.label
   expect([label('system', 'error'), label('system', 'worker_failed')]).toEqual(['Error', 'Error'])
   expect([label('system', 'plan'), label('system', 'tool_call_update')]).toEqual(['Plan', 'Tool call'])
   expect(label('agent', 'agent_message')).toBeUndefined()
 })
 
-test('what can be found only a moment later is found without another key', async () => {
+test('a result that is indexed late is found without user input', async () => {
   const searching = new Searching()
   searching.words = 'needle'
   await searching.again()
@@ -54,7 +54,7 @@ test('what can be found only a moment later is found without another key', async
   expect(searching.results).toEqual([{ seq: 1 }])
 })
 
-test('it is asked again a few times, and not for ever', async () => {
+test('a search is repeated a few times and then stops', async () => {
   const searching = new Searching()
   searching.words = 'needle'
   await searching.again()
@@ -62,7 +62,7 @@ test('it is asked again a few times, and not for ever', async () => {
   expect(asked).toHaveLength(7)
 })
 
-test('who goes on typing, or goes away, is not answered about what stood there before', async () => {
+test('a stopped search is not repeated', async () => {
   const searching = new Searching()
   searching.words = 'nee'
   const looking = searching.again()

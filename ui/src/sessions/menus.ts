@@ -1,4 +1,4 @@
-/** What can be started in a session, and what of it can be shown again. */
+/** The menu that starts workers in a session and shows hidden workers again. */
 import type { Session } from '../api/types/sessions.ts'
 import { openChanges } from '../diff/open.ts'
 import { lacksLogin } from '../home/login.ts'

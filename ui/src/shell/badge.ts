@@ -1,4 +1,4 @@
-/** What needs a person, said by the title and the icon of the tab. */
+/** The title and icon of the browser tab, which show how many sessions need the user. */
 
 export interface Waiting {
   asking: number
@@ -12,7 +12,7 @@ export function titleOf(name: string | undefined, waiting: Waiting): string {
   return `${count ? `${sign} ${count} · ` : ''}${name ? `${name} · ` : ''}Bullpen`
 }
 
-/** Files, not addresses made here: the policy allows our own images only. */
+/** Return the name of the icon file. It is a file, because the content security policy allows only images of this origin. */
 export function iconOf(waiting: Waiting): 'asking' | 'error' | 'done' | 'quiet' {
   return waiting.asking ? 'asking' : waiting.error ? 'error' : waiting.done ? 'done' : 'quiet'
 }

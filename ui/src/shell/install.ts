@@ -1,10 +1,10 @@
-/** Makes the page installable: its service worker, where the browser allows one (https or this machine). */
+/** Register the service worker, which makes the page installable, where the browser allows it (https or localhost). */
 
 interface Types {
   createPolicy(name: string, rules: { createScriptURL: (address: string) => string }): { createScriptURL(address: string): unknown }
 }
 
-/** The policy wants every script address to be named by a policy of ours. */
+/** The content security policy requires a trusted types policy for script addresses. */
 const addresses = (window as { trustedTypes?: Types }).trustedTypes?.createPolicy('bullpen-worker', { createScriptURL: () => '/worker.js' })
 
 export async function installWorker(): Promise<void> {
@@ -12,6 +12,6 @@ export async function installWorker(): Promise<void> {
   try {
     await navigator.serviceWorker.register((addresses?.createScriptURL('') ?? '/worker.js') as string, { scope: '/' })
   } catch (error) {
-    console.warn('The page cannot be shown offline.', error)
+    console.warn('The service worker could not be registered; the page has no offline view.', error)
   }
 }

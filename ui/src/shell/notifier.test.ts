@@ -21,7 +21,7 @@ beforeEach(() => {
 
 afterEach(() => vi.useRealTimers())
 
-test('what was there before is no news, and what comes is told after a while', () => {
+test('existing items cause no notification, and new items cause one after a delay', () => {
   notifier.note([item('old'), item('new')])
   vi.advanceTimersByTime(4_900)
   expect(told).toEqual([])
@@ -29,20 +29,20 @@ test('what was there before is no news, and what comes is told after a while', (
   expect(told).toEqual(['new'])
 })
 
-test('what was answered meanwhile is not told', () => {
+test('an item answered within the delay causes no notification', () => {
   notifier.note([item('new')])
   notifier.note([])
   vi.advanceTimersByTime(60_000)
   expect(told).toEqual([])
 })
 
-test('a session is told of once a minute, and another one all the same', () => {
+test('each session has at most one notification a minute', () => {
   notifier.note([item('a'), item('b'), item('c', 'other')])
   vi.advanceTimersByTime(6_000)
   expect(told).toEqual(['a', 'c'])
 })
 
-test('what came within the minute is told when it is over, one a minute', () => {
+test('further items of a session follow one a minute', () => {
   notifier.note([item('a'), item('b'), item('c')])
   vi.advanceTimersByTime(64_900)
   expect(told).toEqual(['a'])
@@ -52,7 +52,7 @@ test('what came within the minute is told when it is over, one a minute', () => 
   expect(told).toEqual(['a', 'b', 'c'])
 })
 
-test('what was answered within the minute, or is on the screen after it, is not told', () => {
+test('a postponed item that was answered, or whose session is on the screen, causes no notification', () => {
   notifier.note([item('a'), item('b'), item('c')])
   vi.advanceTimersByTime(6_000)
   notifier.note([item('a'), item('c')])
@@ -61,21 +61,21 @@ test('what was answered within the minute, or is on the screen after it, is not 
   expect(told).toEqual(['a'])
 })
 
-test('permissions are always told, within the minute and on the screen', () => {
+test('permissions always cause a notification, within the minute and on the screen', () => {
   shown = 's'
   notifier.note([permission('a'), permission('b'), item('c')])
   vi.advanceTimersByTime(6_000)
   expect(told).toEqual(['a', 'b'])
 })
 
-test('nothing is told of the session on the screen', () => {
+test('the session on the screen causes no notification', () => {
   shown = 's'
   notifier.note([item('a')])
   vi.advanceTimersByTime(6_000)
   expect(told).toEqual([])
 })
 
-test('nothing comes after it was turned off, and turning it on again is a new beginning', () => {
+test('a stopped notifier shows nothing and starts again with the existing items', () => {
   notifier.note([item('a')])
   notifier.stop()
   notifier.note([item('a'), item('b')])

@@ -1,18 +1,19 @@
 /**
- * Of what a person who looks elsewhere is told, and when: after it has waited for a while, once a minute for a session at
- * most, and not while the session is on the screen. Permissions are always told: an agent stands still until they are given.
- * The server's webhook and command keep to the same.
+ * Decide when to notify the user of an inbox item: after a delay, at most once a minute for each session, and not while
+ * the session is on the screen. Permissions are exempt from the last two rules, because an agent waits for them.
+ * The webhook and the command of the server follow the same rules.
  */
 import type { InboxItem } from '../api/types/inbox.ts'
 
-const AFTER = 5_000 // milliseconds something waits before
-const PAUSE = 60_000 // between two of one session
+const AFTER = 5_000 // milliseconds an item waits before the notification
+const PAUSE = 60_000 // milliseconds between two notifications of one session
 
+/** Schedules the notifications of one page. */
 export class Notifier {
   readonly #tell: (item: InboxItem) => void
   readonly #isOnScreen: (sessionId: string) => boolean
   readonly #timers = new Map<string, ReturnType<typeof setTimeout>>()
-  readonly #told = new Map<string, number>() // when a session was last told of
+  readonly #told = new Map<string, number>() // the time of the last notification by session id
   #known: Set<string> | undefined
 
   constructor(tell: (item: InboxItem) => void, isOnScreen: (sessionId: string) => boolean) {
@@ -20,7 +21,7 @@ export class Notifier {
     this.#isOnScreen = isOnScreen
   }
 
-  /** What the inbox has now; what it had when we came is no news. */
+  /** Compare the inbox with the previous call and schedule notifications of new items. The first call schedules none. */
   note(items: readonly InboxItem[]): void {
     const ids = new Set(items.map(({ id }) => id))
     for (const [id, timer] of this.#timers) if (!ids.has(id)) this.#drop(id, timer)
@@ -42,7 +43,7 @@ export class Notifier {
     this.#timers.set(item.id, setTimeout(() => this.#due(item), milliseconds))
   }
 
-  /** What falls into the pause waits for its end: by then it may have been answered. */
+  /** Notify of an item, or postpone it to the end of the pause of its session; the user may answer it before. */
   #due(item: InboxItem): void {
     this.#timers.delete(item.id)
     if (item.kind !== 'permission') {

@@ -1,4 +1,4 @@
-/** What every component may reach: the house, what is open, and everything a person can do. */
+/** The shared state of the application, which every component gets by `useApp`. */
 import { createContext } from 'svelte'
 import type { Commands } from '../commands/commands.svelte.ts'
 import type { ChangesOfSessions } from './changes.svelte.ts'

@@ -1,6 +1,6 @@
 /**
- * The branch of each session and how many lines differ on it. Asked for by the rows that are on the screen, one after the
- * other, and again only when an agent of theirs has come to rest: a diff costs the server a few calls of git.
+ * Load the branch and the line counts of each session in the sidebar. Only visible rows are loaded, one after the other,
+ * and again only after an agent became idle, because each request costs the server several git commands.
  */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
@@ -21,7 +21,7 @@ export class ChangesOfSessions {
     return this.#found[session.id]
   }
 
-  /** Brings it up to date when there is something to bring. */
+  /** Reload the summary of a session if its workspace may have changed since the last request. */
   look(session: Session): void {
     const moment = momentOf(session)
     if (moment === undefined || this.#asked.get(session.id) === moment) return
@@ -29,7 +29,7 @@ export class ChangesOfSessions {
     this.#reading = this.#reading.then(() => this.#read(session.id))
   }
 
-  /** Without a word when it fails: a row without counts is true, and the connection has a light of its own. */
+  /** Load one summary. Errors are ignored: the row is then shown without counts. */
   async #read(sessionId: string): Promise<void> {
     try {
       const { branch, additions, deletions } = await rest.diff(sessionId, { patches: false })
@@ -40,7 +40,7 @@ export class ChangesOfSessions {
   }
 }
 
-/** Names the state of a workspace as far as the list can know it; undefined where there is no repository to ask, or not yet. */
+/** Return a string that changes when the workspace of a session may have changed; undefined if the session has no repository. */
 export function momentOf(session: Pick<Session, 'repoId' | 'status' | 'workers'>): string | undefined {
   if (session.repoId === null) return undefined
   const agents = session.workers.filter((worker) => worker.type === 'agent')

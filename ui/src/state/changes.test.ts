@@ -4,11 +4,11 @@ import { momentOf } from './changes.svelte.ts'
 
 const session = aSession({ repoId: 'r' })
 
-test('a session outside of a repository has nothing to count', () => {
+test('a session without a repository is never loaded', () => {
   expect(momentOf(aSession())).toBeUndefined()
 })
 
-test('an agent that comes to rest is a reason to look, one that works is none', () => {
+test('an agent that becomes idle causes a reload, a working agent does not', () => {
   const before = momentOf({ ...session, workers: [aWorker({ activity: 'idle', activitySince: '1' })] })
   const working = momentOf({ ...session, workers: [aWorker({ activity: 'active', activitySince: '2' })] })
   const still = momentOf({ ...session, workers: [aWorker({ activity: 'active', activitySince: '3' })] })
@@ -17,7 +17,7 @@ test('an agent that comes to rest is a reason to look, one that works is none', 
   expect(new Set([before, working, after]).size).toBe(3)
 })
 
-test('a terminal that is typed into is no reason', () => {
+test('activity of a terminal causes no reload', () => {
   const one = momentOf({ ...session, workers: [aWorker({ type: 'terminal', activitySince: '1' })] })
   const other = momentOf({ ...session, workers: [aWorker({ type: 'terminal', activitySince: '2' })] })
   expect(one).toBe(other)

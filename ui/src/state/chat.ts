@@ -1,6 +1,6 @@
 /**
- * A conversation as the page shows it: what the events of one agent add up to, newest last. A stretch of the log can
- * be folded by itself and joined to the next one; however it was cut, the same entries come of it.
+ * Fold the events of one agent into the entries of its conversation, oldest first. Parts of the log can be folded
+ * separately and joined; the result does not depend on where the log was cut.
  */
 import type { SessionEvent } from '../api/types/events.ts'
 import { whyTurnEnded } from './reasons.ts'
@@ -11,7 +11,7 @@ export interface Option {
   kind: string
 }
 
-/** An agent's own description of something it does; only what is shown is named. */
+/** A tool call as the agent reports it; only the fields that the page shows. */
 export interface ToolCall {
   toolCallId: string
   title?: string
@@ -28,7 +28,7 @@ export interface Step {
   status: string
 }
 
-/** `key` is the seq it began with, `at` when that was. */
+/** One entry of a conversation; `key` and `at` are the seq and time of its first event. */
 export type Entry = { key: number; at: string } & (
   | { kind: 'prompt'; promptId: string; text: string; imageIds: readonly string[]; sender: string | undefined }
   | { kind: 'text'; text: string; thought: boolean; open: boolean; messageId: string | undefined }
@@ -43,8 +43,9 @@ export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
 
 export type Entries = readonly Entry[]
 
-const LONGEST_OUTPUT = 200_000 // characters of a terminal in a card; its end is what people look for
+const LONGEST_OUTPUT = 200_000 // characters of terminal output in an entry; the beginning is cut off
 
+/** Return the entries after one more event. */
 export function fold(entries: Entries, event: SessionEvent): Entries {
   const { data } = event
   switch (event.type) {
@@ -72,7 +73,7 @@ export function fold(entries: Entries, event: SessionEvent): Entries {
     case 'worker_terminated':
       return note(entries, event, 'The agent has ended.')
     case 'conversation_reset':
-      return note(entries, event, 'The agent began anew and does not know what was said before.')
+      return note(entries, event, 'The agent started a new conversation and does not know the earlier messages.')
     case 'error':
       return note(entries, event, text(data.message), true)
     default:
@@ -80,11 +81,12 @@ export function fold(entries: Entries, event: SessionEvent): Entries {
   }
 }
 
+/** Return whether an entry is shown; empty texts are not. */
 export function isVisible(entry: Entry): boolean {
   return entry.kind !== 'text' || entry.text !== ''
 }
 
-/** Two stretches that follow each other, as one. */
+/** Join the entries of two consecutive parts of the log. */
 export function join(older: Entries, newer: Entries): Entries {
   if (!older.length) return newer
   return newer.reduce((joined, entry) => {
@@ -102,7 +104,7 @@ function withText(entries: Entries, event: SessionEvent): Entries {
   return continued(entries, piece)
 }
 
-/** An empty piece is the end of a text something else came after; it stays, unseen, for stretches to join. */
+/** Append a piece to an open text, or as a new entry. An empty entry marks the end of a text in an earlier part of the log; it is invisible and needed by `join`. */
 function continued(entries: Entries, piece: EntryOf<'text'>): Entries {
   const last = entries.at(-1)
   if (last?.kind === 'text' && last.open && last.thought === piece.thought && last.messageId === piece.messageId)
@@ -110,7 +112,7 @@ function continued(entries: Entries, piece: EntryOf<'text'>): Entries {
   return [...entries, piece]
 }
 
-/** News of something in its old place, else as the newest entry. */
+/** Update the existing entry of a call, plan, permission or question, or append a new entry. */
 function merge(entries: Entries, news: EntryOf<'tool' | 'plan' | 'permission' | 'question'>): Entries {
   const at = placeOf(entries, news)
   const before = entries[at]
@@ -120,12 +122,12 @@ function merge(entries: Entries, news: EntryOf<'tool' | 'plan' | 'permission' | 
   return entries.with(at, { ...before, call: mergedCall(before.call, news.call), output })
 }
 
-/** What is new in a call: values and lists replace, what is not said stays. */
+/** Return the call with the fields of the update; null and absent fields stay unchanged. */
 function mergedCall(call: ToolCall, news: ToolCall): ToolCall {
   return { ...call, ...(Object.fromEntries(Object.entries(news).filter(([, value]) => value != null)) as Partial<ToolCall>) }
 }
 
-/** Ids of tool calls may come again in another turn; a plan is one a turn; questions have ids for ever. */
+/** Return the index of the entry that an update belongs to, or -1. Ids of tool calls are unique in a turn, each turn has one plan, and ids of permissions and questions are always unique. */
 function placeOf(entries: Entries, news: Entry): number {
   for (let at = entries.length - 1; at >= 0; at--) {
     const entry = entries[at]!
@@ -165,12 +167,13 @@ function asQuestion(event: SessionEvent): EntryOf<'question'> {
   return { ...head(event), kind: 'question', id: text(id), message: text(message), schema, url: url == null ? undefined : text(url), status: text(status), answer }
 }
 
+/** Return the steps of a plan event. */
 export function stepsOf(entries: unknown): Step[] {
   const steps = Array.isArray(entries) ? (entries as ({ content?: unknown; status?: unknown } | null)[]) : []
   return steps.map((step) => ({ text: text(step?.content), status: text(step?.status) }))
 }
 
-/** Some agents run their own terminals and tell what those say beside the call. */
+/** Return terminal output from `_meta`, where agents with their own terminals report it. */
 function terminalOutput(data: Record<string, unknown>): string {
   const meta = data._meta as { terminal_output_delta?: { data?: unknown }; terminal_output?: { data?: unknown } } | null | undefined
   const said = meta?.terminal_output_delta?.data ?? meta?.terminal_output?.data
@@ -187,7 +190,7 @@ function note(entries: Entries, event: SessionEvent, words: string, bad = false)
   return noted(entries, { ...head(event), kind: 'note', text: words, bad })
 }
 
-/** What ends an agent and its turn for one reason is said once, and so is that it has ended, however often it has meanwhile begun. */
+/** Append a note unless the last entry is the same note: one failure often ends both a turn and its agent. */
 function noted(entries: Entries, note: EntryOf<'note'>): Entries {
   const last = entries.at(-1)
   const again = last?.kind === 'note' && last.bad === note.bad && last.text === note.text
@@ -198,7 +201,7 @@ function head(event: SessionEvent): { key: number; at: string } {
   return { key: event.seq, at: event.timestamp }
 }
 
-/** Agents put anything anywhere. */
+/** Return a value as text. Agents may send values of any type in any field. */
 function text(value: unknown): string {
   if (typeof value === 'string') return value
   return value == null ? '' : JSON.stringify(value)

@@ -1,4 +1,4 @@
-/** One agent as the page knows it: the part of `domain/conversation_state.py` that people see. */
+/** Fold the events of one agent into its turn, settings, plan, open requests and usage; the counterpart of `domain/conversation_state.py`. */
 import type { SessionEvent } from '../api/types/events.ts'
 
 export interface Turn {
@@ -7,7 +7,7 @@ export interface Turn {
   readonly cancelling: boolean
 }
 
-/** What can be set in the agent's own session, in its own words. */
+/** Modes, models, options and commands as the agent reports them. */
 export interface Settings {
   readonly acpSessionId: string
   readonly modes: unknown
@@ -23,7 +23,7 @@ export interface Usage {
   readonly turn: unknown
 }
 
-/** Something a person is asked, as the event said it, and since when. */
+/** An open permission or question: the data of its event and its time. */
 export interface Open {
   readonly fact: Readonly<Record<string, unknown>>
   readonly since: string
@@ -47,17 +47,18 @@ export const NEW: Conversation = {
   usage: { used: null, size: null, cost: null, turn: null },
 }
 
-/** Since when the oldest permission or question is open; undefined when none is. */
+/** Return the time of the oldest open permission or question, or undefined. */
 export function openSince({ permissions, questions }: Conversation): string | undefined {
   return [...Object.values(permissions), ...Object.values(questions)].map(({ since }) => since).toSorted()[0]
 }
 
 const NOTHING_SET: Settings = { acpSessionId: '', modes: null, models: null, configOptions: null, commands: [] }
 
-/** The events it takes to know a conversation without all of its history; `talk` asks for the newest of them. */
+/** The event types that determine the state of a conversation; their newest events are enough to know it without the whole history. */
 export const SETTING_TYPES = ['agent_session', 'conversation_reset', 'mode_changed', 'model_changed', 'config_changed', 'commands_available']
 export const TURN_TYPES = ['turn_start', 'turn_end', 'plan', 'usage', 'permission', 'question', 'worker_spawning', 'worker_exited', 'worker_failed', 'worker_terminated']
 
+/** Return the state after one more event. */
 export function foldConversation(state: Conversation, { type, data, timestamp }: SessionEvent): Conversation {
   switch (type) {
     case 'plan':
@@ -90,7 +91,7 @@ export function foldConversation(state: Conversation, { type, data, timestamp }:
     case 'worker_spawning':
     case 'worker_exited':
     case 'worker_failed':
-    case 'worker_terminated': // what a process takes with it
+    case 'worker_terminated': // the turn and the open requests end with the process
       return { ...NEW, settings: state.settings, plan: state.plan, usage: state.usage }
     default:
       return state
@@ -115,7 +116,7 @@ function attached(before: Settings | null, data: Record<string, unknown>): Setti
 }
 
 function set(state: Conversation, change: Partial<Settings>): Conversation {
-  return { ...state, settings: { ...(state.settings ?? NOTHING_SET), ...change } } // some speak before their session is made
+  return { ...state, settings: { ...(state.settings ?? NOTHING_SET), ...change } } // some agents report settings before their session exists
 }
 
 function withCurrent(choices: unknown, key: string, value: unknown): unknown {

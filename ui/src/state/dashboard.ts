@@ -1,4 +1,4 @@
-/** The list of sessions as the dashboard socket tells it: all of them once, then every change. */
+/** Fold the messages of the dashboard socket into the list of sessions: first the whole list, then each change. */
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Session } from '../api/types/sessions.ts'
 
@@ -9,6 +9,7 @@ export type DashboardMessage =
   | { type: 'inbox'; items: InboxItem[] }
   | { type: 'heartbeat' }
 
+/** Return the sessions after one more message, newest first. */
 export function fold(sessions: readonly Session[], message: DashboardMessage): readonly Session[] {
   switch (message.type) {
     case 'sessions':
@@ -18,7 +19,7 @@ export function fold(sessions: readonly Session[], message: DashboardMessage): r
     case 'removed':
       return without(sessions, message.sessionId)
     default:
-      return sessions // news of something else
+      return sessions // a message about something else
   }
 }
 

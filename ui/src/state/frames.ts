@@ -1,14 +1,14 @@
-/** When to work, by the frames of the screen. */
+/** Schedule work by animation frames. */
 
-const A_MOMENT = 50 // ms, in which a frame reaches the screen and a key the page
+const A_MOMENT = 50 // milliseconds in which a frame reaches the screen and pending key presses are handled
 
-/** Does it a moment after what there is now has been drawn. */
+/** Run the work shortly after the current state of the page has been drawn. */
 export function onceDrawn(work: () => void): void {
-  if (framesCome()) requestAnimationFrame(() => setTimeout(work, A_MOMENT)) // a frame is drawn right after its callbacks
+  if (framesCome()) requestAnimationFrame(() => setTimeout(work, A_MOMENT)) // the frame is drawn right after its callbacks
   else setTimeout(work, A_MOMENT)
 }
 
-/** Work done once a frame, however often it is asked for; a page nobody sees does it a few times a second. */
+/** Coalesces requests for work into one run per animation frame; in a hidden page, into a few runs per second. */
 export class EachFrame {
   readonly #work: () => void
   #asked = false

@@ -1,4 +1,4 @@
-/** Keys on their way to the child: sent under their numbers, sent again on every new line, watched until taken. */
+/** Send terminal input in numbered batches, and send it again on each new connection until it is acknowledged. */
 import type { Outbox } from './outbox.ts'
 
 export interface Line {
@@ -7,8 +7,8 @@ export interface Line {
   restart(): void
 }
 
-const PATIENCE = 10_000
-const SECOND_TRY = 500
+const PATIENCE = 10_000 // milliseconds without an acknowledgement
+const SECOND_TRY = 500 // milliseconds after a refusal
 
 export class Keyboard {
   readonly #outbox: Outbox
@@ -25,7 +25,7 @@ export class Keyboard {
     this.#flush()
   }
 
-  /** The line is new: what the old one took without a word goes out again. */
+  /** Send all unacknowledged input again on a new connection. */
   resume(): void {
     this.#outbox.rewind()
     this.#flush()
@@ -37,7 +37,7 @@ export class Keyboard {
     this.#watch()
   }
 
-  /** Something was refused, as by a child that is still being started: what is open goes out again soon. */
+  /** Send unacknowledged input again soon, because the server refused it; the program may still be starting. */
   refused(): void {
     if (this.#outbox.empty) return
     this.rest()
@@ -47,13 +47,13 @@ export class Keyboard {
     }, SECOND_TRY)
   }
 
-  /** Nobody is left to read it. */
+  /** Delete all unacknowledged input, because no program can read it. */
   discard(): void {
     this.#outbox.clear()
     this.rest()
   }
 
-  /** Expect no acknowledgement for now. */
+  /** Stop waiting for an acknowledgement. */
   rest(): void {
     clearTimeout(this.#watchdog)
     this.#watchdog = undefined
@@ -65,7 +65,7 @@ export class Keyboard {
     this.#watch()
   }
 
-  /** A line that takes keys and never acknowledges is dead, whatever the socket believes. */
+  /** Replace the connection if it does not acknowledge input in time, even if the socket is open. */
   #watch(): void {
     if (!this.#outbox.empty) this.#watchdog ??= setTimeout(() => this.#line.restart(), PATIENCE)
   }

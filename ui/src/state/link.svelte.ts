@@ -1,6 +1,6 @@
 /**
- * The line between one terminal worker and the screen that shows it: bytes in by offset, keys out by number,
- * both exactly once over any number of connections and over every run of the worker.
+ * Connect a terminal worker to the screen that shows it: output arrives by offset, input is sent by number, both exactly
+ * once over any number of connections and over all runs of the worker.
  */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import type { History, Size, TerminalMessage } from '../api/frames.ts'
@@ -10,14 +10,15 @@ import { Drawing, type Screen } from './drawing.ts'
 import { Keyboard } from './keyboard.ts'
 import type { Outbox } from './outbox.ts'
 
-const CLIENT = randomId() // one writer per page load, as the keeper counts them
+const CLIENT = randomId() // each page load is one writer with its own input numbers in the keeper
 
+/** The state of one terminal on this page. */
 export class TerminalLink {
   status: Status = $state('closed')
   closeCode: number | undefined = $state()
   ended: { exitCode: number | null; signal: number | null } | undefined = $state()
   fault: string | undefined = $state()
-  /** The size in force when it is another viewer's and not ours as well; typing takes it over. */
+  /** The size of the terminal if another viewer set it and it differs from ours; typing takes it over. */
   foreignSize: Size | undefined = $state.raw()
 
   readonly #worker: Pick<Worker, 'id' | 'sessionId'>
@@ -27,7 +28,7 @@ export class TerminalLink {
   #keyboard: Keyboard
   #drawing: Drawing | undefined
 
-  /** `outboxOf` has the outbox of each run: a restarted worker is a new child, which has heard nothing yet. */
+  /** `outboxOf` returns the outbox of a run: a restarted worker is a new process, whose input is numbered from 1. */
   constructor(worker: Pick<Worker, 'id' | 'sessionId' | 'run'>, outboxOf: (run: number) => Outbox) {
     this.#worker = worker
     this.#outboxOf = outboxOf
@@ -59,15 +60,15 @@ export class TerminalLink {
     if (!this.ended) this.#keyboard.type(data)
   }
 
-  /** The screen has other room than before: say so, and draw what there is into it. */
+  /** Send the changed size of the screen to the server, and fit the terminal into it. */
   fit(): void {
     if (!this.#drawing) return
-    // Whose size counts is the server's to decide: the viewer's that was used last.
+    // The server decides which viewer's size is used: that of the viewer used last.
     if (!this.ended) this.#connection.send({ type: 'resize', ...this.#drawing.room })
     this.#drawing.refit()
   }
 
-  /** The size becomes that of this page's room. */
+  /** Make the size of this page the size of the terminal. */
   takeOver(): void {
     if (this.#drawing && !this.ended) this.#connection.send({ type: 'resize', ...this.#drawing.room, take: true })
     this.#drawing?.refit()
@@ -108,7 +109,7 @@ export class TerminalLink {
         return this.#keyboard.discard()
       case 'error':
         this.fault = message.message
-        if (message.error === 'forbidden') this.#keyboard.discard() // we may look, not type
+        if (message.error === 'forbidden') this.#keyboard.discard() // this viewer may not type
         else this.#keyboard.refused()
     }
   }
@@ -129,7 +130,7 @@ export class TerminalLink {
     this.#drawing?.restore(history)
   }
 
-  /** The worker was restarted: another child, with numbers of its own, that has not heard of our room. */
+  /** Start a new run after a restart: input is numbered from 1 again, and the process needs the size of this screen. */
   #begin(run: number): void {
     this.#run = run
     this.#keyboard.rest()

@@ -7,7 +7,7 @@ import { Outbox } from './outbox.ts'
 const encode = (text: string) => new TextEncoder().encode(text)
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
-/** Draws into a string, and says so only when asked to. */
+/** A screen that draws into a string; drawing finishes only when the test calls `dry`. */
 class Paper implements Screen {
   text = ''
   size = { cols: 0, rows: 0 }
@@ -53,7 +53,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** The newest socket, accepted. */
+/** Accept the newest socket and return it. */
 const accepted = () => (sockets.at(-1) as TestSocket).accept()
 
 function greeted(data: string, offset: number): TestSocket {
@@ -64,19 +64,19 @@ function greeted(data: string, offset: number): TestSocket {
 
 function comeBack(socket: TestSocket): void {
   socket.die()
-  vi.advanceTimersToNextTimer() // the pause
+  vi.advanceTimersToNextTimer() // the pause before the next attempt
 }
 
 const query = () => Object.fromEntries(new URL((sockets.at(-1) as TestSocket).address).searchParams)
 
-test('the first connection asks for history under a client id of its own', () => {
+test('the first connection requests the history with its own client id', () => {
   expect((sockets[0] as TestSocket).address).toMatch(/^ws:\/\/bullpen\.test\/ws\/session\/s1\/worker\/w1\?client=[0-9a-f]{32}$/)
   greeted('$ ', 40)
   expect(paper.text).toBe('$ ')
   expect(paper.size).toEqual({ cols: 80, rows: 24 })
 })
 
-test('a second connection goes on behind the last byte, under the same id', () => {
+test('the next connection continues after the last byte with the same client id', () => {
   const { client } = query()
   const socket = greeted('$ ', 40)
   socket.output(40, encode('ls\n'))
@@ -84,7 +84,7 @@ test('a second connection goes on behind the last byte, under the same id', () =
   expect(query()).toEqual({ after: '43', run: '1', client })
 })
 
-test('bytes sent twice over a reconnect are drawn once', () => {
+test('bytes repeated after a reconnect are drawn once', () => {
   const socket = greeted('', 40)
   socket.output(40, encode('one '))
   comeBack(socket)
@@ -92,12 +92,12 @@ test('bytes sent twice over a reconnect are drawn once', () => {
   expect(paper.text).toBe('one two')
 })
 
-test('a hole drops the line and asks again for what is missing', () => {
+test('missing bytes cause a new connection that requests them', () => {
   const socket = greeted('', 40)
   socket.output(50, encode('later'))
   expect(socket.closed).toBe(true)
   expect(paper.text).toBe('')
-  vi.advanceTimersToNextTimer() // the pause
+  vi.advanceTimersToNextTimer() // the pause before the next attempt
   expect(query().after).toBe('40')
 })
 
@@ -108,7 +108,7 @@ test('a new history replaces the screen and the position', () => {
   expect(paper.text).toBe('newer')
 })
 
-test('bytes are acknowledged when they are drawn, not when they come', () => {
+test('bytes are acknowledged when they are drawn, not when they arrive', () => {
   const socket = greeted('', 40)
   socket.output(40, encode('abc'))
   expect(socket.heard('ack')).toEqual([])
@@ -116,7 +116,7 @@ test('bytes are acknowledged when they are drawn, not when they come', () => {
   expect(socket.heard('ack')).toEqual([{ type: 'ack', offset: 43 }])
 })
 
-test('a flood is acknowledged in steps before it is all drawn', () => {
+test('a large amount of output is acknowledged in steps', () => {
   const socket = greeted('', 0)
   paper.dry()
   const step = new Uint8Array(64 * 1024).fill(0x61)
@@ -125,7 +125,7 @@ test('a flood is acknowledged in steps before it is all drawn', () => {
   expect(socket.heard('ack').map((ack) => ack.offset)).toEqual([0, 131072, 262144, 393216, 524288])
 })
 
-test('keys are numbered and sent again, unchanged, until acknowledged', () => {
+test('input is numbered and sent again unchanged until it is acknowledged', () => {
   const socket = greeted('', 0)
   link.type('a')
   link.type('b')
@@ -138,7 +138,7 @@ test('keys are numbered and sent again, unchanged, until acknowledged', () => {
   ])
 })
 
-test('a line that swallows keys without a word is replaced', () => {
+test('a connection that does not acknowledge input is replaced', () => {
   const socket = greeted('', 0)
   link.type('a')
   vi.advanceTimersByTime(5000)
@@ -148,7 +148,7 @@ test('a line that swallows keys without a word is replaced', () => {
   expect(link.status).toBe('waiting')
 })
 
-test('acknowledged keys leave the line in peace', () => {
+test('a connection that acknowledges input is kept', () => {
   const socket = greeted('', 0)
   link.type('a')
   socket.tell({ type: 'ack', n: 1 })
@@ -156,7 +156,7 @@ test('acknowledged keys leave the line in peace', () => {
   expect(socket.closed).toBe(false)
 })
 
-test('the room is told on every connection, and the size drawn is the one the server names', () => {
+test('the available size is sent on each connection, and the drawn size is the one from the server', () => {
   const socket = greeted('', 0)
   expect(socket.heard('resize')).toEqual([{ type: 'resize', cols: 100, rows: 30 }])
   expect(paper.size).toEqual({ cols: 80, rows: 24 })
@@ -164,7 +164,7 @@ test('the room is told on every connection, and the size drawn is the one the se
   expect(paper.size).toEqual({ cols: 100, rows: 30 })
 })
 
-test("another viewer's size is drawn, said, and taken over when a person wants that", () => {
+test("another viewer's size is drawn and shown, and can be taken over", () => {
   const socket = greeted('', 0)
   socket.tell({ type: 'size', cols: 40, rows: 20, owner: false })
   expect(paper.size).toEqual({ cols: 40, rows: 20 })
@@ -175,12 +175,12 @@ test("another viewer's size is drawn, said, and taken over when a person wants t
   expect(link.foreignSize).toBeUndefined()
 })
 
-test("another viewer's size that is ours as well is nothing to speak of", () => {
+test("another viewer's size that equals ours is not shown", () => {
   greeted('', 0).tell({ type: 'size', cols: 100, rows: 30, owner: false })
   expect(link.foreignSize).toBeUndefined()
 })
 
-test('nothing is typed into a program that has ended', () => {
+test('no input is sent to an ended program', () => {
   const socket = greeted('', 0)
   socket.tell({ type: 'exit', exitCode: 3, signal: null })
   link.type('a')
@@ -188,7 +188,7 @@ test('nothing is typed into a program that has ended', () => {
   expect(link.ended).toMatchObject({ exitCode: 3 })
 })
 
-test('a restarted worker is typed to from one again, and told our room', () => {
+test('after a restart input is numbered from one again and the size is sent', () => {
   const socket = greeted('', 0)
   link.type('a')
   socket.tell({ type: 'ack', n: 1 })
@@ -200,7 +200,7 @@ test('a restarted worker is typed to from one again, and told our room', () => {
   expect(link.ended).toBeUndefined()
 })
 
-test('keys refused by a child that is still being started are sent again', () => {
+test('input that is refused while the program starts is sent again', () => {
   const socket = greeted('', 0)
   link.type('a')
   socket.tell({ type: 'error', error: 'conflict', message: 'the terminal is being started' })
@@ -213,14 +213,14 @@ test('keys refused by a child that is still being started are sent again', () =>
   expect(link.fault).toBeUndefined()
 })
 
-test('a program that has ended is not told of our room', () => {
+test('no size is sent to an ended program', () => {
   const socket = greeted('', 0)
   socket.tell({ type: 'exit', exitCode: 0, signal: null })
   link.fit()
   expect(socket.heard('resize').length).toBe(1)
 })
 
-test('a viewer who may not type is told so and the line stays', () => {
+test('a viewer that may not type sees the reason and stays connected', () => {
   const socket = greeted('', 0)
   link.type('a')
   socket.tell({ type: 'error', error: 'forbidden', message: 'looking is allowed, typing is not' })
@@ -229,7 +229,7 @@ test('a viewer who may not type is told so and the line stays', () => {
   expect(socket.closed).toBe(false)
 })
 
-/** The far end of the line: remembers what was printed, and takes keys by number like the keeper does. */
+/** A program with recorded output that accepts input by number, as the keeper does. */
 class Child {
   readonly printed = encode(Array.from({ length: 4000 }, (_, i) => `line ${i}\n`).join(''))
   read = ''
@@ -245,8 +245,8 @@ class Child {
   }
 }
 
-test('over two hundred cuts at any moment every byte is drawn once and every key arrives once, in order', () => {
-  const random = seeded(7)
+test('over two hundred lost connections every byte is drawn once and every key arrives once, in order', () => {
+  const random = randomNumbers(7)
   const child = new Child()
   let keys = ''
   const type = (key: string) => {
@@ -273,12 +273,13 @@ test('over two hundred cuts at any moment every byte is drawn once and every key
     if (cut === 200) break
     socket.die()
     if (random() < 0.5) type(`key ${cut}.offline;`)
-    vi.advanceTimersToNextTimer() // the pause
+    vi.advanceTimersToNextTimer() // the pause before the next attempt
   }
   expect(paper.text).toBe(decode(child.printed))
   expect(child.read).toBe(keys)
 })
 
-function seeded(seed: number): () => number {
-  return () => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff
+/** Return a function with pseudo-random results from 0 to 1, the same for the same start. */
+function randomNumbers(start: number): () => number {
+  return () => (start = (start * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff
 }

@@ -27,7 +27,7 @@ function said(socket: TestSocket | undefined): unknown[] {
   return (socket?.heard('looking') ?? []).map(({ visible }) => visible)
 }
 
-test('it is said on connecting and whenever the page is hidden or seen again', () => {
+test('the visibility is sent on connecting and when it changes', () => {
   sockets[0]?.accept()
   expect(sockets[0]?.address).toBe('ws://bullpen.test/ws/session/s1')
   seen('hidden')
@@ -37,7 +37,7 @@ test('it is said on connecting and whenever the page is hidden or seen again', (
   expect(said(sockets[0])).toEqual([true, false, true])
 })
 
-test('a page that opens in the background says so, and a new connection says it anew', () => {
+test('a hidden page sends that it is hidden, and each new connection sends the visibility', () => {
   seen('hidden')
   sockets[0]?.accept().die()
   expect(said(sockets[0])).toEqual([false])
@@ -47,7 +47,7 @@ test('a page that opens in the background says so, and a new connection says it 
   expect(said(sockets[1])).toEqual([true])
 })
 
-test('a session that is not shown any more takes its word with it', () => {
+test('the connection is closed when the session is no longer shown', () => {
   sockets[0]?.accept()
   look.close()
   expect(sockets[0]?.closed).toBe(true)

@@ -1,25 +1,25 @@
 /**
- * What was typed and is not yet known to have reached the child. Batches are numbered 1, 2, 3 …; one that was
- * sent is sent again unchanged on the next connection, until the server acknowledges it, so each arrives once.
+ * Unacknowledged terminal input in batches numbered 1, 2, 3 …. A sent batch is sent again unchanged on the next
+ * connection until the server acknowledges it, so each batch arrives exactly once.
  */
 export interface Batch {
   readonly n: number
   readonly data: string
 }
 
-const LARGEST = 16_384
+const LARGEST = 16_384 // UTF-16 code units in a batch
 
 export class Outbox {
   #waiting: Batch[] = []
-  #last = 0 // the highest number given
-  #told = 0 // the highest number any connection was ever given: its content may no longer change
-  #sent = 0 // the highest number the present connection was given
+  #last = 0 // the highest number in use
+  #told = 0 // the highest number sent on any connection: batches up to it must not change
+  #sent = 0 // the highest number sent on the current connection
 
   push(data: string): void {
     for (const piece of pieces(data.toWellFormed())) this.#add(piece)
   }
 
-  /** Batches the present connection has not been given yet; they now count as sent. */
+  /** Return the batches that were not sent on the current connection, and mark them as sent. */
   take(): Batch[] {
     const batches = this.#waiting.filter((batch) => batch.n > this.#sent)
     this.#sent = this.#last
@@ -27,7 +27,7 @@ export class Outbox {
     return batches
   }
 
-  /** A new connection: whatever is not acknowledged goes out again. */
+  /** Mark all unacknowledged batches as unsent, for a new connection. */
   rewind(): void {
     this.#sent = 0
   }
@@ -36,7 +36,7 @@ export class Outbox {
     this.#waiting = this.#waiting.filter((batch) => batch.n > n)
   }
 
-  /** Nobody is left to read it. */
+  /** Delete all batches, because no program can read them. */
   clear(): void {
     this.#waiting = []
   }
@@ -55,7 +55,7 @@ export class Outbox {
   }
 }
 
-/** Pieces small enough for one message, never cut inside a surrogate pair. */
+/** Split input into pieces small enough for one message, but never inside a surrogate pair. */
 function* pieces(data: string): Generator<string> {
   let start = 0
   while (start < data.length) {

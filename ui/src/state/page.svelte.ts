@@ -1,4 +1,4 @@
-/** What the page knows of the house, and does in it: who is in, what there is, what is shown. */
+/** The central state of the application: login, sessions, agents, repositories, inbox and current route, and the actions on them. */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
@@ -14,20 +14,21 @@ import { fold, type DashboardMessage } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
 import { forgetOthers, see, seenAt, startSeeing } from './seen.ts'
 
+/** The state of one page load; created by main.ts and shared by `useApp`. */
 export class Page {
   entrance: 'knocking' | 'inside' | 'outside' = $state('knocking')
   status: Status = $state('closed')
-  /** When the connection was lost, until it is back. */
+  /** The time at which the connection was lost; undefined while it is open. */
   lostAt: number | undefined = $state()
   sessions: readonly Session[] = $state.raw([])
   agents: readonly Agent[] = $state.raw([])
   repositories: readonly Repository[] = $state.raw([])
-  /** Before that nobody can say which sessions belong together. */
+  /** Whether the repositories were loaded; before that the sessions cannot be grouped. */
   repositoriesKnown = $state(false)
-  /** What waits for a person, the most urgent first. */
+  /** The items that wait for the user, the most urgent first. */
   inbox: readonly InboxItem[] = $state.raw([])
   inboxKnown = $state(false)
-  /** Whether everything above has been told at least once: before that nothing is empty, only unknown. */
+  /** Whether all lists were loaded once; before that an empty list means "unknown". */
   ready = $state(false)
   problem: string | undefined = $state()
   /** The directory in which the last attempt was refused because the owner has not allowed sessions there yet. */
@@ -40,8 +41,8 @@ export class Page {
     return route.view === 'session' ? this.sessions.find((session) => session.id === route.sessionId) : undefined
   })
 
-  #unanswered = false // the last problem was that nobody answers; true also when a person has dismissed it
-  readonly #lookedAt = new Set<string>() // items of the inbox
+  #unanswered = false // whether the last problem was a missing answer; stays true when the user dismisses the message
+  readonly #lookedAt = new Set<string>() // ids of inbox items
 
   readonly #dashboard = new Connection({
     address: () => socketAddress('/dashboard'),
@@ -60,18 +61,19 @@ export class Page {
     this.ready = true
   }
 
+  /** Return whether and why a session needs the user. */
   attention(session: Session): Attention {
     const news = this.inbox.filter((item) => item.sessionId === session.id && !this.#lookedAt.has(item.id))
     return attentionOf(session, news, seenAt(session.id))
   }
 
-  /** The address changed under us: the back button, or a link of ours. */
+  /** Read the route from the address, which the back button or a link changed. */
   routed(): void {
     this.route = parseRoute(location.hash)
     this.problem = undefined
   }
 
-  /** `beside` stays at this place of the history: one tab more is no step to go back. */
+  /** Go to a route. `beside` replaces the history entry, so that choosing another tab adds no step for the back button. */
   show(route: Route, beside = false): void {
     if (!beside) {
       location.hash = formatRoute(route)
@@ -81,32 +83,32 @@ export class Page {
     }
   }
 
-  /** The network or the person is back. */
+  /** Reconnect now and reload the lists, because the network or the user is back. */
   nudge(): void {
     this.#dashboard.nudge()
     this.look()
     void this.#lookAround()
   }
 
-  /** What is on the screen is seen, unless nobody looks at the screen. */
+  /** Mark the shown session and its inbox items as seen, unless the page is hidden. */
   look(): void {
     if (!this.session || document.visibilityState !== 'visible') return
     see(this.session)
     for (const item of this.inbox) if (item.sessionId === this.session.id) this.#lookAt(item)
   }
 
-  /** What happened leaves the inbox when a person says so, or has its session on the screen. */
+  /** Mark an inbox item as seen. */
   seen(item: InboxItem): Promise<boolean> {
     return this.attempt(async () => rest.seen(item.sessionId, item.seq ?? 0))
   }
 
-  /** A session that ended so long ago that it is not in the list. */
+  /** Load a session that is not in the list, because it ended long ago. */
   async know(sessionId: string): Promise<boolean> {
     if (this.sessions.some(({ id }) => id === sessionId)) return true
     return this.attempt(async () => this.#tell(await rest.session(sessionId)))
   }
 
-  /** R12: a page that goes says so, for a session that ends with its last viewer. */
+  /** Tell the server that this page is closing, for sessions that end with their last viewer. */
   leave(): void {
     if (this.session?.status === 'active') rest.leaveSession(this.session.id)
   }
@@ -125,12 +127,12 @@ export class Page {
     return loaded
   }
 
-  /** Allows sessions in a directory, from now on. */
+  /** Add a directory to the workspace roots. */
   allowRoot(directory: string): Promise<boolean> {
     return this.attempt(async () => void (await rest.addRoot(directory)))
   }
 
-  /** A new session, shown at once; its first prompt goes with it when there is one. */
+  /** Create a session, send its first prompt if there is one, and show it. */
   startSession(wanted: NewSession, prompt: string, promptId: string): Promise<boolean> {
     return this.attempt(async () => {
       const session = await rest.createSession(wanted)
@@ -140,7 +142,7 @@ export class Page {
     })
   }
 
-  /** A new session with one terminal, shown at once. */
+  /** Create a session with one terminal and show it. */
   startTerminal(wanted: NewSession): Promise<boolean> {
     return this.attempt(async () => {
       const session = await rest.createSession(wanted)
@@ -157,7 +159,7 @@ export class Page {
     return this.attempt(async () => void (await rest.restartWorker(worker)))
   }
 
-  /** Opens what logs a person in to the agent of a worker. */
+  /** Open a terminal with the login command of a worker's agent. */
   logIn(worker: Worker): Promise<boolean> {
     return this.attempt(async () => this.show({ view: 'session', sessionId: worker.sessionId, workerId: (await rest.logIn(worker)).id }))
   }
@@ -190,7 +192,7 @@ export class Page {
     })
   }
 
-  /** Does it, and keeps the server's sentence when it refuses. */
+  /** Run an action; return false and show the message if the server refuses it. */
   async attempt(action: () => Promise<void>): Promise<boolean> {
     this.busy = true
     this.problem = undefined
@@ -209,7 +211,7 @@ export class Page {
   #lookAt(item: InboxItem): void {
     if (item.seq === null || this.#lookedAt.has(item.id)) return
     this.#lookedAt.add(item.id)
-    rest.seen(item.sessionId, item.seq).catch(() => this.#lookedAt.delete(item.id)) // the next look tries again
+    rest.seen(item.sessionId, item.seq).catch(() => this.#lookedAt.delete(item.id)) // sent again by the next `look`
   }
 
   async #addWorker(sessionId: string, wanted: NewWorker): Promise<void> {
@@ -217,7 +219,7 @@ export class Page {
     this.show({ view: 'session', sessionId, workerId: worker.id })
   }
 
-  /** Others add repositories too, and people log in elsewhere; without a word when it fails, as nobody asked. */
+  /** Reload repositories and agents, which other clients may have changed. Errors are ignored, because the user did not ask for it. */
   async #lookAround(): Promise<void> {
     if (!this.ready || document.visibilityState !== 'visible') return
     await Promise.all([
@@ -243,12 +245,12 @@ export class Page {
   }
 
   async #login(code: string): Promise<void> {
-    history.replaceState(null, '', location.pathname) // a used code has no place in the history
+    history.replaceState(null, '', location.pathname) // removes the used code from the history
     this.route = parseRoute('')
     await this.attempt(async () => keepSecret((await rest.login(code, deviceName(navigator.userAgent))).secret))
   }
 
-  /** Ask for something only those inside get; a server that is away for a moment keeps nobody out. */
+  /** Check the login by loading the sessions. Only a refusal means "not logged in"; a server that does not answer does not. */
   async #knock(): Promise<boolean> {
     try {
       const { sessions } = await rest.sessions()
@@ -265,11 +267,11 @@ export class Page {
     if (status === 'open') this.#back()
     else if (status !== 'connecting') this.lostAt ??= Date.now()
     if (status === 'closed' && closeCode !== undefined) this.entrance = 'outside'
-    // A refused upgrade looks to us like a dead server; only REST can tell which it was.
+    // A refused WebSocket looks like an unreachable server; only a REST request shows the difference.
     if (status === 'waiting') void this.#knock().then((inside) => inside || this.#dashboard.close())
   }
 
-  /** The server answers: what only said that it does not is settled, and what could not be loaded is. */
+  /** After a reconnect, remove the message about the missing answer and load what could not be loaded. */
   #back(): void {
     this.lostAt = undefined
     if (!this.#unanswered) return
@@ -278,7 +280,7 @@ export class Page {
     if (this.ready) void this.loadAgents().then(() => this.loadRepositories())
   }
 
-  /** Says what went wrong, in the server's sentence. */
+  /** Show the message of a refused request. */
   refused(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
     this.#unanswered = error.passes
@@ -288,7 +290,7 @@ export class Page {
   }
 }
 
-/** 401 without a login we know of, 403 when the cookie is there and the secret is not. */
+/** Return whether an error means "not logged in": 401 without a valid login, 403 with the cookie but without the secret. */
 function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 401 || error.status === 403)
 }

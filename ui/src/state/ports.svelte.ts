@@ -1,9 +1,9 @@
-/** What the programs of a session listen on, asked again every few seconds as long as somebody looks. */
+/** Load the ports of a session, again every 3 seconds while the page is visible. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Port } from '../api/types/ports.ts'
 
-export const PAUSE = 3000
+export const PAUSE = 3000 // milliseconds
 
 export class Ports {
   list: readonly Port[] = $state.raw([])
@@ -19,7 +19,7 @@ export class Ports {
     this.#sessionId = sessionId
   }
 
-  /** Asks now and goes on asking; a page that nobody sees waits until it is called again. */
+  /** Load the ports now and then periodically. In a hidden page, wait for the next call. */
   look(): void {
     clearTimeout(this.#timer)
     if (!this.#asking && !this.#closed && document.visibilityState === 'visible') void this.#ask()
@@ -36,7 +36,7 @@ export class Ports {
       this.#learn((await rest.ports(this.#sessionId)).ports)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      if (error.status) this.problem = error.message // out of reach has a light of its own, and is asked again
+      if (error.status) this.problem = error.message // a missing answer is shown by the connection indicator, and the request is repeated
     } finally {
       this.#asking = false
     }

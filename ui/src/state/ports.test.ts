@@ -26,7 +26,7 @@ function seen(visibilityState: DocumentVisibilityState): void {
   vi.stubGlobal('document', { visibilityState })
 }
 
-test('it asks at once, then every few seconds, until it is closed', async () => {
+test('the ports are loaded immediately and then periodically until close', async () => {
   const ports = new Ports('s')
   ports.look()
   await vi.advanceTimersByTimeAsync(0)
@@ -38,7 +38,7 @@ test('it asks at once, then every few seconds, until it is closed', async () => 
   expect(asked).toHaveLength(2)
 })
 
-test('a page that nobody sees asks nothing, and asks at once when it is seen again', async () => {
+test('a hidden page loads nothing, and loads immediately when it is visible again', async () => {
   const ports = new Ports('s')
   ports.look()
   await vi.advanceTimersByTimeAsync(0)
@@ -54,7 +54,7 @@ test('a page that nobody sees asks nothing, and asks at once when it is seen aga
   ports.close()
 })
 
-test('the same answer is the same list, so that nothing is drawn anew', async () => {
+test('the same answer keeps the list object, so that nothing is drawn again', async () => {
   const ports = new Ports('s')
   ports.look()
   await vi.advanceTimersByTimeAsync(0)
@@ -64,7 +64,7 @@ test('the same answer is the same list, so that nothing is drawn anew', async ()
   ports.close()
 })
 
-test('what the server refuses is said, and taken back when it answers', async () => {
+test('an error of the server is shown until the next answer', async () => {
   answer = () => Response.json({ error: 'not_found', message: 'no session s' }, { status: 404 })
   const ports = new Ports('s')
   ports.look()

@@ -1,11 +1,11 @@
-/** Where this page stands in a terminal's bytes: what of a frame is new, and whether one is missing. */
+/** Track the position in a terminal's output: find the new bytes of a frame, and detect missing ones. */
 import type { Output } from '../api/frames.ts'
 
 export class Position {
-  /** The offset of the next byte we have not seen. */
+  /** The offset of the next expected byte. */
   next = 0
 
-  /** The bytes of this frame not seen before, or `hole` when some before it never came. */
+  /** Return the new bytes of a frame and advance, or return `hole` if bytes before it are missing. */
   take({ offset, bytes }: Output): Uint8Array<ArrayBuffer> | 'hole' {
     if (offset > this.next) return 'hole'
     const fresh = bytes.subarray(Math.min(this.next - offset, bytes.length))

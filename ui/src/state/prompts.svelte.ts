@@ -1,6 +1,6 @@
 /**
- * What a person says to an agent, on its way: kept until the stream shows it, sent in the order it was written, and again
- * under its id after a lost connection or a reload, or when nobody answered.
+ * Send prompts to an agent reliably: each prompt is stored until it appears in the event stream. Prompts are sent in
+ * order, and again with the same id after a lost connection, a reload or a missing answer.
  */
 import { backoff } from '../api/backoff.ts'
 import { ApiError } from '../api/http.ts'
@@ -10,9 +10,9 @@ import type { SessionEvent } from '../api/types/events.ts'
 import { UnsentPrompts, type Unsent } from './unsent.ts'
 
 export class Prompts {
-  /** Those the stream has not shown yet. */
+  /** The prompts that are not in the event stream yet. */
   unsent: readonly Unsent[] = $state.raw([])
-  /** Why the last try got no further; undefined if it did. It is tried again by itself. */
+  /** Why the last attempt to send failed, or undefined. Sending is repeated automatically. */
   obstacle: string | undefined = $state()
 
   readonly #calls: Pick<Talking, 'prompt'>
@@ -23,7 +23,7 @@ export class Prompts {
   #pause: ReturnType<typeof setTimeout> | undefined
   #resting = false
 
-  /** `shown` is the seq up to which the stream has been seen. */
+  /** `shown` returns the seq up to which events were received. */
   constructor(workerId: string, calls: Pick<Talking, 'prompt'>, shown: () => number) {
     this.#calls = calls
     this.#shown = shown
@@ -31,12 +31,13 @@ export class Prompts {
     this.#tell()
   }
 
+  /** Store a new prompt and send it. */
   say(text: string, imageIds: readonly string[] = []): Promise<void> {
     this.#kept.add({ promptId: randomId(), text, imageIds, at: new Date().toISOString() })
     return this.send()
   }
 
-  /** One that was refused goes out again. */
+  /** Send a refused prompt again. */
   retry(promptId: string): Promise<void> {
     this.#kept.mark(promptId, undefined)
     return this.send()
@@ -47,7 +48,7 @@ export class Prompts {
     this.#tell()
   }
 
-  /** The stream shows these events. */
+  /** Remove the prompts that are confirmed by these events. */
   seen(events: readonly SessionEvent[]): void {
     for (const { type, data } of events) {
       if (type === 'user_prompt') this.#kept.remove(String(data.promptId))
@@ -56,22 +57,22 @@ export class Prompts {
     this.#tell()
   }
 
-  /** All that wait, one after the other, so that they arrive in the order they were written. */
+  /** Send all waiting prompts one after the other, so that they arrive in the order in which they were written. */
   send(): Promise<void> {
     this.#resting = false
     clearTimeout(this.#pause)
     this.#tell()
-    // Whoever sent before has been told what went wrong, and nobody after them waits for it.
+    // An earlier error was reported to its own caller; it does not stop later prompts.
     this.#sending = this.#sending.catch(() => {}).then(() => this.#sendAll())
     return this.#sending
   }
 
-  /** The network or the user is back: do not sit out the pause. */
+  /** Send now instead of after the pause, because the network or the user is back. */
   nudge(): void {
     if (this.obstacle && !this.#resting) void this.send()
   }
 
-  /** Nobody shows this agent any more; whoever does next sends what waits. */
+  /** Stop sending, because the agent is no longer shown. The next view of the agent sends the waiting prompts. */
   rest(): void {
     this.#resting = true
     clearTimeout(this.#pause)
@@ -82,7 +83,7 @@ export class Prompts {
       try {
         const { seq } = await this.#calls.prompt(prompt)
         this.#answered()
-        if (seq <= this.#shown()) this.#kept.remove(prompt.promptId) // the stream has it, perhaps long ago
+        if (seq <= this.#shown()) this.#kept.remove(prompt.promptId) // the event is already received
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
         if (error.passes) {
@@ -101,7 +102,7 @@ export class Prompts {
     this.obstacle = undefined
   }
 
-  /** The socket may outlive a cut that requests do not, so a next connection need not come. */
+  /** Repeat after a pause. The socket may stay open while requests fail, so waiting for a reconnect is not enough. */
   #tryLater(obstacle: string): void {
     this.obstacle = obstacle
     if (!this.#resting) this.#pause = setTimeout(() => void this.send(), backoff(this.#attempt++))

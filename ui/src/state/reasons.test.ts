@@ -9,9 +9,9 @@ test.each([
   ['ended', whyEnded],
   ['worker', howWorkerEnded],
   ['turn', whyTurnEnded],
-] as const)('the words of the page are those of the server: %s', (kind, say) => {
+] as const)('the page has the same texts as the server: %s', (kind, say) => {
   const said = Object.keys(words[kind]).map((reason) => [reason, say(reason)])
   expect(Object.fromEntries(said)).toEqual(words[kind])
 })
 
-test('who was told no reason says so', () => expect(whyEnded(null)).toBe('unknown'))
+test('a missing reason is unknown', () => expect(whyEnded(null)).toBe('unknown'))

@@ -1,32 +1,33 @@
-/** Which sessions this browser has shown, and when: for what is typed into terminals, which the inbox does not hear of. */
+/** Remember when this browser last showed each session. This decides about turns typed into terminals, which have no inbox item. */
 import type { Session } from '../api/types/sessions.ts'
 import { remembered } from './remembered.ts'
 
 interface Seen {
-  /** Before anybody looked for the first time nothing is news. */
+  /** The time of the first use of this browser; earlier changes count as seen. */
   since: string
   at: Record<string, string>
 }
 
 const kept = remembered<Seen | undefined>('seen', undefined)
 
+/** Return the time up to which this browser has shown a session. */
 export function seenAt(sessionId: string): string {
   return kept.value?.at[sessionId] ?? kept.value?.since ?? ''
 }
 
-/** The newest thing of this session is on the screen now. */
+/** Mark the newest change of a session as seen. */
 export function see(session: Session): void {
   const newest = newestOf(session)
   if (newest <= seenAt(session.id) && kept.value) return
   kept.value = { since: kept.value?.since ?? newest, at: { ...kept.value?.at, [session.id]: newest } }
 }
 
-/** The first look of this browser: what lies before it is no news. */
+/** Store the time of the first use of this browser, unless it is stored. */
 export function startSeeing(now = new Date().toISOString()): void {
   kept.value ??= { since: now, at: {} }
 }
 
-/** What is gone need not be remembered. */
+/** Delete the times of sessions that no longer exist. */
 export function forgetOthers(sessions: readonly Session[]): void {
   if (!kept.value) return
   const ids = new Set(sessions.map((session) => session.id))

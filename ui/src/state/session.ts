@@ -1,6 +1,6 @@
 /**
- * What the events of a session add up to: the twin of `domain/snapshot.py`, which passes the same golden files.
- * Immutable, and refuses an event out of order; times stay the texts they are on the wire.
+ * Fold the events of a session into its snapshot; the counterpart of `domain/snapshot.py`, checked by the same golden
+ * files. Snapshots are immutable, events out of order are refused, and times stay strings as in the protocol.
  */
 import type { SessionEvent } from '../api/types/events.ts'
 import type { Session } from '../api/types/sessions.ts'
@@ -21,7 +21,7 @@ export type Snapshot = Readonly<Omit<Session, 'live' | 'workers'>> & {
   readonly queue: Queue
 }
 
-/** The event cannot follow: the stream has a gap, or says something no table has. */
+/** The event cannot follow: the stream has a gap, or the state table does not allow the event. */
 export class Conflict extends Error {}
 
 const EPOCH = new Date(0).toISOString()
@@ -58,6 +58,7 @@ export function emptySession(id: string): Snapshot {
   }
 }
 
+/** Return the snapshot after one more event, or throw `Conflict`. */
 export function fold(session: Snapshot, event: SessionEvent): Snapshot {
   if (event.seq !== session.lastSeq + 1) throw new Conflict(`event ${event.seq} cannot follow ${session.lastSeq}`)
   return { ...apply(session, event), lastSeq: event.seq, updatedAt: event.timestamp }
@@ -67,14 +68,14 @@ export function isAlive(worker: Pick<WorkerSnapshot, 'state'>): boolean {
   return worker.state === 'spawning' || worker.state === 'active'
 }
 
-/** The word of the agent panel (R3). */
+/** Return the field `status` of a worker, made from its state and activity. */
 export function panelWord({ state, activity }: Pick<WorkerSnapshot, 'state' | 'activity'>): string {
   if (state === 'spawning') return 'starting'
   if (state === 'active') return activity === 'active' || activity === 'asking' ? 'running' : 'connected'
   return state === 'failed' ? 'error' : 'exited'
 }
 
-/** The session as REST and the sockets say it. */
+/** Return a snapshot as the JSON of a session in REST answers and socket messages. */
 export function sessionJson({ workers, conversations: _, queue: __, ...session }: Snapshot): Record<string, unknown> {
   const all = Object.values(workers)
   return {

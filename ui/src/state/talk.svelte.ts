@@ -1,6 +1,6 @@
 /**
- * The line between one agent and the pane that shows it: events in by number, exactly once over any number of
- * connections, orders out.
+ * The live state of one agent's conversation: receive its events exactly once and in order over any number of
+ * connections, keep the window of shown entries, and send requests to the agent.
  */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError, UNANSWERED } from '../api/http.ts'
@@ -16,14 +16,15 @@ import { foldConversation, NEW, SETTING_TYPES, TURN_TYPES, type Conversation } f
 import { EachFrame, onceDrawn } from './frames.ts'
 import { Prompts } from './prompts.svelte.ts'
 
-const FIRST_SHOWN = 40 // entries that are drawn at first: more than a screen, and soon there
-const PAGE = 1000 // events that are fetched when somebody scrolls up
+const FIRST_SHOWN = 40 // entries that are drawn first: more than fill the screen, and fast
+const PAGE = 1000 // events that are loaded when the user scrolls up
 
 type Message =
   | { type: 'snapshot'; seq: number; session: Session }
   | { type: 'events'; events: SessionEvent[] }
   | { type: 'heartbeat'; head: number }
 
+/** The state of one agent's conversation; used by the chat view and its parts. */
 export class Talk {
   status: Status = $state('closed')
   window: ChatWindow = $state.raw(emptyWindow(1))
@@ -31,9 +32,9 @@ export class Talk {
   queue: Queue = $state.raw({ messages: [], count: 0, paused: false })
   problem: string | undefined = $state()
   loading = $state(false)
-  /** Whether the past that comes with the connection is here. */
+  /** Whether all events up to the head of the log at the start were received. */
   caughtUp = $state(false)
-  /** Whether the reader looks at the end; the pane says so. */
+  /** Whether the list is scrolled to its end; set by the list. */
   following = true
 
   readonly calls: Talking
@@ -45,11 +46,11 @@ export class Talk {
   readonly #connection: Connection
   readonly #frame = new EachFrame(() => this.#apply())
   #seq: number
-  #origin: number // what the conversation was before this seq is asked for
+  #origin: number // the state of the conversation up to this seq is requested by event type
   #arrived: SessionEvent[] = []
-  #early: SessionEvent[] | undefined = [] // of the conversation, until its past is known
+  #early: SessionEvent[] | undefined = [] // events after #origin, kept until the state at #origin is loaded
   #latest: Promise<void> | undefined
-  #looks = 0 // at the queue; only the latest counts
+  #looks = 0 // requests of the queue; only the answer to the latest is used
 
   constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'name' | 'workspace'>>) {
     this.calls = new Talking(session.id, worker.id)
@@ -101,14 +102,14 @@ export class Talk {
     return this.#attempt(() => this.calls.choose(choice))
   }
 
-  /** One order to the queue; it is looked up again whether it was taken or not. */
+  /** Change the queue by one request, then reload it whether the request succeeded or not. */
   async order(order: (calls: Talking) => Promise<void>): Promise<boolean> {
     const taken = await this.#attempt(() => order(this.calls))
     await this.#lookUpQueue()
     return taken
   }
 
-  /** More of the past comes in at the top; false when there is none. */
+  /** Show older entries at the top, and load them if necessary; return false if there are none. */
   async showEarlier(): Promise<boolean> {
     if (!hasEarlier(this.window)) return false
     if (this.window.start === 0 && !(await this.loadEarlier())) return false
@@ -128,7 +129,7 @@ export class Talk {
     this.window = around(this.window, place)
   }
 
-  /** Fetches a page of the past into what is known; what is shown stays. */
+  /** Load older events; the shown entries stay the same. Return false if there are none or loading failed. */
   async loadEarlier(): Promise<boolean> {
     const { from } = this.window
     if (from <= 1 || this.loading) return false
@@ -141,22 +142,22 @@ export class Talk {
     return true
   }
 
-  /** The place of what was said at a seq, or last before it; -1 when nothing was. */
+  /** Return the index of the last visible entry at or before a seq, and load older events for it; -1 if there is none. */
   async placeOf(seq: number): Promise<number> {
     while (this.window.from > seq && ((await this.loadEarlier()) || this.loading)) {
-      if (this.loading) await new Promise((resolve) => setTimeout(resolve, 20)) // somebody else brings it in
+      if (this.loading) await new Promise((resolve) => setTimeout(resolve, 20)) // another call is loading
     }
     return this.window.entries.findLastIndex((entry) => entry.key <= seq && isVisible(entry))
   }
 
-  /** The end of the log, which is there before a connection can be, and often before we ask. */
+  /** Load the newest events by REST, which is faster than the connection and often prefetched. */
   async #loadLatest(): Promise<void> {
     try {
       const { events } = await rest.events(this.#sessionId, LATEST)
       this.#beginWith(events)
     } catch (error) {
-      this.#latest = undefined // the stream tells the same; until it does, every connection asks again
-      if (!(error instanceof ApiError)) console.warn('The end of the log makes no sense.', error)
+      this.#latest = undefined // the stream sends the same events; until then each new connection tries again
+      if (!(error instanceof ApiError)) console.warn('The newest events could not be read.', error)
     }
   }
 
@@ -165,14 +166,14 @@ export class Talk {
     if (!first || !last) return
     const whole = first.seq === 1
     this.#origin = whole ? 0 : last.seq
-    this.#early = whole ? undefined : [] // before the whole of it lies nothing
+    this.#early = whole ? undefined : [] // the whole log is known, so nothing must be loaded before it
     this.#seq = first.seq - 1
     this.window = emptyWindow(first.seq)
     this.#take(events)
     this.#apply()
   }
 
-  /** Nothing has come in, by whichever way. */
+  /** Whether no event was received yet, by REST or by the stream. */
   get #knowsNothing(): boolean {
     return this.window.from === this.#seq + 1
   }
@@ -192,7 +193,7 @@ export class Talk {
     else if (message.type === 'heartbeat' && message.head < this.#seq) this.#connection.restart()
   }
 
-  /** Too far behind to be told everything: what lies between is fetched when somebody looks for it. */
+  /** Start again at `seq`, because this page is too far behind to receive all events. Skipped events are loaded when the user scrolls to them. */
   #begin(seq: number): void {
     this.#seq = this.#origin = seq
     this.#arrived = []
@@ -203,7 +204,7 @@ export class Talk {
     void this.#lookBack()
   }
 
-  /** The modes, the turn and the like as they were at `origin`; what came since is added. */
+  /** Load the state of the conversation (settings, turn, usage) at `#origin`, and add the events since then. */
   async #lookBack(): Promise<void> {
     const before = this.#origin + 1
     const found = await this.#try(() =>
@@ -212,7 +213,7 @@ export class Talk {
         rest.events(this.#sessionId, { before, limit: 100, types: TURN_TYPES, newest: true }),
       ]),
     )
-    if (!found || !this.#early || before !== this.#origin + 1) return // the next connection tries again
+    if (!found || !this.#early || before !== this.#origin + 1) return // repeated by the next connection
     const past = found.flatMap(({ events }) => events).filter((event) => event.workerId === this.#workerId)
     past.sort((a, b) => a.seq - b.seq)
     this.conversation = [...past, ...this.#early].reduce(foldConversation, NEW)
@@ -244,7 +245,7 @@ export class Talk {
     if (news.some(({ type }) => type.startsWith('queue_'))) void this.#lookUpQueue()
   }
 
-  /** The rest follows when the first of it has been drawn. */
+  /** Draw a few entries first, and the others after they are on the screen. */
   #showSome(): void {
     this.window = atEnd(this.window, FIRST_SHOWN)
     onceDrawn(() => this.following && this.showLatest())
@@ -265,7 +266,7 @@ export class Talk {
     if (status === 'open' && this.problem === UNANSWERED) this.problem = undefined
   }
 
-  /** Without a word when it fails: the connection's light says all there is to say. */
+  /** Run a request and return its answer, or undefined on an error, which the connection indicator shows. */
   async #try<T>(action: () => Promise<T>): Promise<T | undefined> {
     try {
       return await action()

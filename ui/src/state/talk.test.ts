@@ -41,7 +41,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** The log as the server would page it. */
+/** Answer a request for events from `past`, as the server does. */
 async function events(query: URLSearchParams): Promise<Response> {
   const [after, before] = [Number(query.get('after') ?? 0), Number(query.get('before') ?? Infinity)]
   const types = query.get('types')?.split(',')
@@ -49,10 +49,10 @@ async function events(query: URLSearchParams): Promise<Response> {
   return new Response(JSON.stringify({ events: found, head: past.length }))
 }
 
-/** Frames and answers that are due. */
+/** Run the pending frames and answers. */
 const settle = () => vi.advanceTimersByTimeAsync(300)
 
-/** The newest socket, open, and what was to be known before it is used. */
+/** Accept the newest socket and wait for the requests that come before its use. */
 async function accepted(): Promise<TestSocket> {
   const socket = sockets.at(-1) as TestSocket
   socket.accept()
@@ -75,7 +75,7 @@ function shown(): string {
   return talk.window.entries.map((entry) => ('text' in entry ? entry.text : entry.kind)).join('|')
 }
 
-test('it asks for the past and applies each event once', async () => {
+test('the whole log is requested and each event is applied once', async () => {
   const socket = await accepted()
   expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
@@ -84,7 +84,7 @@ test('it asks for the past and applies each event once', async () => {
   expect([shown(), talk.caughtUp]).toEqual(['abc', true])
 })
 
-test('the end of the log is there before a connection is, which goes on from it', async () => {
+test('the newest events are loaded first and the connection continues after them', async () => {
   past = [said(7, 'a'), said(8, 'b')]
   talk.open()
   await settle()
@@ -96,7 +96,7 @@ test('the end of the log is there before a connection is, which goes on from it'
   expect(shown()).toBe('abc')
 })
 
-/** A pane whose first load is cut off, connected all the same. */
+/** Open a pane whose first request is cut off, and return its socket. */
 async function openedInACut(): Promise<TestSocket> {
   talk.close()
   log = async (query) => (query.has('types') ? events(query) : cutAnswer())
@@ -107,14 +107,14 @@ async function openedInACut(): Promise<TestSocket> {
   return socket
 }
 
-/** The next connection, when this one is lost. */
+/** Lose a connection and return the next one. */
 async function reconnected(socket: TestSocket): Promise<TestSocket> {
   socket.die()
   await vi.advanceTimersByTimeAsync(1000)
   return accepted()
 }
 
-test('who could not load the end of the log is told it by the stream, over every connection', async () => {
+test('after a failed first request the stream delivers the events over several connections', async () => {
   let socket = await openedInACut()
   expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
@@ -125,7 +125,7 @@ test('who could not load the end of the log is told it by the stream, over every
   expect(shown()).toBe('abc')
 })
 
-test('who could not load the end of the log and was told nothing loads it with the next connection', async () => {
+test('after a failed first request without stream events the next connection loads the newest events', async () => {
   let socket = await openedInACut()
   past = [event(7, 'turn_start', { promptId: 'p' }), said(8, 'b')]
   log = events
@@ -135,7 +135,7 @@ test('who could not load the end of the log and was told nothing loads it with t
   expect([shown(), talk.caughtUp, talk.conversation.turn]).toMatchObject(['b', true, { promptId: 'p' }])
 })
 
-test('an answer that makes no sense does not keep it from listening', async () => {
+test('an invalid answer to the first request does not prevent the subscription', async () => {
   const warned = vi.spyOn(console, 'warn').mockReturnValue()
   talk.close()
   log = async () => new Response('{}')
@@ -146,7 +146,7 @@ test('an answer that makes no sense does not keep it from listening', async () =
   expect(warned).toHaveBeenCalled()
 })
 
-test('a log that came whole is not asked for what was set in it', async () => {
+test('no settings are requested if the whole log was loaded', async () => {
   past = [event(1, 'agent_session', { acpSessionId: 'a', how: 'new', modes: { currentModeId: 'code' } }), event(2, 'turn_start', { promptId: 'p' })]
   talk.open()
   await accepted()
@@ -154,14 +154,14 @@ test('a log that came whole is not asked for what was set in it', async () => {
   expect(requests.filter(({ path }) => path.includes('types='))).toEqual([])
 })
 
-test('a hole makes it ask again from where it stands', async () => {
+test('a gap in the events causes a new subscription after the last event', async () => {
   const socket = await accepted()
   socket.tell({ type: 'events', events: [said(1, 'a'), said(3, 'c')] })
   await vi.advanceTimersByTimeAsync(31_000)
   expect((await accepted()).heard('subscribe')).toEqual([{ type: 'subscribe', after: 1 }])
 })
 
-test('it shows one agent and what concerns the whole session', async () => {
+test('events of other agents are ignored, events of the session are shown', async () => {
   const socket = await accepted()
   socket.tell({
     type: 'events',
@@ -171,7 +171,7 @@ test('it shows one agent and what concerns the whole session', async () => {
   expect(shown()).toBe('mine|full')
 })
 
-test('what was set and begun long ago is looked up, and what happened since is added', async () => {
+test('older settings and turns are loaded and newer events are added', async () => {
   past = [event(1, 'agent_session', { acpSessionId: 'a', how: 'new', modes: { currentModeId: 'code' } }), event(2, 'turn_start', { promptId: 'p' })]
   const socket = await accepted()
   socket.tell({ type: 'events', events: [...past, event(3, 'mode_changed', { modeId: 'ask' })] })
@@ -182,7 +182,7 @@ test('what was set and begun long ago is looked up, and what happened since is a
   expect(talk.conversation.turn).toBeNull()
 })
 
-test('who is too far behind begins at the end and loads what lies before', async () => {
+test('a page that is too far behind starts at the end and loads the earlier events', async () => {
   past = Array.from({ length: 5 }, (_, n) => event(n + 1, 'user_prompt', { text: `${n + 1}`, promptId: `${n + 1}` }))
   const socket = await accepted()
   socket.tell({ type: 'snapshot', seq: 5, session: {} })
@@ -190,7 +190,7 @@ test('who is too far behind begins at the end and loads what lies before', async
   expect([shown(), talk.window.from]).toEqual(['1|2|3|4|5', 1])
 })
 
-test('a prompt is shown as not sent until the stream has it', async () => {
+test('a prompt is unsent until the stream contains it', async () => {
   const socket = await accepted()
   answer = async () => new Response('{"seq":7,"queued":false}')
   await talk.prompts.say('hello', ['i1'])
@@ -201,7 +201,7 @@ test('a prompt is shown as not sent until the stream has it', async () => {
   expect([talk.prompts.unsent, shown()]).toEqual([[], 'hello'])
 })
 
-test('a prompt that waits in the queue counts as sent', async () => {
+test('a queued prompt counts as sent', async () => {
   const socket = await accepted()
   answer = async () => new Response('{"seq":7,"queued":true}')
   await talk.prompts.say('hello')
@@ -211,7 +211,7 @@ test('a prompt that waits in the queue counts as sent', async () => {
   expect(talk.prompts.unsent).toEqual([])
 })
 
-test('prompts nobody confirmed are sent again, in order and under their ids, after a reload', async () => {
+test('unconfirmed prompts are sent again after a reload, in order and with the same ids', async () => {
   await accepted()
   answer = async () => {
     throw new TypeError('network')
@@ -232,7 +232,7 @@ test('prompts nobody confirmed are sent again, in order and under their ids, aft
   expect(before).toContain(prompts()[0]?.promptId)
 })
 
-/** Said while requests fail and the socket lives on, for so many milliseconds. */
+/** Send a prompt and wait while requests fail and the socket stays open. */
 async function saidInACut(milliseconds: number): Promise<void> {
   await accepted()
   answer = () => Promise.reject(new TypeError('the network is cut'))
@@ -241,7 +241,7 @@ async function saidInACut(milliseconds: number): Promise<void> {
   await saying
 }
 
-test('a prompt nobody answered goes out again by itself, though the socket outlived the cut', async () => {
+test('a prompt without an answer is sent again by itself, also if the socket stayed open', async () => {
   await saidInACut(2000)
   expect([talk.status, talk.prompts.obstacle]).toEqual(['open', 'The server does not answer.'])
   requests = []
@@ -251,7 +251,7 @@ test('a prompt nobody answered goes out again by itself, though the socket outli
   expect(talk.prompts.obstacle).toBeUndefined()
 })
 
-test('a prompt said while the database is away is kept, with the reason, and goes out again by itself', async () => {
+test('a prompt sent while the database is unavailable is kept with the reason and sent again by itself', async () => {
   await accepted()
   answer = async () => Response.json({ error: 'unavailable', message: 'The database is away.' }, { status: 503 })
   const saying = talk.prompts.say('hello')
@@ -265,7 +265,7 @@ test('a prompt said while the database is away is kept, with the reason, and goe
   expect(talk.prompts.obstacle).toBeUndefined()
 })
 
-test('a prompt nobody answered goes out at once when the network is back, and not from a pane that was closed', async () => {
+test('a prompt without an answer is sent immediately when the network is back, but not from a closed pane', async () => {
   await saidInACut(1200)
   requests = []
   talk.nudge()
@@ -278,7 +278,7 @@ test('a prompt nobody answered goes out at once when the network is back, and no
   expect(prompts()).toEqual([])
 })
 
-test('a prompt whose answer is cut off goes out again, before those that were said later', async () => {
+test('a prompt whose answer is cut off is sent again before later prompts', async () => {
   await accepted()
   answer = async () => cutAnswer()
   const saying = talk.prompts.say('one')
@@ -291,7 +291,7 @@ test('a prompt whose answer is cut off goes out again, before those that were sa
   expect(prompts()).toMatchObject([{ text: 'one' }, { text: 'two' }])
 })
 
-test('an answer that makes no sense holds up no later prompt', async () => {
+test('an invalid answer does not block later prompts', async () => {
   await accepted()
   answer = async () => new Response('null')
   await expect(talk.prompts.say('one')).rejects.toThrow(TypeError)
@@ -301,7 +301,7 @@ test('an answer that makes no sense holds up no later prompt', async () => {
   expect(prompts()).toMatchObject([{ text: 'one' }, { text: 'two' }])
 })
 
-test('a full storage keeps no prompt from being sent, refused and tried again', async () => {
+test('prompts can be sent, refused and retried while the storage is full', async () => {
   vi.spyOn(console, 'warn').mockReturnValue()
   await accepted()
   fillStorage()
@@ -312,7 +312,7 @@ test('a full storage keeps no prompt from being sent, refused and tried again', 
   expect(prompts()).toMatchObject([{ text: 'hello' }, { text: 'hello' }])
 })
 
-test('a prompt the stream had before the reload is not waited for', async () => {
+test('a prompt whose event was already received counts as sent', async () => {
   const socket = await accepted()
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
   answer = async () => new Response('{"seq":2,"queued":false}')
@@ -320,7 +320,7 @@ test('a prompt the stream had before the reload is not waited for', async () => 
   expect(talk.prompts.unsent).toEqual([])
 })
 
-test('a refused prompt stays with the reason, is tried again under its id, or taken back', async () => {
+test('a refused prompt stays with its reason and can be retried or discarded', async () => {
   await accepted()
   answer = async () => new Response('{"error":"queue_full","message":"the queue is full"}', { status: 409 })
   await talk.prompts.say('hello')
@@ -332,7 +332,7 @@ test('a refused prompt stays with the reason, is tried again under its id, or ta
   expect(talk.prompts.unsent).toEqual([])
 })
 
-test('a change of the queue is looked up', async () => {
+test('an event of the queue causes a reload of the queue', async () => {
   const socket = await accepted()
   await settle()
   queue = async () => new Response('{"messages":[],"count":2,"paused":true}')
@@ -341,7 +341,7 @@ test('a change of the queue is looked up', async () => {
   expect(talk.queue).toMatchObject({ count: 2, paused: true })
 })
 
-test('that nobody answers is said until somebody does; what the server refused stays', async () => {
+test('the message about a missing answer disappears after a reconnect, the message of a refusal stays', async () => {
   await accepted()
   answer = async () => Promise.reject(new TypeError('no route'))
   const stopped = talk.stop()
@@ -360,7 +360,7 @@ test('that nobody answers is said until somebody does; what the server refused s
   expect(talk.problem).toBe('nothing to stop')
 })
 
-test('a server that falls silent is left for a new connection, which goes on from where it stood', async () => {
+test('a silent connection is replaced and the subscription continues after the last event', async () => {
   const socket = await accepted()
   socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
   await vi.advanceTimersByTimeAsync(30_000)

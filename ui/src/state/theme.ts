@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, or as a person chose; told to who draws by hand. */
+/** Apply the light or dark theme of the system or of the user's choice, and notify listeners such as terminals. */
 import { remembered } from './remembered.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
@@ -15,13 +15,13 @@ export function choose(next: Theme): void {
   apply()
 }
 
-/** Calls back whenever the colours are others than before; answers with the way to stop it. */
+/** Call the listener whenever the colours change; return a function that removes it. */
 export function onRecolour(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
 
-/** Once, before anything is drawn. */
+/** Apply the theme and follow the system. Called once, before the page is drawn. */
 export function startTheme(): void {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply)
   apply()

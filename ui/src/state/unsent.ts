@@ -1,13 +1,13 @@
 /**
- * Prompts the stream has not shown yet. Each is kept in this origin's storage under its own id, so that neither a
- * reload nor a second page loses or overwrites one; the server takes an id once, however often it comes.
+ * Store prompts that are not in the event stream yet. Each has its own key in the local storage of this origin, so that
+ * neither a reload nor a second page loses one. The server accepts each prompt id only once.
  */
 export interface Unsent {
   readonly promptId: string
   readonly text: string
   readonly imageIds: readonly string[]
   readonly at: string
-  /** Why the server refused it; until somebody tries again it stays. */
+  /** Why the server refused the prompt; removed when the user retries. */
   readonly problem?: string
 }
 
@@ -35,7 +35,7 @@ export class UnsentPrompts {
     localStorage.removeItem(this.#prefix + promptId)
   }
 
-  /** The same prompt with why it was refused, or without when it is tried again. */
+  /** Set or remove the reason for which a prompt was refused. */
   mark(promptId: string, problem: string | undefined): void {
     const prompt = this.#all.find((each) => each.promptId === promptId)
     if (!prompt) return
@@ -52,7 +52,7 @@ export class UnsentPrompts {
     try {
       localStorage.setItem(this.#prefix + prompt.promptId, JSON.stringify(prompt))
     } catch (error) {
-      console.warn('The prompt will not survive a reload as it is now; the storage of this page is full.', error)
+      console.warn('The prompt will not survive a reload, because the storage of the page is full.', error)
     }
   }
 

@@ -1,4 +1,4 @@
-/** What is open over and beside the page: palette, help, a question; the sidebar and the panel, which are remembered. */
+/** Which dialogs, sidebar and panel are open; the sidebar and the panel survive a reload. */
 import { remembered } from './remembered.ts'
 
 export interface Choice {
@@ -7,7 +7,7 @@ export interface Choice {
   run: () => void | Promise<unknown>
 }
 
-/** A question with its answers; not answering is always one. */
+/** A confirmation dialog with its choices; it can also be closed without a choice. */
 export interface Ask {
   title: string
   text: string
@@ -16,12 +16,12 @@ export interface Ask {
 
 export class View {
   overlay: 'palette' | 'help' | 'new' | 'rename' | undefined = $state()
-  /** What the palette begins with; `>` narrows it to commands. */
+  /** The query of the palette. */
   query = $state('')
   asked: Ask | undefined = $state.raw()
-  /** Words a terminal is to be searched for as soon as it is shown. */
+  /** A search to run in a terminal when it is shown. */
   finding: { workerId: string; words: string } | undefined = $state.raw()
-  /** Spoken to who does not see the page. */
+  /** The last announcement for screen readers. */
   spoken = $state('')
 
   readonly #sidebar = remembered('sidebar', true)

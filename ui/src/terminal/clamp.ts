@@ -1,9 +1,9 @@
 /**
- * Keeps absurd counts from freezing the page: `CSI 2147483647 b` and its kind make xterm loop for minutes.
- * Numbers in control sequences are cut to 9999 before xterm sees them, and counts of lines to the lines there
- * are (9999 of those still take it 30 ms a sequence). Everything else passes untouched.
+ * Limit the numbers in control sequences, so that hostile output cannot freeze the page: a sequence such as
+ * `CSI 2147483647 b` makes xterm loop for minutes. Numbers are limited to 9999, and line counts to the height of the
+ * screen, because 9999 lines still take 30 ms for each sequence. All other bytes stay unchanged.
  *
- * Parameters are held back until the byte that ends their sequence, so it may be cut into chunks anywhere.
+ * Parameters are held back until the end of their sequence, so output may be split into chunks at any byte.
  */
 const LIMIT = 9999
 const LONGEST = 256 // bytes of parameters; xterm reads 32 numbers and no more
@@ -13,11 +13,13 @@ const LINE_COUNTS = new Set(Array.from('STLM', (final) => final.charCodeAt(0)))
 
 type State = 'text' | 'escape' | 'sequence'
 
+/** The filter of one output stream. */
 export class Clamp {
   #state: State = 'text'
   #before = 0
   #held = ''
 
+  /** Return a chunk with limited numbers; `lines` is the height of the screen. */
   feed(chunk: Uint8Array<ArrayBuffer>, lines: number): Uint8Array<ArrayBuffer> {
     if (this.#state === 'text' && !chunk.includes(ESC) && !chunk.includes(CSI_HIGH)) {
       this.#before = chunk.at(-1) ?? this.#before

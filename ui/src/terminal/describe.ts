@@ -1,10 +1,10 @@
-/** What a terminal's state means, in a sentence. */
+/** Describe the end of a program and the state of its connection in one sentence. */
 import type { Status } from '../api/connection.ts'
 
 const CLOSED: Record<number, string> = {
   4401: 'You are logged out.',
-  4403: 'You may not see this terminal.',
-  4404: 'This terminal is gone.',
+  4403: 'You have no permission to see this terminal.',
+  4404: 'This terminal no longer exists.',
   4409: 'This terminal was taken over by another connection.',
 }
 
@@ -22,6 +22,6 @@ export function describeEnd(end: End | undefined, error: string | null): string 
 
 export function describeLink(status: Status, closeCode: number | undefined): string | undefined {
   if (status === 'closed' && closeCode !== undefined) return CLOSED[closeCode] ?? 'The connection was closed.'
-  if (status === 'waiting') return 'Reconnecting. What you type is kept and sent once the line is back.'
+  if (status === 'waiting') return 'Reconnecting. What you type is kept and sent when the connection is back.'
   return undefined
 }

@@ -1,4 +1,4 @@
-/** Keys that are the page's in a terminal: ⌘ on a Mac, Ctrl with Shift elsewhere; Ctrl alone is the program's. */
+/** Shortcuts of the page in a terminal: with ⌘ on a Mac, with Ctrl+Shift elsewhere, because the program gets keys with Ctrl alone. */
 import { MAC } from '../commands/keys.ts'
 
 export function meaningOf(event: KeyboardEvent): 'find' | 'copy' | undefined {

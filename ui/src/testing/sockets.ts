@@ -1,4 +1,4 @@
-/** A WebSocket whose other end is the test: it decides when a socket opens, what it hears and when it dies. */
+/** A WebSocket for tests, which control when it opens, what it receives and when it closes. */
 import { vi } from 'vitest'
 
 export class TestSocket {
@@ -48,7 +48,7 @@ export class TestSocket {
 
 let opened: TestSocket[] = []
 
-/** The sockets made since, oldest first. */
+/** Replace WebSocket; return the list to which each new socket is added. */
 export function interceptSockets(): TestSocket[] {
   opened = []
   vi.stubGlobal('WebSocket', TestSocket)

@@ -1,18 +1,18 @@
-/** What turns used in the last days, by day and by whatever one likes. */
+/** Load the usage of the last days, by day and by a chosen group. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Usage } from '../api/types/usage.ts'
 
 const DAY = 86_400_000 // ms
 
-/** Where the reader is, in minutes east of Greenwich: days begin there. */
+/** The UTC offset of this browser in minutes, by which the server divides days. */
 export const OFFSET = -new Date().getTimezoneOffset()
 
 export class Report {
   byDay: Usage | undefined = $state.raw()
   grouped: Usage | undefined = $state.raw()
   problem: string | undefined = $state()
-  #looks = 0 // only the latest counts
+  #looks = 0 // requests; only the answer to the latest is used
 
   async look(days: number, by: Usage['by']): Promise<void> {
     const look = ++this.#looks
@@ -27,7 +27,7 @@ export class Report {
   }
 }
 
-/** The beginning of the first day that is shown. */
+/** Return the beginning of the first shown day. */
 function firstMoment(days: number): string {
   const first = new Date(Date.now() - (days - 1) * DAY)
   first.setHours(0, 0, 0, 0)

@@ -1,8 +1,8 @@
-/** What turns used, in the numbers and bars the page shows. */
+/** Convert usage into the bars, scales and numbers of the usage page. */
 import type { UsageGroup, Used } from '../api/types/usage.ts'
 
 export interface Bar {
-  /** The day, as the server names it. */
+  /** The day as YYYY-MM-DD. */
   key: string
   parts: readonly { name: string; value: number }[]
   total: number
@@ -10,7 +10,7 @@ export interface Bar {
 
 const DAY = 86_400_000 // ms
 
-/** One bar for each of the last days, empty ones too; `now` in the reader's own time. */
+/** Return one bar for each of the last days, including empty ones; `offset` is the UTC offset in minutes. */
 export function barsOf(groups: readonly UsageGroup[], days: number, measure: Measure, now: number, offset: number): Bar[] {
   const known = new Map(groups.map((group) => [group.key, group]))
   return Array.from({ length: days }, (_, n) => {
@@ -21,6 +21,7 @@ export function barsOf(groups: readonly UsageGroup[], days: number, measure: Mea
   })
 }
 
+/** What the bars show: tokens, or the cost in one currency. */
 export interface Measure {
   label: string
   parts: (used: Used) => { name: string; value: number }[]
@@ -49,6 +50,7 @@ export function costIn(currency: string): Measure {
   }
 }
 
+/** Format a count such as "950", "1.2k" or "2.5M". */
 export function short(count: number): string {
   if (count < 1000) return String(Math.round(count))
   return count < 1_000_000 ? `${trim(count / 1000)}k` : `${trim(count / 1_000_000)}M`
@@ -63,7 +65,7 @@ export function costs(used: Used): string {
   return used.costs.map(money).join(' + ') || '–'
 }
 
-/** Where the lines of a scale are: a few round numbers, the last at or above the highest bar. */
+/** Return the values of a scale's lines: a few round numbers, the last at or above the highest bar. */
 export function scale(most: number, lines = 4): number[] {
   if (most <= 0) return [0, 1]
   const rough = most / lines

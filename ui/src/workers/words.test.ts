@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { aWorker } from '../testing/things.ts'
 import { lifeOf } from './words.ts'
 
-test('a worker that ended says how, as the command line does', () => {
+test('an ended worker shows how it ended, with the same texts as the command line', () => {
   expect(lifeOf(aWorker({ state: 'exited', exitCode: 0 }))).toBe('ended with code 0')
   expect(lifeOf(aWorker({ state: 'exited', signal: 'SIGKILL' }))).toBe('ended by SIGKILL')
   expect(lifeOf(aWorker({ state: 'exited' }))).toBe('ended')
@@ -10,7 +10,7 @@ test('a worker that ended says how, as the command line does', () => {
   expect(lifeOf(aWorker({ state: 'terminated', exitCode: 0 }))).toBe('terminated')
 })
 
-test('a worker that lives says what it does', () => {
+test('a running worker shows its activity', () => {
   expect(lifeOf(aWorker({ activityWhy: 'waits for a prompt' }))).toBe('waits for a prompt')
   expect(lifeOf(aWorker({ state: 'spawning' }))).toBe('spawning')
 })
