@@ -144,7 +144,7 @@ def measure_player(recording: Path, snapshot: Snapshot, seeks: int, seconds: flo
     note(
         "seek seq", max(seek(player, lambda: player.seek_seq(dice.randrange(1, last))) for _ in range(seeks))
     )
-    begins, ends = player.begins, player.ends
+    begins, ends = player.start_time, player.end_time
     note(
         "seek time",
         max(seek(player, lambda: player.seek_time(dice.randrange(begins, ends))) for _ in range(seeks)),
@@ -178,7 +178,7 @@ def seek(player: ReplayPlayer, go: Callable[[], None]) -> float:
 async def play(player: ReplayPlayer, seconds: float) -> list[float]:
     """How far each moment was from its time, in milliseconds."""
     off: list[float] = []
-    began, first = time.monotonic(), player.due or 0
+    began, first = time.monotonic(), player.next_time or 0
     async for moment in player.play(PlaybackPace()):
         off.append(abs((time.monotonic() - began) * 1000 - (moment.time - first) / 1_000_000))
         if time.monotonic() - began > seconds:

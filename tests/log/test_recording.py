@@ -119,7 +119,7 @@ def test_a_look_at_what_is_new_costs_the_same_however_long_the_index_is(tmp_path
     (tmp_path / f"{0:020d}.bin").write_bytes(bytes(MIB))
     recording = Recording(tmp_path)
     before = read_so_far()
-    assert [offset for offset, _, _ in recording.sizes(MIB - 2000)] == [1_047_000, 1_048_000]
+    assert [offset for offset, _, _ in recording.window_sizes(MIB - 2000)] == [1_047_000, 1_048_000]
     assert read_so_far() - before < len(entries) // 100
 
 
@@ -131,7 +131,7 @@ def test_from_any_offset_the_same_sizes_are_found_as_when_all_is_read(deeds: Dee
         recording = Recording(path)
         every = [(offset, cols, rows) for offset, _, cols, rows in recording.index() if cols]
         for after in range(recording.end + 3):
-            assert list(recording.sizes(after)) == [each for each in every if each[0] >= after]
+            assert list(recording.window_sizes(after)) == [each for each in every if each[0] >= after]
 
 
 @pytest.mark.parametrize("wrong", [0, 1 << 40])
@@ -144,5 +144,5 @@ def test_an_entry_that_has_rotted_hides_no_other(tmp_path: Path, wrong: int) -> 
         index = b"".join(INDEX_ENTRY.pack(at, time, 80, 24) for time, at in enumerate(told))
         (tmp_path / f"{0:020d}.idx").write_bytes(index)
         for after in offsets:
-            found = [offset for offset, _, _ in recording.sizes(after) if offset != wrong]
+            found = [offset for offset, _, _ in recording.window_sizes(after) if offset != wrong]
             assert found == [offset for offset in offsets if offset >= after and offset != rotten]

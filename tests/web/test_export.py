@@ -196,7 +196,7 @@ async def test_a_zip_is_a_recording_that_plays(server: Server, tmp_path: Path) -
     said = b"".join(moment.data for moment in player if isinstance(moment, OutputMoment))
     output = await server.http.get(f"/api/sessions/{session_id}/workers/{worker_id}/output")
     assert said == output.content
-    assert player.recorded.damage() == []
+    assert player.recorded.describe_damage() == []
     player.close()
 
 

@@ -134,7 +134,7 @@ def test_withdrawing_answers_every_open_question_and_nothing_else() -> None:
         Question(id="q", message="?", status="pending"),
         RequestReceived(id="t", rpc_id=2, method="terminal/wait_for_exit"),
     )
-    lines = [json.loads(reply.line(1)) for reply in acp_calls.withdrawn(state)]
+    lines = [json.loads(reply.line(1)) for reply in acp_calls.cancellation_replies(state)]
     assert lines == [
         {"jsonrpc": "2.0", "id": 0, "result": {"outcome": {"outcome": "cancelled"}}},
         {"jsonrpc": "2.0", "id": "u", "result": {"action": "cancel"}},

@@ -9,7 +9,7 @@ import typer
 
 from ..client import Client, ImportResult
 from ..domain.errors import Invalid
-from ..log.recorded import MAX_METADATA
+from ..log.recorded import MAX_METADATA_BYTES
 from ..log.recordings import METADATA
 from ..log.zip_reader import ZipReader
 from .output import print_json
@@ -60,8 +60,8 @@ def _recording(file: Path) -> tuple[str, bytes]:
 
 def _metadata(archive: ZipReader) -> bytes:
     [member] = [each for each in archive.members if each.name == METADATA]
-    if member.size > MAX_METADATA:
-        raise Invalid(f"{METADATA} has at most {MAX_METADATA >> 20} MiB")
+    if member.size > MAX_METADATA_BYTES:
+        raise Invalid(f"{METADATA} has at most {MAX_METADATA_BYTES >> 20} MiB")
     return b"".join(archive.read(member))
 
 

@@ -41,7 +41,7 @@ class _McpServer:
         self._calls: dict[object, asyncio.Task[None]] = {}
 
     def hear(self, line: Line, calls: asyncio.TaskGroup) -> None:
-        match mcp.hear(line, NAME, __version__, self._offer.tools):
+        match mcp.read_message(line, NAME, __version__, self._offer.tools):
             case mcp.McpAnswer(line=answer):
                 _say(answer)
             case mcp.McpCall(id=id) if _key(id) in self._calls:
@@ -59,9 +59,9 @@ class _McpServer:
 
     async def _run(self, call: mcp.McpCall) -> None:
         try:
-            answer = mcp.result(call.id, await self._offer.call(call.name, call.arguments))
+            answer = mcp.tool_result(call.id, await self._offer.call(call.name, call.arguments))
         except BullpenError as error:
-            answer = mcp.result(call.id, str(error), failed=True)
+            answer = mcp.tool_result(call.id, str(error), failed=True)
         _say(answer)
 
 

@@ -27,7 +27,7 @@ def check(
     from ..log.recorded import RecordingDirectory  # noqa: PLC0415
 
     recorded = RecordingDirectory(directory.expanduser())
-    damage = recorded.damage()
+    damage = recorded.describe_damage()
     if json:
         print_json({"events": len(recorded.events), "damage": damage})
     else:

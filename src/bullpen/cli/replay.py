@@ -53,7 +53,7 @@ def replay(
         directory, worker_id = _place(target, Path(room))
         player = ReplayPlayer.open(directory)
         try:
-            for sentence in player.recorded.damage():
+            for sentence in player.recorded.describe_damage():
                 print(f"bullpen: {sentence}", file=sys.stderr)
             if seq:
                 player.seek_seq(seq)

@@ -97,7 +97,7 @@ def read_next(connection: Connection, session_id: str) -> tuple[int, DocumentBat
     read = [read_entry(row).event for row in rows]
     reading = read_documents(read)
     if reading.until == after and len(rows) == BATCH:  # a message that does not end must not hold up the rest
-        reading = read_documents(read, impatient=True)
+        reading = read_documents(read, flush=True)
     return after, reading
 
 

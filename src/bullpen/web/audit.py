@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .. import clock
 from ..logs import PrivateFile, redaction
-from ..wire.browser import iso
+from ..wire.browser import iso_time
 from ..wire.json import encode
 from .scopes import Principal
 
@@ -53,5 +53,5 @@ class AuditLog:
         self._file.close()
 
     def _line(self, **values: object) -> None:
-        line = encode({"time": iso(clock.now_ms()), **values}).decode()
+        line = encode({"time": iso_time(clock.now_ms()), **values}).decode()
         self._file.handle(logging.makeLogRecord({"msg": line}))

@@ -175,7 +175,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         ):
             return
         else:
-            self._bounds.walk(data)
+            self._bounds.advance(data)
         super().data_received(data)
 
     def handle_parser_exception(self) -> None:

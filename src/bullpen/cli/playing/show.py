@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from ... import clock
 from ...client import Event as Shown
 from ...domain.events import Event
-from ...log.replay import NANOSECONDS, PlaybackPace, ReplayPlayer
-from ...log.timeline import markers
+from ...log.replay import NANOSECONDS_PER_SECOND, PlaybackPace, ReplayPlayer
+from ...log.timeline import find_markers
 from ...log.tracks import ChatMoment, Moment
 from ..event_line import describe
 from ..terminal.filter import OutputFilter
@@ -20,7 +20,7 @@ from .countdown import PausableTimer
 from .keys import PlayerKey, keys_in
 
 MARKED = ("user_prompt", "permission", "question", "error", "worker_failed", "turn_end")
-JUMP = 5 * NANOSECONDS
+JUMP = 5 * NANOSECONDS_PER_SECOND
 MILLISECOND = 1_000_000
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _CLEAR = b"\x1b[0m\x1b[H\x1b[2J\x1b[3J"
@@ -37,7 +37,7 @@ class TerminalPlayer:
         self._plain: dict[tuple[str, int], PlainTextConverter] = {}
         self._typed: asyncio.Queue[PlayerKey] = asyncio.Queue()
         self._countdown = PausableTimer()
-        self._now = player.due or player.ends  # on the clock of the recording
+        self._now = player.next_time or player.end_time  # on the clock of the recording
 
     async def run(self) -> None:
         if not (os.isatty(sys.stdin.fileno()) and os.isatty(sys.stdout.fileno())):
@@ -57,7 +57,7 @@ class TerminalPlayer:
         """One moment after the other, each due a while after the one before, unless a key comes first."""
         self._countdown.begin(0)
         while True:
-            ahead = self._player.due is not None  # at the end one can still go back
+            ahead = self._player.next_time is not None  # at the end one can still go back
             key = await self._key(self._countdown.at if ahead else None)
             if key is PlayerKey.QUIT:
                 return
@@ -89,7 +89,7 @@ class TerminalPlayer:
             case PlayerKey.FORWARD | PlayerKey.BACK:
                 self._jump(JUMP if key is PlayerKey.FORWARD else -JUMP)
             case PlayerKey.START:
-                self._go_to(self._player.begins)
+                self._go_to(self._player.start_time)
             case PlayerKey.NEXT_MARK:
                 self._to_next_mark()
         self._tell()
@@ -103,7 +103,7 @@ class TerminalPlayer:
 
     def _ahead(self) -> float:
         """Seconds from here to the next moment."""
-        due = self._player.due
+        due = self._player.next_time
         return 0.0 if due is None else self._pace.seconds(self._now, due)
 
     def _change_speed(self, step: int) -> None:
@@ -113,13 +113,13 @@ class TerminalPlayer:
         self._pace.speed = SPEEDS[place]
 
     def _jump(self, distance: int) -> None:
-        self._go_to(min(max(self._now + distance, self._player.begins), self._player.ends))
+        self._go_to(min(max(self._now + distance, self._player.start_time), self._player.end_time))
 
     def _to_next_mark(self) -> None:
         """Up to the mark and past it, so that the next one is another."""
         events = self._player.recorded.events
-        for place in range(events.place_of(self._player.seq + 1), len(events)):
-            if events.type(place) in MARKED and markers([events.event(place)]):
+        for place in range(events.index_of_seq(self._player.seq + 1), len(events)):
+            if events.type(place) in MARKED and find_markers([events.event(place)]):
                 self._go_to(events.times[place] * MILLISECOND)
                 self._player.seek_seq(events.seqs[place])
                 self._next()
@@ -138,8 +138,8 @@ class TerminalPlayer:
 
     def _tell(self) -> None:
         """Where it stands: as a line among lines; a terminal alone has only its title for that."""
-        begins = self._player.begins
-        place = f"{_span(self._now - begins)} of {_span(self._player.ends - begins)}"
+        begins = self._player.start_time
+        place = f"{_span(self._now - begins)} of {_span(self._player.end_time - begins)}"
         text = f"{place}, x{self._pace.speed:g}{', paused' if self._countdown.paused else ''}"
         line = f"\x1b]2;{text}\x07" if self._worker_id else f"-- {text} --\r\n"
         self._write(line.encode())
@@ -158,7 +158,7 @@ class TerminalPlayer:
 
 
 def _span(nanoseconds: int) -> str:
-    minutes, seconds = divmod(nanoseconds // NANOSECONDS, 60)
+    minutes, seconds = divmod(nanoseconds // NANOSECONDS_PER_SECOND, 60)
     return f"{minutes}:{seconds:02d}"
 
 

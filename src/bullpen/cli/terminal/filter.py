@@ -46,10 +46,10 @@ class OutputFilter(Sequences):
 
     def restore(self) -> bytes:
         """Gives the terminal back."""
-        self.forget()
+        self.discard_partial()
         return self.modes.restore()
 
-    def show(self, token: re.Match[bytes]) -> bytes:
+    def replace_sequence(self, token: re.Match[bytes]) -> bytes:
         match token.lastgroup:
             case "csi":
                 return self._show_control(token)

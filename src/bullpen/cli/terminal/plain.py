@@ -27,6 +27,6 @@ class PlainTextConverter(Sequences):
         self._at_start = shown.endswith(b"\n") if shown else self._at_start
         return shown
 
-    def show(self, token: re.Match[bytes]) -> bytes:
+    def replace_sequence(self, token: re.Match[bytes]) -> bytes:
         is_colour = _CONTROL_OR_COLOUR.fullmatch(token.group())
         return token.group() if self._colours and is_colour else b""

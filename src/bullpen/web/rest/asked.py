@@ -7,7 +7,7 @@ from starlette.requests import HTTPConnection
 
 from ...domain.snapshot import Worker
 from ...sessions.session import Session
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..scopes import principal_of
 
@@ -26,4 +26,4 @@ AnswererDep = Annotated[str, Depends(_answerer)]
 
 def asked_json(id: str, worker: Worker, since: int) -> dict[str, Any]:
     """Who waits for an answer, and since when."""
-    return {"id": id, "workerId": worker.id, "role": worker.role, "createdAt": iso(since)}
+    return {"id": id, "workerId": worker.id, "role": worker.role, "createdAt": iso_time(since)}

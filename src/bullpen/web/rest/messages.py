@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from ...domain.errors import Invalid
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ...wire.json import decode
 from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate
@@ -49,7 +49,7 @@ def _message_json(row: dict[str, Any]) -> dict[str, Any]:
         "seq": row["seq"],
         "role": row["role"],
         "content": decode(row["content"]),
-        "timestamp": iso(row["timestamp"]),
+        "timestamp": iso_time(row["timestamp"]),
     }
 
 

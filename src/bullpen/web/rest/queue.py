@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from ...domain.queue import Queue, QueueItem
-from ...sessions.inheritance import inherited
-from ...wire.browser import iso
+from ...sessions.inheritance import inherited_queue_settings
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..delegates import allow_delegate
 from ..errors import own_errors
@@ -87,10 +87,10 @@ async def change_settings(session_id: str, body: QueueSettingsEditShape, context
     """Changes what is given and leaves the rest."""
     session = await context.sessions.get(session_id)
     if body.inherited:
-        settings = await inherited(session, context.config, context.records)
+        settings = await inherited_queue_settings(session, context.config, context.records)
     else:
         settings = replace(session.snapshot.queue.settings, **body.model_dump(exclude_none=True))
-    return json_answer(await session.queue_settings(settings))
+    return json_answer(await session.set_queue_settings(settings))
 
 
 @router.get("/{message_id}", response_model=QueueItemShape, dependencies=VIEW)
@@ -147,9 +147,9 @@ def _item_json(item: QueueItem) -> dict[str, Any]:
         "id": item.id,
         "message": item.message,
         "image_ids": item.image_ids,
-        "queued_at": iso(item.queued_at),
+        "queued_at": iso_time(item.queued_at),
         "client_id": item.client_id,
         "title": item.title,
-        "scheduled_time": iso(item.scheduled_time) if item.scheduled_time else None,
+        "scheduled_time": iso_time(item.scheduled_time) if item.scheduled_time else None,
         "state": item.state,
     }

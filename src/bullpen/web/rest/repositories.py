@@ -17,8 +17,8 @@ from ...domain.records import Repository, RepositorySettings
 from ...domain.repositories import apply_edit
 from ...domain.states import SessionStatus
 from ...git.places import find_git_dir
-from ...sessions.inheritance import hand_down
-from ...wire.browser import iso
+from ...sessions.inheritance import apply_inherited_settings
+from ...wire.browser import iso_time
 from ..context import ContextDep, WebContext
 from ..errors import own_errors
 from ..scopes import Scope, allow, principal_of
@@ -56,7 +56,7 @@ async def add(body: NewRepositoryShape, request: Request, context: ContextDep, o
     name = check_text("name", body.name or directory.name, MAX_TITLE_LENGTH)
     repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
     render = partial(repository_json, context)
-    async with context.worktrees.deciding:
+    async with context.worktrees.settings_lock:
         added = await context.records.add_repository(repository, once.kept(201, render))
         await _set(context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir)))
         await context.roots.reload_repositories()
@@ -74,7 +74,7 @@ async def edit(repo_id: str, body: RepositoryEditShape, context: ContextDep) -> 
 
     An `env` value of null removes that variable, an empty `agentId` the default.
     """
-    async with context.worktrees.deciding:
+    async with context.worktrees.settings_lock:
         repository = await _edit(context, repo_id, body)
     if body.queue is not None:
         await _hand_down(context, repo_id)
@@ -100,8 +100,8 @@ def repository_json(context: WebContext, repository: Repository) -> dict[str, An
         "env": sorted(settings.env),
         "setup": settings.setup,
         "cleanup": settings.cleanup,
-        "createdAt": iso(repository.created_at),
-        "updatedAt": iso(repository.updated_at),
+        "createdAt": iso_time(repository.created_at),
+        "updatedAt": iso_time(repository.updated_at),
         "queue": asdict(repository.queue),
     }
 
@@ -129,7 +129,7 @@ def _wishes(before: QueueOverrides, body: RepositoryEditShape) -> QueueOverrides
 
 async def _set(context: WebContext, repo_id: str, settings: RepositorySettings) -> None:
     await context.records.set_repository_settings(repo_id, settings)
-    context.sessions.workshop.repositories[repo_id] = settings
+    context.sessions.services.repositories[repo_id] = settings
 
 
 async def _hand_down(context: ContextDep, repo_id: str) -> None:
@@ -140,7 +140,7 @@ async def _hand_down(context: ContextDep, repo_id: str) -> None:
         if not page.sessions:
             return
         found = [await context.sessions.get(each["id"]) for each in page.sessions]
-        await hand_down(found, context.config, context.records)
+        await apply_inherited_settings(found, context.config, context.records)
 
 
 async def _get(context: ContextDep, repo_id: str) -> Repository:

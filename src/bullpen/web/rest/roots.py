@@ -7,7 +7,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from ...sandbox.roots import Root
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
@@ -55,5 +55,5 @@ async def remove(path: Annotated[str, Query(max_length=MAX_PATH)], context: Cont
 
 
 def _root_json(root: Root) -> dict[str, Any]:
-    added_at = iso(root.added_at) if root.added_at is not None else None
+    added_at = iso_time(root.added_at) if root.added_at is not None else None
     return {"path": root.path, "source": root.source, "addedAt": added_at}

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from ...domain.errors import Invalid
 from ...domain.searching import ROLES, TYPES
 from ...store.search import SearchFilters, SearchHit, search
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..scopes import Scope, allow
 from .answers import json_answer
@@ -64,7 +64,7 @@ def _found_json(found: SearchHit) -> dict[str, object]:
         "seq": found.seq,
         "type": found.type,
         "role": found.role,
-        "timestamp": iso(found.timestamp),
+        "timestamp": iso_time(found.timestamp),
         "run": found.run,
         "offset": found.offset,
         "snippet": found.snippet,

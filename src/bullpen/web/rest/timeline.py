@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ...domain.snapshot import Snapshot
 from ...log.recording import Recording
-from ...log.timeline import TYPES, TerminalLine, markers, terminal_line
+from ...log.timeline import TYPES, TerminalLine, find_markers, terminal_timeline
 from ...workers.worker_services import WorkerServices
 from ..context import ContextDep
 from ..numbers import LARGEST
@@ -32,17 +32,17 @@ async def timeline(
 ) -> Response:
     session = await context.sessions.get(session_id)
     snapshot, store = session.snapshot, context.sessions.store
-    workshop = context.sessions.workshop
+    services = context.sessions.services
     if at is not None:
         seq = await store.seq_at(session_id, at, snapshot.last_seq)
-        terminals = await asyncio.to_thread(_offsets, workshop, snapshot, at)
+        terminals = await asyncio.to_thread(_offsets, services, snapshot, at)
         return json_answer(_told(snapshot) | {"moment": {"seq": seq, "terminals": terminals}})
     events = await store.events(session_id, before=snapshot.last_seq + 1, limit=MOST + 1, types=TYPES)
-    lines = await asyncio.to_thread(_lines, workshop, snapshot)
+    lines = await asyncio.to_thread(_lines, services, snapshot)
     return json_answer(
         _told(snapshot)
         | {
-            "markers": markers(event for event, _ in events[:MOST]),
+            "markers": find_markers(event for event, _ in events[:MOST]),
             "truncated": len(events) > MOST,
             "terminals": lines,
         }
@@ -54,26 +54,26 @@ def _told(snapshot: Snapshot) -> dict[str, Any]:
     return base | {"markers": [], "truncated": False, "terminals": [], "moment": None}
 
 
-def _runs(workshop: WorkerServices, snapshot: Snapshot) -> list[tuple[str, int, Recording]]:
+def _runs(services: WorkerServices, snapshot: Snapshot) -> list[tuple[str, int, Recording]]:
     return [
-        (worker.id, run, Recording(workshop.children.spool(worker.id, run)))
+        (worker.id, run, Recording(services.children.spool(worker.id, run)))
         for worker in snapshot.workers.values()
         if worker.type == "terminal" or worker.agent_kind == "pty"
         for run in range(1, worker.run + 1)
     ]
 
 
-def _lines(workshop: WorkerServices, snapshot: Snapshot) -> list[TerminalLine]:
+def _lines(services: WorkerServices, snapshot: Snapshot) -> list[TerminalLine]:
     found = []
-    for worker_id, run, recording in _runs(workshop, snapshot):
+    for worker_id, run, recording in _runs(services, snapshot):
         with closing(recording):
-            found.append(terminal_line(worker_id, run, recording))
+            found.append(terminal_timeline(worker_id, run, recording))
     return found
 
 
-def _offsets(workshop: WorkerServices, snapshot: Snapshot, at: int) -> list[dict[str, Any]]:
+def _offsets(services: WorkerServices, snapshot: Snapshot, at: int) -> list[dict[str, Any]]:
     found = []
-    for worker_id, run, recording in _runs(workshop, snapshot):
+    for worker_id, run, recording in _runs(services, snapshot):
         with closing(recording):
             offset = recording.offset_at((at + 1) * 1_000_000)
             found.append({"workerId": worker_id, "run": run, "offset": offset})

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from ... import clock
 from ...domain.commands import MAX_ROLE_LENGTH, check_text
 from ...domain.records import Token
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..auth import PROGRAMS, new_token, scope_named
 from ..context import ContextDep, context_of
 from ..derived_secrets import SecretKind, new_seed
@@ -72,9 +72,9 @@ def token_json(token: Token) -> dict[str, Any]:
         "scope": token.scope,
         "kind": _kind(token),
         "sessionId": token.session_id,
-        "createdAt": iso(token.created_at),
-        "lastUsedAt": iso(token.last_used_at) if token.last_used_at else None,
-        "expiresAt": iso(token.expires_at) if token.expires_at else None,
+        "createdAt": iso_time(token.created_at),
+        "lastUsedAt": iso_time(token.last_used_at) if token.last_used_at else None,
+        "expiresAt": iso_time(token.expires_at) if token.expires_at else None,
     }
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from starlette.responses import Response
 
 from ...store.usage import UsageFilters, UsageTotals, read_usage
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..scopes import Scope, allow
 from .answers import json_answer
@@ -51,7 +51,7 @@ async def show(
 
 def _group_json(used: UsageTotals) -> dict[str, object]:
     place = {"key": used.key, "title": used.title, "sessionId": used.session_id, "seq": used.seq}
-    return place | {"since": iso(used.at)} | _used_json(used)
+    return place | {"since": iso_time(used.at)} | _used_json(used)
 
 
 def _used_json(used: UsageTotals) -> dict[str, object]:

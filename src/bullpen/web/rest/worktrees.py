@@ -8,7 +8,7 @@ from starlette.responses import Response
 from ...sessions.trash import TrashedWorktree
 from ...sessions.worktree_plan import NewWorktree
 from ...sessions.worktrees import WorktreeReport
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
@@ -27,7 +27,9 @@ async def list_worktrees(repo_id: str, context: ContextDep) -> Response:
     """As git knows them now, what can be restored, and what is being made."""
     worktrees = context.worktrees
     making = [
-        {"name": name, "progress": line} for (repo, name), line in worktrees.making.items() if repo == repo_id
+        {"name": name, "progress": line}
+        for (repo, name), line in worktrees.progress.items()
+        if repo == repo_id
     ]
     return json_answer(
         {
@@ -102,6 +104,6 @@ def trashed_json(trashed: TrashedWorktree) -> dict[str, Any]:
         "name": trashed.name,
         "path": trashed.path,
         "branch": trashed.branch,
-        "removedAt": iso(trashed.removed_at),
-        "expiresAt": iso(trashed.expires_at),
+        "removedAt": iso_time(trashed.removed_at),
+        "expiresAt": iso_time(trashed.expires_at),
     }

@@ -46,7 +46,7 @@ class RelaySocket:
                 try:
                     await self._take(message, tasks)
                 except BullpenError as error:
-                    await self._socket.send(relay.refusal(message, error))
+                    await self._socket.send(relay.error_notice(message, error))
             if self._following is not None:
                 self._following.cancel()
 
@@ -66,7 +66,7 @@ class RelaySocket:
             case relay.TerminateAgent():
                 await self._terminate_agent(session, request.role)
             case relay.ListAgents():
-                await self._socket.send(relay.agents_listed(session.snapshot))
+                await self._socket.send(relay.agent_list_notice(session.snapshot))
             case relay.TerminateSession():
                 await self._terminate(session)
 
@@ -130,7 +130,7 @@ class RelaySocket:
         except NotFound:
             if not _had(session, role):
                 raise
-            await self._socket.send(relay.agent_terminated(session.id, role, "already terminated"))
+            await self._socket.send(relay.agent_terminated_notice(session.id, role, "already terminated"))
             return
         await session.terminate_worker(worker.id, USER)
 
@@ -139,7 +139,7 @@ class RelaySocket:
             await session.terminate(SessionStatus.COMPLETED, "user_request")
         elif session is not self._session or self._following is None or self._following.done():
             reason = session.snapshot.end_reason or ""
-            await self._socket.send(relay.session_terminated(session.id, reason, 0))
+            await self._socket.send(relay.session_terminated_notice(session.id, reason, 0))
 
 
 def _holder(session: Session, role: str) -> Worker:

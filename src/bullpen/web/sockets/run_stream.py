@@ -11,7 +11,7 @@ from functools import partial
 
 from ...domain.errors import BullpenError
 from ...keeper.spool import SpoolGone
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ...wire.json import encode
 from ...workers.children import refusal
 from ...workers.terminal import TerminalActivity, TerminalWorker
@@ -62,7 +62,7 @@ class RunStream:
             self._rouse()
 
     async def begun(self) -> None:
-        await self._terminal.begun()
+        await self._terminal.wait_started()
 
     def write(self, writer: str, n: int, data: bytes, *, acknowledge: bool) -> None:
         """Types; does not wait until the keeper has it, so that the next key is not held up."""
@@ -76,9 +76,9 @@ class RunStream:
     async def show(self, after: int | None) -> None:
         """Sends until a later run takes this one's place; the caller cancels it when the viewer leaves."""
         terminal, recording = self._terminal, self._terminal.recording
-        terminal.window.enter(self.name, self._size_changed)
+        terminal.window.add_viewer(self.name, self._size_changed)
         recording.watch(self._heard, first=True)
-        terminal.on_change(self._rouse)
+        terminal.add_watcher(self._rouse)
         self._beat()
         try:
             await self._begin(after)
@@ -90,9 +90,9 @@ class RunStream:
                     self._at_rest = False
         finally:
             self._next_beat.cancel()
-            terminal.off_change(self._rouse)
+            terminal.remove_watcher(self._rouse)
             recording.unwatch(self._heard)
-            terminal.window.leave(self.name)
+            terminal.window.remove_viewer(self.name)
 
     def _beat(self) -> None:
         """Says that the server is there, to who hears of nothing else."""
@@ -224,7 +224,7 @@ class RunStream:
         """What is new beside the output: the window's size, what an agent does."""
         if not self._size_told:
             await self._send_size()
-        elif self._terminal.doing != self._doing_told:
+        elif self._terminal.activity != self._doing_told:
             await self._send_activity()
         else:
             return False
@@ -239,10 +239,10 @@ class RunStream:
         )
 
     async def _send_activity(self) -> None:
-        doing = self._doing_told = self._terminal.doing
+        doing = self._doing_told = self._terminal.activity
         assert doing is not None
         await self._socket.send(
-            {"type": "activity", "state": doing.activity, "why": doing.why, "since": iso(doing.since)}
+            {"type": "activity", "state": doing.activity, "why": doing.why, "since": iso_time(doing.since)}
         )
 
     async def _send_end(self) -> None:

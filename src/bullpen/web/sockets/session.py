@@ -78,7 +78,7 @@ class SessionSocket:
 
     async def _follow(self, after: int | None, notices: bool) -> None:
         """A newcomer, or one too far behind, gets the sum first; then every event, in order."""
-        if after is None or self._log.behind(after):
+        if after is None or self._log.is_far_behind(after):
             snapshot = self._log.snapshot
             after = snapshot.last_seq
             await self._socket.send({"type": "snapshot", "seq": after, "session": session_json(snapshot)})
