@@ -198,7 +198,7 @@ class McpTools:
         if ticket is None and not question:
             raise Invalid("ask_human needs a question, or the ticket of one")
         asked = ticket or await self._asker.ask(question or "", options or [])
-        state = await self._asker.answer(asked, min(seconds, LONGEST_WAIT))
+        state = await self._asker.wait_for_answer(asked, min(seconds, LONGEST_WAIT))
         if state.status == "pending":
             return {"status": "no answer yet", "ticket": asked}
         return {"status": state.status, "answer": state.answer}

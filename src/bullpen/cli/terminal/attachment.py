@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from ...client import Disconnected, ErrorFrame, ExitFrame, Frame, HistoryFrame, OutputFrame, Reconnected
-from ...client.tasks import beside
+from ...client.tasks import background_task
 from ...client.terminal import Terminal
 from ...domain.errors import BullpenError, Forbidden
 from .keys import DetachKeys
@@ -40,7 +40,7 @@ class Attachment:
             await self._screen.begin()
             self._resize()
             try:
-                async with beside(self._type()), beside(self._warn()):
+                async with background_task(self._type()), background_task(self._warn()):
                     return await self._show()
             except _Detached:
                 return None
