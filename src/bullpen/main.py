@@ -31,8 +31,8 @@ from .sessions.presence import ViewerPresence
 from .sessions.recorder import SessionRecorder
 from .sessions.rules import RuleSet
 from .sessions.sessions import Sessions
-from .sessions.startup import await_viewers, refuse_strangers, take_up
-from .sessions.tasks import background
+from .sessions.startup import refuse_foreign_children, resume_sessions, start_disconnect_timers
+from .sessions.tasks import background_tasks
 from .sessions.terminal_indexing import TerminalIndexer
 from .sessions.worktrees import RepositoryWorktrees
 from .store import fence
@@ -153,7 +153,7 @@ async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) 
         Database.open(config.database_url, owner=server, lease=fence.LEASE) as database,
         ChildHandles.open(config.home) as children,
         Screens.open(config.home / "screens") as screens,
-        background() as tasks,
+        background_tasks() as tasks,
     ):
         forget_loss(config.home)
         keys = CredentialStore(database)
@@ -162,22 +162,22 @@ async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) 
         credentials = Credentials(owner, keys, worker_keys, tasks)
         await credentials.load()
         store, records = EventStore(database), RecordStore(database)
-        await refuse_strangers(children, records)
+        await refuse_foreign_children(children, records)
         agents = AgentRegistry(config_file(os.environ).parent / "agents")
-        agents.take_up(await records.agents())
+        agents.restore(await records.agents())
         repositories = await records.repository_settings()
         roots = WorkspaceRoots(config, records, repositories)
         await roots.load()
-        workshop = WorkerServices(config, store, children, screens, agents, roots, worker_keys.environment)
-        workshop.repositories = repositories
-        sessions = Sessions(store, workshop, tasks)
-        sessions.imported = await records.imported_sessions()
+        services = WorkerServices(config, store, children, screens, agents, roots, worker_keys.environment)
+        services.repositories = repositories
+        sessions = Sessions(store, services, tasks)
+        sessions.imported_ids = await records.imported_sessions()
         inbox, presence, rules = LiveInbox(sessions), ViewerPresence(tasks), RuleSet(records, sessions)
         await rules.load()
-        sessions.run(inbox.follow, "inbox")
-        sessions.run(EventIndexer(sessions).follow, "search")
-        sessions.run(TerminalIndexer(sessions).follow, "search in terminals")
-        sessions.run(Notifications(config, inbox, presence, tasks).follow, "notifications")
+        sessions.run_in_background(inbox.run, "inbox")
+        sessions.run_in_background(EventIndexer(sessions).run, "search")
+        sessions.run_in_background(TerminalIndexer(sessions).run, "search in terminals")
+        sessions.run_in_background(Notifications(config, inbox, presence, tasks).run, "notifications")
         yield WebContext(
             config=config,
             sessions=sessions,
@@ -200,17 +200,17 @@ async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) 
 
 async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], open_browser: bool) -> None:
     """Adopt what was left running, which makes the server healthy; then warm up in the background."""
-    await take_up(context.sessions, context.records)
+    await resume_sessions(context.sessions, context.records)
     _tell_address(context)
-    await await_viewers(context.sessions, context.records, context.presence)
+    await start_disconnect_timers(context.sessions, context.records, context.presence)
     gc.freeze()  # all of it stays: a collection that looked at it would hold up somebody's echo
     gc.enable()
-    context.sessions.run(partial(_tend_worktrees, context.worktrees), "worktrees")
-    context.sessions.run(context.recorder.run, "recorder")
+    context.sessions.run_in_background(partial(_tend_worktrees, context.worktrees), "worktrees")
+    context.sessions.run_in_background(context.recorder.run, "recorder")
     url = await _login_url(context)
     _print_url(url)
     log.info("ready", url=context.public_url, pid=os.getpid())
-    context.sessions.run(partial(_warm_up, context, resolve_routes), "warm-up")
+    context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
@@ -221,7 +221,7 @@ def _tell_address(context: WebContext) -> None:
         home.write_address(context.config.home, context.url)
     except OSError as error:
         log.error("the command line does not find us until there is room", reason=str(error))
-        context.sessions.run(partial(_tell_address_later, context), "address")
+        context.sessions.run_in_background(partial(_tell_address_later, context), "address")
 
 
 async def _tell_address_later(context: WebContext) -> None:
@@ -235,13 +235,13 @@ async def _tell_address_later(context: WebContext) -> None:
 async def _warm_up(context: WebContext, resolve_routes: Callable[[], None]) -> None:
     """Do once what the first requests and the first terminal would otherwise wait for."""
     await asyncio.to_thread(resolve_routes)
-    await context.sessions.workshop.warm_up()
+    await context.sessions.services.warm_up()
 
 
 async def _tend_worktrees(worktrees: RepositoryWorktrees) -> None:
     """A repository that is slow to answer keeps nobody waiting but who changes worktrees."""
-    await worktrees.mend()
-    await worktrees.tend()
+    await worktrees.recover()
+    await worktrees.empty_trash_forever()
 
 
 async def _login_url(context: WebContext) -> str:

@@ -17,7 +17,7 @@ from bullpen.domain.states import Activity, SessionStatus, WorkerState
 from bullpen.sessions import presence, purging, reaper
 from bullpen.sessions.presence import ViewerPresence
 from bullpen.sessions.session import Session
-from bullpen.sessions.tasks import background
+from bullpen.sessions.tasks import background_tasks
 from bullpen.store.statements import put
 from bullpen.store.tables import settings
 from support.disks import KINDS, Disk, disk, limited_disk, tiny_disk
@@ -44,9 +44,9 @@ async def closed_house(tmp_path: Path, disk: Disk) -> AsyncIterator[QuietHouse]:
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "TRY_AGAIN", SOON)
-    monkeypatch.setattr(presence, "TRY_AGAIN", SOON)
-    monkeypatch.setattr(purging, "TRY_AGAIN", SOON)
+    monkeypatch.setattr(reaper, "RETRY_SECONDS", SOON)
+    monkeypatch.setattr(presence, "RETRY_SECONDS", SOON)
+    monkeypatch.setattr(purging, "RETRY_SECONDS", SOON)
 
 
 async def fill(house: QuietHouse, disk: Disk) -> Session:
@@ -104,12 +104,12 @@ async def test_an_idle_session_is_ended_once_there_is_room(house: QuietHouse, di
 async def test_a_session_nobody_looks_at_any_more_is_ended_once_there_is_room(
     house: QuietHouse, disk: Disk, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE", SOON)
+    monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE_SECONDS", SOON)
     session = await house.session(on_last_disconnect="terminate")
-    async with background() as tasks:
+    async with background_tasks() as tasks:
         viewers = ViewerPresence(tasks)
         await fill(house, disk)
-        viewers.leave(session)
+        viewers.schedule_early_end(session)
         await tried(told, "the last viewer left")
         assert session.snapshot.status is SessionStatus.ACTIVE
         disk.free()
@@ -119,12 +119,12 @@ async def test_a_session_nobody_looks_at_any_more_is_ended_once_there_is_room(
 async def test_who_comes_back_while_the_disk_is_full_keeps_the_session(
     house: QuietHouse, disk: Disk, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE", SOON)
+    monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE_SECONDS", SOON)
     session = await house.session(on_last_disconnect="terminate")
-    async with background() as tasks:
+    async with background_tasks() as tasks:
         viewers = ViewerPresence(tasks)
         noise = await fill(house, disk)
-        viewers.leave(session)
+        viewers.schedule_early_end(session)
         await tried(told, "the last viewer left")
         with viewers.viewing(session):
             disk.free()
@@ -147,7 +147,7 @@ async def test_a_message_gets_a_title_by_its_words_where_no_directory_can_be_mad
 
 
 def recording(house: QuietHouse, session: Session) -> Path:
-    return house.sessions.workshop.recordings.directory / session.id
+    return house.sessions.services.recordings.directory / session.id
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ async def old_session(house: QuietHouse) -> Session:
     await session.log.append([said("x" * 4000) for _ in range(500)])
     await session.end(SessionStatus.COMPLETED, "user_request")
     wires = await house.sessions.store.wire(session.id, limit=100)
-    house.sessions.workshop.recordings.append(session.id, wires)
+    house.sessions.services.recordings.append(session.id, wires)
     return session
 
 
@@ -206,7 +206,7 @@ async def test_a_house_opens_on_a_full_disk_with_a_purge_to_finish(
             await house.sessions.store.hide(session.id)
             await fill(house, disk)
         async with plain_house.open() as house:
-            await tried(told, "a purged session is not removed yet")
+            await tried(told, "a purged session could not be deleted yet")
             assert not recording(house, session).exists()  # nobody needs room for that
             disk.free()
             async with asyncio.timeout(60):

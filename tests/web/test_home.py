@@ -123,7 +123,7 @@ async def test_what_another_database_started_is_not_touched(server: Server, tmp_
     command = [sys.executable, "-m", "bullpen", "serve", "--no-open"]
     other = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
     assert other.returncode == 1
-    assert other.stderr.startswith("bullpen: this database knows nothing of 1 of the programs that run here")
+    assert other.stderr.startswith("bullpen: this database has no record of 1 of the programs that run here")
     await server.start()
     [again] = (await server.call("GET", path))["workers"]
     assert (again["state"], again["run"]) == ("active", 1)

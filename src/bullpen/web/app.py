@@ -125,7 +125,7 @@ def build(context: WebContext, names: AllowedNames, audit_log: AuditLog) -> Buil
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)
-    gate = Gate(app, names, context.credentials, context.sessions.courtesy)
+    gate = Gate(app, names, context.credentials, context.sessions.throttle)
     trail = AuditMiddleware(gate, audit_log, context.traffic)
     return BuiltApplication(
         TrustedProxies(trail, context.config.trusted_proxies),

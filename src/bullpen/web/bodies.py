@@ -4,12 +4,12 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-from ..workers.images import LARGEST
+from ..workers.images import MAX_IMAGE_BYTES
 
 MOST = 1 << 20  # bytes
 MOST_OF_RECORDINGS = 2 << 30  # goes to a file, not to memory
 MOST_DIGITS = 20  # of a length; no 64-bit number has more
-MOST_OF_IMAGES = LARGEST + 1  # one more than an image may have, so that its own refusal says why
+MOST_OF_IMAGES = MAX_IMAGE_BYTES + 1  # one more than an image may have, so that its own refusal says why
 
 
 def most(path: str) -> int:

@@ -64,12 +64,12 @@ class Gate:
     """Wraps the application; nothing reaches a route that has not passed here."""
 
     def __init__(
-        self, app: ASGIApp, names: AllowedNames, credentials: Credentials, courtesy: BackgroundThrottle
+        self, app: ASGIApp, names: AllowedNames, credentials: Credentials, throttle: BackgroundThrottle
     ) -> None:
         self._app = app
         self._names = names
         self._credentials = credentials
-        self._courtesy = courtesy
+        self._throttle = throttle
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -82,7 +82,7 @@ class Gate:
         if scope["type"] == "http":
             receive, send = limited(receive, scope["path"]), _with_headers(send, scope)
         if "principal" in scope:
-            self._courtesy.asked()
+            self._throttle.note_request()
         if "principal" in scope and "device" not in scope:
             authenticate(scope)
             self._credentials.used(scope["principal"])

@@ -40,7 +40,7 @@ class MetricsCollector:
     def _house(self) -> list[Metric]:
         sessions = {status.value: self._sessions.get(status, 0) for status in SessionStatus}
         workers = {state.value: self._workers.get(state, 0) for state in WorkerState}
-        keeper = self._context.sessions.workshop.children.kept
+        keeper = self._context.sessions.services.children.has_keeper
         return [
             _gauge("bullpen_sessions", "Sessions by status.", _by("status", sessions)),
             _gauge("bullpen_workers", "Workers by state.", _by("state", workers)),

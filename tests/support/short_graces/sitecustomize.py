@@ -8,4 +8,4 @@ import os
 if "SHORT_GRACES" in os.environ:
     from bullpen.sessions import presence
 
-    presence.GRACE = presence.GRACE_AFTER_START = float(os.environ["SHORT_GRACES"])
+    presence.GRACE_SECONDS = presence.GRACE_AFTER_START_SECONDS = float(os.environ["SHORT_GRACES"])

@@ -10,7 +10,7 @@ from ...domain.conversation import Question
 from ...domain.errors import NotFound
 from ...domain.ids import new_id
 from ...domain.snapshot import Snapshot
-from ...sessions.asking import answer_to, ask
+from ...sessions.asking import ask_user, wait_for_answer
 from ...sessions.session import Session
 from ..context import ContextDep, WebContext
 from ..numbers import LARGEST
@@ -35,7 +35,7 @@ async def ask_question(
     def told(snapshot: Snapshot) -> dict[str, Any]:
         return {"id": question.id, "seq": snapshot.last_seq}
 
-    seq = await ask(session, worker_id, run[1] if run else None, question, once.answer(201, told))
+    seq = await ask_user(session, worker_id, run[1] if run else None, question, once.answer(201, told))
     return json_answer({"id": question.id, "seq": seq}, 201)
 
 
@@ -49,7 +49,7 @@ async def question_state(
 ) -> Response:
     """What has become of a question; with `wait` not before it is answered or the time is up."""
     session = await session_of(context, worker_id)
-    question = await answer_to(context.sessions, session, question_id, seq, wait)
+    question = await wait_for_answer(context.sessions, session, question_id, seq, wait)
     answer = question.answer.get(ANSWER) if isinstance(question.answer, dict) else None
     said = None if answer is None else str(answer)
     return json_answer({"id": question.id, "status": question.status, "answer": said, "by": question.by})

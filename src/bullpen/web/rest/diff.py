@@ -13,7 +13,7 @@ from ...git.refs import check_revision
 from ...sandbox.files import WorkspaceFiles
 from ...sessions.session import Session
 from ...workers.changes import read_changes
-from ...workers.comments import DiffComment, as_message
+from ...workers.comments import DiffComment, format_comments
 from ..context import ContextDep, WebContext
 from ..errors import own_errors
 from ..scopes import Scope, allow, may_read_secrets, principal_of
@@ -112,7 +112,7 @@ async def comment(
     changes = await read_changes(_workspace(context, request, session, body.worker_id))
     comments = [DiffComment(**each.model_dump()) for each in body.comments]
     order = Prompt(
-        text=as_message(comments, changes.files, body.text),
+        text=format_comments(comments, changes.files, body.text),
         prompt_id=body.prompt_id or once.id or new_id(),
         worker_id=body.worker_id,
         role=body.role,

@@ -29,7 +29,7 @@ async def export(
 ) -> Response:
     session = await context.sessions.get(session_id)
     redaction = Redaction(context.config.redact if redact else ())
-    made = SessionExport(session.snapshot, context.sessions.workshop, redaction)
+    made = SessionExport(session.snapshot, context.sessions.services, redaction)
     media, extension = MEDIA[format]
     headers = {"Content-Disposition": f'attachment; filename="{session.id}.{extension}"'}
     return StreamingResponse(made.stream(format, worker), headers=headers, media_type=media)

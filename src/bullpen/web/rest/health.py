@@ -19,7 +19,7 @@ router = APIRouter(tags=["health"])
     dependencies=[Depends(public())],
 )
 async def health(context: ContextDep) -> Response:
-    if not context.sessions.taken_up.is_set():
+    if not context.sessions.workers_resumed.is_set():
         return json_answer({"status": "starting", "version": __version__}, 503)
     store = context.sessions.store
     if store.database.away:

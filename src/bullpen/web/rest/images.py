@@ -34,7 +34,7 @@ async def add(session_id: str, request: Request, context: ContextDep, once: Once
     """Keeps an image. What it is, its content says."""
     session = await context.sessions.get(session_id)
     require_active(session.snapshot)
-    images = context.sessions.workshop.images
+    images = context.sessions.services.images
     # Named after the request: a try whose answer was never stored has written the very same file.
     image = await asyncio.to_thread(images.add, session.id, await request.body(), once.id)
     answer: KeptAnswer[None] | None = once.kept(201, lambda _: _image_json(image))
@@ -47,7 +47,7 @@ async def add(session_id: str, request: Request, context: ContextDep, once: Once
 async def show(session_id: str, image_id: str, context: ContextDep) -> Response:
     """The image, never to be taken for a page of ours."""
     session = await context.sessions.get(session_id)
-    mime, data = await asyncio.to_thread(context.sessions.workshop.images.read, session.id, image_id)
+    mime, data = await asyncio.to_thread(context.sessions.services.images.read, session.id, image_id)
     headers = {
         "Content-Disposition": f'attachment; filename="{image_id}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",

@@ -33,7 +33,7 @@ async def list_ports(session_id: str, context: ContextDep) -> Response:
     """The ports on which programs of a session listen now, lowest first."""
     session = await context.sessions.get(session_id)
     workers = session.snapshot.workers
-    home_id = context.sessions.workshop.children.home_id
+    home_id = context.sessions.services.children.home_id
     found = await asyncio.to_thread(find_ports, home_id, workers.keys())
     return json_answer({"ports": [_port_json(each, workers[each.worker_id].role) for each in found]})
 

@@ -36,7 +36,7 @@ ROOM = ".import-"  # in the home: what is taken in is moved from there, not copi
 )
 async def put(session_id: str, request: Request, context: ContextDep) -> Response:
     """Takes in the zip another house exported; nothing is started."""
-    await context.sessions.taken_up.wait()
+    await context.sessions.workers_resumed.wait()
     with tempfile.TemporaryDirectory(dir=context.config.home, prefix=ROOM) as room:
         file = Path(room) / "zip"
         await _receive(request, file)

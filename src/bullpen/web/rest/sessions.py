@@ -162,12 +162,12 @@ async def restart(
 
 
 @router.post("/{session_id}/leave", status_code=204, dependencies=VIEW)
-async def leave(session_id: str, context: ContextDep, once: OnceDep) -> Response:
+async def schedule_early_end(session_id: str, context: ContextDep, once: OnceDep) -> Response:
     """A page is going (R12): a `terminate` session ends soon, if nobody else looks at it."""
     session = await context.sessions.get(session_id)
     if answer := once.kept_empty():
         await context.records.answer_only(answer)
-    context.presence.leave(session)
+    context.presence.schedule_early_end(session)
     return Response(status_code=204)
 
 
@@ -180,7 +180,7 @@ def _wanted(body: NewSessionShape) -> RequestedWorktree | None:
 
 async def _worktree(context: WebContext, snapshot: Snapshot) -> dict[str, Any] | None:
     """The worktree a session lives in, as it is now; what is wrong with it is said, not raised (R-24)."""
-    if snapshot.type != "worktree" or not snapshot.repo_id or snapshot.id in context.sessions.imported:
+    if snapshot.type != "worktree" or not snapshot.repo_id or snapshot.id in context.sessions.imported_ids:
         return None
     name = snapshot.worktree_id or MAIN
     try:

@@ -112,7 +112,7 @@ async def output(
     terminal = session.terminal(worker_id)
     recording = terminal.recording
     if run not in (None, terminal.worker.run):
-        recording = context.sessions.workshop.recording(worker_id, run)
+        recording = context.sessions.services.recording(worker_id, run)
     end = recording.end if until is None else min(until, recording.end)
     first = min(max(after, recording.start), end)
     headers = {"X-Bullpen-Offset": str(first), "X-Bullpen-End": str(end)}

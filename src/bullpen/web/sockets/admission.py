@@ -134,7 +134,7 @@ def onlooker(
 ) -> AbstractContextManager[Callable[[bool], None]]:
     """Takes the word of a person that they look; a guest who does keeps no notification from the others."""
     if _is_person(principal):
-        return presence.onlookers.one(session.id)
+        return presence.attentive.track(session.id)
     return nullcontext(lambda visible: None)
 
 

@@ -9,12 +9,12 @@ from ..scopes import Principal, Scope
 class InputWriter:
     """Input under the client's own numbers is taken once however often it comes."""
 
-    def __init__(self, client: str | None, principal: Principal, courtesy: BackgroundThrottle) -> None:
+    def __init__(self, client: str | None, principal: Principal, throttle: BackgroundThrottle) -> None:
         if client is not None and not is_safe_id(client):
             raise Invalid("client must be a short plain id")
         self.writer = client or new_id()
         self.may_type = principal.scope >= Scope.OPERATE
-        self.has_typed = courtesy.typed
+        self.has_typed = throttle.note_keystroke
         self._unnumbered = new_id()
         self._count = 0
 

@@ -29,7 +29,7 @@ class RelayNotices:
                     break
                 await self._tell(event, endings)
         if end is not None:  # else it was purged
-            await self._session.gone()
+            await self._session.wait_until_stopped()
             await self._send(end)
 
     async def _tell(self, event: Event, endings: asyncio.TaskGroup) -> None:
@@ -43,7 +43,7 @@ class RelayNotices:
         assert event.worker_id is not None
         if self._session.snapshot.worker(event.worker_id).type == "agent":
             self._ended.append(event.timestamp)
-        await self._session.gone([event.worker_id])
+        await self._session.wait_until_stopped([event.worker_id])
         await self._send(event)
 
     async def _send(self, event: Event) -> None:

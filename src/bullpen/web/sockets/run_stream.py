@@ -13,7 +13,7 @@ from ...domain.errors import BullpenError
 from ...keeper.spool import SpoolGone
 from ...wire.browser import iso_time
 from ...wire.json import encode
-from ...workers.children import refusal
+from ...workers.children import translate_keeper_error
 from ...workers.terminal import TerminalActivity, TerminalWorker
 from ...workers.window import WindowSize
 from ..websocket import Frame, text_frame
@@ -258,7 +258,7 @@ class RunStream:
         error = None if taken.cancelled() else taken.exception()
         self._acks.taken(None if taken.cancelled() or error else n)
         if error:
-            self._refused.append(refusal(error))
+            self._refused.append(translate_keeper_error(error))
             self._rouse()
 
     def _size_changed(self) -> None:

@@ -37,7 +37,7 @@ async def worker_socket(
     async with admitted(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
         with seen(context.presence, session, socket.principal):
-            typist = InputWriter(client, socket.principal, context.sessions.courtesy)
+            typist = InputWriter(client, socket.principal, context.sessions.throttle)
             view = TerminalSocket(session, worker_id, socket, typist, format)
             await view.run(after if run in (None, view.run_number) else None)
 
