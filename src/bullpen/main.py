@@ -148,7 +148,7 @@ async def _unless_lost(ready: asyncio.Future[None], lost: asyncio.Future[fence.F
 @asynccontextmanager
 async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) -> AsyncIterator[WebContext]:
     """Everything that lives as long as the server, opened in order and closed in reverse."""
-    mint = DerivedSecrets.of_home(config.home)
+    secrets = DerivedSecrets.of_home(config.home)
     async with (
         Database.open(config.database_url, owner=server, lease=fence.LEASE) as database,
         ChildHandles.open(config.home) as children,
@@ -157,8 +157,8 @@ async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) 
     ):
         forget_loss(config.home)
         keys = CredentialStore(database)
-        owner = await OwnerToken.load(config.home, config.token, keys, mint)
-        worker_keys = WorkerKeys(mint, address.url)
+        owner = await OwnerToken.load(config.home, config.token, keys, secrets)
+        worker_keys = WorkerKeys(secrets, address.url)
         credentials = Credentials(owner, keys, worker_keys, tasks)
         await credentials.load()
         store, records = EventStore(database), RecordStore(database)
@@ -190,7 +190,7 @@ async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) 
             recorder=SessionRecorder(sessions, records),
             agents=agents,
             roots=roots,
-            mint=mint,
+            secrets=secrets,
             traffic=TrafficCounters(),
             connections=UnauthenticatedConnections(config.request_timeout, _descriptor_limit()),
             url=address.url,
@@ -246,7 +246,7 @@ async def _tend_worktrees(worktrees: RepositoryWorktrees) -> None:
 
 async def _login_url(context: WebContext) -> str:
     """The address that lets one browser in; without a code when there is no room to store one."""
-    code = context.mint.make(SecretKind.CODE, new_seed())
+    code = context.secrets.make(SecretKind.CODE, new_seed())
     try:
         await context.credentials.add_code(code, Scope.ADMIN)
     except Unavailable as error:

@@ -29,7 +29,7 @@ class SessionPurger:
 
     async def finish(self) -> None:
         """Delete what the previous server process had hidden but not deleted completely."""
-        for session_id, worker_ids in (await self._store.hidden()).items():
+        for session_id, worker_ids in (await self._store.unfinished_purges()).items():
             await self.remove(session_id, worker_ids)
 
     async def remove(self, session_id: str, worker_ids: Collection[str]) -> None:

@@ -72,10 +72,10 @@ class MetricsCollector:
         store = self._context.sessions.store
         commits = store.database.writer.transactions.committed
         return [
-            _counter("bullpen_events_appended_total", "Events stored.", _one(store.appended)),
+            _counter("bullpen_events_appended_total", "Events stored.", _one(store.appended_events)),
             _counter("bullpen_commits_total", "Transactions committed.", _one(commits)),
             _gauge("bullpen_storage_full", "Whether the disk has no room.", _one(store.full)),
-            _gauge("bullpen_database_up", "Whether the database answers.", _one(not store.database.away)),
+            _gauge("bullpen_database_up", "Whether the database answers.", _one(not store.database.unreachable)),
         ]
 
     def _process(self) -> list[Metric]:

@@ -81,7 +81,7 @@ class AgentReader:
     async def _restore(self) -> None:
         """Continue where the last server process stopped."""
         child = self._child
-        self._consumed = await self._run.services.store.consumed(child.worker_id, child.run)
+        self._consumed = await self._run.services.store.consumed_offset(child.worker_id, child.run)
         conversation = self._run.log.snapshot.conversations[child.worker_id]
         self._peer = JsonRpcPeer(self._consumed, skipping=conversation.traffic.skipping)
         self._joiner = ChunkJoiner(conversation.block)

@@ -31,7 +31,7 @@ class OutboxSender:
                 written = await self._write_above(written)
             except (Conflict, RemoteFault):
                 return
-            await self._store.outbox_done(self._child.worker_id, self._child.run, written)
+            await self._store.remove_delivered_lines(self._child.worker_id, self._child.run, written)
 
     async def flush(self) -> None:
         """Send what is in the outbox of a run that is about to end, if the child still reads."""
@@ -51,7 +51,7 @@ class OutboxSender:
         return snapshot.conversations[self._child.worker_id].traffic.sent
 
     async def _write_above(self, written: int) -> int:
-        lines = await self._store.outbox(self._child.worker_id, self._child.run)
+        lines = await self._store.undelivered_lines(self._child.worker_id, self._child.run)
         for n, line in lines:
             if n > written:
                 await self._wait_before(line)

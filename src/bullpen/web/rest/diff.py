@@ -18,7 +18,7 @@ from ..context import ContextDep, WebContext
 from ..errors import own_errors
 from ..scopes import Scope, allow, may_read_secrets, principal_of
 from .agent_shapes import Id, PromptedShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .prompts import prompted_json
 from .shapes import Shape
 
@@ -105,7 +105,7 @@ async def show(
     dependencies=[Depends(allow(Scope.OPERATE))],
 )
 async def comment(
-    session_id: str, body: CommentsShape, request: Request, context: ContextDep, once: OnceDep
+    session_id: str, body: CommentsShape, request: Request, context: ContextDep, idempotent: IdempotentDep
 ) -> Response:
     """Sends remarks on lines to an agent as one message."""
     session = await context.sessions.get(session_id)
@@ -113,7 +113,7 @@ async def comment(
     comments = [DiffComment(**each.model_dump()) for each in body.comments]
     order = Prompt(
         text=format_comments(comments, changes.files, body.text),
-        prompt_id=body.prompt_id or once.id or new_id(),
+        prompt_id=body.prompt_id or idempotent.id or new_id(),
         worker_id=body.worker_id,
         role=body.role,
         busy=body.busy,

@@ -22,11 +22,11 @@ from .acks import InputAcks
 from .admission import AdmittedSocket
 from .output_formats import OutputFormat
 
-FRAME = 512 << 10  # bytes in one frame at most; many clients take no more than a MiB
-AT_ONCE = 2 << 20  # bytes sent without a pause
-WINDOW = 2 << 20  # bytes sent and not yet drawn
-BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
-PACE = 0.002  # seconds of that pause
+MAX_FRAME_BYTES = 512 << 10  # bytes in one frame at most; many clients take no more than a MiB
+MAX_BURST_BYTES = 2 << 20  # bytes sent without a pause
+WINDOW_BYTES = 2 << 20  # bytes sent and not yet drawn
+MAX_LAG_BYTES = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
+PAUSE_SECONDS = 0.002  # seconds of that pause
 _HEARTBEAT_FRAME = text_frame(b'{"type":"heartbeat"}')
 
 
@@ -41,13 +41,13 @@ class RunStream:
         self._terminal = terminal
         self._form = form
         self._wake = asyncio.Event()
-        self._at_rest = False  # nothing is due, and nobody has said otherwise
+        self._is_waiting = False  # nothing is due, and nobody has said otherwise
         self._sent = 0
         self._unpaused = 0  # bytes sent since the last pause
         self._drawn: int | None = None  # None until the viewer says it draws
-        self._size_told = False
-        self._end_told = False
-        self._doing_told: TerminalActivity | None = None
+        self._size_sent = False
+        self._end_sent = False
+        self._activity_sent: TerminalActivity | None = None
         self._acks = InputAcks(self._acknowledge)
         self._refused: deque[BullpenError] = deque()
 
@@ -55,20 +55,20 @@ class RunStream:
     def run_number(self) -> int:
         return self._terminal.worker.run
 
-    def drew(self, offset: int) -> None:
+    def note_drawn(self, offset: int) -> None:
         """The viewer has drawn everything before this offset."""
         self._drawn = max(self._drawn or 0, min(offset, self._sent))
         if self._sent < self._terminal.recording.end:
-            self._rouse()
+            self._wake_up()
 
-    async def begun(self) -> None:
+    async def wait_started(self) -> None:
         await self._terminal.wait_started()
 
     def write(self, writer: str, n: int, data: bytes, *, acknowledge: bool) -> None:
         """Types; does not wait until the keeper has it, so that the next key is not held up."""
         taken = self._terminal.write(self.name, writer, n, data)
-        self._acks.sent()
-        taken.add_done_callback(partial(self._taken, n if acknowledge else None))
+        self._acks.note_sent()
+        taken.add_done_callback(partial(self._on_accepted, n if acknowledge else None))
 
     async def resize(self, size: WindowSize, *, take: bool = False) -> None:
         await self._terminal.resize(self.name, size, take=take)
@@ -76,38 +76,38 @@ class RunStream:
     async def show(self, after: int | None) -> None:
         """Sends until a later run takes this one's place; the caller cancels it when the viewer leaves."""
         terminal, recording = self._terminal, self._terminal.recording
-        terminal.window.add_viewer(self.name, self._size_changed)
-        recording.watch(self._heard, first=True)
-        terminal.add_watcher(self._rouse)
+        terminal.window.add_viewer(self.name, self._on_resize)
+        recording.watch(self._on_output, first=True)
+        terminal.add_watcher(self._wake_up)
         self._beat()
         try:
-            await self._begin(after)
+            await self._send_start(after)
             while not terminal.replaced:
                 self._wake.clear()
-                if not await self._step():
-                    self._at_rest = not self._wake.is_set()
+                if not await self._send_next():
+                    self._is_waiting = not self._wake.is_set()
                     await self._wake.wait()
-                    self._at_rest = False
+                    self._is_waiting = False
         finally:
             self._next_beat.cancel()
-            terminal.remove_watcher(self._rouse)
-            recording.unwatch(self._heard)
+            terminal.remove_watcher(self._wake_up)
+            recording.unwatch(self._on_output)
             terminal.window.remove_viewer(self.name)
 
     def _beat(self) -> None:
         """Says that the server is there, to who hears of nothing else."""
-        if self._at_rest:
+        if self._is_waiting:
             self._socket.push(_HEARTBEAT_FRAME)
-        self._next_beat = asyncio.get_running_loop().call_later(admission.HEARTBEAT, self._beat)
+        self._next_beat = asyncio.get_running_loop().call_later(admission.HEARTBEAT_SECONDS, self._beat)
 
-    async def _begin(self, after: int | None) -> None:
+    async def _send_start(self, after: int | None) -> None:
         recording = self._terminal.recording
         if after is None or not recording.start <= after <= recording.end:
             await self._send_history()
         else:
             self._sent = after
 
-    async def _step(self) -> bool:
+    async def _send_next(self) -> bool:
         """One thing that is due; False when nothing is."""
         if self._refused:
             await self._socket.send_error(self._refused.popleft())
@@ -121,28 +121,28 @@ class RunStream:
         recording = self._terminal.recording
         if self._sent < recording.end:
             return await self._send_output()
-        if self._terminal.ended is not None and not self._end_told:
-            self._acks.hurry()  # nothing is acknowledged after the end
+        if self._terminal.ended is not None and not self._end_sent:
+            self._acks.flush()  # nothing is acknowledged after the end
             if not self._acks.due:
                 await self._send_end()
             return True
         return False
 
-    def _heard(self) -> None:
+    def _on_output(self) -> None:
         """There is more output: it goes out at once where nothing else is due, which spares waking a task."""
-        if not (self._at_rest and self._push_output()):
-            self._rouse()
+        if not (self._is_waiting and self._push_output()):
+            self._wake_up()
 
-    def _rouse(self) -> None:
-        self._at_rest = False
+    def _wake_up(self) -> None:
+        self._is_waiting = False
         self._wake.set()
 
     def _acknowledge(self) -> None:
         """The same for keys that were taken."""
-        if self._at_rest and self._socket.push(self._ack_frame()):
+        if self._is_waiting and self._socket.push(self._ack_frame()):
             self._acks.due = False
         else:
-            self._rouse()
+            self._wake_up()
 
     def _ack_frame(self) -> Frame:
         return text_frame(encode({"type": "ack", "n": self._acks.last}))
@@ -150,16 +150,16 @@ class RunStream:
     def _push_output(self) -> bool:
         """Sends all there is; False when that is too much, or some of it has to wait."""
         recording = self._terminal.recording
-        if recording.end - self._sent > AT_ONCE:
+        if recording.end - self._sent > MAX_BURST_BYTES:
             return False
         draws = self._drawn is not None
         if draws and self._is_behind:
             return False
         while self._sent < recording.end:
-            if draws and self._may_not_be_sent:
+            if draws and self._window_is_full:
                 return False
             try:
-                data = recording.read(self._sent, FRAME)
+                data = recording.read(self._sent, MAX_FRAME_BYTES)
             except (SpoolGone, OSError):
                 return False
             frame = self._form.frame(self._sent, data)
@@ -169,23 +169,23 @@ class RunStream:
         return True
 
     @property
-    def _may_not_be_sent(self) -> bool:
+    def _window_is_full(self) -> bool:
         """It has not drawn what it got."""
-        return self._drawn is not None and self._sent - self._drawn >= WINDOW
+        return self._drawn is not None and self._sent - self._drawn >= WINDOW_BYTES
 
     @property
     def _is_behind(self) -> bool:
-        return self._drawn is not None and self._terminal.recording.end - self._drawn > BEHIND
+        return self._drawn is not None and self._terminal.recording.end - self._drawn > MAX_LAG_BYTES
 
     async def _send_output(self) -> bool:
         recording = self._terminal.recording
-        if self._may_not_be_sent:
+        if self._window_is_full:
             return False
         if self._is_behind:
             await self._send_history()
             return True
         try:
-            data = recording.read(self._sent, FRAME)
+            data = recording.read(self._sent, MAX_FRAME_BYTES)
         except SpoolGone:
             await self._send_history()
             return True
@@ -199,9 +199,9 @@ class RunStream:
         self._unpaused += sent
         if self._sent >= self._terminal.recording.end:
             self._unpaused = 0
-        elif self._unpaused >= AT_ONCE:
+        elif self._unpaused >= MAX_BURST_BYTES:
             self._unpaused = 0
-            await asyncio.sleep(PACE)
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def _send_history(self) -> None:
         history = await self._terminal.history()
@@ -222,16 +222,16 @@ class RunStream:
 
     async def _send_state(self) -> bool:
         """What is new beside the output: the window's size, what an agent does."""
-        if not self._size_told:
+        if not self._size_sent:
             await self._send_size()
-        elif self._terminal.activity != self._doing_told:
+        elif self._terminal.activity != self._activity_sent:
             await self._send_activity()
         else:
             return False
         return True
 
     async def _send_size(self) -> None:
-        self._size_told = True
+        self._size_sent = True
         window = self._terminal.window
         cols, rows = window.size
         await self._socket.send(
@@ -239,31 +239,31 @@ class RunStream:
         )
 
     async def _send_activity(self) -> None:
-        doing = self._doing_told = self._terminal.activity
-        assert doing is not None
+        activity = self._activity_sent = self._terminal.activity
+        assert activity is not None
         await self._socket.send(
-            {"type": "activity", "state": doing.activity, "why": doing.why, "since": iso_time(doing.since)}
+            {"type": "activity", "state": activity.activity, "why": activity.why, "since": iso_time(activity.since)}
         )
 
     async def _send_end(self) -> None:
-        self._end_told = True
+        self._end_sent = True
         ended = self._terminal.ended
         assert ended is not None
         await self._socket.send(
             {"type": "exit", "exitCode": ended.code, "signal": ended.signal, "offset": self._sent}
         )
 
-    def _taken(self, n: int | None, taken: asyncio.Future[int]) -> None:
+    def _on_accepted(self, n: int | None, taken: asyncio.Future[int]) -> None:
         """The keeper has said what became of some input."""
         error = None if taken.cancelled() else taken.exception()
-        self._acks.taken(None if taken.cancelled() or error else n)
+        self._acks.note_accepted(None if taken.cancelled() or error else n)
         if error:
             self._refused.append(translate_keeper_error(error))
-            self._rouse()
+            self._wake_up()
 
-    def _size_changed(self) -> None:
-        self._size_told = False
-        self._rouse()
+    def _on_resize(self) -> None:
+        self._size_sent = False
+        self._wake_up()
 
 
 def _whole_characters(data: bytes) -> tuple[str, int]:
