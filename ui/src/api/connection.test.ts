@@ -42,7 +42,7 @@ test('a lost connection is tried again after 1, 2 and 4 seconds, each time at a 
   connection.open()
   for (const pause of [1000, 2000, 4000]) {
     const before = sockets.length
-    sockets.at(-1)?.die()
+    sockets.at(-1)?.disconnect()
     vi.advanceTimersByTime(pause - 1)
     expect(sockets.length).toBe(before)
     vi.advanceTimersByTime(1)
@@ -53,26 +53,26 @@ test('a lost connection is tried again after 1, 2 and 4 seconds, each time at a 
 
 test('the pauses grow when the server accepts and sends nothing', () => {
   connection.open()
-  sockets[0]?.accept().die()
+  sockets[0]?.accept().disconnect()
   vi.advanceTimersByTime(1000)
-  sockets[1]?.accept().die()
+  sockets[1]?.accept().disconnect()
   vi.advanceTimersByTime(1999)
   expect(sockets.length).toBe(2)
 })
 
 test('a message resets the pause to one second', () => {
   connection.open()
-  sockets[0]?.die()
+  sockets[0]?.disconnect()
   vi.advanceTimersByTime(1000)
-  sockets[1]?.accept().tell({ type: 'anything' })
-  sockets[1]?.die()
+  sockets[1]?.accept().deliver({ type: 'anything' })
+  sockets[1]?.disconnect()
   vi.advanceTimersByTime(1000)
   expect(sockets.length).toBe(3)
 })
 
 test.each([1008, 4401, 4403, 4404, 4409])('the close code %i is final', (code) => {
   connection.open()
-  sockets[0]?.accept().die(code)
+  sockets[0]?.accept().disconnect(code)
   vi.advanceTimersByTime(120_000)
   expect(sockets.length).toBe(1)
   expect(statuses.at(-1)).toBe('closed')
@@ -80,7 +80,7 @@ test.each([1008, 4401, 4403, 4404, 4409])('the close code %i is final', (code) =
 
 test('a viewer that was too slow (4408) connects again', () => {
   connection.open()
-  sockets[0]?.accept().die(4408)
+  sockets[0]?.accept().disconnect(4408)
   vi.advanceTimersByTime(1000)
   expect(sockets.length).toBe(2)
 })
@@ -94,11 +94,11 @@ test('a socket that does not open within ten seconds is replaced', () => {
 
 test('retryNow ends the pause and does nothing to an open connection', () => {
   connection.open()
-  sockets[0]?.die()
-  connection.nudge()
+  sockets[0]?.disconnect()
+  connection.retryNow()
   expect(sockets.length).toBe(2)
   sockets[1]?.accept()
-  connection.nudge()
+  connection.retryNow()
   vi.advanceTimersByTime(39_000)
   expect(sockets.length).toBe(2)
 })
@@ -107,7 +107,7 @@ test('events of a closed socket are ignored', () => {
   connection.open()
   sockets[0]?.accept()
   connection.close()
-  sockets[0]?.die()
+  sockets[0]?.disconnect()
   vi.advanceTimersByTime(60_000)
   expect(sockets.length).toBe(1)
   expect(statuses.at(-1)).toBe('closed')
@@ -129,7 +129,7 @@ test('any message keeps the connection open', () => {
   sockets[0]?.accept()
   for (let seconds = 0; seconds < 300; seconds += 30) {
     vi.advanceTimersByTime(30_000)
-    sockets[0]?.tell({ type: 'anything' })
+    sockets[0]?.deliver({ type: 'anything' })
   }
   expect(sockets.length).toBe(1)
 })
@@ -137,7 +137,7 @@ test('any message keeps the connection open', () => {
 test('a restart after an invalid message connects again after the pause', () => {
   connection = newConnection(() => connection.restart())
   connection.open()
-  sockets[0]?.accept().tell({ type: 'nonsense' })
+  sockets[0]?.accept().deliver({ type: 'nonsense' })
   vi.advanceTimersByTime(1000)
   expect(sockets.length).toBe(2)
 })
@@ -163,11 +163,11 @@ test('after a sleep retryNow opens one new connection and reports it', () => {
   connection.open()
   sockets[0]?.accept()
   sleep()
-  connection.nudge()
+  connection.retryNow()
   expect(statuses).toEqual(['connecting', 'open', 'waiting', 'connecting'])
-  connection.nudge()
+  connection.retryNow()
   sockets[1]?.accept()
-  connection.nudge()
+  connection.retryNow()
   vi.advanceTimersByTime(39_999)
   expect([sockets.length, sockets[0]?.closed, statuses.at(-1)]).toEqual([2, true, 'open'])
 })
@@ -186,12 +186,12 @@ test('a connection that is back ends the pauses of the other connections', () =>
   const other = newConnection()
   connection.open()
   other.open()
-  for (const socket of sockets.slice(0, 2)) socket.die()
+  for (const socket of sockets.slice(0, 2)) socket.disconnect()
   vi.advanceTimersByTime(1000)
-  sockets[3]?.die() // now the other connection has the longer pause
+  sockets[3]?.disconnect() // now the other connection has the longer pause
   sockets[2]?.accept()
   expect(sockets.length).toBe(4)
-  sockets[2]?.tell({ type: 'anything' })
+  sockets[2]?.deliver({ type: 'anything' })
   expect(sockets.length).toBe(5)
   other.close()
 })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { cutAnswer } from '../testing/answers.ts'
-import { ApiError, askAhead, call, download } from './http.ts'
+import { ApiError, prefetch, call, download } from './http.ts'
 
 let answers: (Response | Error)[]
 let requests: { path: string; init: RequestInit }[]
@@ -35,7 +35,7 @@ test('a call carries the secret of this origin', async () => {
 
 test('a prefetched answer is used by the first call only', async () => {
   answers = [Response.json({ sessions: [1] }), Response.json({ sessions: [2] })]
-  askAhead('/sessions')
+  prefetch('/sessions')
   expect(requests.length).toBe(1)
   expect(await call('GET', '/sessions')).toEqual({ sessions: [1] })
   expect(await call('GET', '/sessions')).toEqual({ sessions: [2] })
@@ -43,7 +43,7 @@ test('a prefetched answer is used by the first call only', async () => {
 
 test('an error of a prefetched answer reaches the first call', async () => {
   answers = [Response.json({ error: 'unauthorized', message: 'Log in first.' }, { status: 401 })]
-  askAhead('/sessions')
+  prefetch('/sessions')
   await expect(call('GET', '/sessions')).rejects.toThrow('Log in first.')
 })
 
@@ -116,5 +116,5 @@ test('a POST that fails because the database is unavailable is sent again with t
 
 test('an unavailable database is reported with the message of the server', async () => {
   answers = [away(), away(), away()]
-  await expect(call('GET', '/sessions')).rejects.toMatchObject({ status: 503, passes: true, message: 'The database is away.' })
+  await expect(call('GET', '/sessions')).rejects.toMatchObject({ status: 503, isTransient: true, message: 'The database is away.' })
 })

@@ -12,18 +12,18 @@ export function secret(): string {
   return localStorage.getItem(KEY) ?? ''
 }
 
-export function keepSecret(value: string): void {
+export function storeSecret(value: string): void {
   localStorage.setItem(KEY, value)
 }
 
-let guestToken: string | undefined
+let shareToken: string | undefined
 
 /** Use the token of a share link for all requests, even if this browser is logged in. */
-export function comeAsGuest(token: string): void {
-  guestToken = token
+export function useShareToken(token: string): void {
+  shareToken = token
 }
 
 /** Return the header with the credentials that every request needs. */
-export function pass(): Record<string, string> {
-  return guestToken ? { Authorization: `Bearer ${guestToken}` } : { 'X-Bullpen-Secret': secret() }
+export function credentialHeaders(): Record<string, string> {
+  return shareToken ? { Authorization: `Bearer ${shareToken}` } : { 'X-Bullpen-Secret': secret() }
 }

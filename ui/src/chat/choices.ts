@@ -1,5 +1,5 @@
 /** Read modes, models, options and commands from what an agent reports of its session, and prepare them for display. */
-import type { Choice } from '../api/talking.ts'
+import type { SettingChange } from '../api/talking.ts'
 import type { Settings } from '../state/conversation.ts'
 import { asObject, asText } from './describe.ts'
 
@@ -8,7 +8,7 @@ export interface Pill {
   label: string
   value: string
   values: { value: string; name: string; description: string }[]
-  choice: (value: string) => Choice
+  choice: (value: string) => SettingChange
 }
 
 export interface Command {
@@ -18,10 +18,10 @@ export interface Command {
 
 /** Return the selectors for the mode, the model and the other options that an agent offers. */
 export function pillsOf(settings: Settings | null): Pill[] {
-  const modes = asPill('Mode', settings?.modes, 'currentModeId', 'availableModes', 'id', (value) => ({ kind: 'mode', value }))
-  const models = asPill('Model', settings?.models, 'currentModelId', 'availableModels', 'modelId', (value) => ({ kind: 'model', value }))
-  const taken = new Set([...(modes ? ['mode'] : []), ...(models ? ['model'] : [])])
-  const options = (settings?.configOptions ?? []).map((option) => asOption(option, taken))
+  const modes = choicesPill('Mode', settings?.modes, 'currentModeId', 'availableModes', 'id', (value) => ({ kind: 'mode', value }))
+  const models = choicesPill('Model', settings?.models, 'currentModelId', 'availableModels', 'modelId', (value) => ({ kind: 'model', value }))
+  const usedIds = new Set([...(modes ? ['mode'] : []), ...(models ? ['model'] : [])])
+  const options = (settings?.configOptions ?? []).map((option) => optionPill(option, usedIds))
   return [modes, models, ...options].filter((pill) => pill !== undefined)
 }
 
@@ -38,21 +38,21 @@ export function commandsOf(settings: Settings | null): Command[] {
 export function completions(commands: readonly Command[], text: string): Command[] {
   const typed = /^\/(\S*)$/.exec(text)?.[1]?.toLowerCase()
   if (typed === undefined) return []
-  const begins = commands.filter(({ name }) => name.toLowerCase().startsWith(typed))
-  const has = commands.filter(({ name }) => !begins.some((each) => each.name === name) && name.toLowerCase().includes(typed))
-  return [...begins, ...has].slice(0, 12)
+  const starting = commands.filter(({ name }) => name.toLowerCase().startsWith(typed))
+  const containing = commands.filter(({ name }) => !starting.some((each) => each.name === name) && name.toLowerCase().includes(typed))
+  return [...starting, ...containing].slice(0, 12)
 }
 
-function asPill(label: string, said: unknown, current: string, available: string, id: string, choice: Pill['choice']): Pill | undefined {
-  const choices = asObject(said)
+function choicesPill(label: string, reported: unknown, current: string, available: string, id: string, choice: Pill['choice']): Pill | undefined {
+  const choices = asObject(reported)
   const values = valuesOf(choices[available], id)
   return values.length ? { label, value: asText(choices[current]), values, choice } : undefined
 }
 
-function asOption(said: unknown, taken: Set<string>): Pill | undefined {
-  const { id, name, category, type, currentValue, options } = asObject(said)
+function optionPill(reported: unknown, usedIds: Set<string>): Pill | undefined {
+  const { id, name, category, type, currentValue, options } = asObject(reported)
   const key = asText(id)
-  if (!key || taken.has(key) || taken.has(asText(category))) return undefined
+  if (!key || usedIds.has(key) || usedIds.has(asText(category))) return undefined
   if (type === 'boolean' || typeof currentValue === 'boolean') {
     const values = [
       { value: 'true', name: 'on', description: '' },
@@ -64,8 +64,8 @@ function asOption(said: unknown, taken: Set<string>): Pill | undefined {
   return values.length ? { label: asText(name) || key, value: asText(currentValue), values, choice: (value) => ({ kind: 'option', id: key, value }) } : undefined
 }
 
-function valuesOf(said: unknown, id: string): Pill['values'] {
-  const flat = (Array.isArray(said) ? said : []).flatMap((each) => {
+function valuesOf(reported: unknown, id: string): Pill['values'] {
+  const flat = (Array.isArray(reported) ? reported : []).flatMap((each) => {
     const group = asObject(each).options
     return Array.isArray(group) ? group : [each]
   })

@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest'
-import { aboutOf, answeredBy, commandOf, inputOf, partsOf, pathsOf, pathWithin, pictureOf, plainly, titleOf } from './describe.ts'
+import { titleWithoutKind, answeredBy, commandOf, inputOf, partsOf, pathsOf, pathWithin, imageAddress, escapeInvisible, callTitle } from './describe.ts'
 
 const call = (more: object) => ({ toolCallId: 't', ...more })
 
 test('a call is named by its title, else by its kind', () => {
-  expect(titleOf(call({ title: 'Edit it', kind: 'edit' }))).toBe('Edit it')
-  expect(titleOf(call({ kind: 'edit' }))).toBe('edit')
-  expect(titleOf(undefined)).toBe('A tool')
+  expect(callTitle(call({ title: 'Edit it', kind: 'edit' }))).toBe('Edit it')
+  expect(callTitle(call({ kind: 'edit' }))).toBe('edit')
+  expect(callTitle(undefined)).toBe('A tool')
 })
 
 test('a title does not repeat the kind in front of it', () => {
-  expect(aboutOf(call({ title: 'Edit a.py', kind: 'edit' }))).toBe('a.py')
-  expect(aboutOf(call({ title: 'Editing a.py', kind: 'edit' }))).toBe('Editing a.py')
-  expect(aboutOf(call({ title: 'ls -l', kind: 'execute' }))).toBe('ls -l')
+  expect(titleWithoutKind(call({ title: 'Edit a.py', kind: 'edit' }))).toBe('a.py')
+  expect(titleWithoutKind(call({ title: 'Editing a.py', kind: 'edit' }))).toBe('Editing a.py')
+  expect(titleWithoutKind(call({ title: 'ls -l', kind: 'execute' }))).toBe('ls -l')
 })
 
 test('invisible characters are written as code points', () => {
-  expect(plainly('ls \u202egpj.exe')).toBe('ls ⟨U+202E⟩gpj.exe')
-  expect(plainly('rm\u200b -rf\ttab\nline')).toBe('rm⟨U+200B⟩ -rf\ttab\nline')
-  expect(titleOf(call({ title: 'Read\u001b[8m a file\n\n\n' }))).toBe('Read⟨U+001B⟩[8m a file')
+  expect(escapeInvisible('ls \u202egpj.exe')).toBe('ls ⟨U+202E⟩gpj.exe')
+  expect(escapeInvisible('rm\u200b -rf\ttab\nline')).toBe('rm⟨U+200B⟩ -rf\ttab\nline')
+  expect(callTitle(call({ title: 'Read\u001b[8m a file\n\n\n' }))).toBe('Read⟨U+001B⟩[8m a file')
 })
 
 test('a command is shown exactly, whatever the title is', () => {
@@ -56,9 +56,9 @@ test('only a path inside the workspace is shortened', () => {
 })
 
 test('only bitmap images are shown', () => {
-  expect(pictureOf('image/png', 'AA==')).toBe('data:image/png;base64,AA==')
-  expect(pictureOf('image/svg+xml', 'AA==')).toBeUndefined()
-  expect(pictureOf('image/png', '"><script>')).toBeUndefined()
+  expect(imageAddress('image/png', 'AA==')).toBe('data:image/png;base64,AA==')
+  expect(imageAddress('image/svg+xml', 'AA==')).toBeUndefined()
+  expect(imageAddress('image/png', '"><script>')).toBeUndefined()
 })
 
 test('an answered permission names its device, or the reason why it ended without an answer', () => {

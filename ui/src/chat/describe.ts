@@ -1,8 +1,8 @@
 /** Describe tool calls as plain text: the exact command, input, files and changes, which the title need not tell. */
 import { deviceName } from '../parts/device.ts'
-import { quoted } from '../parts/shell.ts'
+import { shellQuote } from '../parts/shell.ts'
 import type { ToolCall } from '../state/chat.ts'
-import { howWorkerEnded, isEnd } from '../state/reasons.ts'
+import { workerEndText, isEndReason } from '../state/reasons.ts'
 
 export interface Change {
   path: string
@@ -22,57 +22,57 @@ const MARKS: Record<string, string> = { completed: '✓', failed: '✕', cancell
 const NAMES: Record<string, string> = { read: 'Read', edit: 'Edit', delete: 'Delete', move: 'Move', search: 'Search', execute: 'Run', think: 'Think', fetch: 'Fetch', switch_mode: 'Mode' }
 
 // Characters that change the text direction or are invisible. The user must see that they are there.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu
 
 /** Return the symbol for the status of a tool call or step. */
-export function markOf(status: string | undefined): string {
+export function statusSymbol(status: string | undefined): string {
   return MARKS[status ?? ''] ?? '○'
 }
 
 /** Return the display name of a call's kind, such as "Read" or "Run". */
-export function kindOf(call: ToolCall | undefined): string {
+export function kindName(call: ToolCall | undefined): string {
   return NAMES[asText(call?.kind)] ?? 'Tool'
 }
 
 /** Return the title of a call on one line, or its kind if it has no title. */
-export function titleOf(call: ToolCall | undefined): string {
-  return plainly(asText(call?.title)).replace(/\s+/g, ' ').trim() || asText(call?.kind) || 'A tool'
+export function callTitle(call: ToolCall | undefined): string {
+  return escapeInvisible(asText(call?.title)).replace(/\s+/g, ' ').trim() || asText(call?.kind) || 'A tool'
 }
 
 /** Return the title without the name of its kind, with which many titles begin. */
-export function aboutOf(call: ToolCall | undefined): string {
-  const [name, title] = [kindOf(call), titleOf(call)]
+export function titleWithoutKind(call: ToolCall | undefined): string {
+  const [name, title] = [kindName(call), callTitle(call)]
   return title.toLowerCase().startsWith(`${name.toLowerCase()} `) ? title.slice(name.length + 1) : title
 }
 
 /** Replace invisible characters by their code points, as in `⟨U+202E⟩`. */
-export function plainly(text: string): string {
-  return text.replace(HIDDEN, (letter) => `⟨U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`)
+export function escapeInvisible(text: string): string {
+  return text.replace(INVISIBLE, (character) => `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`)
 }
 
 /** Return the exact command that a call runs, or undefined if it runs none. */
 export function commandOf(call: ToolCall | undefined): string | undefined {
   const input = asObject(call?.rawInput)
   const { command, cmd, args } = input
-  const said = command ?? cmd
-  if (Array.isArray(said)) return plainly(said.map(asWord).join(' '))
-  if (typeof said !== 'string') return undefined
-  return plainly(Array.isArray(args) ? [said, ...args.map(asWord)].join(' ') : said)
+  const program = command ?? cmd
+  if (Array.isArray(program)) return escapeInvisible(program.map(quoteArgument).join(' '))
+  if (typeof program !== 'string') return undefined
+  return escapeInvisible(Array.isArray(args) ? [program, ...args.map(quoteArgument)].join(' ') : program)
 }
 
 /** Return the input of a call without its command, as JSON; empty if there is nothing else. */
 export function inputOf(call: ToolCall | undefined): string {
   if (call?.rawInput === undefined || isEmpty(call.rawInput)) return ''
-  if (typeof call.rawInput !== 'object') return plainly(asText(call.rawInput))
+  if (typeof call.rawInput !== 'object') return escapeInvisible(asText(call.rawInput))
   const known = commandOf(call) === undefined ? [] : ['command', 'cmd', ...(Array.isArray(asObject(call.rawInput).args) ? ['args'] : [])]
   const rest = Object.fromEntries(Object.entries(call.rawInput as object).filter(([name]) => !known.includes(name)))
-  return isEmpty(rest) ? '' : plainly(JSON.stringify(rest, null, 2))
+  return isEmpty(rest) ? '' : escapeInvisible(JSON.stringify(rest, null, 2))
 }
 
 /** Return the paths that a call lists, each once. */
 export function pathsOf(call: ToolCall | undefined): string[] {
-  const found = Array.isArray(call?.locations) ? call.locations : []
-  return [...new Set(found.map((place) => plainly(asText(asObject(place).path))).filter(Boolean))]
+  const locations = Array.isArray(call?.locations) ? call.locations : []
+  return [...new Set(locations.map((location) => escapeInvisible(asText(asObject(location).path))).filter(Boolean))]
 }
 
 /** Return a path relative to the workspace. A path outside of it, or with "..", is returned unchanged. */
@@ -89,7 +89,7 @@ export function partsOf(call: ToolCall | undefined): Part[] {
 
 function asPart(part: unknown): Part | undefined {
   const { type, content, path, oldText, newText, terminalId } = asObject(part)
-  if (type === 'diff') return { kind: 'change', change: { path: plainly(asText(path)), oldText: asText(oldText), newText: asText(newText) } }
+  if (type === 'diff') return { kind: 'change', change: { path: escapeInvisible(asText(path)), oldText: asText(oldText), newText: asText(newText) } }
   if (type === 'terminal') return { kind: 'terminal', id: asText(terminalId) }
   if (type !== 'content') return part == null ? undefined : { kind: 'plain', text: JSON.stringify(part) }
   const block = asObject(content)
@@ -99,7 +99,7 @@ function asPart(part: unknown): Part | undefined {
 }
 
 /** Return a data address for an image, or undefined for formats that may contain scripts. */
-export function pictureOf(mimeType: string, data: string): string | undefined {
+export function imageAddress(mimeType: string, data: string): string | undefined {
   if (!/^image\/(png|jpeg|gif|webp)$/.test(mimeType) || !/^[A-Za-z0-9+/=\s]+$/.test(data)) return undefined
   return `data:${mimeType};base64,${data.replace(/\s+/g, '')}`
 }
@@ -121,9 +121,9 @@ export function asText(value: unknown): string {
 
 /** Describe who answered a permission, or why it ended without an answer. */
 export function answeredBy(by: string): string {
-  return isEnd(by) ? howWorkerEnded(by) : `by ${deviceName(by)}`
+  return isEndReason(by) ? workerEndText(by) : `by ${deviceName(by)}`
 }
 
-function asWord(word: unknown): string {
-  return quoted(asText(word))
+function quoteArgument(word: unknown): string {
+  return shellQuote(asText(word))
 }

@@ -17,7 +17,7 @@ test('each property is a field of its kind', () => {
     ['Your name', 'text', true],
     ['age', 'number', false],
     ['colour', 'choice', false],
-    ['sure', 'yes', false],
+    ['sure', 'boolean', false],
   ])
 })
 

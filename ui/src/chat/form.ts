@@ -3,7 +3,7 @@
 export interface Field {
   name: string
   label: string
-  kind: 'text' | 'number' | 'choice' | 'yes'
+  kind: 'text' | 'number' | 'choice' | 'boolean'
   choices: string[]
   required: boolean
   /** The value before the user changes it. */
@@ -19,7 +19,7 @@ export function fieldsOf(schema: unknown): Field[] {
   return Object.entries(properties).map(([name, property]) => ({
     name,
     label: typeof property?.title === 'string' ? property.title : name,
-    kind: kindOf(property),
+    kind: fieldKind(property),
     choices: Array.isArray(property?.enum) ? property.enum.map(String) : [],
     required: Array.isArray(required) && required.includes(name),
     initial: initialOf(property),
@@ -28,18 +28,18 @@ export function fieldsOf(schema: unknown): Field[] {
 
 /** Return the given answers with the labels of their fields. */
 export function answersOf(fields: readonly Field[], answer: unknown): { name: string; label: string; text: string }[] {
-  const given = (typeof answer === 'object' && answer !== null ? answer : {}) as Record<string, unknown>
-  return fields.filter(({ name }) => Object.hasOwn(given, name)).map(({ name, label }) => ({ name, label, text: inWords(given[name]) }))
+  const answers = (typeof answer === 'object' && answer !== null ? answer : {}) as Record<string, unknown>
+  return fields.filter(({ name }) => Object.hasOwn(answers, name)).map(({ name, label }) => ({ name, label, text: answerText(answers[name]) }))
 }
 
-function inWords(value: unknown): string {
+function answerText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function initialOf(property: Record<string, unknown> | null): string | boolean {
   const value = property?.default
-  if (kindOf(property) === 'yes') return value === true
+  if (fieldKind(property) === 'boolean') return value === true
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
@@ -53,8 +53,8 @@ function valueOf(field: Field, value: string | boolean): unknown {
   return field.kind === 'number' ? Number(value) : value
 }
 
-function kindOf(property: Record<string, unknown> | null): Field['kind'] {
+function fieldKind(property: Record<string, unknown> | null): Field['kind'] {
   if (Array.isArray(property?.enum)) return 'choice'
-  if (property?.type === 'boolean') return 'yes'
+  if (property?.type === 'boolean') return 'boolean'
   return property?.type === 'number' || property?.type === 'integer' ? 'number' : 'text'
 }

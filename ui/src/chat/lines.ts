@@ -7,13 +7,13 @@ export interface Line {
   number: number | undefined
 }
 
-const SLOWEST = 200 // milliseconds; after that the whole old and the whole new text are shown
-const CONTEXT = 3
+const DIFF_TIMEOUT_MS = 200 // milliseconds; after that the whole old and the whole new text are shown
+const CONTEXT_LINES = 3
 
 /** Return the changed lines with context; `…` separates hunks. */
 export function linesOf(oldText: string, newText: string): Line[] {
-  const patch = structuredPatch('', '', oldText, newText, '', '', { context: CONTEXT, timeout: SLOWEST })
-  if (!patch) return [...plain('-', oldText), ...plain('+', newText)]
+  const patch = structuredPatch('', '', oldText, newText, '', '', { context: CONTEXT_LINES, timeout: DIFF_TIMEOUT_MS })
+  if (!patch) return [...allLines('-', oldText), ...allLines('+', newText)]
   return patch.hunks.flatMap((hunk, n) => [...(n ? [{ sign: '…', text: '', number: undefined } as const] : []), ...hunkLines(hunk)])
 }
 
@@ -34,6 +34,6 @@ function hunkLines({ lines, newStart, oldStart }: { lines: string[]; newStart: n
     })
 }
 
-function plain(sign: '+' | '-', text: string): Line[] {
+function allLines(sign: '+' | '-', text: string): Line[] {
   return text ? text.replace(/\n$/, '').split('\n').map((line, n) => ({ sign, text: line, number: n + 1 })) : []
 }

@@ -2,13 +2,13 @@
 // eslint-disable-next-line no-control-regex
 const SEQUENCES = /\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\[[0-?]*[ -/]*[@-~]|[PX^_][^\u001b]*\u001b\\|[ -/]*[0-~])/g
 
-export function plainScreen(output: string, longest = 100_000): string {
-  const text = output.slice(-longest).replace(SEQUENCES, '').replace(/\r+\n/g, '\n')
-  return text.split('\n').map(settled).join('\n').replace(/\s+$/, '')
+export function plainOutput(output: string, maxCharacters = 100_000): string {
+  const text = output.slice(-maxCharacters).replace(SEQUENCES, '').replace(/\r+\n/g, '\n')
+  return text.split('\n').map(finalText).join('\n').replace(/\s+$/, '')
 }
 
 /** Return a line after its carriage returns: later text overwrites earlier text. */
-function settled(line: string): string {
+function finalText(line: string): string {
   const written = line.split('\r').filter(Boolean)
-  return written.reduce((before, now) => now + before.slice(now.length), '').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '')
+  return written.reduce((earlier, later) => later + earlier.slice(later.length), '').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '')
 }

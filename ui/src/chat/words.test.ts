@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Entries } from '../state/chat.ts'
 import { commandsOf, completions, pillsOf } from './choices.ts'
-import { placesOf } from './find.ts'
+import { findEntries } from './find.ts'
 import { countsOf, linesOf } from './lines.ts'
-import { plainScreen } from './screen-text.ts'
-import { age, ago, lasting } from '../parts/time.ts'
+import { plainOutput } from './screen-text.ts'
+import { age, ago, duration } from '../parts/time.ts'
 import { usageOf } from './usage.ts'
 
 const SETTINGS = { acpSessionId: 'a', modes: null, models: null, configOptions: null, commands: [] }
@@ -13,7 +13,7 @@ test('times are formatted as relative times and durations', () => {
   const at = '2026-03-01T10:00:00.000Z'
   const after = (seconds: number) => Date.parse(at) + seconds * 1000
   expect([10, 120, 7200, 200_000].map((s) => ago(at, after(s)))).toEqual(['just now', '2 min ago', '2 h ago', '2 d ago'])
-  expect([12, 75, 3725, -5].map((s) => lasting(at, after(s)))).toEqual(['12 s', '1 min 15 s', '1 h 2 min', '0 s'])
+  expect([12, 75, 3725, -5].map((s) => duration(at, after(s)))).toEqual(['12 s', '1 min 15 s', '1 h 2 min', '0 s'])
 })
 
 test('short and long relative times are rounded in the same way', () => {
@@ -27,7 +27,7 @@ test('short and long relative times are rounded in the same way', () => {
 test('usage has a short text and exact figures', () => {
   expect(usageOf({ used: 12_345, size: 200_000, cost: { amount: 0.125, currency: 'USD' }, turn: null })).toEqual({
     short: '12.3k / 200k · $0.13',
-    exactly: `${(12345).toLocaleString()} of ${(200000).toLocaleString()} tokens, 6 %; cost so far: $0.13`,
+    details: `${(12345).toLocaleString()} of ${(200000).toLocaleString()} tokens, 6 %; cost so far: $0.13`,
     share: 12_345 / 200_000,
   })
   expect(usageOf({ used: null, size: null, cost: null, turn: null })).toBeUndefined()
@@ -65,7 +65,7 @@ test('a change is shown as its lines with context', () => {
 })
 
 test('terminal output becomes plain text without colours, with the final state of each line', () => {
-  expect(plainScreen('\u001b[31mred\u001b[0m\r\n10 %\r100 %\r\n\u001b]0;title\u0007end\u0000\r\n\r\n')).toBe('red\n100 %\nend')
+  expect(plainOutput('\u001b[31mred\u001b[0m\r\n10 %\r100 %\r\n\u001b]0;title\u0007end\u0000\r\n\r\n')).toBe('red\n100 %\nend')
 })
 
 test('text is found in messages, tool calls and plans', () => {
@@ -76,6 +76,6 @@ test('text is found in messages, tool calls and plans', () => {
     { key: 3, at, kind: 'plan', steps: [{ text: 'rebuild', status: 'pending' }] },
     { key: 4, at, kind: 'note', text: 'other', bad: false },
   ]
-  expect(placesOf(entries, ' build ')).toEqual([0, 1, 2])
-  expect(placesOf(entries, ' ')).toEqual([])
+  expect(findEntries(entries, ' build ')).toEqual([0, 1, 2])
+  expect(findEntries(entries, ' ')).toEqual([])
 })

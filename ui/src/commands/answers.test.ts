@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { fakeStorage } from '../testing/storage.ts'
-import { keyOf, mayAnswer, optionFor } from './answers.ts'
+import { keyOf, isAnswerKey, optionFor } from './answers.ts'
 import { chooseKeys, resetKeys } from './shortcuts.ts'
 
 const once = { optionId: 'yes', name: 'Allow', kind: 'allow_once' }
@@ -43,6 +43,6 @@ test('keys can be replaced or removed, and the old keys no longer work', () => {
 })
 
 test('only a letter or digit that the inbox does not use can be chosen', () => {
-  expect(['y', 'Y', '1', 'ö'].every(mayAnswer)).toBe(true)
-  expect(['j', 'k', 's', ' ', 'Enter', 'ArrowUp', '/', 'Backspace'].some(mayAnswer)).toBe(false)
+  expect(['y', 'Y', '1', 'ö'].every(isAnswerKey)).toBe(true)
+  expect(['j', 'k', 's', ' ', 'Enter', 'ArrowUp', '/', 'Backspace'].some(isAnswerKey)).toBe(false)
 })

@@ -16,25 +16,25 @@ export const ANSWERS: readonly Answer[] = [
   { id: 'permission.deny', title: 'Deny', group: 'When a permission has the focus', keys: 'd', kinds: ['reject_once', 'reject_always'] },
 ]
 
-const OF_THE_INBOX = ['j', 'k', 's'] // the inbox moves between cards and marks them as seen with these keys
+const INBOX_KEYS = ['j', 'k', 's'] // the inbox moves between cards and marks them as seen with these keys
 
 /** Return whether a character can be used as an answer key. */
-export function mayAnswer(key: string): boolean {
-  return /^[\p{L}\p{N}]$/u.test(key) && !OF_THE_INBOX.includes(key)
+export function isAnswerKey(key: string): boolean {
+  return /^[\p{L}\p{N}]$/u.test(key) && !INBOX_KEYS.includes(key)
 }
 
 /** Return the option that a key selects. */
 export function optionFor<O extends { kind: string }>(key: string, options: readonly O[]): O | undefined {
   const answer = ANSWERS.find((each) => keysOf(each) === key)
-  return answer && meant(answer, options)
+  return answer && matchingOption(answer, options)
 }
 
 /** Return the key that selects an option. */
 export function keyOf<O extends { kind: string }>(option: O, options: readonly O[]): string | undefined {
-  const answer = ANSWERS.find((each) => meant(each, options) === option)
+  const answer = ANSWERS.find((each) => matchingOption(each, options) === option)
   return answer && keysOf(answer)
 }
 
-function meant<O extends { kind: string }>({ kinds }: Answer, options: readonly O[]): O | undefined {
+function matchingOption<O extends { kind: string }>({ kinds }: Answer, options: readonly O[]): O | undefined {
   return kinds.flatMap((kind) => options.filter((option) => option.kind === kind))[0]
 }

@@ -1,7 +1,7 @@
 /** The registry of commands, which the palette, the shortcuts, the help dialog and the settings share. */
 import type { IconName } from '../parts/icons.ts'
 import { isSafeWhileTyping, MAC, pressedKeys } from './keys.ts'
-import { hasKeys, shownKeys } from './shortcuts.ts'
+import { hasKeys, keysText } from './shortcuts.ts'
 
 export type CommandGroup = 'Go to' | 'Session' | 'Worker' | 'View' | 'Help'
 
@@ -23,7 +23,7 @@ export interface Command {
 }
 
 /** Shortcuts with Shift that a focused terminal handles itself: find and copy. */
-const OF_TERMINALS: ReadonlySet<string> = new Set(['Mod+Shift+F', 'Mod+Shift+C'])
+const TERMINAL_KEYS: ReadonlySet<string> = new Set(['Mod+Shift+F', 'Mod+Shift+C'])
 
 type Source = () => readonly Command[]
 
@@ -53,7 +53,7 @@ export class Commands {
   /** Return the shortcut of a command as display text. */
   keys(id: string): string | undefined {
     const command = this.all().find((each) => each.id === id)
-    return command && shownKeys(command)
+    return command && keysText(command)
   }
 
   /** Run the command of a key press; return whether there is one. */
@@ -76,7 +76,7 @@ export class Commands {
   #inTerminal(keys: string): Command | undefined {
     if (MAC && keys.startsWith('Mod+')) return this.#find(keys)
     if (!/^(?:Mod|Alt)\+/.test(keys)) return this.#find(keys)
-    if (!/^(?:Mod|Alt)\+Shift\+/.test(keys) || OF_TERMINALS.has(keys)) return undefined
+    if (!/^(?:Mod|Alt)\+Shift\+/.test(keys) || TERMINAL_KEYS.has(keys)) return undefined
     return this.#find(keys) ?? this.#find(keys.replace('Shift+', ''))
   }
 }

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { fit } from './fuzzy.ts'
+import { fuzzyMatch } from './fuzzy.ts'
 
 function best(query: string, ...texts: string[]): string | undefined {
   return texts
-    .map((text) => ({ text, score: fit(query, text)?.score ?? -Infinity }))
+    .map((text) => ({ text, score: fuzzyMatch(query, text)?.score ?? -Infinity }))
     .filter(({ score }) => score > -Infinity)
     .toSorted((a, b) => b.score - a.score)[0]?.text
 }
 
 test('all letters must occur in order', () => {
-  expect(fit('nse', 'New session')).toBeDefined()
-  expect(fit('sen', 'Ne')).toBeUndefined()
+  expect(fuzzyMatch('nse', 'New session')).toBeDefined()
+  expect(fuzzyMatch('sen', 'Ne')).toBeUndefined()
 })
 
 test('matches at the beginnings of words score higher', () => {
@@ -19,10 +19,10 @@ test('matches at the beginnings of words score higher', () => {
 })
 
 test('a match has the positions of its letters', () => {
-  expect(fit('ns', 'New session')?.at).toEqual([0, 4])
-  expect(fit('sess', 'New session')?.at).toEqual([4, 5, 6, 7])
+  expect(fuzzyMatch('ns', 'New session')?.positions).toEqual([0, 4])
+  expect(fuzzyMatch('sess', 'New session')?.positions).toEqual([4, 5, 6, 7])
 })
 
 test('an empty query matches everything', () => {
-  expect(fit('', 'x')).toEqual({ score: 0, at: [] })
+  expect(fuzzyMatch('', 'x')).toEqual({ score: 0, positions: [] })
 })

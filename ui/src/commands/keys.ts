@@ -2,24 +2,24 @@
 
 export const MAC = typeof navigator !== 'undefined' && /Mac|iPhone|iPad/.test(navigator.platform)
 
-const SIGNS: Record<string, string> = MAC
+const KEY_SYMBOLS: Record<string, string> = MAC
   ? { Mod: '⌘', Ctrl: '⌃', Alt: '⌥', Shift: '⇧', Enter: '↵', Escape: 'Esc', ArrowUp: '↑', ArrowDown: '↓', ArrowLeft: '←', ArrowRight: '→' }
   : { Mod: 'Ctrl', Enter: '↵', Escape: 'Esc', ArrowUp: '↑', ArrowDown: '↓', ArrowLeft: '←', ArrowRight: '→' }
 
 /** Format a shortcut for display, such as "Ctrl+K" or "⌘K". */
 export function formatKeys(keys: string): string {
-  return keys.split('+').map((part) => SIGNS[part] ?? part).join(MAC ? '' : '+')
+  return keys.split('+').map((part) => KEY_SYMBOLS[part] ?? part).join(MAC ? '' : '+')
 }
 
 /** Shortcuts that browsers handle before the page: open, close and switch tabs and windows, and quit. */
-const OF_BROWSERS: ReadonlySet<string> = new Set([
+const BROWSER_KEYS: ReadonlySet<string> = new Set([
   ...['N', 'T', 'W', 'Q', 'Tab', 'PageUp', 'PageDown'].flatMap((key) => [`Mod+${key}`, `Mod+Shift+${key}`, `Ctrl+${key}`, `Ctrl+Shift+${key}`]),
   'Alt+F4',
 ])
 
 /** Return whether the browser handles this shortcut, so that a page never gets it. */
 export function belongsToBrowser(keys: string): boolean {
-  return OF_BROWSERS.has(keys)
+  return BROWSER_KEYS.has(keys)
 }
 
 /** Return the shortcut name of a key event, or undefined if only modifiers are pressed. */

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { fakeStorage } from '../testing/storage.ts'
 import type { Command } from './commands.svelte.ts'
-import { linesOf } from './sheet.ts'
+import { helpLines } from './sheet.ts'
 import { chooseKeys, resetKeys } from './shortcuts.ts'
 
 const command = (id: string, title: string, keys?: string): Command => ({ id, title, group: 'Go to', ...(keys && { keys }), run: () => {} })
 const places = Array.from({ length: 9 }, (_, n) => command(`go.session.${n + 1}`, `Session ${n + 1} of the list`, `Mod+${n + 1}`))
-const lines = () => linesOf([command('go.home', 'Home', 'Mod+H'), command('go.usage', 'Usage'), ...places]).map(({ title, keys }) => `${title}: ${keys}`)
+const lines = () => helpLines([command('go.home', 'Home', 'Mod+H'), command('go.usage', 'Usage'), ...places]).map(({ title, keys }) => `${title}: ${keys}`)
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -43,9 +43,9 @@ test('sessions with the same shortcut have a line each', () => {
 
 test('a command shows both of its shortcuts until the user changes them', () => {
   const help = { id: 'help.keys', title: 'Help', keys: 'Mod+/', also: '?' }
-  expect(linesOf([help])[0]?.keys).toBe('Ctrl+/ or ?')
+  expect(helpLines([help])[0]?.keys).toBe('Ctrl+/ or ?')
   chooseKeys('help.keys', 'Alt+H')
-  expect(linesOf([help])[0]?.keys).toBe('Alt+H')
+  expect(helpLines([help])[0]?.keys).toBe('Alt+H')
 })
 
 test('a chosen shortcut that the browser reserves is ignored', () => {

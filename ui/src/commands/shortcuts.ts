@@ -8,25 +8,25 @@ type Choices = Record<string, string | null>
 const NONE: Choices = {}
 const chosen = remembered<Choices>('keys', NONE)
 
-interface Bound {
+interface HasKeys {
   id: string
   keys?: string | undefined
   also?: string | undefined
 }
 
 /** Return the shortcut of a command. A chosen shortcut that the browser reserves, possible in older versions, is ignored. */
-export function keysOf(command: Bound): string | undefined {
+export function keysOf(command: HasKeys): string | undefined {
   const choice = chosen.value[command.id]
   return choice === undefined || (choice && belongsToBrowser(choice)) ? command.keys : (choice ?? undefined)
 }
 
 /** Return whether a shortcut runs a command. */
-export function hasKeys(command: Bound, keys: string): boolean {
+export function hasKeys(command: HasKeys, keys: string): boolean {
   return keysOf(command) === keys || (command.also === keys && !isChosen(command.id))
 }
 
 /** Return all shortcuts of a command as display text, for menus, the palette, the help dialog and the settings. */
-export function shownKeys(command: Bound): string | undefined {
+export function keysText(command: HasKeys): string | undefined {
   const all = [keysOf(command), isChosen(command.id) ? undefined : command.also]
   return all.filter((keys) => keys !== undefined).map(formatKeys).join(' or ') || undefined
 }
@@ -47,6 +47,6 @@ export function resetKeys(commandId?: string): void {
 }
 
 /** Return the other commands with the same shortcut; only the first command of a shortcut is run. */
-export function conflicts<C extends Bound>(commands: readonly C[], keys: string, except: string): C[] {
+export function conflicts<C extends HasKeys>(commands: readonly C[], keys: string, except: string): C[] {
   return commands.filter((command) => command.id !== except && hasKeys(command, keys))
 }

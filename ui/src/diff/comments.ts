@@ -25,26 +25,26 @@ export function draftsFor(sessionId: string): Remembered<Drafts> {
 }
 
 /** Add an empty comment on a line, unless the line has one. */
-export function begin(drafts: Drafts, path: string, side: Side, line: number): Drafts {
-  if (find(drafts, path, side, line)) return drafts
+export function addComment(drafts: Drafts, path: string, side: Side, line: number): Drafts {
+  if (findComment(drafts, path, side, line)) return drafts
   return { promptId: randomId(), comments: [...drafts.comments, { id: randomId(), path, side, line, text: '' }] }
 }
 
 /** Change the text of a comment. The message gets a new id, because its content is different. */
-export function write(drafts: Drafts, id: string, text: string): Drafts {
+export function editComment(drafts: Drafts, id: string, text: string): Drafts {
   return { promptId: randomId(), comments: drafts.comments.map((each) => (each.id === id ? { ...each, text } : each)) }
 }
 
-export function drop(drafts: Drafts, id: string): Drafts {
+export function removeComment(drafts: Drafts, id: string): Drafts {
   const comments = drafts.comments.filter((each) => each.id !== id)
   return comments.length ? { promptId: randomId(), comments } : NONE
 }
 
-export function find(drafts: Drafts, path: string, side: Side, line: number): DraftComment | undefined {
+export function findComment(drafts: Drafts, path: string, side: Side, line: number): DraftComment | undefined {
   return drafts.comments.find((each) => each.path === path && each.side === side && each.line === line)
 }
 
 /** Return the non-empty comments in the format of the server. */
-export function ready({ comments }: Drafts): Comment[] {
+export function sendableComments({ comments }: Drafts): Comment[] {
   return comments.flatMap(({ path, side, line, text }) => (text.trim() ? [{ path, side, line, text: text.trim() }] : []))
 }

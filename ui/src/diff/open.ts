@@ -5,10 +5,10 @@ import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 
 /** The file to scroll to, by session id. The diff view scrolls to it and removes it. */
-export const asked = new SvelteMap<string, string>()
+export const requestedFiles = new SvelteMap<string, string>()
 
 export function openChanges({ page, layouts }: App, session: Session, path?: string): void {
-  if (path !== undefined) asked.set(session.id, path)
+  if (path !== undefined) requestedFiles.set(session.id, path)
   const shown = session.workers.find((worker) => worker.type === 'diff' && worker.state !== 'terminated')
   if (!shown) return void page.addWorker(session, { type: 'diff', name: 'Changes' })
   layouts.change(session, (before) => layout.show(before, shown.id))

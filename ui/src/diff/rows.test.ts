@@ -21,7 +21,7 @@ index 1111111..2222222 100644
 
 const file = processFile(PATCH, { isGitDiff: true })!
 const short = (row: Row): string =>
-  row.kind === 'gap' ? `~ ${row.words}` : [row.old, row.new].map((cell) => (cell ? `${cell.line}${cell.changed ? '!' : ' '}${cell.text}` : '-')).join(' | ')
+  row.kind === 'gap' ? `~ ${row.text}` : [row.old, row.new].map((cell) => (cell ? `${cell.line}${cell.changed ? '!' : ' '}${cell.text}` : '-')).join(' | ')
 
 test('in two columns, corresponding lines are beside each other', () => {
   expect(splitRows(file).map(short)).toEqual([

@@ -19,10 +19,10 @@ export interface Cell {
 }
 
 export type Row =
-  | { readonly kind: 'gap'; readonly words: string }
+  | { readonly kind: 'gap'; readonly text: string }
   | { readonly kind: 'lines'; readonly old: Cell | undefined; readonly new: Cell | undefined }
 
-const LONGEST = 500 // characters; words of longer lines are not compared
+const MAX_COMPARED_CHARACTERS = 500 // characters; words of longer lines are not compared
 
 /** Return rows for two columns, with corresponding lines beside each other. */
 export function splitRows(file: FileDiffMetadata): Row[] {
@@ -54,7 +54,7 @@ function gapBefore(hunk: Hunk, n: number): Row[] {
   const left = hunk.collapsedBefore
   if (!left && !n) return []
   const lines = left === 1 ? '1 unchanged line' : `${left} unchanged lines`
-  return [{ kind: 'gap', words: [lines, hunk.hunkContext?.trim()].filter(Boolean).join(' · ') }]
+  return [{ kind: 'gap', text: [lines, hunk.hunkContext?.trim()].filter(Boolean).join(' · ') }]
 }
 
 function hunkRows(file: FileDiffMetadata, hunk: Hunk): Row[] {
@@ -63,9 +63,9 @@ function hunkRows(file: FileDiffMetadata, hunk: Hunk): Row[] {
   for (const part of hunk.hunkContent) {
     const [before, after] = part.type === 'context' ? [part.lines, part.lines] : [part.deletions, part.additions]
     for (let n = 0; n < Math.max(before, after); n++) {
-      const was = n < before ? cell(file.deletionLines, 'old', part.deletionLineIndex + n, old + n, part.type === 'change') : undefined
-      const is = n < after ? cell(file.additionLines, 'new', part.additionLineIndex + n, next + n, part.type === 'change') : undefined
-      rows.push({ kind: 'lines', ...(part.type === 'change' ? compared(was, is) : { old: was, new: is }) })
+      const oldCell = n < before ? cell(file.deletionLines, 'old', part.deletionLineIndex + n, old + n, part.type === 'change') : undefined
+      const newCell = n < after ? cell(file.additionLines, 'new', part.additionLineIndex + n, next + n, part.type === 'change') : undefined
+      rows.push({ kind: 'lines', ...(part.type === 'change' ? withChangedWords(oldCell, newCell) : { old: oldCell, new: newCell }) })
     }
     old += before
     next += after
@@ -78,15 +78,15 @@ function cell(lines: readonly string[], side: Side, index: number, line: number,
 }
 
 /** Return both cells with their changed words marked, unless more than two thirds of the line changed. */
-function compared(was: Cell | undefined, is: Cell | undefined): { old: Cell | undefined; new: Cell | undefined } {
-  if (!was || !is || was.text.length > LONGEST || is.text.length > LONGEST) return { old: was, new: is }
+function withChangedWords(oldCell: Cell | undefined, newCell: Cell | undefined): { old: Cell | undefined; new: Cell | undefined } {
+  if (!oldCell || !newCell || oldCell.text.length > MAX_COMPARED_CHARACTERS || newCell.text.length > MAX_COMPARED_CHARACTERS) return { old: oldCell, new: newCell }
   const spans: Record<Side, Span[]> = { old: [], new: [] }
   let [old, next, common] = [0, 0, 0]
-  for (const { value, added, removed } of diffWordsWithSpace(was.text, is.text)) {
+  for (const { value, added, removed } of diffWordsWithSpace(oldCell.text, newCell.text)) {
     if (added) spans.new.push([next, (next += value.length)])
     else if (removed) spans.old.push([old, (old += value.length)])
     else [old, next, common] = [old + value.length, next + value.length, common + value.trim().length]
   }
-  if (common * 3 < Math.max(was.text.trim().length, is.text.trim().length)) return { old: was, new: is }
-  return { old: { ...was, spans: spans.old }, new: { ...is, spans: spans.new } }
+  if (common * 3 < Math.max(oldCell.text.trim().length, newCell.text.trim().length)) return { old: oldCell, new: newCell }
+  return { old: { ...oldCell, spans: spans.old }, new: { ...newCell, spans: spans.new } }
 }

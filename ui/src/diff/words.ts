@@ -9,12 +9,12 @@ const STATUS: Record<string, { letter: string; tone: 'good' | 'bad' | 'warn' | '
 }
 
 /** Return the letter, the colour and the name of a file's status. */
-export function statusOf(status: string): { letter: string; tone: 'good' | 'bad' | 'warn' | 'news'; word: string } {
-  return { ...(STATUS[status] ?? { letter: 'M', tone: 'warn' as const }), word: status }
+export function statusOf(status: string): { letter: string; tone: 'good' | 'bad' | 'warn' | 'news'; label: string } {
+  return { ...(STATUS[status] ?? { letter: 'M', tone: 'warn' as const }), label: status }
 }
 
 /** Return whether a change is staged, as text. */
-export function placeOf({ staged, unstaged }: { staged: boolean; unstaged: boolean }): string | undefined {
+export function stagingText({ staged, unstaged }: { staged: boolean; unstaged: boolean }): string | undefined {
   if (staged && unstaged) return 'partly staged'
   return staged ? 'staged' : unstaged ? 'not staged' : undefined
 }

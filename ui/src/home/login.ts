@@ -1,9 +1,9 @@
 /** Text about the login of an agent. It is only a hint: a login may exist without a sign that the server can find. */
 import type { Agent } from '../api/types/agents.ts'
-import { quoted } from '../parts/shell.ts'
+import { shellQuote } from '../parts/shell.ts'
 
 /** Return whether an agent is installed and logged in, as text. */
-export function stateOf({ installed, loggedIn }: Pick<Agent, 'installed' | 'loggedIn'>): string {
+export function installText({ installed, loggedIn }: Pick<Agent, 'installed' | 'loggedIn'>): string {
   if (!installed) return 'not installed'
   return { yes: 'logged in', no: 'no login found', unknown: 'installed', none: 'installed' }[loggedIn]
 }
@@ -14,11 +14,11 @@ export function lacksLogin({ installed, loggedIn }: Pick<Agent, 'installed' | 'l
 }
 
 /** Return the shell command that logs in to an agent, or an empty string if it is unknown. */
-export function loginLine({ loginCommand }: Pick<Agent, 'loginCommand'>): string {
-  return loginCommand.map(quoted).join(' ')
+export function loginCommandLine({ loginCommand }: Pick<Agent, 'loginCommand'>): string {
+  return loginCommand.map(shellQuote).join(' ')
 }
 
 /** Return whether an agent that failed may need a login, and the login command is known. */
-export function mayLogIn(agent: Pick<Agent, 'loggedIn' | 'loginCommand'> | undefined): boolean {
+export function mayNeedLogin(agent: Pick<Agent, 'loggedIn' | 'loginCommand'> | undefined): boolean {
   return agent !== undefined && ['no', 'unknown'].includes(agent.loggedIn) && agent.loginCommand.length > 0
 }

@@ -5,7 +5,7 @@ import type { NewSession, Session } from '../api/types/sessions.ts'
 import { remembered } from '../state/remembered.ts'
 
 /** The values of the form. */
-export interface Start {
+export interface StartForm {
   /** The id of the chosen repository; empty for a directory, undefined if nothing was chosen. */
   repoId: string | undefined
   directory: string
@@ -19,43 +19,43 @@ export interface Start {
   prompt: string
 }
 
-export const FRESH: Start = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', lastAgentId: '', prompt: '' }
+export const EMPTY_FORM: StartForm = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', lastAgentId: '', prompt: '' }
 
 /** Return the stored content of the form. */
-export const filledIn = () => remembered<Start>('start', FRESH)
+export const startForm = () => remembered<StartForm>('start', EMPTY_FORM)
 
 /** Return the form that starts a session again in the same place with the same agent. */
-export function againOf(session: Session, agentId: string | null, prompt: string): Start {
+export function formForRestart(session: Session, agentId: string | null, prompt: string): StartForm {
   const inRepository = session.repoId !== null && session.worktreeId === null
   const where = inRepository ? { repoId: session.repoId ?? '' } : { repoId: '', directory: session.locationPath }
-  return { ...FRESH, ...where, agentId: agentId ?? '', prompt }
+  return { ...EMPTY_FORM, ...where, agentId: agentId ?? '', prompt }
 }
 
 /** Return the request that creates the session of a form. */
-export function orderOf(start: Start, agentId: string | undefined): NewSession {
+export function sessionRequest(start: StartForm, agentId: string | undefined): NewSession {
   return {
-    ...place(start),
+    ...locationRequest(start),
     ...(agentId && { agentId }),
-    ...(start.prompt.trim() && { title: titleOf(start.prompt) }),
+    ...(start.prompt.trim() && { title: titleFrom(start.prompt) }),
   }
 }
 
 /** Return the part of the request that says where the session is created. */
-export function place(start: Start): NewSession {
+export function locationRequest(start: StartForm): NewSession {
   if (!start.repoId) return { type: 'quick', ...(start.directory.trim() && { locationPath: start.directory.trim() }) }
   if (!start.worktree) return { type: 'worktree', repoId: start.repoId }
   return { type: 'worktree', repoId: start.repoId, branch: start.branch.trim() || branchFor(start.prompt) }
 }
 
 /** Return the first line of a prompt, cut to 60 characters, as the title of its session. */
-export function titleOf(prompt: string): string {
+export function titleFrom(prompt: string): string {
   const line = prompt.trim().split('\n')[0] ?? ''
   return line.length > 60 ? `${line.slice(0, 57).trimEnd()}…` : line
 }
 
 /** Return a branch name made from the first words of a prompt. */
 export function branchFor(prompt: string): string {
-  const words = titleOf(prompt).toLowerCase().normalize('NFKD').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
+  const words = titleFrom(prompt).toLowerCase().normalize('NFKD').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
   return `bullpen/${words.split('-').slice(0, 5).join('-') || 'work'}`
 }
 
@@ -67,23 +67,23 @@ export function repositoryFor(
 ): Repository | undefined {
   if (chosen === '') return undefined
   const used = sessions.toSorted((a, b) => b.createdAt.localeCompare(a.createdAt)).map(({ repoId }) => repoId)
-  const found = [chosen, ...used].map((wanted) => repositories.find(({ id }) => id === wanted))
-  return found.find((each) => each !== undefined) ?? repositories[0]
+  const candidates = [chosen, ...used].map((id) => repositories.find((each) => each.id === id))
+  return candidates.find((each) => each !== undefined) ?? repositories[0]
 }
 
 /** Return the selected agent among the installed ones: the chosen one, else that of the repository, the last chosen one, the default or the first. */
 export function agentFor(
-  { agentId, lastAgentId }: Pick<Start, 'agentId' | 'lastAgentId'>,
+  { agentId, lastAgentId }: Pick<StartForm, 'agentId' | 'lastAgentId'>,
   repository: Pick<Repository, 'agentId'> | undefined,
   agents: readonly Agent[],
 ): Agent | undefined {
   const installed = agents.filter((agent) => agent.installed)
-  const found = [agentId, repository?.agentId, lastAgentId].map((wanted) => installed.find(({ id }) => id === wanted))
-  return found.find((each) => each !== undefined) ?? installed.find((agent) => agent.default) ?? installed[0]
+  const candidates = [agentId, repository?.agentId, lastAgentId].map((id) => installed.find((each) => each.id === id))
+  return candidates.find((each) => each !== undefined) ?? installed.find((agent) => agent.default) ?? installed[0]
 }
 
 /** Return the form after a session was started: the prompt is cleared, and the agent becomes the last chosen one. */
-export function startedFrom(start: Start, repository: Repository | undefined): Start {
+export function formAfterStart(start: StartForm, repository: Repository | undefined): StartForm {
   const { agentId, lastAgentId } = start
   return { ...start, prompt: '', branch: '', repoId: repository ? undefined : start.repoId, agentId: '', lastAgentId: agentId || lastAgentId }
 }

@@ -5,9 +5,9 @@
 import { parse } from './parse.ts'
 import type { Node } from './tree.ts'
 
-export interface News {
+export interface BlocksUpdate {
   /** Whether the text was replaced, so that all earlier nodes must be removed. */
-  readonly anew: boolean
+  readonly replaced: boolean
   /** The number of leading `nodes` that will not change again. */
   readonly closed: number
   /** The nodes after the blocks that were closed by earlier updates. */
@@ -18,14 +18,14 @@ export interface News {
 const DEFINITION = /^ {0,3}\[[^\]]+\]:/m
 
 /** The incremental parser of one text. */
-export class Blocks {
+export class MarkdownBlocks {
   #text = ''
   #start = 0 // of the block that is still open
 
   /** Parse the current whole text and return the changes; `open` means that more text may follow. */
-  update(text: string, open: boolean): News {
-    const anew = !text.startsWith(this.#text) || (!open && this.#start > 0 && DEFINITION.test(text))
-    if (anew) this.#forget()
+  update(text: string, open: boolean): BlocksUpdate {
+    const replaced = !text.startsWith(this.#text) || (!open && this.#start > 0 && DEFINITION.test(text))
+    if (replaced) this.#forget()
     this.#text = text
     const tail = text.slice(this.#start)
     const blocks = parse(tail)
@@ -33,10 +33,10 @@ export class Blocks {
     const nodes = blocks.map((block) => block.node)
     if (!open || !last) {
       if (!open) this.#start = text.length
-      return { anew, closed: open ? 0 : nodes.length, nodes }
+      return { replaced, closed: open ? 0 : nodes.length, nodes }
     }
     this.#start += offsetOf(tail, last.line)
-    return { anew, closed: nodes.length - 1, nodes }
+    return { replaced, closed: nodes.length - 1, nodes }
   }
 
   #forget(): void {

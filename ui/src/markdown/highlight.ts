@@ -5,34 +5,34 @@
 import type { HighlighterCore } from 'shiki/core'
 import { GRAMMARS, languageOf } from './languages.ts'
 
-const LONGEST = 60_000 // characters; longer code is not coloured
-const waiting: globalThis.Element[] = []
-let working = false
+const MAX_CHARACTERS = 60_000 // characters; longer code is not coloured
+const queue: globalThis.Element[] = []
+let running = false
 let loading: Promise<HighlighterCore> | undefined
 
 /** Colour a code block later, when the page is idle. */
 export function highlight(figure: globalThis.Element): void {
   if (!languageOf((figure as HTMLElement).dataset.language ?? '')) return
-  waiting.push(figure)
-  if (!working) void work()
+  queue.push(figure)
+  if (!running) void colourQueue()
 }
 
-async function work(): Promise<void> {
-  working = true
-  for (let figure = waiting.shift(); figure; figure = waiting.shift()) {
+async function colourQueue(): Promise<void> {
+  running = true
+  for (let figure = queue.shift(); figure; figure = queue.shift()) {
     await idle()
     if (figure.isConnected) await colour(figure as HTMLElement)
   }
-  working = false
+  running = false
 }
 
 async function colour(figure: HTMLElement): Promise<void> {
   const code = figure.querySelector('code')
   const language = languageOf(figure.dataset.language ?? '')
   const text = code?.textContent ?? ''
-  if (!code || !language || text.length > LONGEST || code.firstElementChild) return
+  if (!code || !language || text.length > MAX_CHARACTERS || code.firstElementChild) return
   const lines = await tokensOf(text, language)
-  const pieces = lines.flatMap((line, n) => [...(n ? ['\n'] : []), ...line.map(piece)])
+  const pieces = lines.flatMap((line, n) => [...(n ? ['\n'] : []), ...line.map(tokenNode)])
   code.replaceChildren(...pieces)
 }
 
@@ -44,13 +44,13 @@ export interface CodeToken {
 
 /** Return the tokens of each line of a text in a supported language; a too long text gets plain lines. */
 export async function tokensOf(text: string, language: string): Promise<CodeToken[][]> {
-  if (text.length > LONGEST) return text.split('\n').map((line) => [{ text: line, name: undefined }])
-  const highlighter = await ready(language)
+  if (text.length > MAX_CHARACTERS) return text.split('\n').map((line) => [{ text: line, name: undefined }])
+  const highlighter = await highlighterFor(language)
   const lines = highlighter.codeToTokensBase(text, { lang: language, theme: 'css-variables' })
   return lines.map((line) => line.map(({ content, color }) => ({ text: content, name: /--shiki-token-([\w-]+)/.exec(color ?? '')?.[1] })))
 }
 
-function piece({ text, name }: CodeToken): string | HTMLElement {
+function tokenNode({ text, name }: CodeToken): string | HTMLElement {
   if (!name) return text
   const span = document.createElement('span')
   span.className = `token-${name}`
@@ -58,7 +58,7 @@ function piece({ text, name }: CodeToken): string | HTMLElement {
   return span
 }
 
-async function ready(language: string): Promise<HighlighterCore> {
+async function highlighterFor(language: string): Promise<HighlighterCore> {
   loading ??= import('./shiki.ts').then(({ newHighlighter }) => newHighlighter())
   const highlighter = await loading
   if (!highlighter.getLoadedLanguages().includes(language)) await highlighter.loadLanguage(GRAMMARS[language]!())

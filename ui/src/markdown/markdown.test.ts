@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Blocks } from './blocks.ts'
+import { MarkdownBlocks } from './blocks.ts'
 import { parse } from './parse.ts'
 import { textOf, type Element, type Node } from './tree.ts'
 
@@ -81,17 +81,17 @@ const LONG = ['# Title', 'Some *text* with [a link][1].', '- one\n- two\n\n  mor
 
 /** Return the nodes after a text arrived in pieces, and the number of nodes parsed on the way. */
 function streamed(text: string, size: number): { nodes: Node[]; parsed: number } {
-  const blocks = new Blocks()
+  const blocks = new MarkdownBlocks()
   let closed: Node[] = []
   let open: readonly Node[] = []
   let parsed = 0
   for (let end = size; ; end += size) {
     const done = end >= text.length
-    const news = blocks.update(text.slice(0, end), !done)
-    if (news.anew) closed = []
-    closed.push(...news.nodes.slice(0, news.closed))
-    open = news.nodes.slice(news.closed)
-    parsed += news.nodes.length
+    const update = blocks.update(text.slice(0, end), !done)
+    if (update.replaced) closed = []
+    closed.push(...update.nodes.slice(0, update.closed))
+    open = update.nodes.slice(update.closed)
+    parsed += update.nodes.length
     if (done) return { nodes: [...closed, ...open], parsed }
   }
 }
@@ -106,7 +106,7 @@ test('closed blocks are not parsed again', () => {
 })
 
 test('a replaced text is parsed from its beginning', () => {
-  const blocks = new Blocks()
+  const blocks = new MarkdownBlocks()
   blocks.update('one\n\ntwo', true)
-  expect(blocks.update('three', true)).toMatchObject({ anew: true, nodes: [{ tag: 'p', children: ['three'] }] })
+  expect(blocks.update('three', true)).toMatchObject({ replaced: true, nodes: [{ tag: 'p', children: ['three'] }] })
 })

@@ -12,7 +12,7 @@ export interface Block {
 }
 
 const TAGS = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'blockquote', 'hr', 'br', 'strong', 'em', 's', 'code', 'table', 'thead', 'tbody', 'tr', 'th', 'td'])
-const SAFE = /^(https?:\/\/|mailto:)/i
+const LINK_SCHEMES = /^(https?:\/\/|mailto:)/i
 const TASK = /^\[([ xX])\] /
 
 const markdown = new MarkdownIt({ html: false, linkify: true, breaks: false })
@@ -23,12 +23,12 @@ markdown.validateLink = () => true
 
 /** Return the top-level blocks of a Markdown text. */
 export function parse(text: string): Block[] {
-  const builder = new Builder()
+  const builder = new TreeBuilder()
   for (const token of markdown.parse(text, {})) builder.take(token)
   return builder.blocks
 }
 
-class Builder {
+class TreeBuilder {
   readonly blocks: Block[] = []
   readonly #open: { token: Token; children: Node[] }[] = []
 
@@ -37,7 +37,7 @@ class Builder {
     if (token.hidden) return // the paragraph of a tight list
     if (token.nesting === 1) this.#open.push({ token, children: [] })
     else if (token.nesting === -1) this.#close()
-    else this.#add(leaf(token), token)
+    else this.#add(leafNode(token), token)
   }
 
   #takeAll(tokens: readonly Token[]): void {
@@ -46,7 +46,7 @@ class Builder {
 
   #close(): void {
     const done = this.#open.pop()
-    if (done) this.#add(container(done.token, done.children), done.token)
+    if (done) this.#add(containerNode(done.token, done.children), done.token)
   }
 
   #add(node: Node, token: Token): void {
@@ -56,14 +56,14 @@ class Builder {
   }
 }
 
-function container(token: Token, children: Node[]): Node {
-  if (token.type === 'link_open') return linked(attribute(token, 'href'), children)
+function containerNode(token: Token, children: Node[]): Node {
+  if (token.type === 'link_open') return linkOrText(attribute(token, 'href'), children)
   if (token.tag === 'table') return element('div', { class: 'table' }, [element('table', {}, children)])
   if (token.tag === 'li') return element('li', {}, withTask(children))
   return TAGS.has(token.tag) ? element(token.tag, attributes(token), children) : element('span', {}, children)
 }
 
-function leaf(token: Token): Node {
+function leafNode(token: Token): Node {
   switch (token.type) {
     case 'text':
     case 'text_special':
@@ -76,7 +76,7 @@ function leaf(token: Token): Node {
     case 'code_block':
       return codeBlock(token.content, token.info.trim().split(/\s+/)[0] ?? '')
     case 'image': // never loaded: a request would reveal that the text was read
-      return linked(attribute(token, 'src'), [`🖼 ${token.content || 'image'}`])
+      return linkOrText(attribute(token, 'src'), [`🖼 ${token.content || 'image'}`])
     default:
       return TAGS.has(token.tag) ? element(token.tag) : token.content
   }
@@ -91,8 +91,8 @@ export function codeBlock(content: string, language: string): Element {
 }
 
 /** Return a link for web and mail addresses; anything else becomes text with the address as its tooltip. */
-function linked(href: string, children: Node[]): Element {
-  if (!SAFE.test(href)) return element('span', { class: 'place', title: href }, children)
+function linkOrText(href: string, children: Node[]): Element {
+  if (!LINK_SCHEMES.test(href)) return element('span', { class: 'place', title: href }, children)
   return element('a', { href, title: href, rel: 'noopener noreferrer nofollow', target: '_blank' }, children)
 }
 

@@ -19,6 +19,6 @@ const SYSTEMS = [
 
 /** Return a name such as "Chrome on Linux" for a user agent string; any other name is returned unchanged. */
 export function deviceName(name: string): string {
-  const [browser, system] = [BROWSERS, SYSTEMS].map((known) => known.find(([, sign]) => sign.test(name))?.[0])
+  const [browser, system] = [BROWSERS, SYSTEMS].map((known) => known.find(([, pattern]) => pattern.test(name))?.[0])
   return browser && system ? `${browser} on ${system}` : name
 }

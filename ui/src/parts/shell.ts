@@ -1,4 +1,4 @@
 /** Return a word quoted for a shell, if it needs quotes. */
-export function quoted(word: string): string {
+export function shellQuote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -29,12 +29,12 @@ export function ago(at: string, now: number): string {
 }
 
 /** Return the full date and time with seconds. */
-export function exactly(at: string): string {
+export function fullTime(at: string): string {
   return new Date(at).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'medium' })
 }
 
 /** Return the time since a moment, such as "12 s" or "3 min 5 s". */
-export function lasting(since: string, now: number): string {
+export function duration(since: string, now: number): string {
   const seconds = Math.max(0, Math.floor((now - Date.parse(since)) / 1000))
   if (seconds < MINUTE) return `${seconds} s`
   if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min ${seconds % MINUTE} s`
@@ -42,13 +42,13 @@ export function lasting(since: string, now: number): string {
 }
 
 /** Return a time as the value of a datetime-local field: local time with minutes. */
-export function field(iso: string | null): string {
+export function toInputValue(iso: string | null): string {
   if (!iso) return ''
   const time = new Date(iso)
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
 /** Return the ISO time of the value of a datetime-local field, or null if it is empty. */
-export function fromField(value: string): string | null {
+export function fromInputValue(value: string): string | null {
   return value ? new Date(value).toISOString() : null
 }

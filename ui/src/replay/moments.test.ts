@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Marker, Timeline } from '../api/types/timeline.ts'
-import { afterIdle, beginningOf, elapsed, fromNewBeginning, marksOf, nextMarker, placeOf, previousMarker, sizeAt, whole, within } from './moments.ts'
+import { timeAfterIdle, firstVisibleTime, elapsed, fromFirstBoundary, marksOf, nextMarker, fractionOf, previousMarker, sizeAt, untilLastOutput, clampTime } from './moments.ts'
 
 const marker = (seq: number, time: number, kind: Marker['kind']): Marker => ({ seq, time, kind, label: kind, workerId: null })
 
@@ -15,9 +15,9 @@ const timeline: Timeline = {
 }
 
 test('positions and times stay between the beginning and the end', () => {
-  expect([0, 1000, 6000, 99_000].map((time) => placeOf(timeline, time))).toEqual([0, 0, 0.5, 1])
-  expect([0, 7000, 99_000].map((time) => within(timeline, time))).toEqual([1000, 7000, 11_000])
-  expect(placeOf({ ...timeline, ends: 1000 }, 1000)).toBe(1)
+  expect([0, 1000, 6000, 99_000].map((time) => fractionOf(timeline, time))).toEqual([0, 0, 0.5, 1])
+  expect([0, 7000, 99_000].map((time) => clampTime(timeline, time))).toEqual([1000, 7000, 11_000])
+  expect(fractionOf({ ...timeline, ends: 1000 }, 1000)).toBe(1)
 })
 
 test('of overlapping marks the most important stays', () => {
@@ -27,16 +27,16 @@ test('of overlapping marks the most important stays', () => {
 
 test('the time line ends with the last output of a terminal', () => {
   const line = { workerId: 'w', run: 1, start: 0, end: 9, points: [[900, 0], [20_000, 9]], sizes: [] }
-  expect(whole({ ...timeline, terminals: [line] }).ends).toBe(20_000)
-  expect(whole({ ...timeline, terminals: [{ ...line, points: [] }] }).ends).toBe(11_000)
+  expect(untilLastOutput({ ...timeline, terminals: [line] }).ends).toBe(20_000)
+  expect(untilLastOutput({ ...timeline, terminals: [{ ...line, points: [] }] }).ends).toBe(11_000)
 })
 
 test('a replay begins at the first mark or output', () => {
   const line = { workerId: 'w', run: 1, start: 0, end: 9, points: [[1100, 0], [1300, 9]], sizes: [] }
   const quiet = { ...timeline, markers: [] }
-  expect(beginningOf({ ...timeline, begins: 0 })).toBe(1000)
-  expect(beginningOf({ ...quiet, terminals: [line] })).toBe(1300)
-  expect(beginningOf(quiet)).toBe(quiet.begins)
+  expect(firstVisibleTime({ ...timeline, begins: 0 })).toBe(1000)
+  expect(firstVisibleTime({ ...quiet, terminals: [line] })).toBe(1300)
+  expect(firstVisibleTime(quiet)).toBe(quiet.begins)
 })
 
 test('the next and previous marks are found', () => {
@@ -46,9 +46,9 @@ test('the next and previous marks are found', () => {
 })
 
 test('long pauses are skipped up to shortly before the next event', () => {
-  expect(afterIdle(1000, [9000, 500, 60_000])).toBe(8600)
-  expect(afterIdle(1000, [2500])).toBe(1000)
-  expect(afterIdle(1000, [])).toBe(1000)
+  expect(timeAfterIdle(1000, [9000, 500, 60_000])).toBe(8600)
+  expect(timeAfterIdle(1000, [2500])).toBe(1000)
+  expect(timeAfterIdle(1000, [])).toBe(1000)
 })
 
 test('a terminal has the size that it had at an offset', () => {
@@ -63,7 +63,7 @@ test('elapsed time is formatted as in a media player', () => {
 })
 
 test('a recording without its beginning is shown from the first line end or sequence', () => {
-  const shown = (text: string) => new TextDecoder().decode(fromNewBeginning(new TextEncoder().encode(text)))
+  const shown = (text: string) => new TextDecoder().decode(fromFirstBoundary(new TextEncoder().encode(text)))
   expect(shown('8;5;12mhalf a line\r\nwhole\r\n')).toBe('whole\r\n')
   expect(shown('38;5;1m\u001b[mred')).toBe('\u001b[mred')
   expect(shown('one line')).toBe('one line')

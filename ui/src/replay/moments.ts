@@ -1,8 +1,8 @@
 /** Calculations on the time line of a replay: positions of marks, next and previous marks, terminal sizes and idle times. */
 import type { Marker, TerminalLine, Timeline } from '../api/types/timeline.ts'
 
-const IDLE = 2000 // milliseconds without an event after which time is skipped
-const BEFORE = 400 // milliseconds before the next event at which playing continues
+const IDLE_MS = 2000 // milliseconds without an event after which time is skipped
+const LEAD_MS = 400 // milliseconds before the next event at which playing continues
 
 export interface Mark {
   readonly marker: Marker
@@ -13,38 +13,38 @@ export interface Mark {
 const RANK: Record<Marker['kind'], number> = { error: 0, permission: 1, question: 2, prompt: 3, tool: 4 }
 
 /** Return the time line with its end moved to the last output of a terminal, which may come after the last event. */
-export function whole(timeline: Timeline): Timeline {
-  const lasts = timeline.terminals.map(({ points }) => (points.at(-1)?.[0] as number | undefined) ?? 0)
-  return { ...timeline, ends: Math.max(timeline.ends, ...lasts) }
+export function untilLastOutput(timeline: Timeline): Timeline {
+  const lastOutputs = timeline.terminals.map(({ points }) => (points.at(-1)?.[0] as number | undefined) ?? 0)
+  return { ...timeline, ends: Math.max(timeline.ends, ...lastOutputs) }
 }
 
 /** Return the first time at which something is visible: a mark, or the first output of a terminal. */
-export function beginningOf({ begins, markers, terminals }: Timeline): number {
+export function firstVisibleTime({ begins, markers, terminals }: Timeline): number {
   const printed = terminals.flatMap(({ start, points }) => (points as [number, number][]).find(([, offset]) => offset > start)?.[0] ?? [])
   const first = Math.min(...markers.map(({ time }) => time), ...printed)
   return first === Infinity ? begins : first
 }
 
 /** Return the time limited to the time line. */
-export function within({ begins, ends }: Timeline, at: number): number {
+export function clampTime({ begins, ends }: Timeline, at: number): number {
   return Math.min(ends, Math.max(begins, at))
 }
 
 /** Return the position of a time on the time line, from 0 to 1. */
-export function placeOf({ begins, ends }: Timeline, time: number): number {
+export function fractionOf({ begins, ends }: Timeline, time: number): number {
   return ends > begins ? Math.min(1, Math.max(0, (time - begins) / (ends - begins))) : 1
 }
 
 /** Return at most one mark for each of `room` positions: the most important one. */
 export function marksOf(timeline: Timeline, room: number): Mark[] {
-  const kept = new Map<number, Mark>()
+  const bySlot = new Map<number, Mark>()
   for (const marker of timeline.markers) {
-    const place = placeOf(timeline, marker.time)
+    const place = fractionOf(timeline, marker.time)
     const slot = Math.round(place * room)
-    const before = kept.get(slot)
-    if (!before || RANK[marker.kind] < RANK[before.marker.kind]) kept.set(slot, { marker, place })
+    const before = bySlot.get(slot)
+    if (!before || RANK[marker.kind] < RANK[before.marker.kind]) bySlot.set(slot, { marker, place })
   }
-  return [...kept.values()]
+  return [...bySlot.values()]
 }
 
 export function nextMarker({ markers }: Timeline, at: number): Marker | undefined {
@@ -56,10 +56,10 @@ export function previousMarker({ markers }: Timeline, at: number): Marker | unde
 }
 
 /** Return the time at which playing continues: `at`, or shortly before the next of `times` if that is far away. */
-export function afterIdle(at: number, times: Iterable<number>): number {
+export function timeAfterIdle(at: number, times: Iterable<number>): number {
   let next = Infinity
   for (const time of times) if (time > at && time < next) next = time
-  return next !== Infinity && next - at > IDLE ? next - BEFORE : at
+  return next !== Infinity && next - at > IDLE_MS ? next - LEAD_MS : at
 }
 
 /** Return the size of a terminal at an offset of its output. */
@@ -73,7 +73,7 @@ const LINE_FEED = 0x0a
 const ESCAPE = 0x1b
 
 /** Return output from its first line end or control sequence on, because a cut may lie inside a line or sequence. */
-export function fromNewBeginning(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+export function fromFirstBoundary(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const at = bytes.findIndex((byte) => byte === LINE_FEED || byte === ESCAPE)
   return at < 0 ? bytes : bytes.subarray(bytes[at] === LINE_FEED ? at + 1 : at)
 }

@@ -4,7 +4,7 @@ import type { Worker } from '../api/types/workers.ts'
 import { panesOf } from './panes.ts'
 
 const chat = { type: 'agent', agentKind: 'acp' } as Worker
-const typist = { type: 'agent', agentKind: 'pty' } as Worker
+const terminalAgent = { type: 'agent', agentKind: 'pty' } as Worker
 const shell = { type: 'terminal', agentKind: null } as Worker
 const diff = { type: 'diff', agentKind: null } as Worker
 
@@ -20,7 +20,7 @@ test('each part that a session has gets a pane', () => {
 })
 
 test('a session whose agent runs in a terminal shows the terminals first', () => {
-  expect(namesOf([typist, diff], { ...silent, terminals: [line] })).toEqual(['terminals', 'changes'])
+  expect(namesOf([terminalAgent, diff], { ...silent, terminals: [line] })).toEqual(['terminals', 'changes'])
 })
 
 test('terminals without output have no pane', () => {

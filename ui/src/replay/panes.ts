@@ -18,20 +18,20 @@ const CHANGES: Pane = { id: 'changes', label: 'Changes', icon: 'diff' }
 /** Return the panes of a session, at least one, the most important first. */
 export function panesOf(workers: readonly Worker[], timeline: Timeline): Pane[] {
   const panes = [
-    ...(conversing(workers).length ? [CONVERSATION] : []),
-    ...(spoken(timeline).length ? [TERMINALS] : []),
+    ...(chatAgents(workers).length ? [CONVERSATION] : []),
+    ...(terminalsWithOutput(timeline).length ? [TERMINALS] : []),
     ...(mayHaveChanged(workers, timeline) ? [CHANGES] : []),
   ]
   return panes.length ? panes : [CONVERSATION]
 }
 
 /** Return the agents that have a conversation, which excludes agents in a terminal. */
-export function conversing(workers: readonly Worker[]): Worker[] {
+export function chatAgents(workers: readonly Worker[]): Worker[] {
   return workers.filter(({ type, agentKind }) => type === 'agent' && agentKind !== 'pty')
 }
 
 /** Return the terminals that have any output. */
-export function spoken({ terminals }: Timeline): TerminalLine[] {
+export function terminalsWithOutput({ terminals }: Timeline): TerminalLine[] {
   return terminals.filter(({ start, end }) => end > start)
 }
 

@@ -7,14 +7,14 @@ import { rest } from '../api/rest.ts'
 import type { DiffChanged } from '../api/facts.ts'
 import type { SessionEvent } from '../api/types/events.ts'
 import type { TerminalPlace, Timeline } from '../api/types/timeline.ts'
-import { afterIdle, beginningOf, nextMarker, previousMarker, whole, within } from './moments.ts'
+import { timeAfterIdle, firstVisibleTime, nextMarker, previousMarker, untilLastOutput, clampTime } from './moments.ts'
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16] as const
-const BEHIND = 1000 // events before a moment that are loaded to show it
-const AHEAD = 1000 // events after a moment that are loaded in advance
+const EVENTS_BEFORE = 1000 // events before a moment that are loaded to show it
+const EVENTS_AFTER = 1000 // events after a moment that are loaded in advance
 
 /** Consecutive events, and the changes of the workspace before the first of them. */
-interface Stretch {
+interface EventRange {
   readonly from: number
   readonly to: number
   readonly events: readonly SessionEvent[]
@@ -36,9 +36,9 @@ export class Replay {
   changes: DiffChanged | undefined = $state.raw()
 
   readonly #sessionId: string
-  #stretch: Stretch | undefined
+  #range: EventRange | undefined
   #shown = -1
-  #following = false
+  #catchingUp = false
   #closed = false
   #frame = 0
 
@@ -48,8 +48,8 @@ export class Replay {
 
   async open(at?: number): Promise<void> {
     try {
-      this.timeline = whole(await rest.timeline(this.#sessionId))
-      this.seek(at ?? beginningOf(this.timeline))
+      this.timeline = untilLastOutput(await rest.timeline(this.#sessionId))
+      this.seek(at ?? firstVisibleTime(this.timeline))
     } catch (error) {
       this.#failed(error)
     }
@@ -63,8 +63,8 @@ export class Replay {
   /** Move to a time and show the state at it. */
   seek(at: number): void {
     if (!this.timeline) return
-    this.at = within(this.timeline, at)
-    void this.#follow()
+    this.at = clampTime(this.timeline, at)
+    void this.#catchUp()
   }
 
   toggle(): void {
@@ -104,53 +104,53 @@ export class Replay {
   #advance(milliseconds: number): void {
     if (!this.timeline) return
     const at = this.at + milliseconds
-    this.seek(this.skipIdle ? afterIdle(at, this.#happenings(this.timeline)) : at)
+    this.seek(this.skipIdle ? timeAfterIdle(at, this.#eventTimes(this.timeline)) : at)
     if (this.at >= this.timeline.ends) this.pause()
   }
 
-  *#happenings({ markers, terminals, head, ends }: Timeline): Iterable<number> {
+  *#eventTimes({ markers, terminals, head, ends }: Timeline): Iterable<number> {
     yield ends
     for (const { time } of markers) yield time
     for (const { points } of terminals) for (const [time] of points as [number, number][]) yield time
-    const stretch = this.#stretch
-    for (const { timestamp } of stretch?.events ?? []) yield Date.parse(timestamp)
-    if (stretch && stretch.to < head && this.at >= timeOf(stretch.events.at(-1))) yield this.at + 1 // more events follow that are not loaded
+    const range = this.#range
+    for (const { timestamp } of range?.events ?? []) yield Date.parse(timestamp)
+    if (range && range.to < head && this.at >= timeOf(range.events.at(-1))) yield this.at + 1 // more events follow that are not loaded
   }
 
   /** Request one moment after the other until the current position is shown. */
-  async #follow(): Promise<void> {
-    if (this.#following) return
-    this.#following = true
+  async #catchUp(): Promise<void> {
+    if (this.#catchingUp) return
+    this.#catchingUp = true
     try {
       while (this.#shown !== this.at && !this.#closed) await this.#show(this.at)
       this.problem = undefined
     } catch (error) {
       this.#failed(error)
     } finally {
-      this.#following = false
+      this.#catchingUp = false
     }
   }
 
   async #show(at: number): Promise<void> {
     const { moment } = await rest.timeline(this.#sessionId, Math.floor(at))
     if (moment) {
-      const stretch = await this.#stretchAround(moment.seq)
-      this.events = stretch.events.filter(({ seq }) => seq <= moment.seq)
-      this.changes = lastChanges(this.events) ?? stretch.changes
+      const range = await this.#rangeAround(moment.seq)
+      this.events = range.events.filter(({ seq }) => seq <= moment.seq)
+      this.changes = lastChanges(this.events) ?? range.changes
       this.terminals = moment.terminals
     }
     this.#shown = at
   }
 
-  async #stretchAround(seq: number): Promise<Stretch> {
-    const known = this.#stretch
-    if (known && seq <= known.to && (known.from === 1 || seq >= known.from + BEHIND / 2)) return known
-    const after = Math.max(0, seq - BEHIND)
+  async #rangeAround(seq: number): Promise<EventRange> {
+    const known = this.#range
+    if (known && seq <= known.to && (known.from === 1 || seq >= known.from + EVENTS_BEFORE / 2)) return known
+    const after = Math.max(0, seq - EVENTS_BEFORE)
     const [{ events }, before] = await Promise.all([
-      rest.events(this.#sessionId, { after, limit: BEHIND + AHEAD }),
+      rest.events(this.#sessionId, { after, limit: EVENTS_BEFORE + EVENTS_AFTER }),
       rest.events(this.#sessionId, { types: ['diff_changed'], before: after + 1, limit: 1, newest: true }),
     ])
-    return (this.#stretch = { from: after + 1, to: events.at(-1)?.seq ?? seq, events, changes: lastChanges(before.events) })
+    return (this.#range = { from: after + 1, to: events.at(-1)?.seq ?? seq, events, changes: lastChanges(before.events) })
   }
 
   #failed(error: unknown): void {

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { deedOf, hasWord, pieces, queryOf, Searching } from './search.svelte.ts'
+import { systemLabel, hasWord, splitAtMatches, queryOf, SessionSearch } from './search.svelte.ts'
 
 let found: object[]
-let asked: string[]
+let queries: string[]
 
 beforeEach(() => {
   vi.useFakeTimers()
   found = []
-  asked = []
+  queries = []
   vi.stubGlobal('localStorage', { getItem: () => 'the-secret' })
   vi.stubGlobal('fetch', async (path: string) => {
-    asked.push(new URL(path, 'http://x').searchParams.get('q') ?? '')
+    queries.push(new URL(path, 'http://x').searchParams.get('q') ?? '')
     return Response.json({ results: found })
   })
 })
@@ -28,9 +28,9 @@ test('only chosen filters are sent', () => {
 })
 
 test('a text is split into matches and other text', () => {
-  expect(pieces('A Needle in hay', 'needle')).toEqual(['A ', 'Needle', ' in hay'])
-  expect(pieces('größer groß', 'groß größer')).toEqual(['', 'größer', ' ', 'groß', ''])
-  expect(pieces('a (b', '(')).toEqual(['a (b'])
+  expect(splitAtMatches('A Needle in hay', 'needle')).toEqual(['A ', 'Needle', ' in hay'])
+  expect(splitAtMatches('größer groß', 'groß größer')).toEqual(['', 'größer', ' ', 'groß', ''])
+  expect(splitAtMatches('a (b', '(')).toEqual(['a (b'])
 })
 
 test('punctuation alone is no query', () => {
@@ -38,37 +38,37 @@ test('punctuation alone is no query', () => {
 })
 
 test('errors, plans and tool calls have different labels', () => {
-  const label = (role: string, type: string) => deedOf({ role, type })?.label
+  const label = (role: string, type: string) => systemLabel({ role, type })?.label
   expect([label('system', 'error'), label('system', 'worker_failed')]).toEqual(['Error', 'Error'])
   expect([label('system', 'plan'), label('system', 'tool_call_update')]).toEqual(['Plan', 'Tool call'])
   expect(label('agent', 'agent_message')).toBeUndefined()
 })
 
 test('a result that is indexed late is found without user input', async () => {
-  const searching = new Searching()
-  searching.words = 'needle'
-  await searching.again()
-  expect([searching.results, searching.busy]).toEqual([[], false])
+  const search = new SessionSearch()
+  search.query = 'needle'
+  await search.restart()
+  expect([search.results, search.busy]).toEqual([[], false])
   found = [{ seq: 1 }]
   await vi.advanceTimersByTimeAsync(500)
-  expect(searching.results).toEqual([{ seq: 1 }])
+  expect(search.results).toEqual([{ seq: 1 }])
 })
 
 test('a search is repeated a few times and then stops', async () => {
-  const searching = new Searching()
-  searching.words = 'needle'
-  await searching.again()
+  const search = new SessionSearch()
+  search.query = 'needle'
+  await search.restart()
   await vi.advanceTimersByTimeAsync(600_000)
-  expect(asked).toHaveLength(7)
+  expect(queries).toHaveLength(7)
 })
 
 test('a stopped search is not repeated', async () => {
-  const searching = new Searching()
-  searching.words = 'nee'
-  const looking = searching.again()
-  searching.rest()
-  await looking
-  searching.words = 'needl'
+  const search = new SessionSearch()
+  search.query = 'nee'
+  const pending = search.restart()
+  search.stopRepeating()
+  await pending
+  search.query = 'needl'
   await vi.advanceTimersByTimeAsync(600_000)
-  expect(asked).toEqual(['nee'])
+  expect(queries).toEqual(['nee'])
 })

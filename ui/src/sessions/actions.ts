@@ -10,7 +10,7 @@ export function isAlive(worker: Worker): boolean {
 
 /** Ask for confirmation, then end a session. */
 export function askToEnd({ page, view }: App, session: Session): void {
-  view.ask({
+  view.confirm({
     title: `End “${session.title}”?`,
     text: 'All its processes are stopped. Its conversation and recordings stay and can be read.',
     choices: [
@@ -22,7 +22,7 @@ export function askToEnd({ page, view }: App, session: Session): void {
 
 /** Ask for confirmation, then delete a session with its events and recordings. */
 export function askToPurge({ page, view }: App, session: Session): void {
-  view.ask({
+  view.confirm({
     title: `Delete “${session.title}” for good?`,
     text: 'Its conversation and recordings are deleted. Files in its directory stay.',
     choices: [
@@ -37,7 +37,7 @@ export function leaveSession({ page, view }: App, session: Session): void {
   const agents = session.workers.filter((worker) => worker.type === 'agent' && isAlive(worker))
   const leave = () => page.show({ view: 'home' })
   if (!agents.length) return leave()
-  view.ask({
+  view.confirm({
     title: 'Leave this session?',
     text: `${agents.length === 1 ? 'An agent is' : `${agents.length} agents are`} running in this session. ${agents.length === 1 ? 'It' : 'They'} can keep running without this page; the session stays in the list.`,
     choices: [
@@ -51,7 +51,7 @@ export function leaveSession({ page, view }: App, session: Session): void {
 export function closeTab(app: App, session: Session, worker: Worker): void {
   const hide = () => app.layouts.change(session, (before) => layout.hide(before, worker.id))
   if (!isAlive(worker)) return hide()
-  app.view.ask({
+  app.view.confirm({
     title: `Close ${worker.name}?`,
     text: worker.type === 'agent' ? 'The agent can keep running without its tab, or end now.' : 'The program can keep running without its tab, or end now.',
     choices: [

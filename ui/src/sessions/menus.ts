@@ -6,7 +6,7 @@ import type { MenuGroup } from '../parts/Menu.svelte'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 import { viewOf } from '../workers/views.ts'
-import { lifeOf } from '../workers/words.ts'
+import { workerStateText } from '../workers/words.ts'
 
 export function newWorkerMenu(app: App, session: Session): MenuGroup[] {
   const { page, layouts } = app
@@ -25,7 +25,7 @@ export function newWorkerMenu(app: App, session: Session): MenuGroup[] {
       label: 'Show again',
       items: hidden.map((worker) => ({
         label: worker.name,
-        hint: lifeOf(worker),
+        hint: workerStateText(worker),
         icon: viewOf(worker)?.icon ?? 'document',
         run: () => layouts.change(session, (before) => layout.show(before, worker.id)),
       })),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { splitWords } from './words.ts'
+import { splitCommand } from './words.ts'
 
 test('a command line is split at spaces, except within quotes', () => {
-  expect(splitWords(`agent --acp "two words" 'and three more' ""`)).toEqual(['agent', '--acp', 'two words', 'and three more', ''])
-  expect(splitWords('  ')).toEqual([])
+  expect(splitCommand(`agent --acp "two words" 'and three more' ""`)).toEqual(['agent', '--acp', 'two words', 'and three more', ''])
+  expect(splitCommand('  ')).toEqual([])
 })

@@ -1,7 +1,7 @@
 /** Describe the connection to the server as a colour, a label and a hint: connected, reconnecting or disconnected. */
 import type { Status } from '../api/connection.ts'
 
-const PATIENCE = 20_000
+const LOST_AFTER_MS = 20_000
 
 export interface Indicator {
   tone: 'good' | 'waiting' | 'bad'
@@ -15,7 +15,7 @@ export function indicatorOf(status: Status, lostAt: number | undefined, online: 
   if (!online) return { tone: 'bad', label: 'Disconnected', hint: 'This device has no network. What you type is kept and sent when the network is back.' }
   if (status === 'closed' && lostAt !== undefined)
     return { tone: 'bad', label: 'Disconnected', hint: 'The server has closed the connection for good. Reload to try again.' }
-  if (lostAt !== undefined && now - lostAt > PATIENCE)
+  if (lostAt !== undefined && now - lostAt > LOST_AFTER_MS)
     return { tone: 'bad', label: 'Disconnected', hint: 'The server does not answer. Agents keep running, and the page tries again by itself. Click to try now.' }
   return { tone: 'waiting', label: lostAt === undefined ? 'Connecting' : 'Reconnecting', hint: 'What you type is kept and sent when the connection is back.' }
 }

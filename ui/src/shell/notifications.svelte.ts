@@ -6,7 +6,7 @@ import { remembered } from '../state/remembered.ts'
 
 export type Consent = NotificationPermission | 'unsupported'
 
-const wanted = remembered('notifications', false)
+const turnedOn = remembered('notifications', false)
 let consent: Consent = $state('Notification' in window ? Notification.permission : 'unsupported')
 
 export const notifications = {
@@ -14,15 +14,15 @@ export const notifications = {
     return consent
   },
   get on(): boolean {
-    return wanted.value && consent === 'granted'
+    return turnedOn.value && consent === 'granted'
   },
   /** Ask for permission. Browsers show the question only right after a click or key press. */
   async turnOn(): Promise<void> {
     consent = await Notification.requestPermission()
-    wanted.value = consent === 'granted'
+    turnedOn.value = consent === 'granted'
   },
   turnOff(): void {
-    wanted.value = false
+    turnedOn.value = false
   },
 }
 

@@ -5,58 +5,58 @@
  */
 import type { InboxItem } from '../api/types/inbox.ts'
 
-const AFTER = 5_000 // milliseconds an item waits before the notification
-const PAUSE = 60_000 // milliseconds between two notifications of one session
+const DELAY_MS = 5_000 // milliseconds an item waits before the notification
+const SESSION_PAUSE_MS = 60_000 // milliseconds between two notifications of one session
 
 /** Schedules the notifications of one page. */
 export class Notifier {
-  readonly #tell: (item: InboxItem) => void
+  readonly #notify: (item: InboxItem) => void
   readonly #isOnScreen: (sessionId: string) => boolean
   readonly #timers = new Map<string, ReturnType<typeof setTimeout>>()
-  readonly #told = new Map<string, number>() // the time of the last notification by session id
+  readonly #notifiedAt = new Map<string, number>() // the time of the last notification by session id
   #known: Set<string> | undefined
 
-  constructor(tell: (item: InboxItem) => void, isOnScreen: (sessionId: string) => boolean) {
-    this.#tell = tell
+  constructor(notify: (item: InboxItem) => void, isOnScreen: (sessionId: string) => boolean) {
+    this.#notify = notify
     this.#isOnScreen = isOnScreen
   }
 
   /** Compare the inbox with the previous call and schedule notifications of new items. The first call schedules none. */
-  note(items: readonly InboxItem[]): void {
+  update(items: readonly InboxItem[]): void {
     const ids = new Set(items.map(({ id }) => id))
-    for (const [id, timer] of this.#timers) if (!ids.has(id)) this.#drop(id, timer)
-    for (const item of items) if (this.#known && !this.#known.has(item.id)) this.#dueIn(item, AFTER)
+    for (const [id, timer] of this.#timers) if (!ids.has(id)) this.#cancel(id, timer)
+    for (const item of items) if (this.#known && !this.#known.has(item.id)) this.#schedule(item, DELAY_MS)
     this.#known = ids
   }
 
   stop(): void {
-    for (const [id, timer] of this.#timers) this.#drop(id, timer)
+    for (const [id, timer] of this.#timers) this.#cancel(id, timer)
     this.#known = undefined
   }
 
-  #drop(id: string, timer: ReturnType<typeof setTimeout>): void {
+  #cancel(id: string, timer: ReturnType<typeof setTimeout>): void {
     clearTimeout(timer)
     this.#timers.delete(id)
   }
 
-  #dueIn(item: InboxItem, milliseconds: number): void {
-    this.#timers.set(item.id, setTimeout(() => this.#due(item), milliseconds))
+  #schedule(item: InboxItem, milliseconds: number): void {
+    this.#timers.set(item.id, setTimeout(() => this.#notifyOrPostpone(item), milliseconds))
   }
 
   /** Notify of an item, or postpone it to the end of the pause of its session; the user may answer it before. */
-  #due(item: InboxItem): void {
+  #notifyOrPostpone(item: InboxItem): void {
     this.#timers.delete(item.id)
     if (item.kind !== 'permission') {
       if (this.#isOnScreen(item.sessionId)) return
       const rest = this.#pauseLeft(item.sessionId)
-      if (rest > 0) return this.#dueIn(item, rest)
+      if (rest > 0) return this.#schedule(item, rest)
     }
-    this.#told.set(item.sessionId, Date.now())
-    this.#tell(item)
+    this.#notifiedAt.set(item.sessionId, Date.now())
+    this.#notify(item)
   }
 
   #pauseLeft(sessionId: string): number {
-    const last = this.#told.get(sessionId)
-    return last === undefined ? 0 : last + PAUSE - Date.now()
+    const last = this.#notifiedAt.get(sessionId)
+    return last === undefined ? 0 : last + SESSION_PAUSE_MS - Date.now()
   }
 }

@@ -3,7 +3,7 @@ import type { InboxItem } from '../api/types/inbox.ts'
 import type { Session } from '../api/types/sessions.ts'
 import type { Worker } from '../api/types/workers.ts'
 import type { Shape, Tone } from '../parts/Mark.svelte'
-import { whoFailed, whyEnded } from './reasons.ts'
+import { failureText, endReasonText } from './reasons.ts'
 
 /** What a session needs, the most urgent first. */
 export const NEEDS = ['asking', 'error', 'done', 'working', 'idle'] as const
@@ -20,7 +20,7 @@ export interface Attention {
 }
 
 /** The server's reason for an idle agent that has had no turn since its start (workers/conversation_change.py). */
-const NOT_ASKED = 'waits for a prompt'
+const NEVER_PROMPTED = 'waits for a prompt'
 
 /** The symbols of the states, as on the command line (cli/text.py); `tests/golden/words/states.json` checks both. */
 export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
@@ -36,29 +36,29 @@ export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
  * browser. Turns typed into a terminal have no inbox item; they count as seen if they ended before `seen`, the time at
  * which this browser last showed the session.
  */
-export function attentionOf(session: Session, news: readonly InboxItem[], seen: string): Attention {
+export function attentionOf(session: Session, items: readonly InboxItem[], seen: string): Attention {
   const alive = session.workers.filter((worker) => worker.state === 'spawning' || worker.state === 'active')
   const asking = alive.find((worker) => worker.activity === 'asking')
-  if (asking) return { ...of('asking', 'needs input', asking), ...asked(news) }
+  if (asking) return { ...attentionTo('asking', 'needs input', asking), ...openRequests(items) }
   const failed = session.workers.find((worker) => worker.state === 'failed' && !worker.owner) // the agent handles failures of its own commands
-  if (failed && session.status === 'active') return { ...of('error', 'error', failed), why: whoFailed(failed, failed.error ?? 'failed') }
-  const failure = news.find(({ kind }) => kind === 'failed')
-  if (failure) return { need: 'error', mark: 'error', label: 'error', why: whoFailed(workerOf(session, failure), failure.text), since: failure.createdAt }
-  const done = alive.find((worker) => finished(worker) && isNews(worker, news, seen))
+  if (failed && session.status === 'active') return { ...attentionTo('error', 'error', failed), why: failureText(failed, failed.error ?? 'failed') }
+  const failure = items.find(({ kind }) => kind === 'failed')
+  if (failure) return { need: 'error', mark: 'error', label: 'error', why: failureText(workerOf(session, failure), failure.text), since: failure.createdAt }
+  const done = alive.find((worker) => hasFinishedTurn(worker) && isUnseen(worker, items, seen))
   const working = alive.find((worker) => worker.type === 'agent' && (worker.activity === 'active' || worker.state === 'spawning'))
-  if (done && !working) return of('done', 'done, not seen yet', done)
-  if (working) return of('working', 'working', working)
-  return quiet(session, alive[0])
+  if (done && !working) return attentionTo('done', 'done, not seen yet', done)
+  if (working) return attentionTo('working', 'working', working)
+  return restingAttention(session, alive[0])
 }
 
 /** Return whether a worker is an idle agent that has finished at least one turn. */
-function finished(worker: Worker): boolean {
-  return worker.type === 'agent' && worker.state === 'active' && worker.activity === 'idle' && worker.activityWhy !== NOT_ASKED
+function hasFinishedTurn(worker: Worker): boolean {
+  return worker.type === 'agent' && worker.state === 'active' && worker.activity === 'idle' && worker.activityWhy !== NEVER_PROMPTED
 }
 
 /** Return the texts of the open requests, and the time of the oldest; earlier requests may have been answered. */
-function asked(news: readonly InboxItem[]): Partial<Attention> {
-  const open = news.filter(({ seq }) => seq === null)
+function openRequests(items: readonly InboxItem[]): Partial<Attention> {
+  const open = items.filter(({ seq }) => seq === null)
   const [first] = open.map(({ createdAt }) => createdAt).toSorted()
   return first === undefined ? {} : { why: open.map(({ text }) => text).join(' · '), since: first }
 }
@@ -67,19 +67,19 @@ function workerOf(session: Session, { workerId }: InboxItem): Worker | undefined
   return session.workers.find(({ id }) => id === workerId)
 }
 
-function isNews(worker: Worker, news: readonly InboxItem[], seen: string): boolean {
-  return news.some(({ workerId }) => workerId === worker.id) || (worker.agentKind === 'pty' && worker.activitySince > seen)
+function isUnseen(worker: Worker, items: readonly InboxItem[], seen: string): boolean {
+  return items.some(({ workerId }) => workerId === worker.id) || (worker.agentKind === 'pty' && worker.activitySince > seen)
 }
 
-function of(need: Need, label: string, worker: Worker): Attention {
+function attentionTo(need: Need, label: string, worker: Worker): Attention {
   return { need, mark: need, label, why: worker.activityWhy, since: worker.activitySince }
 }
 
-function quiet(session: Session, worker: Worker | undefined): Attention {
+function restingAttention(session: Session, worker: Worker | undefined): Attention {
   if (session.status !== 'active')
-    return { need: 'idle', mark: session.status === 'error' ? 'error' : 'idle', label: session.status, why: whyEnded(session.endReason), since: session.updatedAt }
+    return { need: 'idle', mark: session.status === 'error' ? 'error' : 'idle', label: session.status, why: endReasonText(session.endReason), since: session.updatedAt }
   if (!worker) return { need: 'idle', mark: 'idle', label: 'idle', why: 'nothing runs', since: session.updatedAt }
-  return of('idle', 'idle', worker)
+  return attentionTo('idle', 'idle', worker)
 }
 
 export interface Group {
@@ -96,7 +96,7 @@ export function groupSessions(
   needOf: (session: Session) => Need,
 ): Group[] {
   const groups = new Map<string, Group>()
-  for (const session of sorted(sessions, needOf)) {
+  for (const session of sortedByNeed(sessions, needOf)) {
     const repository = repositories.find((each) => each.id === session.repoId) ?? repositories.find(({ path }) => path === session.locationPath)
     const path = repository?.path ?? session.locationPath
     const key = repository?.id ?? path
@@ -108,7 +108,7 @@ export function groupSessions(
 }
 
 /** Return the sessions by need, then newest first. */
-export function sorted(sessions: readonly Session[], needOf: (session: Session) => Need): Session[] {
+export function sortedByNeed(sessions: readonly Session[], needOf: (session: Session) => Need): Session[] {
   const rank = (session: Session) => NEEDS.indexOf(needOf(session))
   return sessions.toSorted((a, b) => rank(a) - rank(b) || b.createdAt.localeCompare(a.createdAt))
 }

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import type { SessionEvent } from '../api/types/events.ts'
-import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend, shown, SHOWN, type ChatWindow } from './chat-window.ts'
+import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend, shownEntries, MAX_SHOWN, type ChatWindow } from './chat-window.ts'
 
 const prompt = (seq: number): SessionEvent => ({ seq, type: 'user_prompt', workerId: 'w', role: 'a', timestamp: '', data: { text: `${seq}`, promptId: `${seq}` } })
 const prompts = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => prompt(from + n))
-const keys = (window: ChatWindow) => [shown(window)[0]?.key, shown(window).at(-1)?.key]
+const keys = (window: ChatWindow) => [shownEntries(window)[0]?.key, shownEntries(window).at(-1)?.key]
 const long = () => append(emptyWindow(701), prompts(701, 1000), true)
 
 test('the newest two hundred entries are shown', () => {
   expect(keys(long())).toEqual([801, 1000])
-  expect(shown(long()).length).toBe(SHOWN)
+  expect(shownEntries(long()).length).toBe(MAX_SHOWN)
 })
 
 test('a following window moves to new entries, a window that was scrolled up stays', () => {
@@ -27,7 +27,7 @@ test('the window moves up and down over all loaded entries', () => {
   let window = long()
   for (const first of [741, 701, 701]) {
     window = earlier(window)
-    expect(keys(window)).toEqual([first, first + SHOWN - 1])
+    expect(keys(window)).toEqual([first, first + MAX_SHOWN - 1])
   }
   window = prepend(window, prompts(1, 700), 1)
   expect(keys(window)).toEqual([701, 900])

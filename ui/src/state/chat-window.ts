@@ -14,16 +14,16 @@ export interface ChatWindow {
   readonly end: number
 }
 
-export const SHOWN = 200
+export const MAX_SHOWN = 200
 const STEP = 60 // entries by which the window moves at a time
-const KEPT = 4000 // entries
+const MAX_LOADED = 4000 // entries
 
 export function emptyWindow(from: number): ChatWindow {
   return { entries: [], from, start: 0, end: 0 }
 }
 
 /** Return the shown entries without empty texts. */
-export function shown({ entries, start, end }: ChatWindow): Entries {
+export function shownEntries({ entries, start, end }: ChatWindow): Entries {
   return entries.slice(start, end).filter(isVisible)
 }
 
@@ -31,9 +31,9 @@ export function shown({ entries, start, end }: ChatWindow): Entries {
 export function append(window: ChatWindow, events: readonly SessionEvent[], following: boolean): ChatWindow {
   const entries = events.reduce(fold, window.entries)
   if (entries === window.entries) return window
-  if (following) return forgetful(atEnd({ ...window, entries }))
+  if (following) return dropOldest(atEnd({ ...window, entries }))
   const wasAtEnd = window.end === window.entries.length
-  const end = wasAtEnd ? Math.min(entries.length, window.start + SHOWN) : window.end
+  const end = wasAtEnd ? Math.min(entries.length, window.start + MAX_SHOWN) : window.end
   return { ...window, entries, end }
 }
 
@@ -47,17 +47,17 @@ export function prepend(window: ChatWindow, events: readonly SessionEvent[], fro
 /** Move the window towards older entries. */
 export function earlier(window: ChatWindow): ChatWindow {
   const start = Math.max(0, window.start - STEP)
-  return { ...window, start, end: Math.min(window.end, start + SHOWN) }
+  return { ...window, start, end: Math.min(window.end, start + MAX_SHOWN) }
 }
 
 /** Move the window towards newer entries. */
 export function later(window: ChatWindow): ChatWindow {
   const end = Math.min(window.entries.length, window.end + STEP)
-  return { ...window, end, start: Math.max(window.start, end - SHOWN) }
+  return { ...window, end, start: Math.max(window.start, end - MAX_SHOWN) }
 }
 
 /** Move the window to the newest entries; it contains `room` entries. */
-export function atEnd(window: ChatWindow, room = SHOWN): ChatWindow {
+export function atEnd(window: ChatWindow, room = MAX_SHOWN): ChatWindow {
   const end = window.entries.length
   return { ...window, end, start: Math.max(0, end - room) }
 }
@@ -65,8 +65,8 @@ export function atEnd(window: ChatWindow, room = SHOWN): ChatWindow {
 /** Move the window so that it contains the entry at index `place`. */
 export function around(window: ChatWindow, place: number): ChatWindow {
   if (place >= window.start && place < window.end) return window
-  const start = Math.max(0, Math.min(place - SHOWN / 2, window.entries.length - SHOWN))
-  return { ...window, start, end: Math.min(window.entries.length, start + SHOWN) }
+  const start = Math.max(0, Math.min(place - MAX_SHOWN / 2, window.entries.length - MAX_SHOWN))
+  return { ...window, start, end: Math.min(window.entries.length, start + MAX_SHOWN) }
 }
 
 /** Return whether there are older entries, loaded or not. */
@@ -75,10 +75,10 @@ export function hasEarlier(window: ChatWindow): boolean {
 }
 
 /** Drop the oldest entries if there are too many. The cut is before a prompt, because later events never change entries before a prompt. */
-function forgetful(window: ChatWindow): ChatWindow {
+function dropOldest(window: ChatWindow): ChatWindow {
   const { entries } = window
-  if (entries.length <= KEPT) return window
-  const cut = entries.findIndex((entry, n) => n >= entries.length - KEPT / 2 && entry.kind === 'prompt')
+  if (entries.length <= MAX_LOADED) return window
+  const cut = entries.findIndex((entry, n) => n >= entries.length - MAX_LOADED / 2 && entry.kind === 'prompt')
   const first = entries[cut]
   if (!first || cut > window.start) return window
   return { entries: entries.slice(cut), from: first.key, start: window.start - cut, end: window.end - cut }

@@ -114,8 +114,8 @@ test('invalid data of an agent is accepted', () => {
 })
 
 test('terminal output in updates is collected in the entry of the call', () => {
-  const news = (data: string) => event('tool_call_update', { toolCallId: 't', _meta: { terminal_output_delta: { terminal_id: 'x', data } } })
-  expect(after(event('tool_call', { toolCallId: 't' }), news('one\n'), news('two\n'))).toMatchObject([{ kind: 'tool', output: 'one\ntwo\n' }])
+  const update = (data: string) => event('tool_call_update', { toolCallId: 't', _meta: { terminal_output_delta: { terminal_id: 'x', data } } })
+  expect(after(event('tool_call', { toolCallId: 't' }), update('one\n'), update('two\n'))).toMatchObject([{ kind: 'tool', output: 'one\ntwo\n' }])
 })
 
 /** Return pseudo-random numbers, the same for the same start. */

@@ -3,7 +3,7 @@
  * separately and joined; the result does not depend on where the log was cut.
  */
 import type { SessionEvent } from '../api/types/events.ts'
-import { whyTurnEnded } from './reasons.ts'
+import { stopReasonText } from './reasons.ts'
 
 export interface Option {
   optionId: string
@@ -43,28 +43,28 @@ export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
 
 export type Entries = readonly Entry[]
 
-const LONGEST_OUTPUT = 200_000 // characters of terminal output in an entry; the beginning is cut off
+const MAX_OUTPUT_CHARACTERS = 200_000 // characters of terminal output in an entry; the beginning is cut off
 
 /** Return the entries after one more event. */
 export function fold(entries: Entries, event: SessionEvent): Entries {
   const { data } = event
   switch (event.type) {
     case 'user_prompt':
-      return [...entries, prompted(event)]
+      return [...entries, promptEntry(event)]
     case 'agent_message':
     case 'agent_thought':
       return withText(entries, event)
     case 'agent_content':
-      return [...entries, { ...head(event), kind: 'content', content: data.content }]
+      return [...entries, { ...entryBase(event), kind: 'content', content: data.content }]
     case 'tool_call':
     case 'tool_call_update':
-      return merge(entries, { ...head(event), kind: 'tool', call: data as unknown as ToolCall, output: terminalOutput(data) })
+      return merge(entries, { ...entryBase(event), kind: 'tool', call: data as unknown as ToolCall, output: terminalOutput(data) })
     case 'plan':
-      return merge(entries, { ...head(event), kind: 'plan', steps: stepsOf(data.entries) })
+      return merge(entries, { ...entryBase(event), kind: 'plan', steps: stepsOf(data.entries) })
     case 'permission':
-      return merge(entries, asPermission(event))
+      return merge(entries, permissionEntry(event))
     case 'question':
-      return merge(entries, asQuestion(event))
+      return merge(entries, questionEntry(event))
     case 'turn_end':
       return withTurnEnd(entries, event)
     case 'worker_failed':
@@ -90,22 +90,22 @@ export function isVisible(entry: Entry): boolean {
 export function join(older: Entries, newer: Entries): Entries {
   if (!older.length) return newer
   return newer.reduce((joined, entry) => {
-    if (entry.kind === 'text') return continued(joined, entry)
-    if (entry.kind === 'note') return noted(joined, entry)
+    if (entry.kind === 'text') return appendText(joined, entry)
+    if (entry.kind === 'note') return appendNote(joined, entry)
     return 'call' in entry || entry.kind === 'plan' || entry.kind === 'question' ? merge(joined, entry) : [...joined, entry]
   }, older)
 }
 
 function withText(entries: Entries, event: SessionEvent): Entries {
   const { data } = event
-  const said = text(data.text)
+  const content = text(data.text)
   const messageId = data.messageId == null ? undefined : text(data.messageId)
-  const piece: EntryOf<'text'> = { ...head(event), kind: 'text', text: said, thought: event.type === 'agent_thought', open: data.partial === true, messageId }
-  return continued(entries, piece)
+  const piece: EntryOf<'text'> = { ...entryBase(event), kind: 'text', text: content, thought: event.type === 'agent_thought', open: data.partial === true, messageId }
+  return appendText(entries, piece)
 }
 
 /** Append a piece to an open text, or as a new entry. An empty entry marks the end of a text in an earlier part of the log; it is invisible and needed by `join`. */
-function continued(entries: Entries, piece: EntryOf<'text'>): Entries {
+function appendText(entries: Entries, piece: EntryOf<'text'>): Entries {
   const last = entries.at(-1)
   if (last?.kind === 'text' && last.open && last.thought === piece.thought && last.messageId === piece.messageId)
     return entries.with(-1, { ...last, text: last.text + piece.text, open: piece.open })
@@ -113,26 +113,26 @@ function continued(entries: Entries, piece: EntryOf<'text'>): Entries {
 }
 
 /** Update the existing entry of a call, plan, permission or question, or append a new entry. */
-function merge(entries: Entries, news: EntryOf<'tool' | 'plan' | 'permission' | 'question'>): Entries {
-  const at = placeOf(entries, news)
+function merge(entries: Entries, update: EntryOf<'tool' | 'plan' | 'permission' | 'question'>): Entries {
+  const at = indexOfSame(entries, update)
   const before = entries[at]
-  if (!before) return [...entries, news]
-  if (before.kind !== 'tool' || news.kind !== 'tool') return entries.with(at, { ...news, key: before.key, at: before.at })
-  const output = (before.output + news.output).slice(-LONGEST_OUTPUT)
-  return entries.with(at, { ...before, call: mergedCall(before.call, news.call), output })
+  if (!before) return [...entries, update]
+  if (before.kind !== 'tool' || update.kind !== 'tool') return entries.with(at, { ...update, key: before.key, at: before.at })
+  const output = (before.output + update.output).slice(-MAX_OUTPUT_CHARACTERS)
+  return entries.with(at, { ...before, call: mergedCall(before.call, update.call), output })
 }
 
 /** Return the call with the fields of the update; null and absent fields stay unchanged. */
-function mergedCall(call: ToolCall, news: ToolCall): ToolCall {
-  return { ...call, ...(Object.fromEntries(Object.entries(news).filter(([, value]) => value != null)) as Partial<ToolCall>) }
+function mergedCall(call: ToolCall, update: ToolCall): ToolCall {
+  return { ...call, ...(Object.fromEntries(Object.entries(update).filter(([, value]) => value != null)) as Partial<ToolCall>) }
 }
 
 /** Return the index of the entry that an update belongs to, or -1. Ids of tool calls are unique in a turn, each turn has one plan, and ids of permissions and questions are always unique. */
-function placeOf(entries: Entries, news: Entry): number {
+function indexOfSame(entries: Entries, update: Entry): number {
   for (let at = entries.length - 1; at >= 0; at--) {
     const entry = entries[at]!
-    if (entry.kind === 'prompt' && (news.kind === 'tool' || news.kind === 'plan')) return -1
-    if (entry.kind === news.kind && identity(entry) === identity(news)) return at
+    if (entry.kind === 'prompt' && (update.kind === 'tool' || update.kind === 'plan')) return -1
+    if (entry.kind === update.kind && identity(entry) === identity(update)) return at
   }
   return -1
 }
@@ -142,16 +142,16 @@ function identity(entry: Entry): string {
   return entry.kind === 'permission' || entry.kind === 'question' ? entry.id : ''
 }
 
-function prompted(event: SessionEvent): EntryOf<'prompt'> {
-  const { text: said, promptId, imageIds, sender } = event.data
+function promptEntry(event: SessionEvent): EntryOf<'prompt'> {
+  const { text: content, promptId, imageIds, sender } = event.data
   const images = Array.isArray(imageIds) ? imageIds.map(text) : []
-  return { ...head(event), kind: 'prompt', promptId: text(promptId), text: text(said), imageIds: images, sender: sender == null ? undefined : text(sender) }
+  return { ...entryBase(event), kind: 'prompt', promptId: text(promptId), text: text(content), imageIds: images, sender: sender == null ? undefined : text(sender) }
 }
 
-function asPermission(event: SessionEvent): EntryOf<'permission'> {
+function permissionEntry(event: SessionEvent): EntryOf<'permission'> {
   const { id, toolCall, options, status, optionId, by } = event.data
   return {
-    ...head(event),
+    ...entryBase(event),
     kind: 'permission',
     id: text(id),
     call: toolCall as ToolCall,
@@ -162,9 +162,9 @@ function asPermission(event: SessionEvent): EntryOf<'permission'> {
   }
 }
 
-function asQuestion(event: SessionEvent): EntryOf<'question'> {
+function questionEntry(event: SessionEvent): EntryOf<'question'> {
   const { id, message, schema, url, status, answer } = event.data
-  return { ...head(event), kind: 'question', id: text(id), message: text(message), schema, url: url == null ? undefined : text(url), status: text(status), answer }
+  return { ...entryBase(event), kind: 'question', id: text(id), message: text(message), schema, url: url == null ? undefined : text(url), status: text(status), answer }
 }
 
 /** Return the steps of a plan event. */
@@ -176,28 +176,28 @@ export function stepsOf(entries: unknown): Step[] {
 /** Return terminal output from `_meta`, where agents with their own terminals report it. */
 function terminalOutput(data: Record<string, unknown>): string {
   const meta = data._meta as { terminal_output_delta?: { data?: unknown }; terminal_output?: { data?: unknown } } | null | undefined
-  const said = meta?.terminal_output_delta?.data ?? meta?.terminal_output?.data
-  return typeof said === 'string' ? said : ''
+  const content = meta?.terminal_output_delta?.data ?? meta?.terminal_output?.data
+  return typeof content === 'string' ? content : ''
 }
 
 function withTurnEnd(entries: Entries, event: SessionEvent): Entries {
   const { stopReason, error } = event.data
   if (error) return note(entries, event, text(error), true)
-  return stopReason === 'end_turn' ? entries : note(entries, event, `The turn ended: ${whyTurnEnded(text(stopReason))}.`)
+  return stopReason === 'end_turn' ? entries : note(entries, event, `The turn ended: ${stopReasonText(text(stopReason))}.`)
 }
 
-function note(entries: Entries, event: SessionEvent, words: string, bad = false): Entries {
-  return noted(entries, { ...head(event), kind: 'note', text: words, bad })
+function note(entries: Entries, event: SessionEvent, message: string, bad = false): Entries {
+  return appendNote(entries, { ...entryBase(event), kind: 'note', text: message, bad })
 }
 
 /** Append a note unless the last entry is the same note: one failure often ends both a turn and its agent. */
-function noted(entries: Entries, note: EntryOf<'note'>): Entries {
+function appendNote(entries: Entries, note: EntryOf<'note'>): Entries {
   const last = entries.at(-1)
-  const again = last?.kind === 'note' && last.bad === note.bad && last.text === note.text
-  return again ? entries : [...entries, note]
+  const isSame = last?.kind === 'note' && last.bad === note.bad && last.text === note.text
+  return isSame ? entries : [...entries, note]
 }
 
-function head(event: SessionEvent): { key: number; at: string } {
+function entryBase(event: SessionEvent): { key: number; at: string } {
   return { key: event.seq, at: event.timestamp }
 }
 

@@ -24,7 +24,7 @@ export interface Usage {
 }
 
 /** An open permission or question: the data of its event and its time. */
-export interface Open {
+export interface OpenRequest {
   readonly fact: Readonly<Record<string, unknown>>
   readonly since: string
 }
@@ -33,12 +33,12 @@ export interface Conversation {
   readonly turn: Turn | null
   readonly settings: Settings | null
   readonly plan: readonly unknown[]
-  readonly permissions: Readonly<Record<string, Open>>
-  readonly questions: Readonly<Record<string, Open>>
+  readonly permissions: Readonly<Record<string, OpenRequest>>
+  readonly questions: Readonly<Record<string, OpenRequest>>
   readonly usage: Usage
 }
 
-export const NEW: Conversation = {
+export const EMPTY_CONVERSATION: Conversation = {
   turn: null,
   settings: null,
   plan: [],
@@ -52,7 +52,7 @@ export function openSince({ permissions, questions }: Conversation): string | un
   return [...Object.values(permissions), ...Object.values(questions)].map(({ since }) => since).toSorted()[0]
 }
 
-const NOTHING_SET: Settings = { acpSessionId: '', modes: null, models: null, configOptions: null, commands: [] }
+const EMPTY_SETTINGS: Settings = { acpSessionId: '', modes: null, models: null, configOptions: null, commands: [] }
 
 /** The event types that determine the state of a conversation; their newest events are enough to know it without the whole history. */
 export const SETTING_TYPES = ['agent_session', 'conversation_reset', 'mode_changed', 'model_changed', 'config_changed', 'commands_available']
@@ -64,9 +64,9 @@ export function foldConversation(state: Conversation, { type, data, timestamp }:
     case 'plan':
       return { ...state, plan: asList(data.entries) }
     case 'permission':
-      return { ...state, permissions: asked(state.permissions, data, timestamp) }
+      return { ...state, permissions: updateOpen(state.permissions, data, timestamp) }
     case 'question':
-      return { ...state, questions: asked(state.questions, data, timestamp) }
+      return { ...state, questions: updateOpen(state.questions, data, timestamp) }
     case 'turn_start':
       return { ...state, turn: { promptId: String(data.promptId), since: timestamp, cancelling: false } }
     case 'turn_end':
@@ -75,37 +75,37 @@ export function foldConversation(state: Conversation, { type, data, timestamp }:
       if (!state.turn || data.method !== 'session/cancel') return state
       return { ...state, turn: { ...state.turn, cancelling: true } }
     case 'usage':
-      return { ...state, usage: added(state.usage, data) }
+      return { ...state, usage: mergeUsage(state.usage, data) }
     case 'conversation_reset':
-      return NEW
+      return EMPTY_CONVERSATION
     case 'agent_session':
-      return { ...state, settings: attached(state.settings, data) }
+      return { ...state, settings: settingsFrom(state.settings, data) }
     case 'mode_changed':
-      return set(state, { modes: withCurrent(state.settings?.modes, 'currentModeId', data.modeId) })
+      return withSettings(state, { modes: withCurrent(state.settings?.modes, 'currentModeId', data.modeId) })
     case 'model_changed':
-      return set(state, { models: withCurrent(state.settings?.models, 'currentModelId', data.modelId) })
+      return withSettings(state, { models: withCurrent(state.settings?.models, 'currentModelId', data.modelId) })
     case 'config_changed':
-      return set(state, { configOptions: asList(data.configOptions) })
+      return withSettings(state, { configOptions: asList(data.configOptions) })
     case 'commands_available':
-      return set(state, { commands: asList(data.commands) })
+      return withSettings(state, { commands: asList(data.commands) })
     case 'worker_spawning':
     case 'worker_exited':
     case 'worker_failed':
     case 'worker_terminated': // the turn and the open requests end with the process
-      return { ...NEW, settings: state.settings, plan: state.plan, usage: state.usage }
+      return { ...EMPTY_CONVERSATION, settings: state.settings, plan: state.plan, usage: state.usage }
     default:
       return state
   }
 }
 
-function asked(open: Conversation['permissions'], fact: Record<string, unknown>, since: string): Conversation['permissions'] {
+function updateOpen(open: Conversation['permissions'], fact: Record<string, unknown>, since: string): Conversation['permissions'] {
   const id = String(fact.id)
   if (fact.status === 'pending') return { ...open, [id]: { fact, since } }
   const { [id]: _, ...rest } = open
   return rest
 }
 
-function attached(before: Settings | null, data: Record<string, unknown>): Settings {
+function settingsFrom(before: Settings | null, data: Record<string, unknown>): Settings {
   return {
     acpSessionId: String(data.acpSessionId),
     modes: data.modes ?? null,
@@ -115,8 +115,8 @@ function attached(before: Settings | null, data: Record<string, unknown>): Setti
   }
 }
 
-function set(state: Conversation, change: Partial<Settings>): Conversation {
-  return { ...state, settings: { ...(state.settings ?? NOTHING_SET), ...change } } // some agents report settings before their session exists
+function withSettings(state: Conversation, change: Partial<Settings>): Conversation {
+  return { ...state, settings: { ...(state.settings ?? EMPTY_SETTINGS), ...change } } // some agents report settings before their session exists
 }
 
 function withCurrent(choices: unknown, key: string, value: unknown): unknown {
@@ -124,7 +124,7 @@ function withCurrent(choices: unknown, key: string, value: unknown): unknown {
   return { ...before, [key]: value }
 }
 
-function added(usage: Usage, data: Record<string, unknown>): Usage {
+function mergeUsage(usage: Usage, data: Record<string, unknown>): Usage {
   return {
     used: (data.used as number | undefined) ?? usage.used,
     size: (data.size as number | undefined) ?? usage.size,

@@ -15,15 +15,15 @@ export function fold(sessions: readonly Session[], message: DashboardMessage): r
     case 'sessions':
       return newestFirst(message.sessions)
     case 'session':
-      return newestFirst([...without(sessions, message.session.id), message.session])
+      return newestFirst([...withoutSession(sessions, message.session.id), message.session])
     case 'removed':
-      return without(sessions, message.sessionId)
+      return withoutSession(sessions, message.sessionId)
     default:
       return sessions // a message about something else
   }
 }
 
-function without(sessions: readonly Session[], id: string): Session[] {
+function withoutSession(sessions: readonly Session[], id: string): Session[] {
   return sessions.filter((session) => session.id !== id)
 }
 

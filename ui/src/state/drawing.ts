@@ -1,7 +1,7 @@
 /** Draw the output of a terminal in order of its offsets, and acknowledge it after it is on the screen. */
 import { decodeOutput, type History } from '../api/frames.ts'
 import type { Size } from '../api/frames.ts'
-import { Position } from './position.ts'
+import { OutputPosition } from './position.ts'
 
 /** The terminal emulator of the page; it calls `drawn` when the bytes are on the screen. */
 export interface Screen {
@@ -12,12 +12,12 @@ export interface Screen {
   room(): Size
 }
 
-const ACKNOWLEDGE_EVERY = 128 * 1024 // bytes
+const ACKNOWLEDGE_BYTES = 128 * 1024 // bytes
 
-export class Drawing {
+export class OutputRenderer {
   readonly #screen: Screen
   readonly #acknowledge: (offset: number) => void
-  readonly #position = new Position()
+  readonly #position = new OutputPosition()
   #acknowledged = 0
   #size: Size | undefined // of the terminal, which another viewer may have set
 
@@ -46,7 +46,7 @@ export class Drawing {
   /** Draw the new bytes of a frame; return false if bytes before it are missing. */
   draw(frame: ArrayBuffer): boolean {
     const fresh = this.#position.take(decodeOutput(frame))
-    if (fresh === 'hole') return false
+    if (fresh === 'gap') return false
     const end = this.next
     if (fresh.length > 0) this.#screen.write(fresh, () => this.#drawn(end))
     return true
@@ -64,7 +64,7 @@ export class Drawing {
 
   /** Acknowledge output when the screen has drawn all of it, and every 128 KiB before that. */
   #drawn(offset: number): void {
-    if (offset < this.next && offset - this.#acknowledged < ACKNOWLEDGE_EVERY) return
+    if (offset < this.next && offset - this.#acknowledged < ACKNOWLEDGE_BYTES) return
     this.#acknowledged = offset
     this.#acknowledge(offset)
   }

@@ -1,23 +1,23 @@
 /** Send terminal input in numbered batches, and send it again on each new connection until it is acknowledged. */
 import type { Outbox } from './outbox.ts'
 
-export interface Line {
+export interface InputConnection {
   readonly isOpen: boolean
   send(message: object): void
   restart(): void
 }
 
-const PATIENCE = 10_000 // milliseconds without an acknowledgement
-const SECOND_TRY = 500 // milliseconds after a refusal
+const ACKNOWLEDGE_TIMEOUT_MS = 10_000 // milliseconds without an acknowledgement
+const RETRY_MS = 500 // milliseconds after a refusal
 
-export class Keyboard {
+export class InputSender {
   readonly #outbox: Outbox
-  readonly #line: Line
-  #watchdog: ReturnType<typeof setTimeout> | undefined
+  readonly #connection: InputConnection
+  #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(outbox: Outbox, line: Line) {
+  constructor(outbox: Outbox, connection: InputConnection) {
     this.#outbox = outbox
-    this.#line = line
+    this.#connection = connection
   }
 
   type(data: string): void {
@@ -26,47 +26,47 @@ export class Keyboard {
   }
 
   /** Send all unacknowledged input again on a new connection. */
-  resume(): void {
+  resendAll(): void {
     this.#outbox.rewind()
     this.#flush()
   }
 
-  taken(n: number): void {
+  acknowledged(n: number): void {
     this.#outbox.acknowledge(n)
-    this.rest()
-    this.#watch()
+    this.stopWaiting()
+    this.#expectAcknowledgement()
   }
 
   /** Send unacknowledged input again soon, because the server refused it; the program may still be starting. */
-  refused(): void {
+  retrySoon(): void {
     if (this.#outbox.empty) return
-    this.rest()
-    this.#watchdog = setTimeout(() => {
-      this.rest()
-      this.resume()
-    }, SECOND_TRY)
+    this.stopWaiting()
+    this.#timer = setTimeout(() => {
+      this.stopWaiting()
+      this.resendAll()
+    }, RETRY_MS)
   }
 
   /** Delete all unacknowledged input, because no program can read it. */
   discard(): void {
     this.#outbox.clear()
-    this.rest()
+    this.stopWaiting()
   }
 
   /** Stop waiting for an acknowledgement. */
-  rest(): void {
-    clearTimeout(this.#watchdog)
-    this.#watchdog = undefined
+  stopWaiting(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
   #flush(): void {
-    if (!this.#line.isOpen) return
-    for (const batch of this.#outbox.take()) this.#line.send({ type: 'input', ...batch })
-    this.#watch()
+    if (!this.#connection.isOpen) return
+    for (const batch of this.#outbox.take()) this.#connection.send({ type: 'input', ...batch })
+    this.#expectAcknowledgement()
   }
 
   /** Replace the connection if it does not acknowledge input in time, even if the socket is open. */
-  #watch(): void {
-    if (!this.#outbox.empty) this.#watchdog ??= setTimeout(() => this.#line.restart(), PATIENCE)
+  #expectAcknowledgement(): void {
+    if (!this.#outbox.empty) this.#timer ??= setTimeout(() => this.#connection.restart(), ACKNOWLEDGE_TIMEOUT_MS)
   }
 }

@@ -4,13 +4,13 @@
  */
 import { Connection, socketAddress } from '../api/connection.ts'
 
-export class Look {
+export class SessionPresence {
   readonly #connection: Connection
 
   constructor(sessionId: string) {
     this.#connection = new Connection({
       address: () => socketAddress(`/session/${encodeURIComponent(sessionId)}`),
-      opened: () => this.#say(),
+      opened: () => this.#sendVisibility(),
       message: () => {}, // without a subscription, only heartbeats arrive
       status: () => {},
     })
@@ -25,16 +25,16 @@ export class Look {
   }
 
   /** Send the new visibility of the page. */
-  changed(): void {
-    this.#say()
-    this.nudge()
+  visibilityChanged(): void {
+    this.#sendVisibility()
+    this.retryNow()
   }
 
-  nudge(): void {
-    this.#connection.nudge()
+  retryNow(): void {
+    this.#connection.retryNow()
   }
 
-  #say(): void {
+  #sendVisibility(): void {
     this.#connection.send({ type: 'looking', visible: document.visibilityState === 'visible' })
   }
 }

@@ -7,13 +7,13 @@ export interface Batch {
   readonly data: string
 }
 
-const LARGEST = 16_384 // UTF-16 code units in a batch
+const MAX_BATCH = 16_384 // UTF-16 code units in a batch
 
 export class Outbox {
   #waiting: Batch[] = []
   #last = 0 // the highest number in use
-  #told = 0 // the highest number sent on any connection: batches up to it must not change
-  #sent = 0 // the highest number sent on the current connection
+  #highestSent = 0 // the highest number sent on any connection: batches up to it must not change
+  #sentHere = 0 // the highest number sent on the current connection
 
   push(data: string): void {
     for (const piece of pieces(data.toWellFormed())) this.#add(piece)
@@ -21,15 +21,15 @@ export class Outbox {
 
   /** Return the batches that were not sent on the current connection, and mark them as sent. */
   take(): Batch[] {
-    const batches = this.#waiting.filter((batch) => batch.n > this.#sent)
-    this.#sent = this.#last
-    this.#told = Math.max(this.#told, this.#sent)
+    const batches = this.#waiting.filter((batch) => batch.n > this.#sentHere)
+    this.#sentHere = this.#last
+    this.#highestSent = Math.max(this.#highestSent, this.#sentHere)
     return batches
   }
 
   /** Mark all unacknowledged batches as unsent, for a new connection. */
   rewind(): void {
-    this.#sent = 0
+    this.#sentHere = 0
   }
 
   acknowledge(n: number): void {
@@ -47,7 +47,7 @@ export class Outbox {
 
   #add(data: string): void {
     const tail = this.#waiting.at(-1)
-    if (tail && tail.n > this.#told && tail.data.length + data.length <= LARGEST) {
+    if (tail && tail.n > this.#highestSent && tail.data.length + data.length <= MAX_BATCH) {
       this.#waiting[this.#waiting.length - 1] = { n: tail.n, data: tail.data + data }
     } else {
       this.#waiting.push({ n: ++this.#last, data })
@@ -59,7 +59,7 @@ export class Outbox {
 function* pieces(data: string): Generator<string> {
   let start = 0
   while (start < data.length) {
-    let end = Math.min(start + LARGEST, data.length)
+    let end = Math.min(start + MAX_BATCH, data.length)
     if (end < data.length && isHighSurrogate(data.charCodeAt(end - 1))) end--
     yield data.slice(start, end)
     start = end

@@ -2,7 +2,7 @@
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import { keepSecret } from '../api/secret.ts'
+import { storeSecret } from '../api/secret.ts'
 import type { Agent } from '../api/types/agents.ts'
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Repository } from '../api/types/repositories.ts'
@@ -12,11 +12,11 @@ import { deviceName } from '../parts/device.ts'
 import { attentionOf, type Attention } from './attention.ts'
 import { fold, type DashboardMessage } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
-import { forgetOthers, see, seenAt, startSeeing } from './seen.ts'
+import { forgetRemoved, markShown, lastShownAt, startTracking } from './seen.ts'
 
 /** The state of one page load; created by main.ts and shared by `useApp`. */
 export class Page {
-  entrance: 'knocking' | 'inside' | 'outside' = $state('knocking')
+  access: 'unknown' | 'granted' | 'denied' = $state('unknown')
   status: Status = $state('closed')
   /** The time at which the connection was lost; undefined while it is open. */
   lostAt: number | undefined = $state()
@@ -42,20 +42,20 @@ export class Page {
   })
 
   #unanswered = false // whether the last problem was a missing answer; stays true when the user dismisses the message
-  readonly #lookedAt = new Set<string>() // ids of inbox items
+  readonly #seenItems = new Set<string>() // ids of inbox items
 
   readonly #dashboard = new Connection({
     address: () => socketAddress('/dashboard'),
     opened: () => {},
-    message: (data) => this.#told(JSON.parse(data as string)),
-    status: (status, closeCode) => this.#became(status, closeCode),
+    message: (data) => this.#receive(JSON.parse(data as string)),
+    status: (status, closeCode) => this.#statusChanged(status, closeCode),
   })
 
   async start(): Promise<void> {
     const code = loginCode(location.hash)
     if (code) await this.#login(code)
-    if (!(await this.#knock())) return
-    startSeeing()
+    if (!(await this.#checkLogin())) return
+    startTracking()
     this.#dashboard.open()
     await Promise.all([this.loadAgents(), this.loadRepositories()])
     this.ready = true
@@ -63,19 +63,19 @@ export class Page {
 
   /** Return whether and why a session needs the user. */
   attention(session: Session): Attention {
-    const news = this.inbox.filter((item) => item.sessionId === session.id && !this.#lookedAt.has(item.id))
-    return attentionOf(session, news, seenAt(session.id))
+    const news = this.inbox.filter((item) => item.sessionId === session.id && !this.#seenItems.has(item.id))
+    return attentionOf(session, news, lastShownAt(session.id))
   }
 
   /** Read the route from the address, which the back button or a link changed. */
-  routed(): void {
+  readRoute(): void {
     this.route = parseRoute(location.hash)
     this.problem = undefined
   }
 
   /** Go to a route. `beside` replaces the history entry, so that choosing another tab adds no step for the back button. */
-  show(route: Route, beside = false): void {
-    if (!beside) {
+  show(route: Route, replace = false): void {
+    if (!replace) {
       location.hash = formatRoute(route)
     } else if (formatRoute(route) !== location.hash) {
       history.replaceState(history.state, '', formatRoute(route))
@@ -84,32 +84,32 @@ export class Page {
   }
 
   /** Reconnect now and reload the lists, because the network or the user is back. */
-  nudge(): void {
-    this.#dashboard.nudge()
-    this.look()
-    void this.#lookAround()
+  retryNow(): void {
+    this.#dashboard.retryNow()
+    this.markShownSeen()
+    void this.#reloadLists()
   }
 
   /** Mark the shown session and its inbox items as seen, unless the page is hidden. */
-  look(): void {
+  markShownSeen(): void {
     if (!this.session || document.visibilityState !== 'visible') return
-    see(this.session)
-    for (const item of this.inbox) if (item.sessionId === this.session.id) this.#lookAt(item)
+    markShown(this.session)
+    for (const item of this.inbox) if (item.sessionId === this.session.id) this.#markItemSeen(item)
   }
 
   /** Mark an inbox item as seen. */
-  seen(item: InboxItem): Promise<boolean> {
-    return this.attempt(async () => rest.seen(item.sessionId, item.seq ?? 0))
+  markSeen(item: InboxItem): Promise<boolean> {
+    return this.attempt(async () => rest.markSeen(item.sessionId, item.seq ?? 0))
   }
 
   /** Load a session that is not in the list, because it ended long ago. */
-  async know(sessionId: string): Promise<boolean> {
+  async ensureListed(sessionId: string): Promise<boolean> {
     if (this.sessions.some(({ id }) => id === sessionId)) return true
-    return this.attempt(async () => this.#tell(await rest.session(sessionId)))
+    return this.attempt(async () => this.#setSession(await rest.session(sessionId)))
   }
 
   /** Tell the server that this page is closing, for sessions that end with their last viewer. */
-  leave(): void {
+  announceLeaving(): void {
     if (this.session?.status === 'active') rest.leaveSession(this.session.id)
   }
 
@@ -133,20 +133,20 @@ export class Page {
   }
 
   /** Create a session, send its first prompt if there is one, and show it. */
-  startSession(wanted: NewSession, prompt: string, promptId: string): Promise<boolean> {
+  startSession(request: NewSession, prompt: string, promptId: string): Promise<boolean> {
     return this.attempt(async () => {
-      const session = await rest.createSession(wanted)
-      this.#tell(session)
+      const session = await rest.createSession(request)
+      this.#setSession(session)
       if (prompt) await rest.prompt(session.id, { text: prompt, promptId })
       this.show({ view: 'session', sessionId: session.id })
     })
   }
 
   /** Create a session with one terminal and show it. */
-  startTerminal(wanted: NewSession): Promise<boolean> {
+  startTerminal(request: NewSession): Promise<boolean> {
     return this.attempt(async () => {
-      const session = await rest.createSession(wanted)
-      this.#tell(session)
+      const session = await rest.createSession(request)
+      this.#setSession(session)
       await this.#addWorker(session.id, { type: 'terminal' })
     })
   }
@@ -169,26 +169,26 @@ export class Page {
   }
 
   rename(session: Session, title: string): Promise<boolean> {
-    return this.attempt(async () => this.#tell(await rest.editSession(session.id, { title })))
+    return this.attempt(async () => this.#setSession(await rest.editSession(session.id, { title })))
   }
 
   endWithLastViewer(session: Session, terminate: boolean): Promise<boolean> {
-    return this.attempt(async () => this.#tell(await rest.editSession(session.id, { onLastDisconnect: terminate ? 'terminate' : 'keep' })))
+    return this.attempt(async () => this.#setSession(await rest.editSession(session.id, { onLastDisconnect: terminate ? 'terminate' : 'keep' })))
   }
 
   complete(session: Session): Promise<boolean> {
-    return this.attempt(async () => this.#tell(await rest.completeSession(session.id)))
+    return this.attempt(async () => this.#setSession(await rest.completeSession(session.id)))
   }
 
   end(session: Session): Promise<boolean> {
-    return this.attempt(async () => this.#tell(await rest.cancelSession(session.id)))
+    return this.attempt(async () => this.#setSession(await rest.cancelSession(session.id)))
   }
 
   purge(session: Session): Promise<boolean> {
     return this.attempt(async () => {
       await rest.purgeSession(session.id)
       if (this.session?.id === session.id) this.show({ view: 'home' })
-      this.#told({ type: 'removed', sessionId: session.id })
+      this.#receive({ type: 'removed', sessionId: session.id })
     })
   }
 
@@ -201,26 +201,26 @@ export class Page {
       await action()
       return true
     } catch (error) {
-      this.refused(error)
+      this.showError(error)
       return false
     } finally {
       this.busy = false
     }
   }
 
-  #lookAt(item: InboxItem): void {
-    if (item.seq === null || this.#lookedAt.has(item.id)) return
-    this.#lookedAt.add(item.id)
-    rest.seen(item.sessionId, item.seq).catch(() => this.#lookedAt.delete(item.id)) // sent again by the next `look`
+  #markItemSeen(item: InboxItem): void {
+    if (item.seq === null || this.#seenItems.has(item.id)) return
+    this.#seenItems.add(item.id)
+    rest.markSeen(item.sessionId, item.seq).catch(() => this.#seenItems.delete(item.id)) // sent again by the next `look`
   }
 
-  async #addWorker(sessionId: string, wanted: NewWorker): Promise<void> {
-    const worker = await rest.createWorker(sessionId, wanted)
+  async #addWorker(sessionId: string, request: NewWorker): Promise<void> {
+    const worker = await rest.createWorker(sessionId, request)
     this.show({ view: 'session', sessionId, workerId: worker.id })
   }
 
   /** Reload repositories and agents, which other clients may have changed. Errors are ignored, because the user did not ask for it. */
-  async #lookAround(): Promise<void> {
+  async #reloadLists(): Promise<void> {
     if (!this.ready || document.visibilityState !== 'visible') return
     await Promise.all([
       rest.repositories().then(({ repositories }) => (this.repositories = repositories)),
@@ -228,51 +228,51 @@ export class Page {
     ]).catch(() => {})
   }
 
-  #tell(session: Session): void {
-    this.#told({ type: 'session', session })
+  #setSession(session: Session): void {
+    this.#receive({ type: 'session', session })
   }
 
-  #told(message: DashboardMessage): void {
+  #receive(message: DashboardMessage): void {
     if (message.type === 'inbox') [this.inbox, this.inboxKnown] = [message.items, true]
     this.sessions = fold(this.sessions, message)
-    if (message.type === 'sessions') forgetOthers(this.sessions)
-    if (message.type === 'session' && this.#isNew(message.session.repoId)) void this.#lookAround()
-    this.look()
+    if (message.type === 'sessions') forgetRemoved(this.sessions)
+    if (message.type === 'session' && this.#isUnknownRepository(message.session.repoId)) void this.#reloadLists()
+    this.markShownSeen()
   }
 
-  #isNew(repoId: string | null): boolean {
+  #isUnknownRepository(repoId: string | null): boolean {
     return repoId !== null && !this.repositories.some(({ id }) => id === repoId)
   }
 
   async #login(code: string): Promise<void> {
     history.replaceState(null, '', location.pathname) // removes the used code from the history
     this.route = parseRoute('')
-    await this.attempt(async () => keepSecret((await rest.login(code, deviceName(navigator.userAgent))).secret))
+    await this.attempt(async () => storeSecret((await rest.login(code, deviceName(navigator.userAgent))).secret))
   }
 
   /** Check the login by loading the sessions. Only a refusal means "not logged in"; a server that does not answer does not. */
-  async #knock(): Promise<boolean> {
+  async #checkLogin(): Promise<boolean> {
     try {
       const { sessions } = await rest.sessions()
       this.sessions = fold([], { type: 'sessions', sessions })
     } catch (error) {
-      if (isRefusal(error)) this.entrance = 'outside'
+      if (isLoginError(error)) this.access = 'denied'
     }
-    if (this.entrance === 'knocking') this.entrance = 'inside'
-    return this.entrance === 'inside'
+    if (this.access === 'unknown') this.access = 'granted'
+    return this.access === 'granted'
   }
 
-  #became(status: Status, closeCode?: number): void {
+  #statusChanged(status: Status, closeCode?: number): void {
     this.status = status
-    if (status === 'open') this.#back()
+    if (status === 'open') this.#reconnected()
     else if (status !== 'connecting') this.lostAt ??= Date.now()
-    if (status === 'closed' && closeCode !== undefined) this.entrance = 'outside'
+    if (status === 'closed' && closeCode !== undefined) this.access = 'denied'
     // A refused WebSocket looks like an unreachable server; only a REST request shows the difference.
-    if (status === 'waiting') void this.#knock().then((inside) => inside || this.#dashboard.close())
+    if (status === 'waiting') void this.#checkLogin().then((granted) => granted || this.#dashboard.close())
   }
 
   /** After a reconnect, remove the message about the missing answer and load what could not be loaded. */
-  #back(): void {
+  #reconnected(): void {
     this.lostAt = undefined
     if (!this.#unanswered) return
     this.#unanswered = false
@@ -281,16 +281,16 @@ export class Page {
   }
 
   /** Show the message of a refused request. */
-  refused(error: unknown): void {
+  showError(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
-    this.#unanswered = error.passes
-    if (error.status === 401 && this.entrance === 'inside') this.entrance = 'outside'
+    this.#unanswered = error.isTransient
+    if (error.status === 401 && this.access === 'granted') this.access = 'denied'
     this.problem = error.message
     this.rootToAllow = (error.details as { allowRoot?: string } | undefined)?.allowRoot
   }
 }
 
 /** Return whether an error means "not logged in": 401 without a valid login, 403 with the cookie but without the secret. */
-function isRefusal(error: unknown): boolean {
+function isLoginError(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 401 || error.status === 403)
 }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { Position } from './position.ts'
+import { OutputPosition } from './position.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
-const text = (data: Uint8Array | 'hole') => (data === 'hole' ? data : new TextDecoder().decode(data))
+const text = (data: Uint8Array | 'gap') => (data === 'gap' ? data : new TextDecoder().decode(data))
 
-function at(next: number): Position {
-  const position = new Position()
+function at(next: number): OutputPosition {
+  const position = new OutputPosition()
   position.next = next
   return position
 }
@@ -30,6 +30,6 @@ test('of an overlapping frame only the new bytes are taken', () => {
 
 test('a frame after the position is a gap and changes nothing', () => {
   const position = at(10)
-  expect(position.take({ offset: 11, bytes: bytes('abc') })).toBe('hole')
+  expect(position.take({ offset: 11, bytes: bytes('abc') })).toBe('gap')
   expect(position.next).toBe(10)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { chosenOf, pathOf, previewOf } from './preview.ts'
+import { choosePort, pathOf, previewOf } from './preview.ts'
 
 const at = (hostname: string, port = '7420') => ({ hostname, port })
 const on = (address: string, port = 3000) => ({ address, port })
@@ -48,14 +48,14 @@ describe('a page on another machine', () => {
     expect(previewOf(on('127.0.0.1'), at('box.example'), '/app')).toEqual({
       kind: 'elsewhere',
       tunnel: 'ssh -L 3000:127.0.0.1:3000 box.example',
-      nearby: 'http://localhost:3000/app',
-      direct: undefined,
+      localAddress: 'http://localhost:3000/app',
+      directAddress: undefined,
     })
   })
 
   test.each(['0.0.0.0', '::'])('links directly to a program on %s', (address) => {
-    expect(previewOf(on(address), at('box.example'))).toMatchObject({ tunnel: 'ssh -L 3000:127.0.0.1:3000 box.example', direct: 'http://box.example:3000/' })
-    expect(previewOf(on(address), at('[fe80::2]'))).toMatchObject({ tunnel: 'ssh -L 3000:127.0.0.1:3000 fe80::2', direct: 'http://[fe80::2]:3000/' })
+    expect(previewOf(on(address), at('box.example'))).toMatchObject({ tunnel: 'ssh -L 3000:127.0.0.1:3000 box.example', directAddress: 'http://box.example:3000/' })
+    expect(previewOf(on(address), at('[fe80::2]'))).toMatchObject({ tunnel: 'ssh -L 3000:127.0.0.1:3000 fe80::2', directAddress: 'http://[fe80::2]:3000/' })
   })
 
   test('forwards to a specific address of the server', () => {
@@ -86,9 +86,9 @@ test.each([
 
 test('the last chosen port stays chosen, also if another worker has it now', () => {
   const ports = [{ port: 3000, workerId: 'a' }, { port: 3001, workerId: 'a' }, { port: 3001, workerId: 'b' }]
-  expect(chosenOf(ports, undefined)).toBe(ports[0])
-  expect(chosenOf(ports, { port: 3001, workerId: 'b' })).toBe(ports[2])
-  expect(chosenOf(ports, { port: 3001, workerId: 'gone' })).toBe(ports[1])
-  expect(chosenOf(ports, { port: 9, workerId: 'a' })).toBe(ports[0])
-  expect(chosenOf([], { port: 9, workerId: 'a' })).toBeUndefined()
+  expect(choosePort(ports, undefined)).toBe(ports[0])
+  expect(choosePort(ports, { port: 3001, workerId: 'b' })).toBe(ports[2])
+  expect(choosePort(ports, { port: 3001, workerId: 'gone' })).toBe(ports[1])
+  expect(choosePort(ports, { port: 9, workerId: 'a' })).toBe(ports[0])
+  expect(choosePort([], { port: 9, workerId: 'a' })).toBeUndefined()
 })

@@ -3,7 +3,7 @@
 const BY_A_PERSON = 'ended by a person'
 
 /** Reasons for the end of a session or a worker. */
-const END: Record<string, string> = {
+const END_REASONS: Record<string, string> = {
   user_request: BY_A_PERSON,
   'user requested': BY_A_PERSON, // of a worker, in the notices of the relay
   cancelled: BY_A_PERSON,
@@ -13,7 +13,7 @@ const END: Record<string, string> = {
   replaced: 'another took its role',
 }
 
-const TURN: Record<string, string> = {
+const STOP_REASONS: Record<string, string> = {
   end_turn: 'the turn is over',
   max_tokens: 'it has used all its tokens',
   max_turn_requests: 'it has made all the requests a turn may make',
@@ -23,34 +23,34 @@ const TURN: Record<string, string> = {
 }
 
 /** Return the text of the reason why a session or worker ended. */
-export function whyEnded(reason: string | null): string {
-  return wordFor(END, reason)
+export function endReasonText(reason: string | null): string {
+  return textFor(END_REASONS, reason)
 }
 
 /** Return the text of a stop reason. Agents may send other reasons than those of the protocol. */
-export function whyTurnEnded(stopReason: string | null): string {
-  return wordFor(TURN, stopReason)
+export function stopReasonText(stopReason: string | null): string {
+  return textFor(STOP_REASONS, stopReason)
 }
 
 /** Return how a worker ended, as a phrase. */
-export function howWorkerEnded(reason: string | null): string {
-  const why = whyEnded(reason)
+export function workerEndText(reason: string | null): string {
+  const why = endReasonText(reason)
   return why === BY_A_PERSON ? why : `ended: ${why}`
 }
 
 /** Return a failure with the name of the worker; errors of the server begin with "it", as in "it ended with exit code 3". */
-export function whoFailed(worker: { readonly name: string } | undefined, error: string): string {
+export function failureText(worker: { readonly name: string } | undefined, error: string): string {
   if (!worker) return error
   return error.startsWith('it ') ? `${worker.name} ${error.slice(3)}` : `${worker.name}: ${error}`
 }
 
 /** Return whether a text is a reason of an end rather than the name of a device. An ended request has no answer. */
-export function isEnd(word: string): boolean {
-  return Object.hasOwn(END, word)
+export function isEndReason(reason: string): boolean {
+  return Object.hasOwn(END_REASONS, reason)
 }
 
 /** Return the text for a reason, or the reason itself with spaces instead of underscores. */
-function wordFor(words: Record<string, string>, word: string | null): string {
-  const known = word !== null && Object.hasOwn(words, word) ? words[word] : undefined
-  return known ?? (word || 'unknown').replaceAll('_', ' ')
+function textFor(texts: Record<string, string>, reason: string | null): string {
+  const text = reason !== null && Object.hasOwn(texts, reason) ? texts[reason] : undefined
+  return text ?? (reason || 'unknown').replaceAll('_', ' ')
 }

@@ -1,32 +1,32 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { flushRemembered, forgetOld, Remembered } from './remembered.ts'
 
-class Storage {
-  readonly kept = new Map<string, string>()
+class CountingStorage {
+  readonly items = new Map<string, string>()
   writes = 0
   get length(): number {
-    return this.kept.size
+    return this.items.size
   }
   key(n: number): string | null {
-    return [...this.kept.keys()][n] ?? null
+    return [...this.items.keys()][n] ?? null
   }
   getItem(key: string): string | null {
-    return this.kept.get(key) ?? null
+    return this.items.get(key) ?? null
   }
   setItem(key: string, value: string): void {
     this.writes++
-    this.kept.set(key, value)
+    this.items.set(key, value)
   }
   removeItem(key: string): void {
-    this.kept.delete(key)
+    this.items.delete(key)
   }
 }
 
-let storage: Storage
+let storage: CountingStorage
 
 beforeEach(() => {
   vi.useFakeTimers()
-  storage = new Storage()
+  storage = new CountingStorage()
   vi.stubGlobal('localStorage', storage)
 })
 afterEach(() => {
@@ -63,17 +63,17 @@ test('an initial value is not stored', () => {
 })
 
 test('invalid data in the storage is ignored', () => {
-  storage.kept.set('bullpen.view.tab', '{')
+  storage.items.set('bullpen.view.tab', '{')
   expect(new Remembered('tab', 'a').value).toBe('a')
 })
 
 test('only values that were not changed for months are deleted', () => {
   new Remembered('old', 0).value = 1
   flushRemembered()
-  storage.kept.set('bullpen.secret', 'not ours')
+  storage.items.set('bullpen.secret', 'not ours')
   vi.advanceTimersByTime(91 * 24 * 3600 * 1000)
   new Remembered('young', 0).value = 1
   flushRemembered()
   forgetOld()
-  expect([...storage.kept.keys()]).toEqual(['bullpen.secret', 'bullpen.view.young'])
+  expect([...storage.items.keys()]).toEqual(['bullpen.secret', 'bullpen.view.young'])
 })

@@ -5,22 +5,22 @@
 import { createSubscriber } from 'svelte/reactivity'
 
 const PREFIX = 'bullpen.view.'
-const PAUSE = 500 // milliseconds
-const KEPT = 90 * 24 * 3600 * 1000 // milliseconds
+const WRITE_DELAY_MS = 500 // milliseconds
+const MAX_AGE_MS = 90 * 24 * 3600 * 1000 // milliseconds
 
 interface Stored {
   at: number
   value: unknown
 }
 
-const waiting = new Set<Remembered<unknown>>()
-const known = new Map<string, Remembered<unknown>>()
+const unwritten = new Set<Remembered<unknown>>()
+const byKey = new Map<string, Remembered<unknown>>()
 
 /** Return the value of a key, which is one object for the whole page; `initial` is used if nothing is stored. */
 export function remembered<T>(key: string, initial: T): Remembered<T> {
-  const found = known.get(key) ?? new Remembered<unknown>(key, initial)
-  known.set(key, found)
-  return found as Remembered<T>
+  const existing = byKey.get(key) ?? new Remembered<unknown>(key, initial)
+  byKey.set(key, existing)
+  return existing as Remembered<T>
 }
 
 /** One stored value, which must be JSON. Components that read `value` update when it changes; setting it stores it. */
@@ -30,7 +30,7 @@ export class Remembered<T> {
   #value: T
   #timer: ReturnType<typeof setTimeout> | undefined
   #changed = () => {}
-  readonly #follow = createSubscriber((update) => {
+  readonly #subscribe = createSubscriber((update) => {
     this.#changed = update
     return () => (this.#changed = () => {})
   })
@@ -38,12 +38,12 @@ export class Remembered<T> {
   constructor(key: string, initial: T) {
     this.#key = PREFIX + key
     this.#initial = initial
-    const kept = read(this.#key)
-    this.#value = kept ? (kept.value as T) : initial
+    const stored = read(this.#key)
+    this.#value = stored ? (stored.value as T) : initial
   }
 
   get value(): T {
-    this.#follow()
+    this.#subscribe()
     return this.#value
   }
 
@@ -51,9 +51,9 @@ export class Remembered<T> {
     if (Object.is(value, this.#value)) return
     this.#value = value
     this.#changed()
-    waiting.add(this as Remembered<unknown>)
+    unwritten.add(this as Remembered<unknown>)
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.flush(), PAUSE)
+    this.#timer = setTimeout(() => this.flush(), WRITE_DELAY_MS)
   }
 
   /** Restore the initial value and delete the stored one. */
@@ -65,7 +65,7 @@ export class Remembered<T> {
   /** Write the value now. */
   flush(): void {
     clearTimeout(this.#timer)
-    waiting.delete(this as Remembered<unknown>)
+    unwritten.delete(this as Remembered<unknown>)
     if (Object.is(this.#value, this.#initial)) localStorage.removeItem(this.#key)
     else write(this.#key, { at: Date.now(), value: this.#value })
   }
@@ -73,20 +73,20 @@ export class Remembered<T> {
 
 /** Write all pending changes now, because the page may close. */
 export function flushRemembered(): void {
-  for (const each of [...waiting]) each.flush()
+  for (const each of [...unwritten]) each.flush()
 }
 
 /** Delete values that were not changed for 90 days, such as drafts and layouts of old sessions. */
 export function forgetOld(now = Date.now()): void {
   const keys = Array.from({ length: localStorage.length }, (_, n) => localStorage.key(n) ?? '')
   for (const key of keys.filter((each) => each.startsWith(PREFIX)))
-    if ((read(key)?.at ?? 0) < now - KEPT) localStorage.removeItem(key)
+    if ((read(key)?.at ?? 0) < now - MAX_AGE_MS) localStorage.removeItem(key)
 }
 
 function read(key: string): Stored | undefined {
   try {
-    const kept = JSON.parse(localStorage.getItem(key) ?? 'null') as Stored | null
-    return kept && typeof kept === 'object' && 'value' in kept ? kept : undefined
+    const stored = JSON.parse(localStorage.getItem(key) ?? 'null') as Stored | null
+    return stored && typeof stored === 'object' && 'value' in stored ? stored : undefined
   } catch {
     return undefined // invalid, or of another version
   }

@@ -12,8 +12,8 @@ test.each<Route>([
   { view: 'session', sessionId: 'a-1', workerId: 'b-2', at: 1234 },
   { view: 'inbox' },
   { view: 'usage' },
-  { view: 'search', words: '' },
-  { view: 'search', words: 'größe 100% a/b' },
+  { view: 'search', query: '' },
+  { view: 'search', query: 'größe 100% a/b' },
 ])('a route survives formatting and parsing: %o', (route) => {
   expect(parseRoute(formatRoute(route))).toEqual(route)
 })
@@ -23,7 +23,7 @@ test.each(['', '#', '#/', '#/session', '#/nonsense/x', '#code=abc', '#/session/a
 })
 
 test('a truncated search address has an empty query', () => {
-  expect(parseRoute('#/search/100%')).toEqual({ view: 'search', words: '' })
+  expect(parseRoute('#/search/100%')).toEqual({ view: 'search', query: '' })
 })
 
 test('an unknown settings section becomes the first', () => {

@@ -7,7 +7,7 @@ export type Route =
   | { view: 'new' }
   | { view: 'inbox' }
   | { view: 'usage' }
-  | { view: 'search'; words: string }
+  | { view: 'search'; query: string }
   | { view: 'settings'; section: Section }
   /** `at`: the shown time, in milliseconds since the epoch. */
   | { view: 'replay'; sessionId: string; at?: number }
@@ -16,8 +16,8 @@ export type Route =
 
 /** Return the route of a fragment; anything unknown is the home page. */
 export function parseRoute(hash: string): Route {
-  const words = /^#\/search(?:\/([^/]*))?$/.exec(hash)
-  if (words) return { view: 'search', words: decoded(words[1] ?? '') }
+  const match = /^#\/search(?:\/([^/]*))?$/.exec(hash)
+  if (match) return { view: 'search', query: decoded(match[1] ?? '') }
   const [, view, first, second, at] = /^#\/([\w-]+)(?:\/([\w-]+))?(?:\/([\w-]+))?(?:\/(\d{1,15}))?$/.exec(hash) ?? []
   if (view === 'new' || view === 'inbox' || view === 'usage') return { view }
   if (view === 'settings') return { view, section: SECTIONS.find((each) => each === first) ?? 'appearance' }
@@ -35,7 +35,7 @@ export function formatRoute(route: Route): string {
     case 'usage':
       return `#/${route.view}`
     case 'search':
-      return route.words ? `#/search/${encodeURIComponent(route.words)}` : '#/search'
+      return route.query ? `#/search/${encodeURIComponent(route.query)}` : '#/search'
     case 'settings':
       return `#/settings/${route.section}`
     case 'replay':
@@ -45,9 +45,9 @@ export function formatRoute(route: Route): string {
   }
 }
 
-function decoded(words: string): string {
+function decoded(text: string): string {
   try {
-    return decodeURIComponent(words)
+    return decodeURIComponent(text)
   } catch {
     return '' // the address is truncated
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SessionEvent } from '../api/types/events.ts'
 import { Conflict, emptySession, fold, sessionJson, type Snapshot } from './session.ts'
 
-interface Story {
+interface GoldenLog {
   story: string
   id: string
   events: SessionEvent[]
@@ -12,20 +12,20 @@ interface Story {
 }
 
 const GOLDEN = new URL('../../../tests/golden/', import.meta.url)
-const stories = readdirSync(GOLDEN).filter((name) => name.endsWith('.json'))
-const read = (name: string) => JSON.parse(readFileSync(new URL(name, GOLDEN), 'utf8')) as Story
-const foldAll = (story: Story) => story.events.reduce(fold, emptySession(story.id))
+const files = readdirSync(GOLDEN).filter((name) => name.endsWith('.json'))
+const read = (name: string) => JSON.parse(readFileSync(new URL(name, GOLDEN), 'utf8')) as GoldenLog
+const foldAll = (log: GoldenLog) => log.events.reduce(fold, emptySession(log.id))
 
-test('there are golden files', () => expect(stories.length).toBeGreaterThanOrEqual(12))
+test('there are golden files', () => expect(files.length).toBeGreaterThanOrEqual(12))
 
-describe.each(stories)('the story %s', (name) => {
-  const story = read(name)
+describe.each(files)('the story %s', (name) => {
+  const log = read(name)
 
-  test('gives the same session as the server', () => expect(sessionJson(foldAll(story))).toEqual(story.snapshot))
+  test('gives the same session as the server', () => expect(sessionJson(foldAll(log))).toEqual(log.snapshot))
 
   test('gives the same queue and conversations as the server', () => {
-    const { queue, conversations } = foldAll(story)
-    expect({ queue, conversations }).toEqual(story.page)
+    const { queue, conversations } = foldAll(log)
+    expect({ queue, conversations }).toEqual(log.page)
   })
 })
 

@@ -1,7 +1,7 @@
 /** The interface that the components for entries need from a conversation, live or in a replay. */
 import type { Entries } from './chat.ts'
 
-export interface Telling {
+export interface ConversationContext {
   /** All loaded entries, for entries that refer to others. */
   readonly window: { readonly entries: Entries }
   /** The name of the agent. */

@@ -3,20 +3,20 @@ import { remembered } from './remembered.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-const chosen = remembered<Theme>('theme', 'system')
+const stored = remembered<Theme>('theme', 'system')
 const listeners = new Set<() => void>()
 
 export function theme(): Theme {
-  return chosen.value
+  return stored.value
 }
 
-export function choose(next: Theme): void {
-  chosen.value = next
+export function setTheme(next: Theme): void {
+  stored.value = next
   apply()
 }
 
 /** Call the listener whenever the colours change; return a function that removes it. */
-export function onRecolour(listener: () => void): () => void {
+export function onThemeChange(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
@@ -28,7 +28,7 @@ export function startTheme(): void {
 }
 
 function apply(): void {
-  const dark = chosen.value === 'dark' || (chosen.value === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
+  const dark = stored.value === 'dark' || (stored.value === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
   document.documentElement.dataset.theme = dark ? 'dark' : 'light'
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--surface').trim()
   document.querySelector('meta[name=theme-color]')?.setAttribute('content', colour)

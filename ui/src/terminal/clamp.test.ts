@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { Clamp } from './clamp.ts'
+import { NumberLimiter } from './clamp.ts'
 
 const LINES = 24
 const encode = (text: string) => new TextEncoder().encode(text)
 const decode = (chunks: Uint8Array[]) => new TextDecoder().decode(Buffer.concat(chunks))
 
-const clamp = (text: string) => decode([new Clamp().feed(encode(text), LINES)])
+const limit = (text: string) => decode([new NumberLimiter().feed(encode(text), LINES)])
 
-function clampByByte(text: string): string {
-  const filter = new Clamp()
+function limitByByte(text: string): string {
+  const filter = new NumberLimiter()
   return decode(Array.from(encode(text), (byte) => filter.feed(new Uint8Array([byte]), LINES).slice()))
 }
 
@@ -26,8 +26,8 @@ test.each([
   ['\x1b[25;1M', '\x1b[24;1M'],
   [`\x1b[9999${';1'.repeat(500)}T`, `\x1b[24${';1'.repeat(126)}T`],
 ])('%j becomes %j wherever it is split', (hostile, harmless) => {
-  expect(clamp(hostile)).toBe(harmless)
-  expect(clampByByte(hostile)).toBe(harmless)
+  expect(limit(hostile)).toBe(harmless)
+  expect(limitByByte(hostile)).toBe(harmless)
 })
 
 test.each([
@@ -41,17 +41,17 @@ test.each([
   '\x1b[24S\x1b[3L\x1b[M',
   '\x1b[9999 q\x1b[9999;9999H',
 ])('%j stays unchanged wherever it is split', (text) => {
-  expect(clamp(text)).toBe(text)
-  expect(clampByByte(text)).toBe(text)
+  expect(limit(text)).toBe(text)
+  expect(limitByByte(text)).toBe(text)
 })
 
 test('parameters are held back until the end of their sequence', () => {
-  const filter = new Clamp()
+  const filter = new NumberLimiter()
   expect(decode([filter.feed(encode('\x1b[99'), LINES)])).toBe('\x1b[')
   expect(decode([filter.feed(encode('999X'), LINES)])).toBe('9999X')
 })
 
 test('text without sequences is not copied', () => {
   const chunk = encode('just text')
-  expect(new Clamp().feed(chunk, LINES)).toBe(chunk)
+  expect(new NumberLimiter().feed(chunk, LINES)).toBe(chunk)
 })

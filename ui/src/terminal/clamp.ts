@@ -5,8 +5,8 @@
  *
  * Parameters are held back until the end of their sequence, so output may be split into chunks at any byte.
  */
-const LIMIT = 9999
-const LONGEST = 256 // bytes of parameters; xterm reads 32 numbers and no more
+const MAX_NUMBER = 9999
+const MAX_PARAMETER_BYTES = 256 // bytes of parameters; xterm reads 32 numbers and no more
 const ESC = 0x1b
 const CSI_HIGH = 0x9b // U+009B is CSI in one character; in UTF-8 it comes after 0xc2
 const LINE_COUNTS = new Set(Array.from('STLM', (final) => final.charCodeAt(0)))
@@ -14,30 +14,30 @@ const LINE_COUNTS = new Set(Array.from('STLM', (final) => final.charCodeAt(0)))
 type State = 'text' | 'escape' | 'sequence'
 
 /** The filter of one output stream. */
-export class Clamp {
+export class NumberLimiter {
   #state: State = 'text'
-  #before = 0
+  #previousByte = 0
   #held = ''
 
   /** Return a chunk with limited numbers; `lines` is the height of the screen. */
   feed(chunk: Uint8Array<ArrayBuffer>, lines: number): Uint8Array<ArrayBuffer> {
     if (this.#state === 'text' && !chunk.includes(ESC) && !chunk.includes(CSI_HIGH)) {
-      this.#before = chunk.at(-1) ?? this.#before
+      this.#previousByte = chunk.at(-1) ?? this.#previousByte
       return chunk
     }
-    const out = new Uint8Array(chunk.length + LONGEST)
+    const out = new Uint8Array(chunk.length + MAX_PARAMETER_BYTES)
     let length = 0
     for (const byte of chunk) {
       if (this.#state === 'sequence' && isParameter(byte)) {
-        if (this.#held.length < LONGEST) this.#held += String.fromCharCode(byte)
+        if (this.#held.length < MAX_PARAMETER_BYTES) this.#held += String.fromCharCode(byte)
       } else {
         if (this.#held && !isControl(byte)) {
-          for (const unit of this.#release(LINE_COUNTS.has(byte) ? lines : LIMIT)) out[length++] = unit.charCodeAt(0)
+          for (const unit of this.#release(LINE_COUNTS.has(byte) ? lines : MAX_NUMBER)) out[length++] = unit.charCodeAt(0)
         }
         out[length++] = byte
-        this.#state = this.#after(byte)
+        this.#state = this.#nextState(byte)
       }
-      this.#before = byte
+      this.#previousByte = byte
     }
     return out.subarray(0, length)
   }
@@ -48,9 +48,9 @@ export class Clamp {
     return held
   }
 
-  #after(byte: number): State {
+  #nextState(byte: number): State {
     if (byte === ESC) return 'escape'
-    if (byte === CSI_HIGH && this.#before === 0xc2) return 'sequence'
+    if (byte === CSI_HIGH && this.#previousByte === 0xc2) return 'sequence'
     if (isControl(byte)) return this.#state
     if (this.#state === 'escape' && byte === 0x5b) return 'sequence'
     if (this.#state === 'sequence' && byte >= 0x20 && byte < 0x40) return 'sequence' // intermediates

@@ -2,27 +2,27 @@
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import type { ILinkHandler } from '@xterm/xterm'
 
-export interface LinkWatcher {
+export interface LinkEvents {
   /** The pointer is over a link, or with undefined over none. */
-  pointed(address: string | undefined): void
+  onLinkHover(address: string | undefined): void
   /** The user clicked a link; `sure` if Ctrl or ⌘ was pressed, which opens it without a question. */
-  wanted(address: string, sure: boolean): void
+  onLinkActivate(address: string, sure: boolean): void
 }
 
 /** Return the addon that detects addresses in the text. */
-export function textLinks(watcher: LinkWatcher): WebLinksAddon {
-  return new WebLinksAddon((event, address) => watcher.wanted(address, isSure(event)), {
-    hover: (_event, address) => watcher.pointed(address),
-    leave: () => watcher.pointed(undefined),
+export function textLinks(events: LinkEvents): WebLinksAddon {
+  return new WebLinksAddon((event, address) => events.onLinkActivate(address, isSure(event)), {
+    hover: (_event, address) => events.onLinkHover(address),
+    leave: () => events.onLinkHover(undefined),
   })
 }
 
 /** Return the handler for links with their own text (OSC 8). */
-export function namedLinks(watcher: LinkWatcher): ILinkHandler {
+export function namedLinks(events: LinkEvents): ILinkHandler {
   return {
-    activate: (event, address) => watcher.wanted(address, isSure(event)),
-    hover: (_event, address) => watcher.pointed(address),
-    leave: () => watcher.pointed(undefined),
+    activate: (event, address) => events.onLinkActivate(address, isSure(event)),
+    hover: (_event, address) => events.onLinkHover(address),
+    leave: () => events.onLinkHover(undefined),
     allowNonHttpProtocols: false,
   }
 }

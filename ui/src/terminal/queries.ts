@@ -26,7 +26,7 @@ const COLOUR_OSCS = [4, 5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] // set a colo
 const FOCUS_MODE = 1004
 
 /** Register handlers that consume all queries. */
-export function swallowQueries(terminal: Terminal): IDisposable[] {
+export function ignoreQueries(terminal: Terminal): IDisposable[] {
   const { parser } = terminal
   return [
     ...CSI_QUERIES.map((id) => parser.registerCsiHandler(id, () => true)),

@@ -6,31 +6,31 @@ import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import type { Size } from '../api/frames.ts'
 import type { Screen } from '../state/drawing.ts'
-import { Clamp } from './clamp.ts'
+import { NumberLimiter } from './clamp.ts'
 import { watchClipboard } from './clipboard.ts'
 import { drawWithGpu } from './gpu.ts'
-import { namedLinks, textLinks, type LinkWatcher } from './links.ts'
-import { swallowQueries, watchFocusMode } from './queries.ts'
+import { namedLinks, textLinks, type LinkEvents } from './links.ts'
+import { ignoreQueries, watchFocusMode } from './queries.ts'
 import { defineSheet } from './sheet.ts'
-import { foundColours, themeFrom } from './theme.ts'
-import { Wheel } from './wheel.ts'
+import { matchColours, themeFrom } from './theme.ts'
+import { WheelLines } from './wheel.ts'
 
 const FONT_SIZE = 13
 const SMALLEST_FONT = 7 // smaller text cannot be read; a larger screen is scrolled instead
-const STEP = 4096 // bytes for each write, because xterm yields to the page only between writes
+const WRITE_BYTES = 4096 // bytes for each write, because xterm yields to the page only between writes
 const RESET = new TextEncoder().encode('\x1bc')
 
 /** Callbacks of a screen. */
-export interface Watcher extends LinkWatcher {
-  typed(data: string): void
+export interface ScreenEvents extends LinkEvents {
+  onInput(data: string): void
   /** A program wants to copy a text to the clipboard. */
-  offered(text: string): void
+  onClipboardRequest(text: string): void
   /** A key was pressed; return true if it is not for the program. */
-  pressed(event: KeyboardEvent): boolean
-  found(place: number, count: number): void
+  onKey(event: KeyboardEvent): boolean
+  onSearchResults(index: number, count: number): void
 }
 
-export interface Manner {
+export interface ScreenOptions {
   /** Whether another viewer's size is scaled to fit the whole box, or only its width, with scrolling. */
   fits?: 'box' | 'width'
   /** Whether input is disabled, so that a phone shows no keyboard. */
@@ -43,12 +43,12 @@ export class XtermScreen implements Screen {
   readonly #fits: 'box' | 'width'
   readonly #fit = new FitAddon()
   readonly #search = new SearchAddon({ highlightLimit: 1000 })
-  #clamp = new Clamp()
-  readonly #wheel = new Wheel()
+  #limiter = new NumberLimiter()
+  readonly #wheel = new WheelLines()
   #rows: number // the rows after all written output is drawn
-  #gone = false
+  #disposed = false
 
-  constructor(box: HTMLElement, watcher: Watcher, { fits = 'box', readOnly = false }: Manner = {}) {
+  constructor(box: HTMLElement, events: ScreenEvents, { fits = 'box', readOnly = false }: ScreenOptions = {}) {
     defineSheet()
     this.#box = box
     this.#fits = fits
@@ -60,21 +60,21 @@ export class XtermScreen implements Screen {
       fontSize: FONT_SIZE,
       scrollback: 10_000,
       theme: themeFrom(box),
-      linkHandler: namedLinks(watcher),
+      linkHandler: namedLinks(events),
       macOptionIsMeta: true,
       rightClickSelectsWord: false,
     })
     this.#rows = this.#terminal.rows
-    for (const addon of [this.#fit, new UnicodeGraphemesAddon(), this.#search, textLinks(watcher)]) this.#terminal.loadAddon(addon)
-    swallowQueries(this.#terminal)
-    watchClipboard(this.#terminal, (text) => watcher.offered(text))
+    for (const addon of [this.#fit, new UnicodeGraphemesAddon(), this.#search, textLinks(events)]) this.#terminal.loadAddon(addon)
+    ignoreQueries(this.#terminal)
+    watchClipboard(this.#terminal, (text) => events.onClipboardRequest(text))
     const focusMode = watchFocusMode(this.#terminal)
     this.#terminal.onData((data) => {
-      if (!focusMode.reporting) watcher.typed(data)
+      if (!focusMode.reporting) events.onInput(data)
     })
-    this.#terminal.attachCustomKeyEventHandler((event) => event.type !== 'keydown' || !watcher.pressed(event))
-    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => watcher.found(resultIndex, resultCount))
-    box.addEventListener('wheel', this.#turned, { capture: true, passive: false })
+    this.#terminal.attachCustomKeyEventHandler((event) => event.type !== 'keydown' || !events.onKey(event))
+    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => events.onSearchResults(resultIndex, resultCount))
+    box.addEventListener('wheel', this.#handleWheel, { capture: true, passive: false })
     this.#terminal.open(box)
     void drawWithGpu(this.#terminal)
   }
@@ -85,7 +85,7 @@ export class XtermScreen implements Screen {
   }
 
   /** Scroll by the lines that the wheel turned, instead of xterm, which scrolls by at most three lines. */
-  readonly #turned = (event: WheelEvent): void => {
+  readonly #handleWheel = (event: WheelEvent): void => {
     if (this.#isForProgram) return
     event.stopPropagation()
     const { rows, buffer } = this.#terminal
@@ -97,23 +97,23 @@ export class XtermScreen implements Screen {
 
   /** Reset the terminal and draw a history. The reset is part of the stream, because earlier output may still be in xterm's buffer. */
   restore(history: Uint8Array<ArrayBuffer>, size: Size, drawn: () => void): void {
-    this.#clamp = new Clamp()
+    this.#limiter = new NumberLimiter()
     this.#terminal.write(RESET)
     this.resize(size)
     this.write(history, drawn)
   }
 
   write(bytes: Uint8Array<ArrayBuffer>, drawn: () => void): void {
-    const harmless = this.#clamp.feed(bytes, this.#rows)
+    const safe = this.#limiter.feed(bytes, this.#rows)
     let start = 0
-    while (harmless.length - start > STEP) this.#terminal.write(harmless.subarray(start, (start += STEP)))
-    this.#terminal.write(harmless.subarray(start), drawn)
+    while (safe.length - start > WRITE_BYTES) this.#terminal.write(safe.subarray(start, (start += WRITE_BYTES)))
+    this.#terminal.write(safe.subarray(start), drawn)
   }
 
   /** Change the size after all earlier output is drawn, because that was printed for the earlier size. */
   resize(size: Size): void {
     this.#rows = size.rows
-    this.#inTurn(() => this.#resize(size))
+    this.#afterEarlierWrites(() => this.#resize(size))
   }
 
   /** Set the size, with a smaller font if the box is too small. */
@@ -132,7 +132,7 @@ export class XtermScreen implements Screen {
 
   /** Scroll the box just far enough to show the cursor, if the screen is higher than the box. */
   showCursor(): void {
-    this.#inTurn(() => this.#showCursor())
+    this.#afterEarlierWrites(() => this.#showCursor())
   }
 
   #showCursor(): void {
@@ -169,10 +169,10 @@ export class XtermScreen implements Screen {
   }
 
   /** Mark all matches and select the previous or next one; `still` keeps the current match if it still matches. */
-  find(words: string, where: 'before' | 'after', still = false): void {
-    const decorations = foundColours(this.#box)
-    if (where === 'after') this.#search.findNext(words, { decorations, incremental: still })
-    else this.#search.findPrevious(words, { decorations })
+  find(query: string, direction: 'before' | 'after', still = false): void {
+    const decorations = matchColours(this.#box)
+    if (direction === 'after') this.#search.findNext(query, { decorations, incremental: still })
+    else this.#search.findPrevious(query, { decorations })
   }
 
   stopFinding(): void {
@@ -181,14 +181,14 @@ export class XtermScreen implements Screen {
   }
 
   dispose(): void {
-    this.#gone = true
-    this.#box.removeEventListener('wheel', this.#turned, { capture: true })
+    this.#disposed = true
+    this.#box.removeEventListener('wheel', this.#handleWheel, { capture: true })
     this.#terminal.dispose()
   }
 
   /** Run an action after all earlier output and before all later output. */
-  #inTurn(act: () => void): void {
-    this.#terminal.write('', () => this.#gone || act())
+  #afterEarlierWrites(act: () => void): void {
+    this.#terminal.write('', () => this.#disposed || act())
   }
 
   #setFont(size: number): void {

@@ -1,7 +1,7 @@
 /** Shortcuts of the page in a terminal: with ⌘ on a Mac, with Ctrl+Shift elsewhere, because the program gets keys with Ctrl alone. */
 import { MAC } from '../commands/keys.ts'
 
-export function meaningOf(event: KeyboardEvent): 'find' | 'copy' | undefined {
+export function terminalAction(event: KeyboardEvent): 'find' | 'copy' | undefined {
   const ours = MAC ? event.metaKey && !event.ctrlKey : event.ctrlKey && event.shiftKey
   if (!ours || event.altKey) return undefined
   const key = event.key.toLowerCase()

@@ -23,7 +23,7 @@ export function themeFrom(element: Element): ITheme {
 }
 
 /** Return the colours of search matches. */
-export function foundColours(element: Element): ISearchDecorationOptions {
+export function matchColours(element: Element): ISearchDecorationOptions {
   const tokens = getComputedStyle(element)
   const token = (name: string) => tokens.getPropertyValue(name).trim()
   return {

@@ -26,7 +26,7 @@ export class TestSocket {
     return this
   }
 
-  tell(message: object): void {
+  deliver(message: object): void {
     this.onmessage?.({ data: JSON.stringify(message) })
   }
 
@@ -37,11 +37,11 @@ export class TestSocket {
     this.onmessage?.({ data: frame.buffer })
   }
 
-  die(code = 1006): void {
+  disconnect(code = 1006): void {
     this.onclose?.({ code })
   }
 
-  heard(type: string): Record<string, unknown>[] {
+  sentOfType(type: string): Record<string, unknown>[] {
     return this.sent.filter((message) => message.type === type)
   }
 }

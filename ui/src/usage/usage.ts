@@ -8,13 +8,13 @@ export interface Bar {
   total: number
 }
 
-const DAY = 86_400_000 // ms
+const DAY_MS = 86_400_000 // ms
 
 /** Return one bar for each of the last days, including empty ones; `offset` is the UTC offset in minutes. */
 export function barsOf(groups: readonly UsageGroup[], days: number, measure: Measure, now: number, offset: number): Bar[] {
   const known = new Map(groups.map((group) => [group.key, group]))
   return Array.from({ length: days }, (_, n) => {
-    const key = new Date(now + offset * 60_000 - (days - 1 - n) * DAY).toISOString().slice(0, 10)
+    const key = new Date(now + offset * 60_000 - (days - 1 - n) * DAY_MS).toISOString().slice(0, 10)
     const group = known.get(key)
     const parts = group ? measure.parts(group) : []
     return { key, parts, total: parts.reduce((sum, { value }) => sum + value, 0) }
@@ -53,7 +53,7 @@ export function costIn(currency: string): Measure {
 /** Format a count such as "950", "1.2k" or "2.5M". */
 export function short(count: number): string {
   if (count < 1000) return String(Math.round(count))
-  return count < 1_000_000 ? `${trim(count / 1000)}k` : `${trim(count / 1_000_000)}M`
+  return count < 1_000_000 ? `${roundShort(count / 1000)}k` : `${roundShort(count / 1_000_000)}M`
 }
 
 export function money({ amount, currency }: { amount: number; currency: string }): string {
@@ -66,14 +66,14 @@ export function costs(used: Used): string {
 }
 
 /** Return the values of a scale's lines: a few round numbers, the last at or above the highest bar. */
-export function scale(most: number, lines = 4): number[] {
-  if (most <= 0) return [0, 1]
-  const rough = most / lines
-  const power = 10 ** Math.floor(Math.log10(rough))
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough
-  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, n) => n * step)
+export function scale(maximum: number, lines = 4): number[] {
+  if (maximum <= 0) return [0, 1]
+  const roughStep = maximum / lines
+  const power = 10 ** Math.floor(Math.log10(roughStep))
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= roughStep) ?? roughStep
+  return Array.from({ length: Math.ceil(maximum / step - 1e-9) + 1 }, (_, n) => n * step)
 }
 
-function trim(value: number): string {
+function roundShort(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toFixed(1).replace(/\.0$/, '')
 }
