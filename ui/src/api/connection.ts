@@ -4,8 +4,9 @@ import { secret } from './secret.ts'
 
 export type Status = 'connecting' | 'open' | 'waiting' | 'closed'
 
+/** What the owner of a connection provides. */
 export interface ConnectionHandlers {
-  /** Return the address of the next attempt. Called for each attempt, so the address can contain the current position. */
+  /** Return the address for the next attempt. Called for each attempt, so the address can contain the current position. */
   address(): string
   opened(): void
   message(data: string | ArrayBuffer): void
@@ -86,6 +87,7 @@ export class Connection {
     if (isBack) for (const other of [...waiting]) other.retryNow() // the server is back for all connections
   }
 
+  /** Restart the silence timeout. */
   #noteActivity(): void {
     this.#activeAt = Date.now()
     clearTimeout(this.#timer)
@@ -97,6 +99,7 @@ export class Connection {
     return this.isOpen && Date.now() - this.#activeAt >= SILENCE_TIMEOUT_MS
   }
 
+  /** Close the socket and reconnect after a pause, unless the close code is final. */
   #lost(code?: number): void {
     this.#closeSocket()
     if (code !== undefined && FINAL_CLOSE_CODES.has(code)) return this.#setStatus('closed', code)

@@ -81,6 +81,7 @@ async function fetchWithRetry<T>(path: string, request: RequestInit, readAnswer:
   }
 }
 
+/** Return the JSON of a successful answer, or throw the error that it contains. */
 async function parseAnswer<T>(response: Response): Promise<T> {
   const text = await response.text()
   if (response.ok) return (text ? JSON.parse(text) : undefined) as T // incomplete JSON was cut off; the SyntaxError makes the caller repeat the request
@@ -88,6 +89,7 @@ async function parseAnswer<T>(response: Response): Promise<T> {
   throw new ApiError(response.status, error ?? 'internal', message ?? `The server answered ${response.status}.`, details)
 }
 
+/** Return parsed JSON, or undefined if the text is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -3,12 +3,14 @@ import { call, download, upload } from './http.ts'
 import type { Image } from './types/prompts.ts'
 import type { Queue, QueueEdit } from './types/queue.ts'
 
+/** The content of a prompt. */
 export interface PromptRequest {
   readonly promptId: string
   readonly text: string
   readonly imageIds: readonly string[]
 }
 
+/** A new value of one setting of an agent. */
 export type SettingChange = { kind: 'mode' | 'model'; value: string } | { kind: 'option'; id: string; value: string | boolean }
 
 /** Sends requests for one agent of one session. */
@@ -64,10 +66,12 @@ export class ConversationApi {
     return call('DELETE', this.#queuedPath(id))
   }
 
+  /** Send a queued message now, which cancels the running turn. */
   sendNow(id: string): Promise<void> {
     return call('POST', `${this.#queuedPath(id)}/send-now`)
   }
 
+  /** Pause the queue, or resume it if `paused` is false. */
   pauseQueue(paused: boolean): Promise<void> {
     return call('POST', `${this.#sessionPath}/queue/${paused ? 'pause' : 'resume'}`)
   }

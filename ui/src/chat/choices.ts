@@ -43,12 +43,14 @@ export function completions(commands: readonly Command[], text: string): Command
   return [...starting, ...containing].slice(0, 12)
 }
 
+/** Return the pill for the modes or models of an agent, or undefined if there are none. */
 function choicesPill(label: string, reported: unknown, current: string, available: string, id: string, choice: Pill['choice']): Pill | undefined {
   const choices = asObject(reported)
   const values = valuesOf(choices[available], id)
   return values.length ? { label, value: asText(choices[current]), values, choice } : undefined
 }
 
+/** Return the pill for an option, or undefined if it is invalid or another pill has the same id. */
 function optionPill(reported: unknown, usedIds: Set<string>): Pill | undefined {
   const { id, name, category, type, currentValue, options } = asObject(reported)
   const key = asText(id)
@@ -64,6 +66,7 @@ function optionPill(reported: unknown, usedIds: Set<string>): Pill | undefined {
   return values.length ? { label: asText(name) || key, value: asText(currentValue), values, choice: (value) => ({ kind: 'option', id: key, value }) } : undefined
 }
 
+/** Return the values of a setting from a list that may have groups. */
 function valuesOf(reported: unknown, id: string): Pill['values'] {
   const flat = (Array.isArray(reported) ? reported : []).flatMap((each) => {
     const group = asObject(each).options

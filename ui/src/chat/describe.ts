@@ -4,6 +4,7 @@ import { shellQuote } from '../parts/shell.ts'
 import type { ToolCall } from '../state/chat.ts'
 import { workerEndText, isEndReason } from '../state/reasons.ts'
 
+/** A change of one file. */
 export interface Change {
   path: string
   oldText: string
@@ -87,6 +88,7 @@ export function partsOf(call: ToolCall | undefined): Part[] {
   return content.map(asPart).filter((part) => part !== undefined)
 }
 
+/** Return one content block of a call as a part, or undefined if it is empty. */
 function asPart(part: unknown): Part | undefined {
   const { type, content, path, oldText, newText, terminalId } = asObject(part)
   if (type === 'diff') return { kind: 'change', change: { path: escapeInvisible(asText(path)), oldText: asText(oldText), newText: asText(newText) } }

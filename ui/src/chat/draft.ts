@@ -8,6 +8,7 @@ export interface Draft {
 
 const EMPTY: Draft = { text: '', imageIds: [] }
 
+/** Return the stored draft for one agent. */
 export function draftFor(sessionId: string, workerId: string): Remembered<Draft> {
   return remembered(`draft.${sessionId}.${workerId}`, EMPTY)
 }

@@ -37,6 +37,7 @@ function answerText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+/** Return the default value of a field. */
 function initialOf(property: Record<string, unknown> | null): string | boolean {
   const value = property?.default
   if (fieldKind(property) === 'boolean') return value === true

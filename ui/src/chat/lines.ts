@@ -21,6 +21,7 @@ export function countsOf(lines: readonly Line[]): { added: number; removed: numb
   return { added: lines.filter(({ sign }) => sign === '+').length, removed: lines.filter(({ sign }) => sign === '-').length }
 }
 
+/** Return the lines of one hunk with their line numbers. */
 function hunkLines({ lines, newStart, oldStart }: { lines: string[]; newStart: number; oldStart: number }): Line[] {
   let [older, newer] = [oldStart, newStart]
   return lines
@@ -34,6 +35,7 @@ function hunkLines({ lines, newStart, oldStart }: { lines: string[]; newStart: n
     })
 }
 
+/** Return all lines of a text as added or removed. */
 function allLines(sign: '+' | '-', text: string): Line[] {
   return text ? text.replace(/\n$/, '').split('\n').map((line, n) => ({ sign, text: line, number: n + 1 })) : []
 }

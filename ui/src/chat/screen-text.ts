@@ -2,6 +2,7 @@
 // eslint-disable-next-line no-control-regex
 const SEQUENCES = /\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\[[0-?]*[ -/]*[@-~]|[PX^_][^\u001b]*\u001b\\|[ -/]*[0-~])/g
 
+/** Return the end of terminal output as plain text. */
 export function plainOutput(output: string, maxCharacters = 100_000): string {
   const text = output.slice(-maxCharacters).replace(SEQUENCES, '').replace(/\r+\n/g, '\n')
   return text.split('\n').map(finalText).join('\n').replace(/\s+$/, '')

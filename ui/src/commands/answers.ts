@@ -1,6 +1,7 @@
 /** The keys that answer a permission. They are single letters, because they work only while its card has the focus; the user can change them. */
 import { keysOf } from './shortcuts.ts'
 
+/** An answer to a permission that has a key. */
 export interface Answer {
   id: string
   title: string
@@ -35,6 +36,7 @@ export function keyOf<O extends { kind: string }>(option: O, options: readonly O
   return answer && keysOf(answer)
 }
 
+/** Return the first option of the preferred kind. */
 function matchingOption<O extends { kind: string }>({ kinds }: Answer, options: readonly O[]): O | undefined {
   return kinds.flatMap((kind) => options.filter((option) => option.kind === kind))[0]
 }

@@ -37,6 +37,7 @@ export class Commands {
     return () => (this.#sources = this.#sources.filter((each) => each !== source))
   }
 
+  /** Return all commands, also those that cannot be run now. */
   all(): Command[] {
     return this.#sources.flatMap((source) => [...source()])
   }

@@ -136,6 +136,7 @@ function startCommands(app: App): Command[] {
   return (start?.items ?? []).map((item) => ({ id: `start:${item.label}`, title: item.label, group: 'Worker', icon: item.icon ?? 'plus', run: item.run }))
 }
 
+/** Return the active sessions in the order of the sidebar. */
 function activeSessions(page: App['page']): App['page']['sessions'] {
   return sortedByNeed(page.sessions.filter((session) => session.status === 'active'), (session) => page.attention(session).need)
 }
@@ -146,6 +147,7 @@ function goToNextWaiting(page: App['page']): void {
   if (next) page.show({ view: 'session', sessionId: next.id })
 }
 
+/** Show the tab that is `by` tabs after the shown one, in a circle. */
 function stepTab(before: layout.Layout, by: number): layout.Layout {
   const pane = layout.focusedPane(before)
   const next = pane.tabs.at((pane.tabs.indexOf(pane.active ?? '') + by) % pane.tabs.length)
@@ -165,6 +167,7 @@ function splitFocused(before: layout.Layout, direction: 'row' | 'column'): layou
   return layout.split(before, pane.id, direction, other)
 }
 
+/** Run an action unless the value is undefined. */
 function ifDefined<T>(thing: T | undefined, act: (thing: T) => void): void {
   if (thing !== undefined) act(thing)
 }

@@ -1,4 +1,5 @@
 /** Fuzzy matching: score how well the letters of a query occur in a text, in order and preferably at the beginnings of words. */
+
 export interface FuzzyMatch {
   score: number
   /** The positions of the matched letters in the text. */
@@ -21,6 +22,7 @@ function startsWord(text: string, at: number): boolean {
   return at === 0 || /[\s/:_.-]/.test(text[at - 1] ?? '')
 }
 
+/** Match each letter at its next position, preferably at the beginning of a word. */
 function scatteredMatch(letters: string, text: string, lowerText: string): FuzzyMatch | undefined {
   const positions: number[] = []
   let score = 0
@@ -41,6 +43,7 @@ function wordStart(text: string, lowerText: string, letter: string, from: number
   return undefined
 }
 
+/** Return `length` numbers from `from` on. */
 function consecutive(from: number, length: number): number[] {
   return Array.from({ length }, (_, n) => from + n)
 }

@@ -20,6 +20,7 @@ export function helpLines(commands: readonly Pick<Command, 'id' | 'title' | 'key
   return lines.flatMap((line) => (line === first ? [combined] : others.includes(line) ? [] : [line]))
 }
 
+/** Return whether the lines have the same modifiers and the digits 1 to 9. */
 function countsToNine(first: HelpLine, others: readonly HelpLine[]): boolean {
   return first.keys.endsWith('1') && others.length === 8 && others.every(({ keys }, n) => keys === `${first.keys.slice(0, -1)}${n + 2}`)
 }

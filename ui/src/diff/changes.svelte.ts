@@ -3,8 +3,9 @@ import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Diff } from '../api/types/diff.ts'
 
-const PAUSE_MS = 1500 // milliseconds between two requests
+const PAUSE_MS = 1500 // between two requests
 
+/** The current diff of one workspace. */
 export class WorkspaceDiff {
   diff: Diff | undefined = $state.raw()
   problem: string | undefined = $state()

@@ -12,6 +12,7 @@ export interface DraftComment {
   readonly text: string
 }
 
+/** All drafts of a session. */
 export interface Drafts {
   /** The id of the message with these comments, so that sending it again after a lost answer has no effect. */
   readonly promptId: string
@@ -20,6 +21,7 @@ export interface Drafts {
 
 const NONE: Drafts = { promptId: '', comments: [] }
 
+/** Return the stored drafts of a session. */
 export function draftsFor(sessionId: string): Remembered<Drafts> {
   return remembered(`diff.comments.${sessionId}`, NONE)
 }

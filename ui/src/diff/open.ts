@@ -7,6 +7,7 @@ import * as layout from '../state/layout.ts'
 /** The file to scroll to, by session id. The diff view scrolls to it and removes it. */
 export const requestedFiles = new SvelteMap<string, string>()
 
+/** Show the changes of a session, in a new tab if there is none; `path` is the file to scroll to. */
 export function openChanges({ page, layouts }: App, session: Session, path?: string): void {
   if (path !== undefined) requestedFiles.set(session.id, path)
   const shown = session.workers.find((worker) => worker.type === 'diff' && worker.state !== 'terminated')

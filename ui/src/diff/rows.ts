@@ -7,6 +7,7 @@ export type Side = 'old' | 'new'
 /** A range of a line that differs from its counterpart. */
 export type Span = readonly [start: number, end: number]
 
+/** One line on one side of a diff. */
 export interface Cell {
   readonly side: Side
   /** The number of the line in its file. */
@@ -22,7 +23,7 @@ export type Row =
   | { readonly kind: 'gap'; readonly text: string }
   | { readonly kind: 'lines'; readonly old: Cell | undefined; readonly new: Cell | undefined }
 
-const MAX_COMPARED_CHARACTERS = 500 // characters; words of longer lines are not compared
+const MAX_COMPARED_CHARACTERS = 500 // the words of longer lines are not compared
 
 /** Return rows for two columns, with corresponding lines beside each other. */
 export function splitRows(file: FileDiffMetadata): Row[] {
@@ -50,6 +51,7 @@ export function unifiedRows(rows: readonly Row[]): Row[] {
   return unified
 }
 
+/** Return the row for the unchanged lines that are left out before a hunk. */
 function gapBefore(hunk: Hunk, n: number): Row[] {
   const left = hunk.collapsedBefore
   if (!left && !n) return []
@@ -57,6 +59,7 @@ function gapBefore(hunk: Hunk, n: number): Row[] {
   return [{ kind: 'gap', text: [lines, hunk.hunkContext?.trim()].filter(Boolean).join(' · ') }]
 }
 
+/** Return the rows of one hunk. */
 function hunkRows(file: FileDiffMetadata, hunk: Hunk): Row[] {
   let [old, next] = [hunk.deletionStart, hunk.additionStart]
   const rows: Row[] = []

@@ -3,8 +3,9 @@ import type { DocumentChanged } from '../api/facts.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 
-const MAX_EVENTS = 20 // events; several documents of a session share the limit
+const MAX_EVENTS = 20 // several documents of a session share the limit
 
+/** The content of one Markdown file. */
 export class WatchedDocument {
   content: DocumentChanged | undefined = $state.raw()
   problem: string | undefined = $state()

@@ -5,6 +5,7 @@
 import { parse } from './parse.ts'
 import type { Node } from './tree.ts'
 
+/** The changes after more text arrived. */
 export interface BlocksUpdate {
   /** Whether the text was replaced, so that all earlier nodes must be removed. */
   readonly replaced: boolean
@@ -45,6 +46,7 @@ export class MarkdownBlocks {
   }
 }
 
+/** Return the offset of the beginning of a line. */
 function offsetOf(text: string, line: number): number {
   let offset = 0
   for (let n = 0; n < line; n++) offset = text.indexOf('\n', offset) + 1

@@ -65,6 +65,7 @@ async function highlighterFor(language: string): Promise<HighlighterCore> {
   return highlighter
 }
 
+/** Wait until the page is idle, at most half a second. */
 function idle(): Promise<void> {
   return new Promise((resolve) => ('requestIdleCallback' in window ? requestIdleCallback(() => resolve(), { timeout: 500 }) : setTimeout(resolve, 20)))
 }

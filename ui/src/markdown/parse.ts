@@ -18,7 +18,7 @@ const TASK = /^\[([ xX])\] /
 const markdown = new MarkdownIt({ html: false, linkify: true, breaks: false })
 // A bare word with a dot is more often a file name than a web site.
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
-// Every link is parsed; `linked` decides which links can be opened.
+// Every link is parsed; `linkOrText` decides which links can be opened.
 markdown.validateLink = () => true
 
 /** Return the top-level blocks of a Markdown text. */
@@ -28,6 +28,7 @@ export function parse(text: string): Block[] {
   return builder.blocks
 }
 
+/** Builds the tree from the tokens of markdown-it. */
 class TreeBuilder {
   readonly blocks: Block[] = []
   readonly #open: { token: Token; children: Node[] }[] = []
@@ -82,6 +83,7 @@ function leafNode(token: Token): Node {
   }
 }
 
+/** Return a code block with its language and a copy button. */
 export function codeBlock(content: string, language: string): Element {
   const name = /^[\w+#.-]{1,32}$/.test(language) ? language : ''
   return element('figure', { class: 'code', 'data-language': name.toLowerCase() }, [
@@ -107,6 +109,7 @@ function attribute(token: Token, name: string): string {
   return String(token.attrGet(name) ?? '')
 }
 
+/** Return the children of a list item with a checkbox symbol instead of `[ ]` or `[x]`. */
 function withTask(children: readonly Node[]): readonly Node[] {
   const [first, ...rest] = children
   if (typeof first === 'string') {

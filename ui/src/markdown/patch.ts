@@ -30,6 +30,7 @@ function patchText(existing: Text, before: string, next: string): void {
   else existing.data = next
 }
 
+/** Return whether two elements have the same tag and attributes, so that only their children differ. */
 function canPatch(before: Tree, next: Tree): boolean {
   const names = Object.keys(before.attributes)
   return (

@@ -1,4 +1,5 @@
 /** A tree of elements and texts as plain values, from which the page creates DOM elements. */
+
 export type Node = string | Element
 
 export interface Element {

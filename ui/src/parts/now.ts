@@ -1,7 +1,7 @@
 /** The current time for all relative times on the page. They share one clock, so that they agree. */
 import { createSubscriber } from 'svelte/reactivity'
 
-const TICK_MS = 1000 // milliseconds
+const TICK_MS = 1000
 
 let time = Date.now()
 

@@ -1,6 +1,6 @@
 /** Format times: relative times, clock times and durations. */
 
-const MINUTE = 60
+const MINUTE = 60 // seconds
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 

@@ -1,8 +1,8 @@
 /** Calculations on the time line of a replay: positions of marks, next and previous marks, terminal sizes and idle times. */
 import type { Marker, TerminalLine, Timeline } from '../api/types/timeline.ts'
 
-const IDLE_MS = 2000 // milliseconds without an event after which time is skipped
-const LEAD_MS = 400 // milliseconds before the next event at which playing continues
+const IDLE_MS = 2000 // longer pauses without an event are skipped
+const LEAD_MS = 400 // playing continues this long before the next event
 
 export interface Mark {
   readonly marker: Marker

@@ -10,8 +10,8 @@ import type { TerminalPlace, Timeline } from '../api/types/timeline.ts'
 import { timeAfterIdle, firstVisibleTime, nextMarker, previousMarker, untilLastOutput, clampTime } from './moments.ts'
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16] as const
-const EVENTS_BEFORE = 1000 // events before a moment that are loaded to show it
-const EVENTS_AFTER = 1000 // events after a moment that are loaded in advance
+const EVENTS_BEFORE = 1000 // loaded before a moment to show it
+const EVENTS_AFTER = 1000 // loaded in advance
 
 /** Consecutive events, and the changes of the workspace before the first of them. */
 interface EventRange {
@@ -101,6 +101,7 @@ export class Replay {
     if (marker) this.seek(marker.time)
   }
 
+  /** Move the position forward, and skip idle time if that is on. */
   #advance(milliseconds: number): void {
     if (!this.timeline) return
     const at = this.at + milliseconds
@@ -108,6 +109,7 @@ export class Replay {
     if (this.at >= this.timeline.ends) this.pause()
   }
 
+  /** Yield the times at which something happens, in any order. */
   *#eventTimes({ markers, terminals, head, ends }: Timeline): Iterable<number> {
     yield ends
     for (const { time } of markers) yield time
@@ -131,6 +133,7 @@ export class Replay {
     }
   }
 
+  /** Request and show the state at a time. */
   async #show(at: number): Promise<void> {
     const { moment } = await rest.timeline(this.#sessionId, Math.floor(at))
     if (moment) {
@@ -142,6 +145,7 @@ export class Replay {
     this.#shown = at
   }
 
+  /** Return the loaded range of events if it contains a seq, else load another. */
   async #rangeAround(seq: number): Promise<EventRange> {
     const known = this.#range
     if (known && seq <= known.to && (known.from === 1 || seq >= known.from + EVENTS_BEFORE / 2)) return known

@@ -6,7 +6,7 @@ import type { IconName } from '../parts/icons.ts'
 
 const PAGE_SIZE = 30
 const MAX_RESULTS = 200
-const REPEAT_PAUSES_MS = [500, 1000, 2000, 4000, 8000, 16_000] // milliseconds between repeated searches, because new text is indexed with a delay
+const REPEAT_PAUSES_MS = [500, 1000, 2000, 4000, 8000, 16_000] // between repeated searches, because new text is indexed with a delay
 
 export interface Filters {
   repoId: string
@@ -18,6 +18,7 @@ export interface Filters {
 
 const DAY_MS = 86_400_000
 
+/** The state of one search. */
 export class SessionSearch {
   query = $state('')
   filters: Filters = $state({ repoId: '', agentId: '', role: '', days: '' })
@@ -26,7 +27,7 @@ export class SessionSearch {
   busy = $state(false)
   problem: string | undefined = $state()
   limit = $state(PAGE_SIZE)
-  #requests = 0 // only the latest counts
+  #requests = 0 // only the answer to the latest is used
   #pauses: number[] = []
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -34,6 +35,7 @@ export class SessionSearch {
     return (this.results?.length ?? 0) >= this.limit && this.limit < MAX_RESULTS
   }
 
+  /** Load more results. */
   more(): Promise<void> {
     this.limit = Math.min(this.limit + PAGE_SIZE * 2, MAX_RESULTS)
     return this.search()

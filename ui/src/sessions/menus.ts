@@ -8,6 +8,7 @@ import * as layout from '../state/layout.ts'
 import { viewOf } from '../workers/views.ts'
 import { workerStateText } from '../workers/words.ts'
 
+/** Return the groups of the menu: workers to start, and workers without a tab. */
 export function newWorkerMenu(app: App, session: Session): MenuGroup[] {
   const { page, layouts } = app
   const hidden = layouts.of(session).hidden.flatMap((id) => session.workers.find((worker) => worker.id === id) ?? [])

@@ -1,11 +1,13 @@
 /** The title and icon of the browser tab, which show how many sessions need the user. */
 
+/** The numbers of sessions that need the user, by their need. */
 export interface Waiting {
   asking: number
   error: number
   done: number
 }
 
+/** Return the title of the tab: a symbol and a count, then the name of the view. */
 export function titleOf(name: string | undefined, waiting: Waiting): string {
   const count = waiting.asking + waiting.error + waiting.done
   const sign = waiting.asking ? '●' : waiting.error ? '✕' : '◆'

@@ -1,7 +1,7 @@
 /** Describe the connection to the server as a colour, a label and a hint: connected, reconnecting or disconnected. */
 import type { Status } from '../api/connection.ts'
 
-const LOST_AFTER_MS = 20_000
+const LOST_AFTER_MS = 20_000 // a lost connection counts as disconnected after this time
 
 export interface Indicator {
   tone: 'good' | 'waiting' | 'bad'

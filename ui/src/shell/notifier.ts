@@ -5,8 +5,8 @@
  */
 import type { InboxItem } from '../api/types/inbox.ts'
 
-const DELAY_MS = 5_000 // milliseconds an item waits before the notification
-const SESSION_PAUSE_MS = 60_000 // milliseconds between two notifications of one session
+const DELAY_MS = 5_000 // how long an item waits before the notification
+const SESSION_PAUSE_MS = 60_000 // between two notifications of one session
 
 /** Schedules the notifications of one page. */
 export class Notifier {

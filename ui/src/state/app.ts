@@ -14,4 +14,5 @@ export interface App {
   branchSummaries: BranchSummaries
 }
 
+/** Get the state in a component; main.ts creates it and App.svelte provides it. */
 export const [useApp, provideApp] = createContext<App>()

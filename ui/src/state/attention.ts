@@ -32,7 +32,7 @@ export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
 }
 
 /**
- * Return what a session needs. `news` are the inbox items of this session; an item disappears when it is seen in any
+ * Return what a session needs. `items` are the inbox items of this session; an item disappears when it is seen in any
  * browser. Turns typed into a terminal have no inbox item; they count as seen if they ended before `seen`, the time at
  * which this browser last showed the session.
  */
@@ -67,6 +67,7 @@ function workerOf(session: Session, { workerId }: InboxItem): Worker | undefined
   return session.workers.find(({ id }) => id === workerId)
 }
 
+/** Return whether the result of a worker was not seen: it has an inbox item, or its terminal changed after `seen`. */
 function isUnseen(worker: Worker, items: readonly InboxItem[], seen: string): boolean {
   return items.some(({ workerId }) => workerId === worker.id) || (worker.agentKind === 'pty' && worker.activitySince > seen)
 }
@@ -75,6 +76,7 @@ function attentionTo(need: Need, label: string, worker: Worker): Attention {
   return { need, mark: need, label, why: worker.activityWhy, since: worker.activitySince }
 }
 
+/** Return the state of a session that needs nothing: idle, or how it ended. */
 function restingAttention(session: Session, worker: Worker | undefined): Attention {
   if (session.status !== 'active')
     return { need: 'idle', mark: session.status === 'error' ? 'error' : 'idle', label: session.status, why: endReasonText(session.endReason), since: session.updatedAt }

@@ -6,12 +6,14 @@ import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Session } from '../api/types/sessions.ts'
 
+/** The branch of a session and its added and removed lines. */
 export interface BranchSummary {
   branch: string | null
   added: number
   removed: number
 }
 
+/** The summaries of all visible sessions. */
 export class BranchSummaries {
   #summaries: Readonly<Record<string, BranchSummary>> = $state.raw({})
   readonly #requestedVersions = new Map<string, string>()

@@ -43,7 +43,7 @@ export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
 
 export type Entries = readonly Entry[]
 
-const MAX_OUTPUT_CHARACTERS = 200_000 // characters of terminal output in an entry; the beginning is cut off
+const MAX_OUTPUT_CHARACTERS = 200_000 // of terminal output in an entry; the beginning is cut off
 
 /** Return the entries after one more event. */
 export function fold(entries: Entries, event: SessionEvent): Entries {
@@ -96,6 +96,7 @@ export function join(older: Entries, newer: Entries): Entries {
   }, older)
 }
 
+/** Add the text of a message or thought. */
 function withText(entries: Entries, event: SessionEvent): Entries {
   const { data } = event
   const content = text(data.text)
@@ -137,6 +138,7 @@ function indexOfSame(entries: Entries, update: Entry): number {
   return -1
 }
 
+/** Return the id by which an update finds its entry. */
 function identity(entry: Entry): string {
   if (entry.kind === 'tool') return entry.call.toolCallId
   return entry.kind === 'permission' || entry.kind === 'question' ? entry.id : ''
@@ -180,6 +182,7 @@ function terminalOutput(data: Record<string, unknown>): string {
   return typeof content === 'string' ? content : ''
 }
 
+/** Add a note unless the turn ended normally. */
 function withTurnEnd(entries: Entries, event: SessionEvent): Entries {
   const { stopReason, error } = event.data
   if (error) return note(entries, event, text(error), true)
@@ -197,6 +200,7 @@ function appendNote(entries: Entries, note: EntryOf<'note'>): Entries {
   return isSame ? entries : [...entries, note]
 }
 
+/** Return the fields that all kinds of entries have. */
 function entryBase(event: SessionEvent): { key: number; at: string } {
   return { key: event.seq, at: event.timestamp }
 }

@@ -98,6 +98,7 @@ export function foldConversation(state: Conversation, { type, data, timestamp }:
   }
 }
 
+/** Add an open request, or remove an answered one. */
 function updateOpen(open: Conversation['permissions'], fact: Record<string, unknown>, since: string): Conversation['permissions'] {
   const id = String(fact.id)
   if (fact.status === 'pending') return { ...open, [id]: { fact, since } }
@@ -105,6 +106,7 @@ function updateOpen(open: Conversation['permissions'], fact: Record<string, unkn
   return rest
 }
 
+/** Return the settings that a new session of the agent reports. */
 function settingsFrom(before: Settings | null, data: Record<string, unknown>): Settings {
   return {
     acpSessionId: String(data.acpSessionId),
@@ -119,6 +121,7 @@ function withSettings(state: Conversation, change: Partial<Settings>): Conversat
   return { ...state, settings: { ...(state.settings ?? EMPTY_SETTINGS), ...change } } // some agents report settings before their session exists
 }
 
+/** Return modes or models with another current value. */
 function withCurrent(choices: unknown, key: string, value: unknown): unknown {
   const before = typeof choices === 'object' && choices !== null && !Array.isArray(choices) ? choices : {}
   return { ...before, [key]: value }

@@ -12,8 +12,9 @@ export interface Screen {
   room(): Size
 }
 
-const ACKNOWLEDGE_BYTES = 128 * 1024 // bytes
+const ACKNOWLEDGE_BYTES = 128 * 1024
 
+/** Draws the output of one terminal on its screen. */
 export class OutputRenderer {
   readonly #screen: Screen
   readonly #acknowledge: (offset: number) => void

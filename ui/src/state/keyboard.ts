@@ -1,15 +1,17 @@
 /** Send terminal input in numbered batches, and send it again on each new connection until it is acknowledged. */
 import type { Outbox } from './outbox.ts'
 
+/** The part of a connection that sends input. */
 export interface InputConnection {
   readonly isOpen: boolean
   send(message: object): void
   restart(): void
 }
 
-const ACKNOWLEDGE_TIMEOUT_MS = 10_000 // milliseconds without an acknowledgement
-const RETRY_MS = 500 // milliseconds after a refusal
+const ACKNOWLEDGE_TIMEOUT_MS = 10_000
+const RETRY_MS = 500 // after a refusal
 
+/** Sends the input of one terminal run. */
 export class InputSender {
   readonly #outbox: Outbox
   readonly #connection: InputConnection
@@ -31,6 +33,7 @@ export class InputSender {
     this.#flush()
   }
 
+  /** The server acknowledged all batches up to `n`. */
   acknowledged(n: number): void {
     this.#outbox.acknowledge(n)
     this.stopWaiting()

@@ -8,11 +8,11 @@ import { remembered, type Remembered } from './remembered.ts'
 export class Layouts {
   /** Return the current layout of a session. */
   of(session: Session): Layout {
-    return layout.reconcile(this.#kept(session.id).value, shownWorkers(session))
+    return layout.reconcile(this.#stored(session.id).value, shownWorkers(session))
   }
 
-  change(session: Session, how: (before: Layout) => Layout): void {
-    this.#kept(session.id).value = how(this.of(session))
+  change(session: Session, update: (before: Layout) => Layout): void {
+    this.#stored(session.id).value = update(this.of(session))
   }
 
   /** Return the shown worker of the focused pane. */
@@ -21,7 +21,7 @@ export class Layouts {
     return session.workers.find((worker) => worker.id === active)
   }
 
-  #kept(sessionId: string): Remembered<Layout> {
+  #stored(sessionId: string): Remembered<Layout> {
     return remembered(`layout.${sessionId}`, layout.NEW)
   }
 }

@@ -7,7 +7,7 @@ import { Outbox } from './outbox.ts'
 const encode = (text: string) => new TextEncoder().encode(text)
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
-/** A screen that draws into a string; drawing finishes only when the test calls `dry`. */
+/** A screen that draws into a string; drawing finishes only when the test calls `finishDrawing`. */
 class TextScreen implements Screen {
   text = ''
   size = { cols: 0, rows: 0 }

@@ -7,8 +7,9 @@ export interface Batch {
   readonly data: string
 }
 
-const MAX_BATCH = 16_384 // UTF-16 code units in a batch
+const MAX_BATCH = 16_384 // in UTF-16 code units
 
+/** The unacknowledged input of one terminal run. */
 export class Outbox {
   #waiting: Batch[] = []
   #last = 0 // the highest number in use

@@ -51,6 +51,7 @@ export class Page {
     status: (status, closeCode) => this.#statusChanged(status, closeCode),
   })
 
+  /** Log in with a code in the address, check the login, and connect to the server. */
   async start(): Promise<void> {
     const code = loginCode(location.hash)
     if (code) await this.#login(code)
@@ -73,7 +74,7 @@ export class Page {
     this.problem = undefined
   }
 
-  /** Go to a route. `beside` replaces the history entry, so that choosing another tab adds no step for the back button. */
+  /** Go to a route. `replace` replaces the history entry, so that choosing another tab adds no step for the back button. */
   show(route: Route, replace = false): void {
     if (!replace) {
       location.hash = formatRoute(route)
@@ -172,18 +173,22 @@ export class Page {
     return this.attempt(async () => this.#setSession(await rest.editSession(session.id, { title })))
   }
 
+  /** Set whether a session ends when its last viewer leaves. */
   endWithLastViewer(session: Session, terminate: boolean): Promise<boolean> {
     return this.attempt(async () => this.#setSession(await rest.editSession(session.id, { onLastDisconnect: terminate ? 'terminate' : 'keep' })))
   }
 
+  /** End a session as completed. */
   complete(session: Session): Promise<boolean> {
     return this.attempt(async () => this.#setSession(await rest.completeSession(session.id)))
   }
 
+  /** End a session as cancelled. */
   end(session: Session): Promise<boolean> {
     return this.attempt(async () => this.#setSession(await rest.cancelSession(session.id)))
   }
 
+  /** Delete a session with its events and recordings. */
   purge(session: Session): Promise<boolean> {
     return this.attempt(async () => {
       await rest.purgeSession(session.id)
@@ -211,7 +216,7 @@ export class Page {
   #markItemSeen(item: InboxItem): void {
     if (item.seq === null || this.#seenItems.has(item.id)) return
     this.#seenItems.add(item.id)
-    rest.markSeen(item.sessionId, item.seq).catch(() => this.#seenItems.delete(item.id)) // sent again by the next `look`
+    rest.markSeen(item.sessionId, item.seq).catch(() => this.#seenItems.delete(item.id)) // sent again by the next `markShownSeen`
   }
 
   async #addWorker(sessionId: string, request: NewWorker): Promise<void> {
@@ -232,6 +237,7 @@ export class Page {
     this.#receive({ type: 'session', session })
   }
 
+  /** Apply a message of the dashboard socket, or the same change made by this page. */
   #receive(message: DashboardMessage): void {
     if (message.type === 'inbox') [this.inbox, this.inboxKnown] = [message.items, true]
     this.sessions = fold(this.sessions, message)
@@ -244,6 +250,7 @@ export class Page {
     return repoId !== null && !this.repositories.some(({ id }) => id === repoId)
   }
 
+  /** Log in with a one-time code and store the secret. */
   async #login(code: string): Promise<void> {
     history.replaceState(null, '', location.pathname) // removes the used code from the history
     this.route = parseRoute('')

@@ -4,6 +4,7 @@ import { rest } from '../api/rest.ts'
 import type { SessionEvent } from '../api/types/events.ts'
 import { stepsOf, type Step } from './chat.ts'
 
+/** The plans of one session. */
 export class Plans {
   byWorker: Readonly<Record<string, Step[]>> = $state.raw({})
   loaded = $state(false)

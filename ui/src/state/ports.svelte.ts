@@ -3,8 +3,9 @@ import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Port } from '../api/types/ports.ts'
 
-export const POLL_MS = 3000 // milliseconds
+export const POLL_MS = 3000
 
+/** The ports of one session. */
 export class SessionPorts {
   list: readonly Port[] = $state.raw([])
   problem: string | undefined = $state()

@@ -1,6 +1,7 @@
 /** Track the position in a terminal's output: find the new bytes of a frame, and detect missing ones. */
 import type { OutputFrame } from '../api/frames.ts'
 
+/** The position of this page in the output of one terminal run. */
 export class OutputPosition {
   /** The offset of the next expected byte. */
   next = 0

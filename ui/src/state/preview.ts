@@ -39,6 +39,7 @@ export function choosePort<T extends Pick<Port, 'port' | 'workerId'>>(ports: rea
   return ports.find((each) => same(each) && each.workerId === last?.workerId) ?? ports.find(same) ?? ports[0]
 }
 
+/** Return why a frame cannot show a port, or undefined if it can. */
 function frameObstacle({ address, port }: ListeningPort, page: PageLocation): string | undefined {
   if (String(port) === page.port) return 'This program listens on the port of Bullpen itself, which cannot be shown in a frame.'
   if (address === '::1' && otherHostName(page) === '127.0.0.1') return 'This program listens on ::1 only. Open Bullpen at 127.0.0.1 to see its page here.'
@@ -51,6 +52,7 @@ function otherHostName({ hostname }: PageLocation): string {
   return hostname === 'localhost' ? '127.0.0.1' : 'localhost'
 }
 
+/** Return the addresses for a browser on another machine. */
 function elsewhere({ address, port }: ListeningPort, { hostname }: PageLocation, path: string): Preview {
   return {
     kind: 'elsewhere',
@@ -70,6 +72,7 @@ function addressOf(name: string, port: number, path: string): string {
   return `http://${name}:${port}${pathOf(path)}`
 }
 
+/** Return an address as it is written in a URL: IPv6 addresses in brackets. */
 function bracketed(address: string): string {
   return address.includes(':') ? `[${address}]` : address
 }

@@ -9,6 +9,7 @@ import type { ConversationApi } from '../api/talking.ts'
 import type { SessionEvent } from '../api/types/events.ts'
 import { UnsentPrompts, type UnsentPrompt } from './unsent.ts'
 
+/** Sends the prompts of one agent. */
 export class PromptSender {
   /** The prompts that are not in the event stream yet. */
   unsent: readonly UnsentPrompt[] = $state.raw([])
@@ -23,7 +24,7 @@ export class PromptSender {
   #timer: ReturnType<typeof setTimeout> | undefined
   #suspended = false
 
-  /** `shown` returns the seq up to which events were received. */
+  /** `receivedSeq` returns the seq up to which events were received. */
   constructor(workerId: string, calls: Pick<ConversationApi, 'prompt'>, receivedSeq: () => number) {
     this.#calls = calls
     this.#receivedSeq = receivedSeq
@@ -57,7 +58,7 @@ export class PromptSender {
     this.#publish()
   }
 
-  /** Send all waiting prompts one after the other, so that they arrive in the order in which they were written. */
+  /** Send all prompts that were not refused, one after the other, so that they arrive in the order in which they were written. */
   send(): Promise<void> {
     this.#suspended = false
     clearTimeout(this.#timer)
@@ -108,6 +109,7 @@ export class PromptSender {
     if (!this.#suspended) this.#timer = setTimeout(() => void this.send(), backoff(this.#attempt++))
   }
 
+  /** Update `unsent` from the storage. */
   #publish(): void {
     this.unsent = this.#stored.all
   }

@@ -88,6 +88,7 @@ function change(queue: Queue, id: string, to: (item: QueueItem) => QueueItem): Q
   return { ...queue, items: queue.items.map((each) => (each.id === id ? to(each) : each)) }
 }
 
+/** Return the items after one was moved up, down or to the front. */
 function moved(items: readonly QueueItem[], id: string, direction: string): readonly QueueItem[] {
   const at = items.findIndex((each) => each.id === id)
   const one = items[at]

@@ -5,8 +5,8 @@
 import { createSubscriber } from 'svelte/reactivity'
 
 const PREFIX = 'bullpen.view.'
-const WRITE_DELAY_MS = 500 // milliseconds
-const MAX_AGE_MS = 90 * 24 * 3600 * 1000 // milliseconds
+const WRITE_DELAY_MS = 500
+const MAX_AGE_MS = 90 * 24 * 3600 * 1000
 
 interface Stored {
   at: number

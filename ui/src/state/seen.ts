@@ -1,4 +1,4 @@
-/** Remember when this browser last showed each session. This decides about turns typed into terminals, which have no inbox item. */
+/** Store when this browser last showed each session. This decides about turns typed into terminals, which have no inbox item. */
 import type { Session } from '../api/types/sessions.ts'
 import { remembered } from './remembered.ts'
 
@@ -15,7 +15,7 @@ export function lastShownAt(sessionId: string): string {
   return stored.value?.at[sessionId] ?? stored.value?.since ?? ''
 }
 
-/** Mark the newest change of a session as seen. */
+/** Store that this browser has shown the newest change of a session. */
 export function markShown(session: Session): void {
   const newest = lastChangeOf(session)
   if (newest <= lastShownAt(session.id) && stored.value) return

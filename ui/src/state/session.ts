@@ -36,6 +36,7 @@ const WORKER_TRANSITIONS: Record<State, Record<string, State>> = {
   terminated: {},
 }
 
+/** Return the snapshot before the first event. */
 export function emptySession(id: string): Snapshot {
   return {
     id,
@@ -178,6 +179,7 @@ function withEvent(before: WorkerSnapshot, event: SessionEvent): WorkerSnapshot 
   }
 }
 
+/** Return a worker after a state transition, or throw `Conflict` if the table does not allow it. */
 function withTransition(before: WorkerSnapshot, { type, timestamp, data }: SessionEvent): WorkerSnapshot {
   const state = WORKER_TRANSITIONS[before.state][type]
   if (!state) throw new Conflict(`a worker that is ${before.state} cannot take ${type}`)

@@ -16,8 +16,8 @@ import { foldConversation, EMPTY_CONVERSATION, SETTING_TYPES, TURN_TYPES, type C
 import { FrameThrottle, afterNextDraw } from './frames.ts'
 import { PromptSender } from './prompts.svelte.ts'
 
-const FIRST_ENTRIES = 40 // entries that are drawn first: more than fill the screen, and fast
-const PAGE_EVENTS = 1000 // events that are loaded when the user scrolls up
+const FIRST_ENTRIES = 40 // drawn first: enough to fill the screen, and fast
+const PAGE_EVENTS = 1000 // loaded when the user scrolls up
 
 type Message =
   | { type: 'snapshot'; seq: number; session: Session }
@@ -86,6 +86,7 @@ export class LiveConversation {
     this.prompts.retryNow()
   }
 
+  /** Cancel the running turn. */
   stop(): Promise<boolean> {
     return this.#attempt(() => this.calls.cancelTurn())
   }
@@ -161,6 +162,7 @@ export class LiveConversation {
     }
   }
 
+  /** Start the window with the newest events. */
   #startWith(events: SessionEvent[]): void {
     const [first, last] = [events.at(0), events.at(-1)]
     if (!first || !last) return
@@ -220,6 +222,7 @@ export class LiveConversation {
     this.#newerEvents = undefined
   }
 
+  /** Accept the next events, or reconnect if one is missing. */
   #take(events: SessionEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#seq) continue
@@ -230,6 +233,7 @@ export class LiveConversation {
     this.#frame.request()
   }
 
+  /** Apply the accepted events to the window, the conversation and the prompts. */
   #apply(): void {
     const events = this.#pending
     this.#pending = []
@@ -251,6 +255,7 @@ export class LiveConversation {
     afterNextDraw(() => this.following && this.showLatest())
   }
 
+  /** Whether an event is about this agent or the whole session. */
   #isRelevant(event: SessionEvent): boolean {
     return event.workerId === this.#workerId || event.workerId === null
   }
@@ -276,6 +281,7 @@ export class LiveConversation {
     }
   }
 
+  /** Run a request; return false and show the message if the server refuses it. */
   async #attempt(action: () => Promise<unknown>): Promise<boolean> {
     try {
       await action()

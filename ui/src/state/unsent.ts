@@ -11,6 +11,7 @@ export interface UnsentPrompt {
   readonly problem?: string
 }
 
+/** The unsent prompts of one agent. */
 export class UnsentPrompts {
   readonly #prefix: string
   #all: readonly UnsentPrompt[]

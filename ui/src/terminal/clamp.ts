@@ -6,7 +6,7 @@
  * Parameters are held back until the end of their sequence, so output may be split into chunks at any byte.
  */
 const MAX_NUMBER = 9999
-const MAX_PARAMETER_BYTES = 256 // bytes of parameters; xterm reads 32 numbers and no more
+const MAX_PARAMETER_BYTES = 256 // xterm reads at most 32 numbers
 const ESC = 0x1b
 const CSI_HIGH = 0x9b // U+009B is CSI in one character; in UTF-8 it comes after 0xc2
 const LINE_COUNTS = new Set(Array.from('STLM', (final) => final.charCodeAt(0)))

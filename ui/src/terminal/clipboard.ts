@@ -4,7 +4,7 @@
 import type { IDisposable, Terminal } from '@xterm/xterm'
 
 const CLIPBOARD_OSC = 52
-const MAX_BASE64_CHARACTERS = 1_000_000 // characters of base64
+const MAX_BASE64_CHARACTERS = 1_000_000
 
 /** Call `onRequest` with each text that a program wants to copy. */
 export function watchClipboard(terminal: Terminal, onRequest: (text: string) => void): IDisposable {

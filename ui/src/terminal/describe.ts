@@ -13,6 +13,7 @@ export interface End {
   signal: number | null
 }
 
+/** Return how a program ended, or undefined if it is running. */
 export function describeEnd(end: End | undefined, error: string | null): string | undefined {
   if (!end) return undefined
   if (error) return `The program failed: ${error}.`
@@ -20,6 +21,7 @@ export function describeEnd(end: End | undefined, error: string | null): string 
   return end.exitCode === null ? 'The program has ended.' : `The program has ended with code ${end.exitCode}.`
 }
 
+/** Return what is wrong with a connection, or undefined. */
 export function describeLink(status: Status, closeCode: number | undefined): string | undefined {
   if (status === 'closed' && closeCode !== undefined) return CLOSED[closeCode] ?? 'The connection was closed.'
   if (status === 'waiting') return 'Reconnecting. What you type is kept and sent when the connection is back.'

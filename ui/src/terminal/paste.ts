@@ -1,6 +1,6 @@
 /** Make pasted text safe for a terminal, and decide whether the user must confirm it. */
 
-const CONFIRM_CHARACTERS = 5_000 // characters
+const CONFIRM_CHARACTERS = 5_000 // longer texts need a confirmation
 // Tabs and line ends stay. An escape sequence could end a bracketed paste, and the text after it would count as typed.
 const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g
 

@@ -17,7 +17,7 @@ import { WheelLines } from './wheel.ts'
 
 const FONT_SIZE = 13
 const SMALLEST_FONT = 7 // smaller text cannot be read; a larger screen is scrolled instead
-const WRITE_BYTES = 4096 // bytes for each write, because xterm yields to the page only between writes
+const WRITE_BYTES = 4096 // for each write, because xterm yields to the page only between writes
 const RESET = new TextEncoder().encode('\x1bc')
 
 /** Callbacks of a screen. */
@@ -37,6 +37,7 @@ export interface ScreenOptions {
   readOnly?: boolean
 }
 
+/** One xterm in a box of the page. */
 export class XtermScreen implements Screen {
   readonly #terminal: Terminal
   readonly #box: HTMLElement
@@ -145,6 +146,7 @@ export class XtermScreen implements Screen {
     box.scrollTop = Math.min(top, Math.max(top + line - box.clientHeight, box.scrollTop))
   }
 
+  /** Apply the colours of the current theme. */
   recolour(): void {
     this.#terminal.options.theme = themeFrom(this.#box)
   }

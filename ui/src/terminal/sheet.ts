@@ -2,6 +2,7 @@
  * Define <bullpen-sheet>, a replacement of <style> that a content security policy without inline styles allows. Its text
  * is a constructed style sheet of the document while the element is in the document.
  */
+/** The implementation of <bullpen-sheet>. */
 class SheetElement extends HTMLElement {
   readonly #sheet = new CSSStyleSheet()
 

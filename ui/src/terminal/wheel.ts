@@ -2,6 +2,7 @@
 
 type Turn = Pick<WheelEvent, 'deltaY' | 'deltaMode'>
 
+/** The state of one wheel. */
 export class WheelLines {
   #fraction = 0 // fraction of a line
 

@@ -21,15 +21,18 @@ export class TestSocket {
     this.closed = true
   }
 
+  /** Open the socket. */
   accept(): this {
     this.onopen?.()
     return this
   }
 
+  /** Let the page receive a JSON message. */
   deliver(message: object): void {
     this.onmessage?.({ data: JSON.stringify(message) })
   }
 
+  /** Let the page receive a binary frame. */
   output(offset: number, bytes: Uint8Array): void {
     const frame = new Uint8Array(8 + bytes.length)
     new DataView(frame.buffer).setBigUint64(0, BigInt(offset))
@@ -37,10 +40,12 @@ export class TestSocket {
     this.onmessage?.({ data: frame.buffer })
   }
 
+  /** Close the socket from the server's side. */
   disconnect(code = 1006): void {
     this.onclose?.({ code })
   }
 
+  /** Return the messages of a type that the page sent. */
   sentOfType(type: string): Record<string, unknown>[] {
     return this.sent.filter((message) => message.type === type)
   }

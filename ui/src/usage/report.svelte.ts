@@ -3,7 +3,7 @@ import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Usage } from '../api/types/usage.ts'
 
-const DAY_MS = 86_400_000 // ms
+const DAY_MS = 86_400_000
 
 /** The UTC offset of this browser in minutes, by which the server divides days. */
 export const UTC_OFFSET_MINUTES = -new Date().getTimezoneOffset()
@@ -12,7 +12,7 @@ export class UsageReport {
   byDay: Usage | undefined = $state.raw()
   grouped: Usage | undefined = $state.raw()
   problem: string | undefined = $state()
-  #requests = 0 // requests; only the answer to the latest is used
+  #requests = 0 // only the answer to the latest is used
 
   async load(days: number, by: Usage['by']): Promise<void> {
     const request = ++this.#requests

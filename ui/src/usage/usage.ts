@@ -8,7 +8,7 @@ export interface Bar {
   total: number
 }
 
-const DAY_MS = 86_400_000 // ms
+const DAY_MS = 86_400_000
 
 /** Return one bar for each of the last days, including empty ones; `offset` is the UTC offset in minutes. */
 export function barsOf(groups: readonly UsageGroup[], days: number, measure: Measure, now: number, offset: number): Bar[] {
@@ -42,6 +42,7 @@ export const TOKENS: Measure = {
   format: short,
 }
 
+/** Return the measure for the cost in one currency. */
 export function costIn(currency: string): Measure {
   return {
     label: `Cost in ${currency}`,
@@ -61,6 +62,7 @@ export function money({ amount, currency }: { amount: number; currency: string }
   return currency === 'USD' ? `$${amount.toFixed(digits)}` : `${amount.toFixed(digits)} ${currency}`
 }
 
+/** Format the costs in all currencies. */
 export function costs(used: Used): string {
   return used.costs.map(money).join(' + ') || '–'
 }
