@@ -84,7 +84,7 @@ async def test_the_same_event_has_the_same_bytes_from_memory_and_from_the_databa
     follower = log.follow(0)
     await log.append([said("☃ naïve")])
     from_memory = [each for batch in await read_to(follower, 2) for each in batch.encoded]
-    assert from_memory == await store.wire("s")
+    assert from_memory == await store.encoded_events("s")
 
 
 async def test_those_who_stand_together_share_one_batch(log: SessionLog) -> None:

@@ -18,7 +18,7 @@ from bullpen.sessions import presence, purging, reaper
 from bullpen.sessions.presence import ViewerPresence
 from bullpen.sessions.session import Session
 from bullpen.sessions.tasks import background_tasks
-from bullpen.store.statements import put
+from bullpen.store.statements import upsert_rows
 from bullpen.store.tables import settings
 from support.disks import KINDS, Disk, disk, limited_disk, tiny_disk
 from support.quiet_house import QuietHouse, first_agent, say, until
@@ -65,7 +65,7 @@ async def exhaust(house: QuietHouse) -> None:
     with pytest.raises(StorageFull):
         for n in count():
             row = {"key": "noise", "value": str(n)}
-            await database.write(partial(put, table=settings, rows=[row]), patient=True)
+            await database.write(partial(upsert_rows, table=settings, rows=[row]), patient=True)
 
 
 async def until_room(session: Session) -> None:
@@ -162,7 +162,7 @@ async def old_session(house: QuietHouse) -> Session:
     session = await house.session()
     await session.log.append([said("x" * 4000) for _ in range(500)])
     await session.end(SessionStatus.COMPLETED, "user_request")
-    wires = await house.sessions.store.wire(session.id, limit=100)
+    wires = await house.sessions.store.encoded_events(session.id, limit=100)
     house.sessions.services.recordings.append(session.id, wires)
     return session
 
@@ -176,7 +176,7 @@ async def test_a_purge_makes_room_on_a_full_disk(tmp_path: Path) -> None:
             await house.sessions.purge(session.id)
             with pytest.raises(NotFound):
                 await house.sessions.get(session.id)
-            assert await house.sessions.store.hidden() == {}
+            assert await house.sessions.store.unfinished_purges() == {}
             assert not recording(house, session).exists()
         await asyncio.to_thread(end_processes_of, house.home)
 
@@ -210,7 +210,7 @@ async def test_a_house_opens_on_a_full_disk_with_a_purge_to_finish(
             assert not recording(house, session).exists()  # nobody needs room for that
             disk.free()
             async with asyncio.timeout(60):
-                while await house.sessions.store.hidden():
+                while await house.sessions.store.unfinished_purges():
                     await asyncio.sleep(0.01)
 
 
@@ -231,6 +231,6 @@ async def test_a_purge_that_finds_the_keeper_busy_is_finished_later(plain_house:
         with pytest.raises(NotFound):
             await house.sessions.get(session.id)
         async with asyncio.timeout(60):
-            while await house.sessions.store.hidden():
+            while await house.sessions.store.unfinished_purges():
                 await asyncio.sleep(0.01)
         assert not (house.home / "spool" / worker.id).exists()

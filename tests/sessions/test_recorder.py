@@ -145,5 +145,5 @@ async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(hou
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert follower.after < session.log.head
-    stored = [json.loads(wire) for wire in await house.sessions.store.wire(session.id)]
+    stored = [json.loads(wire) for wire in await house.sessions.store.encoded_events(session.id)]
     assert lines_of(recordings.directory / session.id) == stored

@@ -126,8 +126,8 @@ class SessionLog:
         """Return some events with after < seq <= until, from memory or from the database."""
         if batch := self.recent_batch(after, until):
             return batch
-        encoded = await self._store.wire(
-            self.id, after, min(until, after + PAGE_EVENTS) + 1, most_bytes=PAGE_BYTES
+        encoded = await self._store.encoded_events(
+            self.id, after, min(until, after + PAGE_EVENTS) + 1, max_bytes=PAGE_BYTES
         )
         if not encoded:
             raise NotFound(f"the events of session {self.id} after {after} are gone")
@@ -175,7 +175,7 @@ class SessionLog:
         if not append.entries:
             return
         self.snapshot = append.snapshot
-        self._store.appended += len(append.entries)
+        self._store.appended_events += len(append.entries)
         if self._followers:
             self._tail.extend([entry.wire() for entry in append.entries])
         else:

@@ -14,7 +14,7 @@ from ..log.pieces import cast_lines, output_chunks
 from ..log.recording import Recording
 from ..log.recordings import EVENTS, METADATA, metadata_of
 from ..log.redacted import RedactedRecording
-from ..store.events import PAGE, EventStore
+from ..store.events import PAGE_EVENTS, EventStore
 from ..wire.browser import read_event
 from ..wire.event_lines import event_lines
 from ..wire.json import decode, encode
@@ -80,8 +80,8 @@ class SessionExport:
         store: EventStore = self._services.store
         done, head = 0, self._snapshot.last_seq
         while done < head:
-            encoded_events = await store.wire(
-                self._snapshot.id, done, head + 1, PAGE, most_bytes=MAX_PAGE_BYTES
+            encoded_events = await store.encoded_events(
+                self._snapshot.id, done, head + 1, PAGE_EVENTS, max_bytes=MAX_PAGE_BYTES
             )
             if not encoded_events:
                 raise NotFound(f"session {self._snapshot.id} was purged meanwhile")

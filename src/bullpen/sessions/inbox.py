@@ -7,7 +7,7 @@ from typing import Any
 
 from ..domain.inbox import InboxItem, inbox_signature, open_items, sort_by_urgency
 from ..domain.snapshot import Snapshot
-from ..store.answers import KeptAnswer, answered
+from ..store.answers import KeptAnswer, with_answer
 from ..store.unseen import mark_seen, read_unseen
 from .sessions import Sessions
 
@@ -40,7 +40,7 @@ class LiveInbox:
         self, session_id: str, seq: int | None = None, answer: KeptAnswer[None] | None = None
     ) -> None:
         """Mark everything in a session up to event `seq` (default: all) as seen by the user."""
-        await self._database.write(answered(lambda c: mark_seen(c, session_id, seq), answer))
+        await self._database.write(with_answer(lambda c: mark_seen(c, session_id, seq), answer))
         self._changed.set()
 
     @asynccontextmanager

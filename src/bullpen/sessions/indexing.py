@@ -42,7 +42,7 @@ class EventIndexer:
 
     async def queue_unindexed_sessions(self) -> None:
         """Queue the sessions whose newest events are not in the index yet."""
-        self._waiting |= dict.fromkeys(await self._store.database.read(search.lagging))
+        self._waiting |= dict.fromkeys(await self._store.database.read(search.sessions_to_index))
 
     async def index_queued(self) -> None:
         """Index the events of all queued sessions."""
@@ -59,15 +59,15 @@ class EventIndexer:
         """Index the events of one session, batch by batch, until none is left."""
         while True:
             async with self._sessions.throttle.step():
-                began, appended = clock.monotonic(), self._store.appended
-                after, reading = await self._store.database.read(lambda c: search.read_next(c, session_id))
-                if reading.until <= after:
+                started, appended = clock.monotonic(), self._store.appended_events
+                after, batch = await self._store.database.read(lambda c: search.read_next(c, session_id))
+                if batch.until <= after:
                     return
                 await self._store.database.write(
-                    partial(search.add_documents, session_id=session_id, reading=reading)
+                    partial(search.add_documents, session_id=session_id, batch=batch)
                 )
-                seconds = clock.monotonic() - began
-            if self._store.appended != appended:
+                seconds = clock.monotonic() - started
+            if self._store.appended_events != appended:
                 await asyncio.sleep(REST_FACTOR * seconds)
 
     def _on_change(self, session_id: str, snapshot: Snapshot | None) -> None:

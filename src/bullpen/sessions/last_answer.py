@@ -2,7 +2,7 @@
 
 from ..domain.conversation import AgentMessage, TurnEnd, TurnStart
 from ..domain.events import Fact
-from ..store.events import PAGE, EventStore
+from ..store.events import PAGE_EVENTS, EventStore
 from ..wire.browser import read_event
 from ..wire.json import decode
 
@@ -12,7 +12,7 @@ TYPES = (TurnStart.type, AgentMessage.type, TurnEnd.type)
 async def last_answer(store: EventStore, session_id: str, worker_id: str) -> str:
     """Return the text of the last answer of an agent; an empty string if it has not answered yet."""
     search, before = _AnswerSearch(), None
-    while page := await store.wire(session_id, 0, before, PAGE, TYPES, newest=True):
+    while page := await store.encoded_events(session_id, 0, before, PAGE_EVENTS, TYPES, newest=True):
         events = [read_event(decode(each)) for each in page]
         for event in reversed(events):
             if event.worker_id == worker_id and search.is_complete_with(event.fact):

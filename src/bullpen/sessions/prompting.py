@@ -52,7 +52,7 @@ class PromptDelivery:
     async def prompt(self, order: Prompt) -> PromptResult:
         """Store the prompt, once for each `prompt_id`; a repeated request gets the stored answer."""
         key, body_hash = self._idempotency_key(order.prompt_id), _hash_body(order)
-        if stored := await self._services.store.answer(key):
+        if stored := await self._services.store.stored_answer(key):
             return _replay(stored, body_hash)
         inputs = await self._lookup.prompt_inputs(order)
         if order.source is not None:
@@ -75,7 +75,7 @@ class PromptDelivery:
             return _replay(error.answer, body_hash)
         except Conflict:
             # The same request may have been stored meanwhile, and be the reason why the agent is busy.
-            if stored := await self._services.store.answer(key):
+            if stored := await self._services.store.stored_answer(key):
                 return _replay(stored, body_hash)
             raise
         return _find_result((event.seq, event.fact) for event in committed.events)

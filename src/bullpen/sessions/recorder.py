@@ -12,7 +12,7 @@ import structlog
 from ..domain.errors import NotFound
 from ..domain.snapshot import Snapshot
 from ..log.recordings import RecordingStore
-from ..store.events import PAGE, EventStore
+from ..store.events import PAGE_EVENTS, EventStore
 from ..store.records import RecordStore
 from .sessions import Sessions
 
@@ -76,7 +76,7 @@ class SessionRecorder:
 
     async def _find_incomplete(self) -> list[str]:
         """Return the sessions whose recordings miss events, so that only these are loaded after a start."""
-        heads = list((await self._records.heads()).items())
+        heads = list((await self._records.last_seqs()).items())
         incomplete: list[str] = []
         for first in range(0, len(heads), MAX_SESSIONS_PER_ROUND):
             async with self._sessions.throttle.step():
@@ -123,8 +123,8 @@ class SessionRecorder:
 
     async def _write_page(self, snapshot: Snapshot, done: int) -> int:
         """Append a page of the events after `done`; return how many."""
-        wires = self._read_tail(snapshot, done) or await self._store.wire(
-            snapshot.id, done, snapshot.last_seq + 1, PAGE, most_bytes=MAX_PAGE_BYTES
+        wires = self._read_tail(snapshot, done) or await self._store.encoded_events(
+            snapshot.id, done, snapshot.last_seq + 1, PAGE_EVENTS, max_bytes=MAX_PAGE_BYTES
         )
         if not wires:
             raise NotFound(f"the events of session {snapshot.id} after {done} are gone")

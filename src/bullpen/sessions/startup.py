@@ -55,7 +55,7 @@ async def resume_sessions(sessions: Sessions, records: RecordStore) -> None:
 
 async def start_disconnect_timers(sessions: Sessions, records: RecordStore, presence: ViewerPresence) -> None:
     """Start the timers of sessions that end when their last viewer does not reconnect in time."""
-    for session_id in await records.passing_sessions():
+    for session_id in await records.sessions_ending_with_last_viewer():
         with suppress(NotFound):  # purged a moment ago
             presence.schedule_end(await sessions.open(session_id))
 

@@ -21,9 +21,9 @@ from ..store.search_terminals import (
     IndexedOffset,
     PrintedText,
     PrintingWorker,
-    add_printed,
-    read_marks,
-    unfinished,
+    add_terminal_text,
+    read_indexed_offsets,
+    workers_to_index,
 )
 from ..wire.terminal_text import TerminalText, TextPiece, complete_length
 from ..workers.children import ChildHandle
@@ -65,7 +65,7 @@ class TerminalIndexer:
         """Index the existing output and then all new output, until the server stops."""
         async with self._sessions.watching(self._on_snapshot):
             await self._sessions.workers_resumed.wait()
-            for printing in await self._database.read(unfinished):
+            for printing in await self._database.read(workers_to_index):
                 self._watch_worker(printing)
             while True:
                 await self._wake.wait()
@@ -106,10 +106,10 @@ class TerminalIndexer:
         selected = {
             id: indexed for id in waiting[:MAX_WORKERS_PER_BATCH] if (indexed := self._workers.get(id))
         }
-        marks = await self._database.read(lambda c: read_marks(c, selected))
+        marks = await self._database.read(lambda c: read_indexed_offsets(c, selected))
         read = await asyncio.to_thread(self._read_batch, list(selected.values()), marks)
         if new_pieces := [each for each in read if each.mark != marks[each.printing.worker_id]]:
-            await self._database.write(partial(add_printed, printed=new_pieces))
+            await self._database.write(partial(add_terminal_text, printed=new_pieces))
         for each in new_pieces:
             indexed = self._workers.get(each.printing.worker_id)
             if each.mark.over and indexed is not None and indexed.printing is each.printing:

@@ -22,7 +22,7 @@ from ..domain.snapshot import Snapshot
 from ..git import worktrees as git
 from ..git.changes import WorktreeLoss, WorkTreeStatus, read_loss, read_status
 from ..git.places import GitDirectories, find_git_dir
-from ..git.process import marked
+from ..git.process import marker_variables
 from ..git.refs import check_branch
 from ..git.worktrees import Worktree
 from ..store.answers import KeptAnswer
@@ -194,7 +194,7 @@ class RepositoryWorktrees:
             await self._require_unused(worktree)
             if worktree.path.is_dir():
                 if not force:
-                    _require_no_loss(name, await read_loss(worktree.place, worktree.branch))
+                    _require_no_loss(name, await read_loss(worktree.git_dirs, worktree.branch))
                 await self._clean_up(repository, worktree.path, force)
                 await self._require_unused(worktree)  # again, as a cleanup may take long
             trashed = await self.trash.move_in(repo_id, worktree)
@@ -277,14 +277,14 @@ class RepositoryWorktrees:
 
     async def require_unanswered(self, key: str | None) -> None:
         """Raise AlreadyAnswered if the same request was answered while this one waited for the lock."""
-        if key and (stored := await self._sessions.store.answer(key)):
+        if key and (stored := await self._sessions.store.stored_answer(key)):
             raise AlreadyAnswered(stored)
 
     async def _store_answer(self, answer: KeptAnswer[WorktreeReport] | None, report: WorktreeReport) -> None:
         """Store the answer while the lock is held, so that a repeated request finds all or nothing."""
         if answer:
             status, body = answer.render(report)
-            await self._records.answer_only(
+            await self._records.store_answer(
                 KeptAnswer(answer.key, answer.body_hash, lambda _: (status, body))
             )
 
@@ -325,7 +325,7 @@ class RepositoryWorktrees:
         if command:
             self._report_progress(repository.id, path.name, f"running the {kind} command")
             record = self._logs / repository.id / f"{path.name}.{kind}.log"
-            environment = _environment(settings, repository, path) | marked(marker)
+            environment = _environment(settings, repository, path) | marker_variables(marker)
             await run_command(kind, command, path, environment, record)
 
     def _report_progress(self, repo_id: str, name: str, line: str) -> None:
@@ -352,14 +352,14 @@ async def _read_report(worktree: Worktree) -> WorktreeReport:
     """Read the status of a worktree; a failure becomes its `problem`, so that the others are still listed."""
     if not worktree.path.is_dir():
         return WorktreeReport(worktree=worktree, problem=f"the directory {worktree.path} is gone")
-    lock = worktree.place.git_dir / "index.lock"
+    lock = worktree.git_dirs.git_dir / "index.lock"
     problem = None
     if lock.exists():
         problem = f"{lock} exists: git is running, or was killed; in this case remove the file"
     try:
         return WorktreeReport(
             worktree=worktree,
-            status=await read_status(worktree.place, STATUS_TIMEOUT_SECONDS),
+            status=await read_status(worktree.git_dirs, STATUS_TIMEOUT_SECONDS),
             problem=problem,
         )
     except BullpenError as error:
@@ -368,7 +368,7 @@ async def _read_report(worktree: Worktree) -> WorktreeReport:
 
 def _require_no_loss(name: str, loss: WorktreeLoss) -> None:
     """Raise Conflict with details if uncommitted changes or unmerged commits would be lost."""
-    if sentence := loss.sentence():
+    if sentence := loss.describe():
         raise Conflict(
             f"the worktree {name} has {sentence}; with force it is moved to the trash for 7 days"
         ).with_details({"changes": loss.changes, "commits": loss.commits, "unfinished": loss.unfinished})
