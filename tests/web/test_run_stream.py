@@ -52,12 +52,12 @@ def showing(recording: Recording, wire: Wire) -> asyncio.Task[None]:
         window=TerminalWindow(WindowSize(80, 24)),
         ended=None,
         replaced=False,
-        doing=None,
-        on_change=lambda _: None,
-        off_change=lambda _: None,
+        activity=None,
+        add_watcher=lambda _: None,
+        remove_watcher=lambda _: None,
     )
     shown = RunStream("one", cast(AdmittedSocket, wire), cast(TerminalWorker, terminal), BinaryFormat())
-    return asyncio.create_task(shown.show(after=0))
+    return asyncio.create_task(shown.run(after=0))
 
 
 async def test_who_is_behind_gets_as_much_before_a_pause_as_the_ear_hears(

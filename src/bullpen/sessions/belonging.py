@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..domain.records import Repository
-from ..git.discovery import find_place
+from ..git.discovery import find_git_directories
 from ..sandbox.roots import WorkspaceRoots
 from ..store.records import RecordStore
 from .create import NewSession
@@ -27,7 +27,7 @@ async def with_repository(
     repositories = await records.repositories()
     if found := _of_work_tree(repositories, directory):
         return replace(order, repo_id=found.id)
-    place = find_place(directory)
+    place = find_git_directories(directory)
     for each in repositories:
         if place is not None and worktrees.settings(each.id).git_dir == str(place.common_dir):
             return replace(order, repo_id=each.id, worktree_id=place.git_dir.name)

@@ -81,11 +81,11 @@ class WorktreeTrash:
             head=worktree.head,
             removed_at=clock.now_ms(),
         )
-        place, entry = worktree.place, self._directory / trashed.id
+        place, entry = worktree.git_dirs, self._directory / trashed.id
         entry.mkdir(mode=0o700, parents=True)
         try:
             write_private(entry / _RECORD, msgspec.json.encode(trashed).decode())
-            await anchors.anchor(place, worktree.head, trashed.id)
+            await anchors.add_refs(place, worktree.head, trashed.id)
             await _move_both((worktree.path, entry / _TREE), (place.git_dir, entry / _ADMIN), trashed.id)
         except BaseException:
             if _exists(entry / _TREE) or _exists(
@@ -95,7 +95,7 @@ class WorktreeTrash:
                     "a worktree was moved to the trash only in part", path=trashed.path, trash=str(entry)
                 )
             else:
-                await anchors.release(place, trashed.id)
+                await anchors.remove_refs(place, trashed.id)
                 await _remove_leftovers(entry)
             raise
         return trashed
@@ -160,7 +160,7 @@ class WorktreeTrash:
     async def delete(self, trashed: TrashedWorktree, repository: GitDirectories | None) -> None:
         """Delete a worktree for good, its record last. `repository` is None if it is not registered."""
         if repository is not None:
-            await anchors.release(repository, trashed.id)
+            await anchors.remove_refs(repository, trashed.id)
         entry = self._directory / trashed.id
         for part in (entry / _TREE, entry / _ADMIN):
             if _exists(part):

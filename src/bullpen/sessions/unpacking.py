@@ -13,9 +13,8 @@ from ..log.zip_reader import ZipMember, ZipReader
 from ..workers.images import MAX_IMAGE_BYTES, check_name
 
 MAX_BYTES = 8 << 30  # of all files, unpacked
-MAX_INDEX = (
-    256 << 20
-)  # bytes of the indexes of all terminals; readers hold a few numbers in memory for each entry
+# Bytes of the indexes of all terminals; readers hold a few numbers in memory for each entry.
+MAX_INDEX = 256 << 20
 MAX_OFFSET = 1 << 53  # of a byte in a terminal's output: larger numbers are not exact in JavaScript
 
 _IMAGE = re.compile(r"images/([0-9a-f]{32}\.[a-z]{3,4})")

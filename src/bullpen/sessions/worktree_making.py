@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..domain.errors import BullpenError, Conflict
 from ..git import worktrees as git
 from ..git.places import GitDirectories
-from ..git.process import end_marked
+from ..git.process import kill_marked
 from ..git.worktrees import Worktree
 from .pending_worktrees import PendingWorktree, PendingWorktrees
 
@@ -66,7 +66,7 @@ async def remove_incomplete_worktree(git_dirs: GitDirectories, pending: PendingW
     A directory that git does not list as a worktree is only removed if it is empty.
     """
     path = Path(pending.path)
-    await end_marked(pending.id)
+    await kill_marked(pending.id)
     if pending.start and await git.branch_head(git_dirs, pending.branch) not in (None, pending.start):
         log.warning("an incomplete worktree stays, because its branch has new commits", path=pending.path)
         return
@@ -120,7 +120,7 @@ async def _delete_work_tree(git_dirs: GitDirectories, path: Path) -> None:
             await git.discard_worktree(git_dirs, path)
     except BullpenError as error:
         log.warning("git could not remove an incomplete worktree", path=str(path), reason=str(error))
-        await asyncio.to_thread(shutil.rmtree, known[0].place.git_dir, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, known[0].git_dirs.git_dir, ignore_errors=True)
     await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
 

@@ -81,7 +81,7 @@ async def choose_start(git_dirs: GitDirectories, branch: str, order: NewWorktree
                 and (remote := await git.remote_head(git_dirs, branch))
             ):
                 return remote
-            return await git.resolve(git_dirs, check_revision(order.base or "HEAD"))
+            return await git.resolve_revision(git_dirs, check_revision(order.base or "HEAD"))
     raise Invalid(f"a worktree's mode is new, existing or either, not {order.mode}")
 
 

@@ -1,4 +1,4 @@
-"""How much a request may bring: counted while it comes, so that nobody fills the memory."""
+"""Limit the size of request bodies, counted while they arrive, so that they cannot fill the memory."""
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -9,17 +9,20 @@ from ..workers.images import MAX_IMAGE_BYTES
 MAX_BODY_BYTES = 1 << 20  # bytes
 MAX_RECORDING_BYTES = 2 << 30  # goes to a file, not to memory
 MAX_LENGTH_DIGITS = 20  # of a length; no 64-bit number has more
-MAX_IMAGE_BODY_BYTES = MAX_IMAGE_BYTES + 1  # one more than an image may have, so that its own refusal says why
+# One byte more than an image may have, so that the image check refuses it with its own message.
+MAX_IMAGE_BODY_BYTES = MAX_IMAGE_BYTES + 1
 
 
 def max_body_bytes(path: str) -> int:
-    """The bytes a body sent to this path may have."""
+    """Return how many bytes a body sent to this path may have."""
     if path.startswith("/api/recordings/") and path != "/api/recordings/rebuild":
         return MAX_RECORDING_BYTES
-    return MAX_IMAGE_BODY_BYTES if path.startswith("/api/sessions/") and path.endswith("/images") else MAX_BODY_BYTES
+    if path.startswith("/api/sessions/") and path.endswith("/images"):
+        return MAX_IMAGE_BODY_BYTES
+    return MAX_BODY_BYTES
 
 
-def too_large(path: str) -> str:
+def too_large_message(path: str) -> str:
     return f"a body may have {max_body_bytes(path)} bytes, not more"
 
 
@@ -30,7 +33,7 @@ def announced_length(headers: Headers) -> int:
 
 
 def limit_body(receive: Receive, path: str) -> Receive:
-    """The same request; reading more than it may bring ends in 413."""
+    """Wrap `receive`, so that reading a larger body than the path allows raises 413."""
     size, limit = 0, max_body_bytes(path)
 
     async def receiving() -> Message:
@@ -38,7 +41,7 @@ def limit_body(receive: Receive, path: str) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > limit:
-            raise HTTPException(413, too_large(path))
+            raise HTTPException(413, too_large_message(path))
         return message
 
     return receiving
