@@ -120,8 +120,8 @@ async def test_the_command_says_what_it_took_and_what_not(server: Server, tmp_pa
     file.write_text(json.dumps([old("a", server.workspace), saved("b", Path("/etc"))]))
     done = await bullpen("import", str(file))
     assert done.code == 0
-    assert "took workspace" in done.out
-    assert "left b: /etc is outside the workspace root" in done.out
+    assert "imported workspace" in done.out
+    assert "skipped b: /etc is outside the workspace root" in done.out
     again = await bullpen("import", str(file))
     assert (again.code, "left a: it exists already" in again.out) == (1, True)
     file.write_text("{}")

@@ -82,7 +82,7 @@ class ServerDiscovery:
             url, pid = str(address["url"]), int(address["pid"])
         except (OSError, ValueError, TypeError, KeyError):
             raise ServerNotRunning(NOT_RUNNING) from None
-        if not home.is_owned(self._directory):
+        if not home.is_held(self._directory):
             raise ServerNotRunning(NOT_RUNNING)
         return url.rstrip("/"), pid
 
@@ -95,7 +95,7 @@ class ServerDiscovery:
             token = ""
         if not token:
             raise Unauthorized(
-                f"there is no token in {self._token_file}; set BULLPEN_TOKEN to one of the server's"
+                f"there is no token in {self._token_file}; set BULLPEN_TOKEN to a token of the server"
             )
         return token
 
