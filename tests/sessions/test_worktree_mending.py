@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from bullpen.domain.errors import RemoteFault
 from bullpen.git import worktrees as git
 from bullpen.git.places import GitDirectories
-from bullpen.git.process import end_marked, marked
+from bullpen.git.process import kill_marked, marker_variables
 from bullpen.sessions.pending_worktrees import PendingWorktree, PendingWorktrees
 from bullpen.sessions.trash import TrashedWorktree, WorktreeTrash
 from bullpen.sessions.worktree_making import make_worktree
@@ -176,10 +176,10 @@ async def test_what_is_whole_is_kept_for_the_request_that_comes_again(yard: Yard
 
 
 async def test_what_a_killed_server_left_running_is_ended_first() -> None:
-    child = subprocess.Popen(["sleep", "1000"], env=os.environ | marked("an-errand"))
-    other = subprocess.Popen(["sleep", "1000"], env=os.environ | marked("another"))
+    child = subprocess.Popen(["sleep", "1000"], env=os.environ | marker_variables("an-errand"))
+    other = subprocess.Popen(["sleep", "1000"], env=os.environ | marker_variables("another"))
     try:
-        ending = asyncio.create_task(end_marked("an-errand"))
+        ending = asyncio.create_task(kill_marked("an-errand"))
         await asyncio.to_thread(child.wait, 30)
         await ending
         assert other.poll() is None

@@ -62,9 +62,8 @@ class CorePlacement:
         self._joined = keeper_waited < _KEEPER_ALONE and not self._joined
         _move(cores, core, join=self._joined)
         self._moves += 1
-        if self._moves <= _MAX_QUICK_MOVES:
-            return _RECHECK_SECONDS
-        return min(_RECHECK_SECONDS * 2 ** (self._moves - _MAX_QUICK_MOVES), _MAX_CHECK_SECONDS)
+        slow_moves = max(0, self._moves - _MAX_QUICK_MOVES)
+        return min(_RECHECK_SECONDS * 2.0**slow_moves, _MAX_CHECK_SECONDS)
 
     def _tasks(self, pid: int) -> tuple[_SchedulerCounts, _SchedulerCounts]:
         """Return the counts of the keeper and of the program with this pid."""

@@ -1,6 +1,6 @@
-"""Decide whether an opened file or directory belongs to Bullpen itself or to the user's secrets.
+"""Decide whether an opened file or directory belongs to Bullpen itself or holds credentials of the user.
 
-Places are compared by device and inode, so a symbolic link, a hard link, a bind mount or another spelling of
+Files are compared by device and inode, so a symbolic link, a hard link, a bind mount or another spelling of
 the path does not get around the check. Every reader of workspace files calls `ProtectedPlaces.refuses`.
 """
 
@@ -56,11 +56,11 @@ SECRET_PLACES = (
 MAX_INDEX_AGE = 1.0  # seconds for which the inodes below a place are not read again
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
-Inode = tuple[int, int]  # device and number: what identifies a file whatever it is called
+Inode = tuple[int, int]  # device and number, which identify a file under any name
 
 
 class ProtectedPlaces:
-    """The places of Bullpen, refused to every caller, and the user's secrets, refused below `admin`."""
+    """The files of Bullpen, refused to all callers, and credentials, refused to scopes below `admin`."""
 
     def __init__(self, own: Iterable[Path], homes: Iterable[Path]) -> None:
         """`own` are Bullpen's files and directories; `homes` are searched for `SECRET_PLACES`."""
@@ -75,7 +75,7 @@ class ProtectedPlaces:
         return self._own.holds(fd, chain) or (not secrets and self._secret.holds(fd, chain))
 
     def is_below(self, path: str) -> bool:
-        """Tell by its name whether a path is in one of Bullpen's places: enough to ignore a change there."""
+        """Tell by its name whether a path belongs to Bullpen, which is enough to ignore its changes."""
         return self._own.is_below(path)
 
     def hidden(self, entries: Iterable[os.stat_result], *, secrets: bool = False) -> list[bool]:
@@ -93,7 +93,7 @@ def protected_places(config: Config) -> ProtectedPlaces:
 
 
 class _PathSet:
-    """A set of files and directories, found again by inode at each question: they come and go."""
+    """A set of files and directories, looked up by inode at each call, since they come and go."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(paths)
@@ -102,13 +102,13 @@ class _PathSet:
 
     def holds(self, fd: int, chain: list[os.stat_result]) -> bool:
         """Tell whether one of the places is in the chain: the file itself and the directories above it."""
-        here, mounts = {_inode(found) for found in chain}, self._mounts()
-        if not here.isdisjoint(mounts):
+        inodes, mounts = {_inode(status) for status in chain}, self._mounts()
+        if not inodes.isdisjoint(mounts):
             return True
         same_device = {mount for (device, _), mount in mounts.items() if device == chain[0].st_dev}
-        # Two ways to a place that the chain does not show: another name of a file, and a bind mount.
+        # The chain does not show two ways to a protected file: another hard link, and a bind mount.
         may_hide = _has_more_names(chain[0]) or _mount(fd) not in same_device
-        return bool(same_device) and may_hide and not here.isdisjoint(self._inodes_below())
+        return bool(same_device) and may_hide and not inodes.isdisjoint(self._inodes_below())
 
     def is_below(self, path: str) -> bool:
         return any(Path(path).is_relative_to(place) for place in self._paths)
@@ -131,7 +131,7 @@ class _PathSet:
         return found
 
     def _inodes_below(self) -> frozenset[Inode]:
-        """Return the inodes of everything in the places. It takes long, so it is kept for a moment."""
+        """Return the inodes of everything in these places, cached for a moment because it is slow."""
         now = clock.monotonic()
         if now - self._read_at > MAX_INDEX_AGE:
             self._below = frozenset(_walk(self._paths))

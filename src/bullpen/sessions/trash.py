@@ -88,9 +88,8 @@ class WorktreeTrash:
             await anchors.add_refs(place, worktree.head, trashed.id)
             await _move_both((worktree.path, entry / _TREE), (place.git_dir, entry / _ADMIN), trashed.id)
         except BaseException:
-            if _exists(entry / _TREE) or _exists(
-                entry / _ADMIN
-            ):  # they could not be moved back, so this is the only copy
+            # What is in the entry could not be moved back, so it is the only copy.
+            if _exists(entry / _TREE) or _exists(entry / _ADMIN):
                 log.error(
                     "a worktree was moved to the trash only in part", path=trashed.path, trash=str(entry)
                 )
@@ -181,6 +180,7 @@ class WorktreeTrash:
 
 
 def _read(path: Path) -> TrashedWorktree | None:
+    """Return the record in a file; None if it cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=TrashedWorktree)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

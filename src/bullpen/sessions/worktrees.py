@@ -375,5 +375,6 @@ def _require_no_loss(name: str, loss: WorktreeLoss) -> None:
 
 
 def _environment(settings: RepositorySettings, repository: Repository, path: Path) -> dict[str, str]:
+    """Return the environment for the setup and cleanup commands."""
     ours = {"BULLPEN_REPOSITORY": repository.path, "BULLPEN_WORKTREE": str(path)}
     return {**inherited_environment(os.environ, PERSONAL), **settings.env, **ours}

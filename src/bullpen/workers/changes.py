@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from ..domain.errors import BullpenError, Conflict
 from ..git.diff import TrackedChanges, read_diff
-from ..git.diff_format import MOST_PATCH, FileDiff, new_file, text
-from ..git.discovery import find_place
+from ..git.diff_format import MAX_PATCH_BYTES, FileDiff, new_file, text
+from ..git.discovery import find_git_directories
 from ..git.places import GitDirectories
 from ..sandbox.files import WorkspaceFiles
 
@@ -35,17 +35,17 @@ def git_directories(workspace: WorkspaceFiles) -> GitDirectories:
 
     Raise Conflict if no repository inside the workspace roots contains it.
     """
-    place = find_place(Path(workspace.root))
-    if place is None or not workspace.boundary.contains(Path(os.path.realpath(place.work_tree))):
+    git_dirs = find_git_directories(Path(workspace.root))
+    if git_dirs is None or not workspace.boundary.contains(Path(os.path.realpath(git_dirs.work_tree))):
         raise Conflict(f"{workspace.root} is not in a git repository, so there is nothing to compare it with")
-    return place
+    return git_dirs
 
 
 async def read_changes(workspace: WorkspaceFiles, base: str | None = None) -> WorkspaceChanges:
     """Compare the work tree around a workspace with its base; protected places are left out."""
-    place = git_directories(workspace)
-    work_tree = workspace.at(str(place.work_tree))
-    tracked = await read_diff(place, base)
+    git_dirs = git_directories(workspace)
+    work_tree = workspace.at(str(git_dirs.work_tree))
+    tracked = await read_diff(git_dirs, base)
     files, more = await asyncio.to_thread(_visible_files, work_tree, tracked)
     return WorkspaceChanges(
         base=tracked.base,
@@ -72,7 +72,7 @@ def _new_file(work_tree: WorkspaceFiles, name: str, shown: bool) -> FileDiff:
     if not shown:
         return new_file(path, None, NOT_SHOWN)
     try:
-        if work_tree.size_of(name) > MOST_PATCH:
+        if work_tree.size_of(name) > MAX_PATCH_BYTES:
             return new_file(path, None, TOO_LARGE)
         return new_file(path, work_tree.read_bytes(name))
     except BullpenError as error:

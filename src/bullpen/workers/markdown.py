@@ -8,7 +8,7 @@ from ..domain.documents import DocumentChanged
 from ..domain.errors import BullpenError, Invalid
 from ..domain.events import Fact
 from ..git.watch import watch
-from ..sandbox.files import inside
+from ..sandbox.files import relative_path
 from .file_watch_worker import FileWatchWorker
 
 MAX_DOCUMENT_BYTES = 1 << 20
@@ -21,7 +21,7 @@ class MarkdownWorker(FileWatchWorker):
 
     async def changes(self) -> AsyncGenerator[None]:
         """Yield after changes of the file's directory: editors replace a file rather than write into it."""
-        file = Path(self.worker.workspace, inside(self.worker.workspace, self._path))
+        file = Path(self.worker.workspace, relative_path(self.worker.workspace, self._path))
         while True:
             directory = _existing(file.parent)
             async with aclosing(watch([directory], lambda _: True, recursive=False)) as changes:

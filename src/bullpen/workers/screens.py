@@ -116,7 +116,7 @@ class Screens:
     async def view(self, worker: Worker, recording: Recording) -> ScreenView:
         """Return the current screen as text; it is empty if the emulator crashed on it before."""
         if not self._guard.allows(worker.id):
-            return ScreenView("", pastes=False)
+            return ScreenView("", bracketed_paste=False)
         slot = self._slot(worker, recording)
         return await self._use(slot, lambda screen: screen.view(recording.end))
 
