@@ -130,7 +130,7 @@ ADA = Principal("t1", "Ada", Scope.OPERATE)
 
 
 def test_the_log_rotates_and_keeps_old_files_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bullpen.logs.FILE_SIZE", 2000)
+    monkeypatch.setattr("bullpen.logs.MAX_FILE_BYTES", 2000)
     log = AuditLog(tmp_path / "logs" / "audit.log")
     for n in range(200):
         log.write(ADA, "POST", f"/api/{n}", 201, "127.0.0.1")

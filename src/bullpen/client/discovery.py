@@ -77,6 +77,7 @@ class ServerDiscovery:
         return ServerNotRunning(NOT_RUNNING)
 
     def _read_address(self) -> tuple[str, int]:
+        """Return the URL and the process id of the local server; raise ServerNotRunning if none runs."""
         try:
             address = json.loads(self._file.read_text())
             url, pid = str(address["url"]), int(address["pid"])
@@ -87,6 +88,7 @@ class ServerDiscovery:
         return url.rstrip("/"), pid
 
     def _read_token(self, url: str) -> str:
+        """Return the token of the local server; never for a server of another machine."""
         if self._url and not _is_loopback(url):
             raise Unauthorized(f"set BULLPEN_TOKEN to a token of the server at {url}")
         try:
@@ -101,11 +103,13 @@ class ServerDiscovery:
 
 
 def _check_url(url: str) -> None:
+    """Raise Invalid unless BULLPEN_URL is an http or https URL."""
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise Invalid(f"BULLPEN_URL must look like http://127.0.0.1:7420, not {url}")
 
 
 def _is_loopback(url: str) -> bool:
+    """Return whether a URL names this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True
