@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from bullpen import clock
-from bullpen.logs import FILES
+from bullpen.logs import BACKUP_FILES
 from bullpen.web.audit import MAX_REFUSALS_PER_MINUTE, AuditLog
 from bullpen.web.scopes import Principal, Scope
 from support.server import Server
@@ -136,7 +136,7 @@ def test_the_log_rotates_and_keeps_old_files_private(tmp_path: Path, monkeypatch
         log.write(ADA, "POST", f"/api/{n}", 201, "127.0.0.1")
     log.close()
     files = sorted((tmp_path / "logs").iterdir())
-    assert len(files) == FILES + 1
+    assert len(files) == BACKUP_FILES + 1
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert lines(tmp_path / "logs" / "audit.log")[-1]["path"] == "/api/199"
 
