@@ -24,7 +24,7 @@ from zipfile import ZIP_STORED, ZipFile
 from bullpen.domain.conversation import AgentMessage, ToolCall, UserPrompt
 from bullpen.domain.events import Event, SessionEnd, SessionStart, WorkerReady, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.keeper.spool import ENTRY, SEGMENT
+from bullpen.keeper.spool import INDEX_ENTRY, SEGMENT_BYTES
 from bullpen.log.event_file import append_events
 from bullpen.log.recordings import metadata_of
 from bullpen.log.replay import PlaybackPace, ReplayPlayer
@@ -119,11 +119,11 @@ def write_terminal(place: Path, size: int) -> None:
     place.mkdir(parents=True)
     dice = random.Random(2)
     piece = size // 100_000 or 1
-    for start in range(0, size, SEGMENT):
-        end = min(start + SEGMENT, size)
+    for start in range(0, size, SEGMENT_BYTES):
+        end = min(start + SEGMENT_BYTES, size)
         offsets = range(start, end, piece)
         times = ((START + 10) * 1_000_000 + offset * (LENGTH - 20) * 1_000_000 // size for offset in offsets)
-        index = (ENTRY.pack(offset, at, 80, 24) for offset, at in zip(offsets, times, strict=True))
+        index = (INDEX_ENTRY.pack(offset, at, 80, 24) for offset, at in zip(offsets, times, strict=True))
         (place / f"{start:020d}.idx").write_bytes(b"".join(index))
         (place / f"{start:020d}.bin").write_bytes(dice.randbytes(end - start))
 
@@ -144,7 +144,7 @@ def measure_player(recording: Path, snapshot: Snapshot, seeks: int, seconds: flo
     note(
         "seek seq", max(seek(player, lambda: player.seek_seq(dice.randrange(1, last))) for _ in range(seeks))
     )
-    begins, ends = player.begins, player.ends
+    begins, ends = player.start_time, player.end_time
     note(
         "seek time",
         max(seek(player, lambda: player.seek_time(dice.randrange(begins, ends))) for _ in range(seeks)),
@@ -178,7 +178,7 @@ def seek(player: ReplayPlayer, go: Callable[[], None]) -> float:
 async def play(player: ReplayPlayer, seconds: float) -> list[float]:
     """How far each moment was from its time, in milliseconds."""
     off: list[float] = []
-    began, first = time.monotonic(), player.due or 0
+    began, first = time.monotonic(), player.next_time or 0
     async for moment in player.play(PlaybackPace()):
         off.append(abs((time.monotonic() - began) * 1000 - (moment.time - first) / 1_000_000))
         if time.monotonic() - began > seconds:

@@ -26,7 +26,7 @@ from bullpen.log.log import SessionLog
 from bullpen.sandbox.roots import WorkspaceRoots
 from bullpen.sessions.indexing import EventIndexer
 from bullpen.sessions.sessions import Sessions
-from bullpen.sessions.tasks import background
+from bullpen.sessions.tasks import background_tasks
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
@@ -63,14 +63,14 @@ async def measure(directory: Path, messages: int, seconds: float) -> int:
         Database.open(settings.database_url) as database,
         ChildHandles.open(directory) as children,
         Screens.open(directory / "screens") as screens,
-        background() as tasks,
+        background_tasks() as tasks,
     ):
         store = EventStore(database)
         roots = WorkspaceRoots(settings, RecordStore(database), {})
         sessions = Sessions(
             store, WorkerServices(settings, store, children, screens, AgentRegistry(directory), roots), tasks
         )
-        sessions.taken_up.set()
+        sessions.workers_resumed.set()
         began = time.monotonic()
         logs = [await fill(store, number, messages // SESSIONS) for number in range(SESSIONS)]
         filled = time.monotonic()
@@ -106,8 +106,8 @@ def said(seed: int, count: int) -> Iterator[str]:
 async def index(sessions: Sessions) -> None:
     """Until nothing is left."""
     indexing = EventIndexer(sessions)
-    await indexing.take_up()
-    await indexing.catch_up()
+    await indexing.queue_unindexed_sessions()
+    await indexing.index_queued()
 
 
 async def looking(database: Database, q: str) -> float:
@@ -131,7 +131,7 @@ async def appending(sessions: Sessions, logs: list[SessionLog], seconds: float) 
     for number in range(ROUNDS):
         for indexed in (False, True) if number % 2 else (True, False):
             if indexed:
-                following = asyncio.ensure_future(EventIndexer(sessions).follow())
+                following = asyncio.ensure_future(EventIndexer(sessions).run())
                 with_it.append(await rate(logs, seconds))
                 following.cancel()
             else:

@@ -10,9 +10,9 @@ from bullpen.domain.states import (
     Activity,
     SessionStatus,
     WorkerState,
-    panel_word,
-    relay_agent_word,
-    relay_session_word,
+    panel_status,
+    relay_agent_state,
+    relay_session_state,
 )
 
 HEAD = """# States
@@ -61,10 +61,11 @@ def page() -> str:
             "",
             *_table(["state", "activity", "agent panel", "relay"], _word_rows()),
             "",
-            "Without a worker the agent panel says `" + panel_word(None, Activity.UNKNOWN) + "`.",
+            "Without a worker the agent panel says `" + panel_status(None, Activity.UNKNOWN) + "`.",
             "",
             *_table(
-                ["session", "relay"], ([status.value, relay_session_word(status)] for status in SessionStatus)
+                ["session", "relay"],
+                ([status.value, relay_session_state(status)] for status in SessionStatus),
             ),
             "",
         ]
@@ -86,10 +87,10 @@ def _word_rows() -> Iterable[list[str]]:
     for state in WorkerState:
         by_word: dict[str, list[str]] = {}
         for activity in Activity:
-            by_word.setdefault(panel_word(state, activity), []).append(activity.value)
+            by_word.setdefault(panel_status(state, activity), []).append(activity.value)
         for word, activities in by_word.items():
             shown = "any" if len(by_word) == 1 else " · ".join(activities)
-            yield [state.value, shown, word, relay_agent_word(state)]
+            yield [state.value, shown, word, relay_agent_state(state)]
 
 
 def _steps() -> list[type[Fact]]:

@@ -1,4 +1,4 @@
-/** How the page is built: into the Python package, hashed, with nothing inline. */
+/** Build the page into the Python package, with hashed file names and without inline scripts or styles. */
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig } from 'vitest/config'
 import { xtermCsp } from './build/xterm-csp.ts'
@@ -11,13 +11,13 @@ export default defineConfig({
     outDir: '../src/bullpen/web/ui',
     emptyOutDir: true,
     target: 'es2023',
-    assetsInlineLimit: 0, // a data: address in the page would be one more thing the policy has to allow
+    assetsInlineLimit: 0, // data: addresses would need an exception in the content security policy
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // What every page needs is one file, not a dozen: each request costs more than its bytes.
+    // All code that the first view needs is one file: a dozen requests cost more than the bytes they save.
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'page', tags: ['$initial'] }] } } },
   },
-  optimizeDeps: { exclude: ['@xterm/xterm'] }, // else the rewrite does not see it while developing
+  optimizeDeps: { exclude: ['@xterm/xterm'] }, // otherwise the development server skips the rewrite of xterm
   server: { proxy: { '/api': { target: server }, '/ws': { target: server, ws: true } } },
   test: { include: ['src/**/*.test.ts'], environment: 'node', testTimeout: 30_000 },
 })

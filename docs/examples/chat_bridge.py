@@ -1,9 +1,9 @@
-"""A bridge to a chat: follows every session and posts what a person wants to know to a webhook.
+"""Follow every session, and post the important events to the webhook of a chat.
 
     python docs/examples/chat_bridge.py https://chat.example/hooks/abc
 
-The webhook gets {"text": "..."}, as most chats take it. Restarts of the server are survived; no event is
-posted twice.
+The webhook gets {"text": "..."}, which most chats accept. The client connects again after a restart of the
+server; no event is posted twice.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from contextlib import aclosing
 from bullpen.client import Client, Event, Session, SessionChanged, SessionList
 
 
-def line_about(session: Session, event: Event) -> str | None:
-    """What to say about an event; most need no words."""
+def message_for(session: Session, event: Event) -> str | None:
+    """Return the message for an event; None for most events, which are not posted."""
     match event.type, event.data:
         case "session_start", _:
             news = "has started"
@@ -35,25 +35,29 @@ def line_about(session: Session, event: Event) -> str | None:
     return f"{session.title}/{event.role} {news}" if event.role else f"{session.title} {news}"
 
 
-def post(webhook: str, line: str) -> None:
-    body = json.dumps({"text": line}).encode()
+def post(webhook: str, message: str) -> None:
+    """Post a message to the webhook."""
+    body = json.dumps({"text": message}).encode()
     request = urllib.request.Request(webhook, body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=30):
         pass
 
 
 async def follow(client: Client, webhook: str, session: Session, after: int) -> None:
-    """Tells the chat about one session until that ends."""
+    """Post the messages of one session until the session ends."""
     async with aclosing(client.follow(session.id, after)) as events:
         async for event in events:
-            if line := line_about(session, event):
-                await asyncio.to_thread(post, webhook, line)
+            if message := message_for(session, event):
+                await asyncio.to_thread(post, webhook, message)
             if event.type == "session_end":
                 return
 
 
 async def bridge(webhook: str) -> None:
-    past: dict[str, int] | None = None  # how far each session was when we came: that is no news
+    """Follow the sessions that exist and every new session, each in its own task."""
+    past: dict[str, int] | None = (
+        None  # the last seq of each session at the start: older events are not posted
+    )
     known: set[str] = set()
     async with Client() as client, asyncio.TaskGroup() as tasks, aclosing(client.dashboard()) as dashboard:
         async for news in dashboard:

@@ -1,8 +1,8 @@
-"""A CI job: runs a command in a terminal that Bullpen keeps, shows what it prints, exits with its code.
+"""Run a command of a CI job in a terminal of Bullpen, print its output, and exit with its exit code.
 
     python docs/examples/ci_job.py ~/src/site make test
 
-The command survives this program and a restart of the server; people can watch it while it runs.
+The command goes on when this program ends or the server restarts. People can watch it while it runs.
 """
 
 import os
@@ -15,7 +15,7 @@ USAGE = "usage: ci_job.py DIRECTORY COMMAND [ARGUMENT...]"
 
 
 def run(directory: str, command: list[str]) -> int:
-    """The exit code of the command; its output is on ours when it comes."""
+    """Run the command in a new session, copy its output to standard output, and return its exit code."""
     with SyncClient() as bullpen:
         session = bullpen.create_session(location_path=directory, title=f"ci: {shlex.join(command)}"[:80])
         worker = bullpen.add_worker(session.id, "terminal")

@@ -1,8 +1,8 @@
-"""A nightly run: several commands side by side, each in a terminal of one session, and a summary.
+"""Run several commands at the same time, each in a terminal of one session, and print a summary.
 
     python docs/examples/nightly_run.py ~/src/site "lint=make check" "test=make test"
 
-Exits with 1 when one of them failed; then the end of what it printed is in the summary too.
+Exits with 1 if a command failed; the summary then has the last lines of its output.
 """
 
 import asyncio
@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 from bullpen.client import Client, ExitFrame, OutputFrame
 
-SHOWN = 5  # lines of a failure
+MAX_OUTPUT_LINES = 5  # of a failed command
 
 
 @dataclass
 class Result:
+    """The exit code, duration and output of a command."""
+
     name: str
     code: int
     seconds: float
@@ -25,7 +27,8 @@ class Result:
 
 
 async def run(client: Client, session_id: str, name: str, command: str) -> Result:
-    began, output, code = time.monotonic(), b"", 1
+    """Run a command in a new terminal of the session."""
+    started, output, code = time.monotonic(), b"", 1
     worker = await client.add_worker(session_id, "terminal", name=name, role=name)
     async with client.terminal(session_id, worker.id, after=0) as terminal:
         await terminal.write(f"{command}; exit\n".encode())
@@ -34,10 +37,11 @@ async def run(client: Client, session_id: str, name: str, command: str) -> Resul
                 output += frame.data
             elif isinstance(frame, ExitFrame) and frame.code is not None:
                 code = frame.code
-    return Result(name, code, time.monotonic() - began, output.decode(errors="replace"))
+    return Result(name, code, time.monotonic() - started, output.decode(errors="replace"))
 
 
 async def run_all(directory: str, commands: dict[str, str]) -> list[Result]:
+    """Run the commands in a new session, and end the session."""
     async with Client() as client:
         session = await client.create_session(location_path=directory, title="nightly")
         results = await asyncio.gather(
@@ -48,14 +52,15 @@ async def run_all(directory: str, commands: dict[str, str]) -> list[Result]:
 
 
 def summary(results: list[Result]) -> str:
+    """Return one line for each command, and the last output of the failed ones."""
     lines = []
     for result in results:
         verdict = "ok" if result.code == 0 else f"failed with code {result.code}"
         lines.append(f"{result.name}: {verdict} after {result.seconds:.1f} s")
         if result.code != 0:
-            lines += [f"    {line}" for line in result.output.splitlines()[-SHOWN:]]
-    good = sum(result.code == 0 for result in results)
-    return "\n".join([*lines, f"{good} of {len(results)} are well"])
+            lines += [f"    {line}" for line in result.output.splitlines()[-MAX_OUTPUT_LINES:]]
+    succeeded = sum(result.code == 0 for result in results)
+    return "\n".join([*lines, f"{succeeded} of {len(results)} succeeded"])
 
 
 if __name__ == "__main__":

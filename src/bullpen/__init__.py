@@ -1,3 +1,3 @@
-"""Bullpen runs coding agents and never loses a session."""
+"""Bullpen: a server that runs coding agents and never loses a session."""
 
 __version__ = "0.1.0"

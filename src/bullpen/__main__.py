@@ -1,4 +1,4 @@
-"""`python -m bullpen` is `bullpen`."""
+"""Run the command line: `python -m bullpen` is the same as `bullpen`."""
 
 from .cli import main
 

@@ -1,18 +1,18 @@
-"""The only place that asks what time it is."""
+"""The current time; all other modules read clocks through this one, so that tests can replace it."""
 
 import time
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch: for timestamps a person reads, never for durations."""
+    """Return the time in milliseconds since the epoch, for timestamps; never use it for durations."""
     return time.time_ns() // 1_000_000
 
 
 def now_ns() -> int:
-    """The same in nanoseconds, as recordings are dated."""
+    """Return the time in nanoseconds since the epoch, the unit of recordings."""
     return time.time_ns()
 
 
 def monotonic() -> float:
-    """Seconds that never go back: for durations and deadlines."""
+    """Return a time in seconds that never goes back, for durations and deadlines."""
     return time.monotonic()

@@ -1,4 +1,4 @@
-"""Settings: flags over environment over config.toml over defaults, each value with its source."""
+"""Load the settings of the server from flags, environment, config.toml and defaults, in that order."""
 
 import difflib
 import json
@@ -17,7 +17,7 @@ from .domain.rules import Rule, read_rule
 
 @dataclass(frozen=True)
 class SettingDefinition:
-    """One setting: where it can come from and how its text becomes a value."""
+    """One setting: its sources, its default, and the function that parses its value."""
 
     name: str
     env: str
@@ -29,7 +29,7 @@ class SettingDefinition:
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of one server. Passed in, never looked up."""
+    """The settings of one server, with the source of each. Passed as an argument, never a global."""
 
     home: Path
     host: str
@@ -64,21 +64,24 @@ class Config:
 
     @property
     def token_file(self) -> Path:
+        """The file with the owner's token."""
         return self.home / "token"
 
     @property
     def scheme(self) -> str:
+        """The URL scheme under which the server is reached: https with a certificate, else http."""
         return "https" if self.tls_certificate else "http"
 
 
 def _path(value: Any) -> Path:
+    """Parse a path; `~` is expanded."""
     if not isinstance(value, str) or not value:
         raise ValueError("must be a path")
     return Path(value).expanduser().absolute()
 
 
 def _paths(value: Any) -> tuple[Path, ...]:
-    """Directories separated by colons, or a list of them."""
+    """Parse directories separated by colons, or a list of them."""
     paths = value.split(":") if isinstance(value, str) else value
     if not isinstance(paths, (list, tuple)):
         raise ValueError("must be directories separated by colons")
@@ -86,12 +89,14 @@ def _paths(value: Any) -> tuple[Path, ...]:
 
 
 def _text(value: Any) -> str:
+    """Parse text that is not empty."""
     if not isinstance(value, str) or not value:
         raise ValueError("must be text")
     return value
 
 
 def _names(value: Any) -> tuple[str, ...]:
+    """Parse names separated by commas, or a list of them."""
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise ValueError("must be a list of names")
@@ -99,7 +104,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _rules(value: Any) -> tuple[Rule, ...]:
-    """Tables of config.toml, or the same as JSON."""
+    """Parse rules: tables of config.toml, or the same as JSON."""
     try:
         listed = json.loads(value) if isinstance(value, str) else value
         rules = tuple(read_rule(each) for each in listed)
@@ -111,6 +116,7 @@ def _rules(value: Any) -> tuple[Rule, ...]:
 
 
 def _argv(value: Any) -> tuple[str, ...]:
+    """Parse a command: text in shell syntax, or a list of words."""
     words = shlex.split(value) if isinstance(value, str) else value
     if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
         raise ValueError("must be a command, as text or as a list of words")
@@ -118,12 +124,14 @@ def _argv(value: Any) -> tuple[str, ...]:
 
 
 def _web_address(value: Any) -> str:
+    """Parse an http or https URL."""
     if not isinstance(value, str) or not value.startswith(("http://", "https://")):
         raise ValueError("must be an address that begins with http:// or https://")
     return value
 
 
 def _patterns(value: Any) -> tuple[str, ...]:
+    """Parse regular expressions: one in each line, or a list of them."""
     patterns = value.split("\n") if isinstance(value, str) else value
     if not isinstance(patterns, (list, tuple)) or not all(isinstance(each, str) for each in patterns):
         raise ValueError("must be a list of regular expressions")
@@ -136,6 +144,7 @@ def _patterns(value: Any) -> tuple[str, ...]:
 
 
 def _yes_or_no(value: Any) -> bool:
+    """Parse a boolean."""
     words = {
         "1": True,
         "true": True,
@@ -154,6 +163,8 @@ def _yes_or_no(value: Any) -> bool:
 
 
 def _number(low: int, high: int) -> Callable[[Any], int]:
+    """Return a parser of whole numbers from `low` to `high`."""
+
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise ValueError(f"must be a whole number from {low} to {high}")
@@ -169,6 +180,8 @@ def _number(low: int, high: int) -> Callable[[Any], int]:
 
 
 def _one_of(*words: str) -> Callable[[Any], str]:
+    """Return a parser that accepts one of these words."""
+
     def read(value: Any) -> str:
         if value in words:
             return str(value)
@@ -180,21 +193,24 @@ def _one_of(*words: str) -> Callable[[Any], str]:
 
 
 def _optional_path(value: Any) -> Path | None:
+    """Parse a path; an empty value means none."""
     return _path(value) if value else None
 
 
 def _default_home(env: Mapping[str, str]) -> Path:
+    """Return the default data directory."""
     data = env.get("XDG_DATA_HOME") or os.path.join(_home(env), ".local", "share")
     return Path(data) / "bullpen"
 
 
 def _home(env: Mapping[str, str]) -> str:
+    """Return the user's home directory."""
     return env.get("HOME") or str(Path.home())
 
 
 HIDDEN = "(hidden)"
 
-# What looks like a secret wherever it stands.
+# Patterns of secrets, which redacted exports cover by default.
 SECRETS = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{1,16000}?-----END [A-Z ]*PRIVATE KEY-----",
     r"\bbp[tdscw]_[A-Za-z0-9_-]{16,}",
@@ -209,14 +225,14 @@ SECRETS = (
 )
 
 OPTIONS = (
-    SettingDefinition("home", "BULLPEN_HOME", _default_home, _path, "where the data lives"),
+    SettingDefinition("home", "BULLPEN_HOME", _default_home, _path, "the data directory"),
     SettingDefinition("host", "BULLPEN_HOST", lambda _: "127.0.0.1", _text, "address to listen on"),
     SettingDefinition("port", "BULLPEN_PORT", lambda _: 7420, _number(0, 65535), "port to listen on"),
     SettingDefinition(
         "database_url", "BULLPEN_DATABASE_URL", lambda _: "", _text, "SQLAlchemy URL; SQLite by default"
     ),
     SettingDefinition(
-        "token", "BULLPEN_TOKEN", lambda _: None, _text, "the owner's token; made when not given", True
+        "token", "BULLPEN_TOKEN", lambda _: None, _text, "the owner's token; generated if not set", True
     ),
     SettingDefinition(
         "workspace_root",
@@ -233,55 +249,67 @@ OPTIONS = (
         "where a session gets a new directory if it names none",
     ),
     SettingDefinition(
-        "idle_timeout", "AGENT_SESSION_IDLE_TIMEOUT", lambda _: 30, _number(0, 10**6), "minutes; 0: never"
+        "idle_timeout",
+        "AGENT_SESSION_IDLE_TIMEOUT",
+        lambda _: 30,
+        _number(0, 10**6),
+        "minutes until an idle session is completed; 0: never",
     ),
     SettingDefinition(
-        "max_sessions", "AGENT_MAX_SESSIONS", lambda _: 5, _number(0, 10**6), "with a living agent"
+        "max_sessions",
+        "AGENT_MAX_SESSIONS",
+        lambda _: 5,
+        _number(0, 10**6),
+        "sessions with a living agent; 0: any number",
     ),
     SettingDefinition(
         "permission_timeout",
         "BULLPEN_PERMISSION_TIMEOUT",
         lambda _: 0,
         _number(0, 10**6),
-        "seconds until a permission nobody answers is refused; 0: never",
+        "seconds until an unanswered permission is refused; 0: never",
     ),
     SettingDefinition(
         "agent_start_timeout",
         "BULLPEN_AGENT_START_TIMEOUT",
         lambda _: 60,
         _number(1, 10**6),
-        "seconds an agent has to answer when it is started",
+        "seconds an agent may take to answer when it is started",
     ),
     SettingDefinition(
         "cancel_grace",
         "BULLPEN_CANCEL_GRACE",
         lambda _: 30,
         _number(0, 10**6),
-        "seconds an agent has to stop when it is cancelled; 0: any",
+        "seconds an agent may take to stop when it is cancelled; 0: any",
     ),
     SettingDefinition(
         "queue_enabled",
         "BULLPEN_QUEUE_ENABLED",
         lambda _: True,
         _yes_or_no,
-        "messages may wait for a busy agent",
+        "whether messages may wait for a busy agent",
     ),
     SettingDefinition(
         "queue_delay_seconds",
         "BULLPEN_QUEUE_DELAY_SECONDS",
         lambda _: 0,
         _number(0, 86_400),
-        "between an agent's rest and the next message",
+        "seconds between the end of a turn and the next queued message",
     ),
     SettingDefinition(
-        "queue_max_size", "BULLPEN_QUEUE_MAX_SIZE", lambda _: 10, _number(1, 1000), "messages that wait"
+        "queue_max_size",
+        "BULLPEN_QUEUE_MAX_SIZE",
+        lambda _: 10,
+        _number(1, 1000),
+        "messages that may wait in a session",
     ),
     SettingDefinition(
         "queue_auto_generate_titles",
         "BULLPEN_QUEUE_AUTO_GENERATE_TITLES",
         lambda _: True,
         _yes_or_no,
-        "messages that wait get titles",
+        "whether waiting messages get titles",
     ),
     SettingDefinition(
         "rules", "BULLPEN_RULES", lambda _: (), _rules, "permissions that are answered automatically"
@@ -291,14 +319,14 @@ OPTIONS = (
         "BULLPEN_NOTIFY_COMMAND",
         lambda _: (),
         _argv,
-        "run with a title and a text, to notify",
+        "the command to run with a title and a text, to notify",
     ),
     SettingDefinition(
         "notify_webhook",
         "BULLPEN_NOTIFY_WEBHOOK",
         lambda _: None,
         _web_address,
-        "where notifications are posted",
+        "the URL to which notifications are posted",
         True,
     ),
     SettingDefinition(
@@ -306,7 +334,7 @@ OPTIONS = (
         "BULLPEN_NOTIFY_AFTER",
         lambda _: 5,
         _number(0, 86_400),
-        "seconds something waits before anybody is notified",
+        "seconds an item waits in the inbox before you are notified",
     ),
     SettingDefinition(
         "notify_pause",
@@ -316,10 +344,18 @@ OPTIONS = (
         "seconds between notifications of one session",
     ),
     SettingDefinition(
-        "allowed_hosts", "BULLPEN_ALLOWED_HOSTS", lambda _: (), _names, "more names we answer to"
+        "allowed_hosts",
+        "BULLPEN_ALLOWED_HOSTS",
+        lambda _: (),
+        _names,
+        "further host names that the server answers to",
     ),
     SettingDefinition(
-        "trusted_proxies", "BULLPEN_TRUSTED_PROXIES", lambda _: (), _names, "peers whose headers count"
+        "trusted_proxies",
+        "BULLPEN_TRUSTED_PROXIES",
+        lambda _: (),
+        _names,
+        "addresses of proxies whose X-Forwarded headers are used",
     ),
     SettingDefinition(
         "tls_certificate", "BULLPEN_TLS_CERTIFICATE", lambda _: None, _optional_path, "PEM file"
@@ -330,7 +366,7 @@ OPTIONS = (
         "BULLPEN_ALLOW_PLAIN_HTTP_BEYOND_LOOPBACK",
         lambda _: False,
         _yes_or_no,
-        "anyone on the way can read and type",
+        "allow unencrypted access from other machines",
     ),
     SettingDefinition(
         "request_timeout",
@@ -344,25 +380,26 @@ OPTIONS = (
         "BULLPEN_LOG_LEVEL",
         lambda _: "info",
         _one_of("debug", "info", "warning", "error"),
-        "how much is logged",
+        "the least severe level that is logged",
     ),
     SettingDefinition(
         "redact",
         "BULLPEN_REDACT",
         lambda _: SECRETS,
         _patterns,
-        "regular expressions a redacted export leaves out, one a line",
+        "regular expressions that a redacted export covers, one in each line",
     ),
 )
 
 
 def config_file(env: Mapping[str, str]) -> Path:
+    """Return the path of config.toml."""
     base = env.get("XDG_CONFIG_HOME") or os.path.join(_home(env), ".config")
     return Path(base) / "bullpen" / "config.toml"
 
 
 def describe(settings: Config) -> dict[str, dict[str, Any]]:
-    """Return each setting as JSON: its value, hidden if it is a secret, and where it comes from."""
+    """Return each setting as JSON: its value, hidden if it is a secret, and its source."""
     return {
         option.name: {"value": _as_json(settings, option), "source": settings.sources[option.name]}
         for option in OPTIONS
@@ -370,6 +407,7 @@ def describe(settings: Config) -> dict[str, dict[str, Any]]:
 
 
 def _as_json(settings: Config, option: SettingDefinition) -> Any:
+    """Return the value of a setting as JSON; a secret is replaced."""
     value = getattr(settings, option.name)
     if option.secret and value is not None:
         return HIDDEN
@@ -379,7 +417,7 @@ def _as_json(settings: Config, option: SettingDefinition) -> Any:
 
 
 def load(flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None = None) -> Config:
-    """The settings in force; raises Invalid with one sentence that names the place of a mistake."""
+    """Return the settings in force, or raise Invalid with one sentence that says which value is invalid."""
     env = os.environ if env is None else env
     path = config_file(env)
     layers = (
@@ -390,25 +428,27 @@ def load(flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None =
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for option in OPTIONS:
-        values[option.name], sources[option.name] = _pick(option, layers, env)
+        values[option.name], sources[option.name] = _value_and_source(option, layers, env)
     if not values["database_url"]:
         values["database_url"] = f"sqlite:///{values['home']}/bullpen.db"
     return Config(**values, sources=sources)
 
 
-def _pick(
+def _value_and_source(
     option: SettingDefinition, layers: tuple[tuple[str, Mapping[str, Any]], ...], env: Mapping[str, str]
 ) -> tuple[Any, str]:
+    """Return the value of a setting from the first layer that has it, and the name of the layer."""
     for source, layer in layers:
         if option.name in layer:
             try:
                 return option.read(layer[option.name]), source
             except ValueError as error:
-                raise Invalid(f"{_place(option, source)} {error}") from None
+                raise Invalid(f"{_describe_place(option, source)} {error}") from None
     return option.default(env), "default"
 
 
-def _place(option: SettingDefinition, source: str) -> str:
+def _describe_place(option: SettingDefinition, source: str) -> str:
+    """Return where a setting was read from, as a user would write it."""
     match source:
         case "flag":
             return f"--{option.name.replace('_', '-')}"
@@ -419,6 +459,7 @@ def _place(option: SettingDefinition, source: str) -> str:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
+    """Return the settings in config.toml; raise Invalid for a syntax error or an unknown name."""
     try:
         values = tomllib.loads(path.read_text())
     except FileNotFoundError:

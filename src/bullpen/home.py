@@ -1,4 +1,4 @@
-"""The data directory: private, owned by one server at a time, with secrets and the address in it."""
+"""The data directory: private files, held by one server at a time, with the server's address."""
 
 import errno
 import fcntl
@@ -13,8 +13,8 @@ from pathlib import Path
 from . import clock
 from .domain.errors import Conflict, Invalid
 
-# What is opened by name further down; the rest is replaced, never written through.
-OPENED = (
+# Files and directories that are opened by name; all others are replaced and never written through.
+OPENED_BY_NAME = (
     "bullpen.db",
     "bullpen.db-wal",
     "bullpen.db-shm",
@@ -31,33 +31,33 @@ OPENED = (
 
 ADDRESS = "server.json"
 LOCK = "server.lock"
-PATIENCE, LOOK_EVERY = 1.0, 0.02  # seconds
+LOCK_TIMEOUT, LOCK_POLL_INTERVAL = 1.0, 0.02  # seconds
 
 
 @contextmanager
-def owned(home: Path) -> Iterator[None]:
+def hold(home: Path) -> Iterator[None]:
     """Hold the directory for the block, or raise Conflict if another server holds it (flock, not a pid file).
 
-    Removes the address of an earlier server first, and that of this server at the end. An address therefore
-    belongs to the server that holds the lock.
+    The address of an earlier server is removed first, and that of this server at the end. An address
+    therefore belongs to the server that holds the lock.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     home.chmod(0o700)
     lock = os.open(home / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        if not _take(lock):
+        if not _take_lock(lock):
             raise Conflict(f"another server runs on {home}; stop it first or set BULLPEN_HOME")
         _refuse_links(home)
-        forget_address(home)
+        remove_address(home)
         try:
             yield
         finally:
-            forget_address(home)
+            remove_address(home)
     finally:
         os.close(lock)
 
 
-def is_owned(home: Path) -> bool:
+def is_held(home: Path) -> bool:
     """Return whether a server holds the directory."""
     try:
         lock = os.open(home / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -72,12 +72,12 @@ def is_owned(home: Path) -> bool:
     return False
 
 
-def _take(lock: int) -> bool:
-    """Take the lock; return whether that worked within PATIENCE.
+def _take_lock(lock: int) -> bool:
+    """Take the lock; return whether that worked within LOCK_TIMEOUT.
 
-    For a moment `is_owned` may hold it, or a child that a killed server had forked but not yet executed.
+    For a moment `is_held` may hold it, or a child that a killed server had forked but not yet executed.
     """
-    deadline = clock.monotonic() + PATIENCE
+    deadline = clock.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,28 +86,31 @@ def _take(lock: int) -> bool:
                 return False
         else:
             return True
-        time.sleep(LOOK_EVERY)
+        time.sleep(LOCK_POLL_INTERVAL)
 
 
 def _refuse_links(home: Path) -> None:
-    """Somebody else may have planted one before the directory was ours alone."""
-    for path in (home / name for name in OPENED):
+    """Raise Invalid if a name is a symlink: another user may have planted it."""
+    for path in (home / name for name in OPENED_BY_NAME):
         if path.is_symlink():
-            raise Invalid(f"{path} is a link, and none is followed here; put the real thing in its place")
+            raise Invalid(f"{path} is a symbolic link, which is not followed; replace it by its target")
 
 
 def write_address(home: Path, url: str) -> None:
-    """Tells the command line where the server is."""
+    """Write the address of the server for the command line."""
     write_private(home / ADDRESS, json.dumps({"url": url, "pid": os.getpid()}) + "\n")
 
 
-def forget_address(home: Path) -> None:
+def remove_address(home: Path) -> None:
     """Remove the address: after this server has ended, another program may listen there."""
     (home / ADDRESS).unlink(missing_ok=True)
 
 
 def read_private(path: Path) -> str | None:
-    """The text of a private file, made private again if it is not; None when there is none, or a link."""
+    """Return the text of a private file, or None if it does not exist or is a symlink.
+
+    The file is made private again if it is not.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -121,16 +124,16 @@ def read_private(path: Path) -> str | None:
         return file.read().strip() or None
 
 
-def write_private(path: Path, said: str | bytes, *, durably: bool = False) -> None:
-    """Replaces a file in one step by one only its owner can read, or leaves all as it was.
+def write_private(path: Path, content: str | bytes, *, durably: bool = False) -> None:
+    """Replace a file atomically by one that only its owner can read; a symlink is replaced, not followed.
 
-    Never follows a planted link. `durably`: it survives a power cut a moment later.
+    `durably`: the new content survives a power failure right afterwards.
     """
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(said.encode() if isinstance(said, str) else said)
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             if durably:
                 os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Where our own words go: readable on a terminal, JSON in a file that rotates, secrets in neither."""
+"""Configure logging: readable on a terminal, JSON in a rotated private file, secrets in neither."""
 
 import asyncio
 import logging
@@ -17,20 +17,20 @@ from . import clock
 
 log = structlog.get_logger()
 
-ESCAPED = "an exception escaped"  # from a callback, a thread or a task that is not awaited: always a mistake
-FILE_SIZE = 10 << 20
-FILES = 5
-REPEATS_A_MINUTE = 20  # warnings and errors with the same words that a log takes
-LONGEST_WORDS = 200  # characters by which they are compared
-NOISY = ("uvicorn", "uvicorn.error", "uvicorn.access", "websockets", "asyncio")
+ESCAPED = "an exception escaped"  # from a callback, a thread or a task that is not awaited: always a bug
+MAX_FILE_BYTES = 10 << 20
+BACKUP_FILES = 5
+REPEATS_A_MINUTE = 20  # limit of warnings and errors with the same message
+MAX_COMPARED_LENGTH = 200  # characters by which messages are compared
+QUIET_LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access", "websockets", "asyncio")
 
 
 def configure(level: str, directory: Path, hidden: tuple[str, ...] = ()) -> None:
-    """Sends structlog and the libraries' logging to stderr and to `directory/server.log`.
+    """Send the records of structlog and of libraries to stderr and to `directory/server.log`.
 
-    `hidden` are secrets that cannot be known by their form.
+    `hidden` are secrets that cannot be recognized by their form.
     """
-    redaction.also(hidden)
+    redaction.add_literals(hidden)
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -48,16 +48,16 @@ def configure(level: str, directory: Path, hidden: tuple[str, ...] = ()) -> None
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-    plain = structlog.dev.plain_traceback  # a pretty one shows the values of variables
+    plain = structlog.dev.plain_traceback  # a formatted one shows the values of variables
     pretty = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
     root = logging.getLogger()
     root.handlers = [
         _handler(logging.StreamHandler(sys.stderr), pretty, shared),
         _handler(PrivateFile(directory / "server.log"), structlog.processors.JSONRenderer(), shared),
     ]
-    logging.raiseExceptions = False  # it would print an entry it cannot format as it is, secrets and all
+    logging.raiseExceptions = False  # it would print a record that cannot be formatted without redaction
     set_level(level)
-    for name in NOISY:
+    for name in QUIET_LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
@@ -77,20 +77,23 @@ def report_escapes(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def set_level(level: str) -> None:
-    """How much is logged from now on."""
+    """Set the level from which records are logged."""
     logging.getLogger().setLevel(level.upper())
 
 
 def level() -> str:
+    """Return the level from which records are logged."""
     return logging.getLevelName(logging.getLogger().level).lower()
 
 
 class PrivateFile(RotatingFileHandler):
-    """A log only its owner can read, in a directory made when missing; a planted link is not followed."""
+    """A log file that only its owner can read; a symlink is not followed, a missing directory is created."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        super().__init__(path, maxBytes=FILE_SIZE, backupCount=FILES, encoding="utf-8", delay=True)
+        super().__init__(
+            path, maxBytes=MAX_FILE_BYTES, backupCount=BACKUP_FILES, encoding="utf-8", delay=True
+        )
 
     def _open(self) -> Any:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -102,24 +105,24 @@ class PrivateFile(RotatingFileHandler):
 
 
 class RepeatLimit(logging.Filter):
-    """Drops warnings and errors that repeat the same words too often, and later writes how many.
+    """Drops warnings and errors that repeat the same message too often, and later logs how many.
 
-    So a client that causes one again and again does not push older lines out of the rotated files.
+    So a client that causes one again and again does not push older records out of the rotated files.
     """
 
     def __init__(self, handler: logging.Handler) -> None:
         super().__init__()
         self._handler = handler
         self._minute = 0
-        self._repeats: Counter[str] = Counter()  # by the words
+        self._repeats: Counter[str] = Counter()  # by message
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING or record.name == __name__:
             return True
         self._summarise()
-        words = _words(record)
-        self._repeats[words] += 1
-        return self._repeats[words] <= REPEATS_A_MINUTE
+        message = _message(record)
+        self._repeats[message] += 1
+        return self._repeats[message] <= REPEATS_A_MINUTE
 
     def _summarise(self) -> None:
         minute = int(clock.monotonic() // 60)
@@ -127,29 +130,30 @@ class RepeatLimit(logging.Filter):
             return
         self._minute, repeats = minute, self._repeats
         self._repeats = Counter()
-        for words, count in repeats.items():
+        for message, count in repeats.items():
             if count > REPEATS_A_MINUTE:
-                self._handler.handle(_summary(words, count - REPEATS_A_MINUTE))
+                self._handler.handle(_summary(message, count - REPEATS_A_MINUTE))
 
 
-def _words(record: logging.LogRecord) -> str:
-    """Return the words of a record: structlog's event, or the text before its arguments are filled in."""
+def _message(record: logging.LogRecord) -> str:
+    """Return the message of a record: structlog's event, or the text before its arguments are filled in."""
     event = record.msg.get("event") if isinstance(record.msg, dict) else record.msg
-    return str(event)[:LONGEST_WORDS]
+    return str(event)[:MAX_COMPARED_LENGTH]
 
 
-def _summary(words: str, left_out: int) -> logging.LogRecord:
-    message = f"{left_out} more entries in a minute were left out: {words}"
-    return logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, None, None)
+def _summary(message: str, left_out: int) -> logging.LogRecord:
+    """Return the record that says how often a message was dropped."""
+    text = f"{left_out} more entries in a minute were left out: {message}"
+    return logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, None, None)
 
 
 class LogRedaction:
-    """The processor that puts ‹hidden› in the place of secrets, wherever in an entry they stand."""
+    """The structlog processor that replaces secrets anywhere in a record by ‹hidden›."""
 
     HIDDEN = "‹hidden›"
     NAMES = re.compile(r"(?i)^(.*[_-])?(authorization|bearer|cookie|password|secret|token)$")
     FORMS = re.compile(
-        r"""bp[a-z]_[\w-]{8,}              # ours, see web/derived_secrets.py
+        r"""bp[a-z]_[\w-]{8,}              # made by web/derived_secrets.py
         | (?<=bearer\ )\S+ | (?<=bullpen=)[^\s;,"']+ | (?<=\#code=)[\w-]+""",
         re.IGNORECASE | re.VERBOSE,
     )
@@ -157,19 +161,20 @@ class LogRedaction:
     def __init__(self) -> None:
         self._literals: list[str] = []
 
-    def also(self, hidden: tuple[str, ...]) -> None:
-        """Hides these texts too."""
+    def add_literals(self, hidden: tuple[str, ...]) -> None:
+        """Also replace these texts."""
         self._literals += filter(None, hidden)
 
     def __call__(
         self, _logger: Any, _method: str, entry: structlog.types.EventDict
     ) -> structlog.types.EventDict:
-        # What begins with an underscore is structlog's own and is not written.
+        # Names with a leading underscore belong to structlog and are not written.
         return {
             name: value if name.startswith("_") else self._value(name, value) for name, value in entry.items()
         }
 
     def _value(self, name: object, value: Any) -> Any:
+        """Return a value of a record with secrets replaced; `name` is its field."""
         match value:
             case None | bool() | int() | float():
                 return value
@@ -183,6 +188,7 @@ class LogRedaction:
                 return self.HIDDEN if _is_secret(name) else self.text(repr(value))
 
     def text(self, text: str) -> str:
+        """Return the text with secrets replaced."""
         for literal in self._literals:
             text = text.replace(literal, self.HIDDEN)
         return self.FORMS.sub(self.HIDDEN, text)
@@ -192,12 +198,14 @@ redaction = LogRedaction()
 
 
 def _is_secret(name: object) -> bool:
+    """Return whether a field with this name holds a secret."""
     return isinstance(name, str) and LogRedaction.NAMES.match(name) is not None
 
 
 def _handler(
     handler: logging.Handler, renderer: structlog.types.Processor, shared: list[structlog.types.Processor]
 ) -> logging.Handler:
+    """Set the formatter and the repeat limit of a handler, and return it."""
     last = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer]
     handler.addFilter(RepeatLimit(handler))
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last))

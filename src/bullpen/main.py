@@ -1,4 +1,4 @@
-"""Wiring: one server, from its settings to its last request."""
+"""Start one server: open all its parts, serve requests until a signal, close the parts."""
 
 import asyncio
 import gc
@@ -31,8 +31,8 @@ from .sessions.presence import ViewerPresence
 from .sessions.recorder import SessionRecorder
 from .sessions.rules import RuleSet
 from .sessions.sessions import Sessions
-from .sessions.startup import await_viewers, refuse_strangers, take_up
-from .sessions.tasks import background
+from .sessions.startup import refuse_foreign_children, resume_sessions, start_disconnect_timers
+from .sessions.tasks import background_tasks
 from .sessions.terminal_indexing import TerminalIndexer
 from .sessions.worktrees import RepositoryWorktrees
 from .store import fence
@@ -63,80 +63,82 @@ from .workers.worker_services import WorkerServices
 
 log = structlog.get_logger()
 
-LARGEST_FRAME = 16 << 20
-GOODBYE_SECONDS = 3
-TRY_AGAIN = 1.0  # seconds
-THREAD_TURN = 0.0005  # seconds a thread may hold up the loop; Python's own 5 ms are half of a viewer's wait
+MAX_FRAME_BYTES = 16 << 20
+SHUTDOWN_SECONDS = 3
+ADDRESS_RETRY_SECONDS = 1.0
+THREAD_SWITCH_SECONDS = 0.0005  # how long a thread may block the event loop; Python's default is 5 ms
 
 
 def serve(config: Config, open_browser: bool, take_over: bool = False) -> int:
     """Run the server until a signal; return the exit code. Raise FenceLost if it lost its database.
 
-    `take_over`: claim the database even if another server works on it or commits are missing from it.
+    `take_over`: claim the database even if another server uses it or commits are missing from it.
     """
     check_listening(config)
     os.umask(0o077)
-    with home.owned(config.home):
+    with home.hold(config.home):
         logs.configure(config.log_level, config.home / "logs", hidden=(config.token or "",))
         sweep_imports(config.home)
         OVERLAYS.keep_in(config.home / "overlays")
-        _raise_limit()
-        sys.setswitchinterval(THREAD_TURN)
-        with asyncio.Runner(loop_factory=_loop) as runner:
+        _raise_descriptor_limit()
+        sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
             try:
                 runner.run(_serve(config, open_browser, read_identity(config.home, take_over)))
             except fence.DatabaseWentBack as lost:
-                with suppress(OSError):  # what is said below matters more
+                with suppress(OSError):  # the error raised below matters more
                     note_loss(config.home, lost.newest)
                 raise
     return 0
 
 
 def check_listening(config: Config) -> None:
-    """Refuses to listen where others could read along (S-04)."""
+    """Raise Invalid if other machines could connect without TLS."""
     if bool(config.tls_certificate) != bool(config.tls_key):
         raise Invalid("TLS needs both a certificate and a key")
     _check_certificate(config)
     if is_loopback(config.host) or config.tls_certificate or config.allow_plain_http_beyond_loopback:
         return
     raise Invalid(
-        f"listening on {config.host} without TLS lets anyone on the way read and type; "
+        f"listening on {config.host} without TLS lets others on the network read and type; "
         "give --tls-certificate and --tls-key, or --allow-plain-http-beyond-loopback"
     )
 
 
 def _check_certificate(config: Config) -> None:
+    """Raise Invalid if the TLS certificate or its key cannot be used."""
     if config.tls_certificate is None:
         return
     try:
-        # With a password that is none: a key that needs one is refused, not asked for.
+        # With an empty password, a key that needs one is refused instead of prompted for.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.tls_certificate, config.tls_key, "")
     except OSError as error:
         raise Invalid(f"the TLS certificate or its key cannot be used: {error.strerror or error}") from None
 
 
 async def _serve(config: Config, open_browser: bool, owner: fence.FenceOwner) -> None:
+    """Run the server on the event loop until a signal or the loss of the database."""
     loop = asyncio.get_running_loop()
     loop.set_default_executor(default_pool())
     logs.report_escapes(loop)
     with _listening(config) as listener:
         address = ServerUrls(config, listener.getsockname()[1])
-        async with _house(config, address, owner) as context:
+        async with _open_context(config, address, owner) as context:
             audit_log = AuditLog(config.home / "logs" / "audit.log")
             built = app.build(context, address.names, audit_log)
-            uvicorn_config = _uvicorn(config, built.application)
+            uvicorn_config = _uvicorn_config(config, built.application)
             server = _UvicornServer(uvicorn_config, listener, context.connections, built.on_refusal)
             _stop_on_signals(server)
             ready = asyncio.ensure_future(_get_ready(context, built.resolve_routes, open_browser))
             lost = context.sessions.store.database.fence_lost
             lost.add_done_callback(lambda _: _stop(server))
-            await asyncio.gather(server.serve(sockets=[]), _unless_lost(ready, lost))
+            await asyncio.gather(server.serve(sockets=[]), _ready_unless_lost(ready, lost))
     if lost.done():
         raise lost.result()
 
 
-async def _unless_lost(ready: asyncio.Future[None], lost: asyncio.Future[fence.FenceLost]) -> None:
-    """Wait until the server is ready, or give that up because it must not write any more."""
+async def _ready_unless_lost(ready: asyncio.Future[None], lost: asyncio.Future[fence.FenceLost]) -> None:
+    """Wait until the server is ready, or cancel that because it must not write any more."""
     futures: list[asyncio.Future[Any]] = [ready, lost]
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
     if ready.done():
@@ -146,38 +148,40 @@ async def _unless_lost(ready: asyncio.Future[None], lost: asyncio.Future[fence.F
 
 
 @asynccontextmanager
-async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) -> AsyncIterator[WebContext]:
-    """Everything that lives as long as the server, opened in order and closed in reverse."""
-    mint = DerivedSecrets.of_home(config.home)
+async def _open_context(
+    config: Config, address: ServerUrls, server: fence.FenceOwner
+) -> AsyncIterator[WebContext]:
+    """Open everything that lives as long as the server, in order, and close it in reverse."""
+    secrets = DerivedSecrets.of_home(config.home)
     async with (
         Database.open(config.database_url, owner=server, lease=fence.LEASE) as database,
         ChildHandles.open(config.home) as children,
         Screens.open(config.home / "screens") as screens,
-        background() as tasks,
+        background_tasks() as tasks,
     ):
         forget_loss(config.home)
         keys = CredentialStore(database)
-        owner = await OwnerToken.load(config.home, config.token, keys, mint)
-        worker_keys = WorkerKeys(mint, address.url)
+        owner = await OwnerToken.load(config.home, config.token, keys, secrets)
+        worker_keys = WorkerKeys(secrets, address.url)
         credentials = Credentials(owner, keys, worker_keys, tasks)
         await credentials.load()
         store, records = EventStore(database), RecordStore(database)
-        await refuse_strangers(children, records)
+        await refuse_foreign_children(children, records)
         agents = AgentRegistry(config_file(os.environ).parent / "agents")
-        agents.take_up(await records.agents())
+        agents.restore(await records.agents())
         repositories = await records.repository_settings()
         roots = WorkspaceRoots(config, records, repositories)
         await roots.load()
-        workshop = WorkerServices(config, store, children, screens, agents, roots, worker_keys.environment)
-        workshop.repositories = repositories
-        sessions = Sessions(store, workshop, tasks)
-        sessions.imported = await records.imported_sessions()
+        services = WorkerServices(config, store, children, screens, agents, roots, worker_keys.environment)
+        services.repositories = repositories
+        sessions = Sessions(store, services, tasks)
+        sessions.imported_ids = await records.imported_sessions()
         inbox, presence, rules = LiveInbox(sessions), ViewerPresence(tasks), RuleSet(records, sessions)
         await rules.load()
-        sessions.run(inbox.follow, "inbox")
-        sessions.run(EventIndexer(sessions).follow, "search")
-        sessions.run(TerminalIndexer(sessions).follow, "search in terminals")
-        sessions.run(Notifications(config, inbox, presence, tasks).follow, "notifications")
+        sessions.run_in_background(inbox.run, "inbox")
+        sessions.run_in_background(EventIndexer(sessions).run, "search")
+        sessions.run_in_background(TerminalIndexer(sessions).run, "search in terminals")
+        sessions.run_in_background(Notifications(config, inbox, presence, tasks).run, "notifications")
         yield WebContext(
             config=config,
             sessions=sessions,
@@ -190,7 +194,7 @@ async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) 
             recorder=SessionRecorder(sessions, records),
             agents=agents,
             roots=roots,
-            mint=mint,
+            secrets=secrets,
             traffic=TrafficCounters(),
             connections=UnauthenticatedConnections(config.request_timeout, _descriptor_limit()),
             url=address.url,
@@ -199,54 +203,55 @@ async def _house(config: Config, address: ServerUrls, server: fence.FenceOwner) 
 
 
 async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], open_browser: bool) -> None:
-    """Adopt what was left running, which makes the server healthy; then warm up in the background."""
-    await take_up(context.sessions, context.records)
-    _tell_address(context)
-    await await_viewers(context.sessions, context.records, context.presence)
-    gc.freeze()  # all of it stays: a collection that looked at it would hold up somebody's echo
+    """Resume the sessions, which makes the server healthy, then start the background work."""
+    await resume_sessions(context.sessions, context.records)
+    _write_address(context)
+    await start_disconnect_timers(context.sessions, context.records, context.presence)
+    gc.freeze()  # these objects stay; scanning them in each collection would delay requests
     gc.enable()
-    context.sessions.run(partial(_tend_worktrees, context.worktrees), "worktrees")
-    context.sessions.run(context.recorder.run, "recorder")
+    context.sessions.run_in_background(partial(_tend_worktrees, context.worktrees), "worktrees")
+    context.sessions.run_in_background(context.recorder.run, "recorder")
     url = await _login_url(context)
     _print_url(url)
     log.info("ready", url=context.public_url, pid=os.getpid())
-    context.sessions.run(partial(_warm_up, context, resolve_routes), "warm-up")
+    context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
 
-def _tell_address(context: WebContext) -> None:
-    """Write the address for the command line, or try again later if the disk is full."""
+def _write_address(context: WebContext) -> None:
+    """Write the address for the command line, or retry later if the disk is full."""
     try:
         home.write_address(context.config.home, context.url)
     except OSError as error:
-        log.error("the command line does not find us until there is room", reason=str(error))
-        context.sessions.run(partial(_tell_address_later, context), "address")
+        log.error("the command line cannot find the server until the disk has room", reason=str(error))
+        context.sessions.run_in_background(partial(_write_address_later, context), "address")
 
 
-async def _tell_address_later(context: WebContext) -> None:
+async def _write_address_later(context: WebContext) -> None:
+    """Write the address as soon as the disk has room."""
     while True:
-        await asyncio.sleep(TRY_AGAIN)
+        await asyncio.sleep(ADDRESS_RETRY_SECONDS)
         with suppress(OSError):
             home.write_address(context.config.home, context.url)
             return
 
 
 async def _warm_up(context: WebContext, resolve_routes: Callable[[], None]) -> None:
-    """Do once what the first requests and the first terminal would otherwise wait for."""
+    """Do in advance what the first requests and the first terminal would otherwise wait for."""
     await asyncio.to_thread(resolve_routes)
-    await context.sessions.workshop.warm_up()
+    await context.sessions.services.warm_up()
 
 
 async def _tend_worktrees(worktrees: RepositoryWorktrees) -> None:
-    """A repository that is slow to answer keeps nobody waiting but who changes worktrees."""
-    await worktrees.mend()
-    await worktrees.tend()
+    """Recover interrupted work on worktrees, then keep emptying the trash; git may be slow."""
+    await worktrees.recover()
+    await worktrees.empty_trash_forever()
 
 
 async def _login_url(context: WebContext) -> str:
-    """The address that lets one browser in; without a code when there is no room to store one."""
-    code = context.mint.make(SecretKind.CODE, new_seed())
+    """Return a URL that logs in one browser; without a login code if none can be stored."""
+    code = context.secrets.make(SecretKind.CODE, new_seed())
     try:
         await context.credentials.add_code(code, Scope.ADMIN)
     except Unavailable as error:
@@ -266,9 +271,9 @@ def _print_url(url: str) -> None:
 
 
 class _UvicornServer(uvicorn.Server):
-    """uvicorn with a listener of our own, which counts connections before a TLS handshake.
+    """uvicorn with its own listener, which counts connections before a TLS handshake.
 
-    It has no signal handlers: uvicorn's would raise the signal again before we have closed.
+    It installs no signal handlers: those of uvicorn raise the signal again before the server has closed.
     """
 
     def __init__(
@@ -311,12 +316,12 @@ def _stop(server: uvicorn.Server) -> None:
     server.should_exit = True
 
 
-def _uvicorn(config: Config, application: object) -> uvicorn.Config:
+def _uvicorn_config(config: Config, application: object) -> uvicorn.Config:
     return uvicorn.Config(
         application,  # type: ignore[arg-type]
         http=HttpProtocol,
         ws=WebSocketProtocol,
-        ws_max_size=LARGEST_FRAME,
+        ws_max_size=MAX_FRAME_BYTES,
         ws_per_message_deflate=False,
         ws_ping_interval=20,
         ws_ping_timeout=60,
@@ -327,12 +332,13 @@ def _uvicorn(config: Config, application: object) -> uvicorn.Config:
         proxy_headers=False,  # web/proxies.py
         ssl_certfile=config.tls_certificate,
         ssl_keyfile=config.tls_key,
-        timeout_graceful_shutdown=GOODBYE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
 
 
 @contextmanager
 def _listening(config: Config) -> Iterator[socket.socket]:
+    """Listen on the configured address for the block, or raise Invalid."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -347,8 +353,8 @@ def _listening(config: Config) -> Iterator[socket.socket]:
         yield listener
 
 
-def _raise_limit() -> None:
-    """Every terminal and every viewer is a file descriptor."""
+def _raise_descriptor_limit() -> None:
+    """Raise the limit of file descriptors: each terminal and each viewer needs one."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -357,7 +363,7 @@ def _descriptor_limit() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def _loop() -> asyncio.AbstractEventLoop:
+def _new_event_loop() -> asyncio.AbstractEventLoop:
     import uvloop  # noqa: PLC0415  only a server needs it
 
     return uvloop.new_event_loop()

@@ -6,10 +6,10 @@ from threading import Barrier
 
 
 def started_pool(threads: int, name: str) -> ThreadPoolExecutor:
-    """Return a pool with all its threads running, so that no later call fails for want of a thread."""
+    """Return a pool with all its threads running, so that no later call fails because no thread can start."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
-    together = Barrier(threads)  # a thread that is free would take the next call, and no other be started
-    wait([pool.submit(together.wait) for _ in range(threads)])
+    barrier = Barrier(threads)  # keeps each thread busy, so that the next call starts another one
+    wait([pool.submit(barrier.wait) for _ in range(threads)])
     return pool
 
 

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from bullpen.agents.definitions import builtin, load
-from bullpen.domain.agents import AgentDefinition, AgentQuirks, OfferedCapabilities, fill, read_definition
+from bullpen.domain.agents import (
+    AgentDefinition,
+    AgentQuirks,
+    OfferedCapabilities,
+    fill_placeholders,
+    read_definition,
+)
 from bullpen.domain.errors import Invalid
 
 MINIMAL: dict[str, Any] = {"id": "mine", "name": "Mine", "kind": "acp", "command": ["mine", "--acp"]}
@@ -138,9 +144,11 @@ def test_a_directory_that_is_not_there_is_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_a_command_is_filled_in_without_becoming_more_arguments() -> None:
-    filled = fill(["agent", "-p", "{prompt}", "--in={place}"], prompt="two words {place}", place="here; rm")
+    filled = fill_placeholders(
+        ["agent", "-p", "{prompt}", "--in={place}"], prompt="two words {place}", place="here; rm"
+    )
     assert filled == ("agent", "-p", "two words {place}", "--in=here; rm")
-    assert fill(["{unknown}", "{}"], prompt="x") == ("{unknown}", "{}")
+    assert fill_placeholders(["{unknown}", "{}"], prompt="x") == ("{unknown}", "{}")
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode", "qwen"])

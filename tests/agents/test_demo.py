@@ -11,7 +11,7 @@ import pytest
 
 from bullpen.agents.demo.requested_actions import HELP, VERBS, RequestedAction, read_wishes
 from bullpen.domain.conversation import UnknownUpdate
-from bullpen.wire.acp import fact_of
+from bullpen.wire.acp import fact_of_update
 from bullpen.wire.jsonrpc import Request
 from support.acp_client import AcpClient, Handler, Refused
 
@@ -102,7 +102,7 @@ async def test_everything_it_says_is_understood(demo: Demo) -> None:
         await client.prompt("think, plan, edit a.txt, image, ask and run date")
         kinds = {update["sessionUpdate"] for update in client.updates()}
         assert {"plan", "tool_call", "tool_call_update", "usage_update", "session_info_update"} <= kinds
-        assert not [u for u in client.updates() if isinstance(fact_of(u), UnknownUpdate)]
+        assert not [u for u in client.updates() if isinstance(fact_of_update(u), UnknownUpdate)]
 
 
 async def test_it_never_edits_outside_of_its_workspace(demo: Demo) -> None:

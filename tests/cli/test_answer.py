@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.cli.form import content_of, fields_of
+from bullpen.cli.form import form_content, form_fields
 from bullpen.domain.errors import Invalid
 from support.commands import Bullpen
 from support.server import Server
@@ -24,7 +24,7 @@ FORM = {
     },
     "required": ["name", "port"],
 }
-FIELDS = fields_of(FORM)
+FIELDS = form_fields(FORM)
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ async def answer_of(talk: Talk) -> Any:
 def test_what_is_sent_has_the_types_of_the_schema() -> None:
     given = {"name": "Ada", "port": "80", "share": "0.5", "colour": "blue", "sure": "yes"}
     filled = {"name": "Ada", "port": 80, "share": 0.5, "colour": "blue", "sure": True, "city": "Oslo"}
-    assert content_of(FIELDS, given) == filled
+    assert form_content(FIELDS, given) == filled
     few = {"name": "Ada", "port": "80", "share": "", "city": "Rome"}
-    assert content_of(FIELDS, few) == {"name": "Ada", "port": 80, "sure": False, "city": "Rome"}
+    assert form_content(FIELDS, few) == {"name": "Ada", "port": 80, "sure": False, "city": "Rome"}
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def test_what_is_sent_has_the_types_of_the_schema() -> None:
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(change: dict[str, str], sentence: str) -> None:
     with pytest.raises(Invalid) as refused:
-        content_of(FIELDS, {"name": "Ada", "port": "80", **change})
+        form_content(FIELDS, {"name": "Ada", "port": "80", **change})
     assert str(refused.value) == sentence
 
 
 @pytest.mark.parametrize("schema", [None, "x", {}, {"properties": 7}, {"properties": None, "required": 7}])
 def test_a_schema_that_is_none_has_no_fields(schema: Any) -> None:
-    assert fields_of(schema) == []
+    assert form_fields(schema) == []
 
 
 def test_a_field_of_a_kind_nobody_knows_is_text() -> None:
-    fields = fields_of({"properties": {"odd": None, "list": {"type": ["array"]}}, "required": 7})
-    assert content_of(fields, {"odd": "a", "list": "b"}) == {"odd": "a", "list": "b"}
+    fields = form_fields({"properties": {"odd": None, "list": {"type": ["array"]}}, "required": 7})
+    assert form_content(fields, {"odd": "a", "list": "b"}) == {"odd": "a", "list": "b"}
 
 
 async def test_a_script_sees_what_is_asked_and_answers_it(bullpen: Bullpen, talk: Talk) -> None:
@@ -94,7 +94,7 @@ async def test_a_script_sees_what_is_asked_and_answers_it(bullpen: Bullpen, talk
     )
     assert (
         await bullpen("answer", "work", "-f", "name")
-    ).err == "bullpen: --field wants NAME=VALUE, not name\n"
+    ).err == "bullpen: --field needs NAME=VALUE, not name\n"
     done = await bullpen("answer", "work", "--field", "name=A = B", "-f", "port=80", "--json")
     content = {"name": "A = B", "port": 80, "sure": False, "city": "Oslo"}
     assert json.loads(done.out)["content"] == await answer_of(talk) == content

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.cli.app import explain
-from bullpen.cli.verbs import ELSEWHERE, VERBS
+from bullpen.cli.verbs import ALIASES, VERBS
 from support.commands import Bullpen
 
 
@@ -104,7 +104,7 @@ async def test_a_verb_of_another_program_is_done_and_named(
     assert done.out.strip().startswith(out.strip())
 
 
-@pytest.mark.parametrize(("theirs", "ours"), ELSEWHERE.items())
+@pytest.mark.parametrize(("theirs", "ours"), ALIASES.items())
 async def test_every_verb_of_another_program_stands_for_one_of_ours(
     lonely_bullpen: Bullpen, theirs: str, ours: str
 ) -> None:

@@ -183,7 +183,7 @@ async def test_a_keeper_of_another_version_is_told(lonely_bullpen: Bullpen, hous
         found = await examine(lonely_bullpen)
         assert (found.code, found.checks["keeper"]["verdict"]) == (0, "warn")
         assert f"older of version {VERSION + 1}, ours is {VERSION}" in found.checks["keeper"]["found"]
-        assert "keeps what it runs" in found.checks["keeper"]["advice"]
+        assert "keeps its processes" in found.checks["keeper"]["advice"]
         (keeper,) = _processes_of(house)
         keeper.suspend()
         assert (await examine(lonely_bullpen)).verdicts("fail") == ["keeper"]

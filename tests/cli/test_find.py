@@ -2,8 +2,8 @@
 
 import pytest
 
-from bullpen.cli.find import SessionMatch, pick, terminal_of
-from bullpen.cli.status import way_back
+from bullpen.cli.find import SessionMatch, match_name, terminal_of
+from bullpen.cli.status import return_command
 from bullpen.client import Session, Worker
 from bullpen.domain.errors import BullpenError, Conflict, NotFound
 
@@ -48,20 +48,20 @@ def name_of(found: SessionMatch) -> tuple[str, str | None]:
     ],
 )
 def test_one_can_be_named_in_many_ways(text: str, expected: tuple[str, str | None]) -> None:
-    assert name_of(pick(SESSIONS, text)) == expected
+    assert name_of(match_name(SESSIONS, text)) == expected
 
 
 @pytest.mark.parametrize("text", ["nothing", "api/nobody", "zzzz", "/", ""])
 def test_a_name_nobody_has_is_said_so(text: str) -> None:
     with pytest.raises(BullpenError) as refused:
-        pick([] if text == "" else SESSIONS, text)
+        match_name([] if text == "" else SESSIONS, text)
     assert isinstance(refused.value, NotFound)
     assert "bullpen ls" in str(refused.value)
 
 
 def test_an_ambiguous_beginning_names_the_candidates() -> None:
     with pytest.raises(Conflict, match=r"site .*api"):
-        pick(SESSIONS, "aaaa")
+        match_name(SESSIONS, "aaaa")
 
 
 def test_a_session_with_one_living_terminal_stands_for_it() -> None:
@@ -88,5 +88,5 @@ def test_an_agent_without_a_terminal_is_talked_to() -> None:
     for found, id in ((SessionMatch(talk), "aaaa7777"), (SessionMatch(talk, agent), "eeee0008")):
         with pytest.raises(Conflict, match=f"bullpen chat {id}"):
             terminal_of(found)
-    assert way_back(talk) == "bullpen chat aaaa7777"
-    assert way_back(SESSIONS[0]) == "bullpen attach aaaa1111"
+    assert return_command(talk) == "bullpen chat aaaa7777"
+    assert return_command(SESSIONS[0]) == "bullpen attach aaaa1111"

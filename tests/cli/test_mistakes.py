@@ -34,7 +34,7 @@ MISTAKES = {
     ),
     "a wrong token": Mistake(
         "ls",
-        "that token is not known here; unset BULLPEN_TOKEN, or set it to one of the server's",
+        "that token is not known here; unset BULLPEN_TOKEN, or set it to a token of the server",
         {"BULLPEN_TOKEN": "wrong"},
     ),
     "no token for a server elsewhere": Mistake(
@@ -96,11 +96,11 @@ MISTAKES = {
         2,
     ),
     "no verb": Mistake(
-        "worker", "bullpen worker wants one of add, ls, restart, rm (see: bullpen worker --help)", {}, 2
+        "worker", "bullpen worker needs one of add, ls, restart, rm (see: bullpen worker --help)", {}, 2
     ),
     "a time that has passed": Mistake(
         "queue add first later --at 2020-01-01T10:00",
-        "--at wants a time that is to come, not 2020-01-01T10:00",
+        "--at needs a time in the future, not 2020-01-01T10:00",
         {},
         2,
     ),
@@ -114,16 +114,14 @@ MISTAKES = {
         "new -d {workspace} --model large", "--model is for an agent; say which with --agent", {}, 2
     ),
     "to wait and not to": Mistake(
-        "run hello -d --wait", "--detach and --wait cannot both be; leave one out", {}, 2
+        "run hello -d --wait", "--detach and --wait exclude each other; leave one out", {}, 2
     ),
     "a letter that means a worktree elsewhere": Mistake(
         "send first hello -w", "No such option: -w (see: bullpen send --help)", {}, 2
     ),
-    "a limit for no wait": Mistake(
-        "run hello --timeout 5", "--timeout says how long to wait; add --wait", {}, 2
-    ),
+    "a limit for no wait": Mistake("run hello --timeout 5", "--timeout limits the wait; add --wait", {}, 2),
     "a limit for no wait for an answer": Mistake(
-        "send first hello --timeout 5", "--timeout says how long to wait; add --wait", {}, 2
+        "send first hello --timeout 5", "--timeout limits the wait; add --wait", {}, 2
     ),
     "a value that is none": Mistake(
         "ls", "BULLPEN_PORT must be a whole number from 0 to 65535", {"BULLPEN_PORT": "many"}, 2
@@ -167,7 +165,7 @@ async def test_a_missing_token_is_told_with_its_place(server: Server) -> None:
     finally:
         aside.rename(token)
     assert (done.code, done.out) == (1, "")
-    assert done.err == f"bullpen: there is no token in {token}; set BULLPEN_TOKEN to one of the server's\n"
+    assert done.err == f"bullpen: there is no token in {token}; set BULLPEN_TOKEN to a token of the server\n"
 
 
 @pytest.mark.parametrize("verb", ["ls", "new -d", "show x", "stop x", "url", "token list", "repo ls"])

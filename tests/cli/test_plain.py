@@ -31,7 +31,7 @@ def test_text_of_any_language_stays() -> None:
 
 def tail_of(lines: int | None, *pieces: bytes) -> bytes:
     tail = LastLines(lines)
-    return b"".join(tail.feed(piece) for piece in pieces) + tail.rest()
+    return b"".join(tail.feed(piece) for piece in pieces) + tail.finish()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ async def test_ports_are_told_of_one_session_or_all(bullpen: Bullpen, server: Se
     silent = await bullpen("ports", "one")
     assert (silent.code, silent.out) == (
         0,
-        "nothing listens; start your dev server in a terminal of the session\n",
+        "no program listens; start your dev server in a terminal of the session\n",
     )
     port = free_port()
     worker = await serve_in_terminal(server, one["id"], port, role="web")

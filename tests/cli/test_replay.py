@@ -7,7 +7,7 @@ import pytest
 
 from bullpen.domain.conversation import UserPrompt
 from bullpen.domain.events import Error, Event, SessionStart, WorkerReady, WorkerSpawning
-from bullpen.keeper.spool import ENTRY
+from bullpen.keeper.spool import INDEX_ENTRY
 from bullpen.log.event_file import append_events
 from bullpen.wire.browser import encode_event
 from support.server import Server
@@ -35,7 +35,7 @@ def recording(tmp_path: Path) -> Path:
     (place / "metadata.json").write_text('{"lastSeq": 6}')
     data, index = b"", b""
     for ms, piece in SAID:
-        index += ENTRY.pack(len(data), (START + ms) * 1_000_000, 80, 24)
+        index += INDEX_ENTRY.pack(len(data), (START + ms) * 1_000_000, 80, 24)
         data += piece
     (spool / f"{0:020d}.bin").write_bytes(data)
     (spool / f"{0:020d}.idx").write_bytes(index)

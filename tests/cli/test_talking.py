@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bullpen import __version__
-from bullpen.cli.approve import what
-from bullpen.cli.chat import meant_option
+from bullpen.cli.approve import describe_call
+from bullpen.cli.chat import match_option
 from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
@@ -267,7 +267,7 @@ async def test_what_is_said_may_come_on_standard_input(bullpen: Bullpen, server:
     assert await bullpen("send", "work", "-", stdin=b"\xff") == (
         2,
         "",
-        "bullpen: what came on standard input is no text in UTF-8\n",
+        "bullpen: standard input is not UTF-8 text\n",
     )
 
 
@@ -317,7 +317,7 @@ async def test_a_question_is_told_from_a_permission(bullpen: Bullpen, talk: Talk
     assert asks.err.endswith(f"it asks: Which port?; answer with: {how}\n")
     wrong = await bullpen("approve", "work")
     assert wrong.code == 1
-    assert f"asks a question, not for leave: Which port?; answer it with: {how}" in wrong.err
+    assert f"asks a question, not for a permission: Which port?; answer it with: {how}" in wrong.err
     (item,) = json.loads((await bullpen("inbox", "--json")).out)["items"]
     assert (
         f"is not a permission; answer it with: {how}" in (await bullpen("inbox", "--allow", item["id"])).err
@@ -333,7 +333,7 @@ async def test_a_question_is_told_from_a_permission(bullpen: Bullpen, talk: Talk
     ],
 )
 def test_a_tool_call_in_a_line_hides_nothing(call: dict[str, object], line: str) -> None:
-    assert what(call) == line
+    assert describe_call(call) == line
 
 
 async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> None:
@@ -359,7 +359,7 @@ async def test_resume_starts_an_agent_that_ended_and_leaves_one_that_lives_alone
     await talk.prompt("[[wait_cancel]]")
     await talk.seen("turn_start")
     left = await bullpen("resume", "work")
-    assert (left.code, left.out) == (0, f"work lives; go on with: bullpen chat {talk.id[:8]}\n")
+    assert (left.code, left.out) == (0, f"work is running; continue with: bullpen chat {talk.id[:8]}\n")
     assert left.err == "bullpen: resume is `bullpen restart --if-ended` here\n"
     assert (await bullpen("cancel", "work")).code == 0
     await talk.ask("[[exit code=7]]")
@@ -377,7 +377,7 @@ async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: Talk) -> None:
 
 async def test_cancel_says_when_there_is_no_turn(bullpen: Bullpen, talk: Talk) -> None:
     assert await bullpen("send", "work", "[[chunk done]]", "--wait") == (0, "done\n", "")
-    assert await bullpen("cancel", "work") == (0, "work is in no turn\n", "")
+    assert await bullpen("cancel", "work") == (0, "work has no turn to cancel\n", "")
 
 
 async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: Talk) -> None:
@@ -472,7 +472,7 @@ async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
 def test_chat_takes_a_short_word_for_a_permission(typed: str, kind: str) -> None:
     kinds = ("allow_always", "reject_once", "allow_once")
     options = [{"optionId": f"o{number}", "name": each, "kind": each} for number, each in enumerate(kinds)]
-    meant = meant_option(options, typed)
+    meant = match_option(options, typed)
     assert meant is not None and meant["kind"] == kind
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bullpen.cli.text import label, mark, mood
+from bullpen.cli.text import display_state, state_label, state_symbol
 from bullpen.client import Session
 from support.golden import GOLDEN
 
@@ -18,6 +18,6 @@ def test_a_session_has_one_sign_and_one_word_as_in_the_page(state: dict[str, Any
     workers = [{"sessionId": "s", "name": "w", "role": "w", **worker} for worker in state["workers"]]
     body = {"id": "s", "type": "quick", "title": "t", "status": state["status"], "workers": workers}
     session = msgspec.convert(body, Session)
-    word = mood(session, state["unseen"])
-    sign, colour = mark(word)
-    assert (sign, label(word, session), colour) == (state["sign"], state["word"], state["colour"])
+    word = display_state(session, state["unseen"])
+    sign, colour = state_symbol(word)
+    assert (sign, state_label(word, session), colour) == (state["sign"], state["word"], state["colour"])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bullpen.cli.token import seconds_of
+from bullpen.cli.token import parse_duration
 from bullpen.client import Client
 from bullpen.domain.errors import Invalid, Unauthorized
 from support.commands import Bullpen
@@ -15,18 +15,18 @@ from support.server import Server
     ("text", "seconds"), [("90s", 90), ("15m", 900), ("12h", 43_200), ("30d", 2_592_000), ("2w", 1_209_600)]
 )
 def test_a_span_is_a_number_and_a_unit(text: str, seconds: int) -> None:
-    assert seconds_of(text) == seconds
+    assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "d", "30", "0d", "-1d", "1.5d", "30 d", "30y", "²d", "9" * 5000 + "d"])
 def test_any_other_span_is_refused(text: str) -> None:
     with pytest.raises(Invalid, match="--expires"):
-        seconds_of(text)
+        parse_duration(text)
 
 
 async def test_a_new_token_opens_what_its_scope_allows(bullpen: Bullpen, server: Server) -> None:
     shown = (await bullpen("token", "add", "wall", "--scope", "view", "--expires", "30d")).out.splitlines()
-    assert shown[0] == "made wall (view, expires in 30d); this is its token, shown only now:"
+    assert shown[0] == "created wall (view, expires in 30d); this is its token, shown only now:"
     bullpen.env["BULLPEN_TOKEN"] = shown[1]
     assert (await bullpen("ls")).out == "no sessions; start one with: bullpen new\n"
     refused = await bullpen("new", str(server.workspace), "-d")
@@ -70,8 +70,8 @@ async def test_two_tokens_of_one_name_are_told_apart_by_id(bullpen: Bullpen) -> 
 
 async def test_after_a_rotation_the_command_line_here_goes_on(bullpen: Bullpen, server: Server) -> None:
     rotated = (await bullpen("token", "rotate")).out.splitlines()
-    assert rotated[0] == "the owner has another token; this is it, shown only now:"
-    assert rotated[2].startswith("BULLPEN_TOKEN still says the old one here")
+    assert rotated[0] == "the owner's token was replaced; the new one, shown only now:"
+    assert rotated[2].startswith("BULLPEN_TOKEN still has the old token here")
     assert (await bullpen("ls")).code == 1
     del bullpen.env["BULLPEN_TOKEN"]
     assert (await bullpen("ls")).code == 0

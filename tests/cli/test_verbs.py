@@ -287,9 +287,9 @@ async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Serv
     await server.new_session(title="precious")
     await server.stop()
     await tmux.enter("bullpen db downgrade base")
-    await tmux.until("Remove what revision base has no room for?")
+    await tmux.until("Remove the data that revision base cannot store?")
     await tmux.type("Enter")
-    await tmux.until("the database is as it was")
+    await tmux.until("the database was not changed")
     assert (await bullpen("db", "downgrade", "base")).code == 1  # without a terminal nobody can be asked
     assert list(server.home.glob("*.copy")) == []
     await tmux.enter("clear; bullpen db downgrade base")

@@ -39,7 +39,7 @@ async def test_the_life_of_a_worktree(bullpen: Bullpen, repo: Repo) -> None:
     assert "?? made" in refused.err and "1 uncommitted change;" in refused.err
     await run("worktree", "rm", "fix", "-r", "site", "--force")
     assert not made.exists()
-    assert "back with: bullpen worktree restore fix" in (await run("worktree", "ls", "-r", "site")).out
+    assert "restore it with: bullpen worktree restore fix" in (await run("worktree", "ls", "-r", "site")).out
     await run("worktree", "restore", "fix", "-r", "site")
     assert (made / "made").read_text() == "green\n"
 

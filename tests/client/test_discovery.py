@@ -9,13 +9,13 @@ import pytest
 
 from bullpen.client import ServerDiscovery, ServerNotRunning
 from bullpen.domain.errors import Invalid, Unauthorized
-from bullpen.home import owned
+from bullpen.home import hold
 
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[None]:
     """A server holds the directory, as far as its lock tells."""
-    with owned(tmp_path):
+    with hold(tmp_path):
         yield
 
 
@@ -64,7 +64,7 @@ def test_without_an_address_the_server_is_not_running(tmp_path: Path, left: str 
 def test_the_address_of_a_killed_server_is_not_trusted_even_if_its_pid_is_another_process(
     tmp_path: Path,
 ) -> None:
-    with owned(tmp_path):
+    with hold(tmp_path):
         pass  # the lock file stays
     leave_files(tmp_path, os.getpid())
     with pytest.raises(ServerNotRunning):
@@ -75,7 +75,7 @@ def test_the_address_of_a_killed_server_is_not_trusted_even_if_its_pid_is_anothe
 
 def test_the_address_of_a_killed_server_goes_when_the_next_one_starts(tmp_path: Path) -> None:
     leave_files(tmp_path, os.getpid())
-    with owned(tmp_path), pytest.raises(ServerNotRunning):
+    with hold(tmp_path), pytest.raises(ServerNotRunning):
         ServerDiscovery(tmp_path, {}).pid()
 
 

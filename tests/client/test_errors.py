@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.client.errors import closing, refusal
+from bullpen.client.errors import error_of_answer, error_of_close_code
 from bullpen.domain.errors import (
     BullpenError,
     Conflict,
@@ -16,31 +16,31 @@ from bullpen.domain.errors import (
 
 @pytest.mark.parametrize("kind", [Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthorized])
 def test_a_code_becomes_its_exception(kind: type[BullpenError]) -> None:
-    error = refusal(500, {"error": kind.code, "message": "because"})
+    error = error_of_answer(500, {"error": kind.code, "message": "because"})
     assert type(error) is kind
     assert str(error) == "because"
 
 
 def test_a_code_newer_than_this_client_keeps_its_name_and_goes_by_its_status() -> None:
-    error = refusal(409, {"error": "queue_full", "message": "no room"})
+    error = error_of_answer(409, {"error": "queue_full", "message": "no room"})
     assert isinstance(error, Conflict)
     assert error.code == "queue_full"
 
 
 @pytest.mark.parametrize("body", [None, [], "text", {"unexpected": 1}])
 def test_an_answer_that_explains_nothing_is_still_an_error(body: object) -> None:
-    assert "502" in str(refusal(502, body))
+    assert "502" in str(error_of_answer(502, body))
 
 
 def test_how_long_to_wait_is_kept() -> None:
-    error = refusal(429, {"error": "too_many", "message": "later"}, {"retry-after": "7"})
+    error = error_of_answer(429, {"error": "too_many", "message": "later"}, {"retry-after": "7"})
     assert isinstance(error, TooMany)
     assert error.retry_after == 7
 
 
 def test_a_close_code_is_final_or_worth_another_try() -> None:
-    assert isinstance(closing(4401), Unauthorized)
-    assert isinstance(closing(4404, "no session x"), NotFound)
-    assert closing(4408) is None
-    assert closing(1006) is None
-    assert closing(None) is None
+    assert isinstance(error_of_close_code(4401), Unauthorized)
+    assert isinstance(error_of_close_code(4404, "no session x"), NotFound)
+    assert error_of_close_code(4408) is None
+    assert error_of_close_code(1006) is None
+    assert error_of_close_code(None) is None

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from bullpen.client import ActivityFrame, ErrorFrame, ExitFrame, HistoryFrame, OutputFrame, SizeFrame
-from bullpen.client.frames import InputAccepted, read
+from bullpen.client.frames import InputAccepted, parse_frame
 
 
 def test_a_binary_frame_is_an_offset_and_bytes() -> None:
-    frame = read((258).to_bytes(8, "big") + b"\xffdata")
+    frame = parse_frame((258).to_bytes(8, "big") + b"\xffdata")
     assert frame == OutputFrame(258, b"\xffdata")
     assert isinstance(frame, OutputFrame)
     assert frame.end == 263
@@ -31,9 +31,9 @@ def test_a_binary_frame_is_an_offset_and_bytes() -> None:
     ],
 )
 def test_a_text_frame_is_known_by_its_type(message: dict[str, Any], frame: object) -> None:
-    assert read(json.dumps(message)) == frame
+    assert parse_frame(json.dumps(message)) == frame
 
 
 @pytest.mark.parametrize("message", [{"type": "something new"}, {}, [], {"type": "ack", "n": "3"}])
 def test_a_message_newer_than_this_client_is_passed_over(message: object) -> None:
-    assert read(json.dumps(message)) is None
+    assert parse_frame(json.dumps(message)) is None

@@ -126,7 +126,7 @@ async def test_an_answer_is_broken_when_it_is(answer: bytes) -> None:
 
 async def test_silence_is_given_up() -> None:
     async with scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"") as (other, _):
-        pool = ConnectionPool(other.url, None, silence=0.05)
+        pool = ConnectionPool(other.url, None, stall_seconds=0.05)
         with pytest.raises(BrokenConnection):
             await body_of(pool)
 

@@ -71,7 +71,7 @@ async def late(*answers: object) -> AsyncIterator[Late]:
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_SILENCE", SILENCE)
+    monkeypatch.setattr(http, "_STALL_SECONDS", SILENCE)
 
 
 @KINDS

@@ -10,44 +10,44 @@ from bullpen.client.received_frames import MissingOutput, ReceivedFrames
 
 def test_bytes_known_from_an_earlier_connection_are_dropped() -> None:
     incoming = ReceivedFrames(after=0, may_skip=False)
-    assert incoming.admit(OutputFrame(0, b"abc")) == OutputFrame(0, b"abc")
-    assert incoming.admit(OutputFrame(0, b"abc")) is None
-    assert incoming.admit(OutputFrame(1, b"bcde")) == OutputFrame(3, b"de")
+    assert incoming.remove_known(OutputFrame(0, b"abc")) == OutputFrame(0, b"abc")
+    assert incoming.remove_known(OutputFrame(0, b"abc")) is None
+    assert incoming.remove_known(OutputFrame(1, b"bcde")) == OutputFrame(3, b"de")
     assert incoming.position == 5
 
 
 def test_a_hole_is_noticed() -> None:
     incoming = ReceivedFrames(after=3, may_skip=False)
     with pytest.raises(MissingOutput):
-        incoming.admit(OutputFrame(4, b"x"))
+        incoming.remove_known(OutputFrame(4, b"x"))
     assert incoming.position == 3
 
 
 def test_a_history_says_where_output_goes_on() -> None:
     incoming = ReceivedFrames(after=None, may_skip=False)
-    incoming.admit(HistoryFrame(100, 80, 24, b"screen"))
-    assert incoming.admit(OutputFrame(100, b"a")) == OutputFrame(100, b"a")
+    incoming.remove_known(HistoryFrame(100, 80, 24, b"screen"))
+    assert incoming.remove_known(OutputFrame(100, b"a")) == OutputFrame(100, b"a")
     assert incoming.position == 101
 
 
 def test_without_a_history_the_first_byte_says_where_we_are() -> None:
     incoming = ReceivedFrames(after=None, may_skip=False)
-    assert incoming.admit(OutputFrame(7, b"a")) == OutputFrame(7, b"a")
+    assert incoming.remove_known(OutputFrame(7, b"a")) == OutputFrame(7, b"a")
 
 
 def test_a_screen_acknowledges_what_it_has_drawn_now_and_then() -> None:
     incoming = ReceivedFrames(after=0, may_skip=True)
-    assert not incoming.drawn(OutputFrame(0, b"x" * 1000))
-    assert incoming.acknowledgement() is None
-    assert incoming.drawn(OutputFrame(1000, b"x" * 100_000))
-    assert incoming.acknowledgement() == 101_000
-    assert incoming.acknowledgement() is None
+    assert not incoming.mark_drawn(OutputFrame(0, b"x" * 1000))
+    assert incoming.take_acknowledgement() is None
+    assert incoming.mark_drawn(OutputFrame(1000, b"x" * 100_000))
+    assert incoming.take_acknowledgement() == 101_000
+    assert incoming.take_acknowledgement() is None
 
 
 def test_one_who_wants_every_byte_acknowledges_nothing() -> None:
     incoming = ReceivedFrames(after=0, may_skip=False)
-    assert not incoming.drawn(OutputFrame(0, b"x" * 1_000_000))
-    assert incoming.acknowledgement() is None
+    assert not incoming.mark_drawn(OutputFrame(0, b"x" * 1_000_000))
+    assert incoming.take_acknowledgement() is None
 
 
 async def test_the_socket_waits_for_a_reader_who_is_far_behind() -> None:

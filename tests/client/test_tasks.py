@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bullpen.client.tasks import beside
+from bullpen.client.tasks import background_task
 
 
 async def test_the_task_ends_with_the_body() -> None:
@@ -16,14 +16,14 @@ async def test_the_task_ends_with_the_body() -> None:
         finally:
             ended.set()
 
-    async with asyncio.timeout(30), beside(work()):
+    async with asyncio.timeout(30), background_task(work()):
         await asyncio.sleep(0)
     assert ended.is_set()
 
 
 async def test_an_error_of_the_body_comes_out_as_it_is() -> None:
     with pytest.raises(ValueError, match="mine"):
-        async with beside(asyncio.sleep(60)):
+        async with background_task(asyncio.sleep(60)):
             raise ValueError("mine")
 
 
@@ -32,13 +32,13 @@ async def test_an_error_of_the_task_ends_the_body_and_comes_out_as_it_is() -> No
         raise KeyError("its")
 
     with pytest.raises(KeyError, match="its"):
-        async with asyncio.timeout(30), beside(work()):
+        async with asyncio.timeout(30), background_task(work()):
             await asyncio.Event().wait()
 
 
 async def test_being_cancelled_is_passed_on() -> None:
     async def waiting() -> None:
-        async with beside(asyncio.sleep(60)):
+        async with background_task(asyncio.sleep(60)):
             await asyncio.Event().wait()
 
     with pytest.raises(TimeoutError):

@@ -2,7 +2,7 @@
 
 import base64
 
-from bullpen.client.unacknowledged_input import LARGEST_BATCH, UnacknowledgedInput
+from bullpen.client.unacknowledged_input import MAX_BATCH_BYTES, UnacknowledgedInput
 
 
 def waiting(outgoing: UnacknowledgedInput, after: int = 0) -> list[tuple[int, bytes]]:
@@ -20,10 +20,10 @@ def test_what_was_taken_is_not_sent_again_and_the_rest_keeps_its_numbers() -> No
     outgoing = UnacknowledgedInput()
     for data in (b"a", b"b", b"c"):
         outgoing.add(data)
-    outgoing.taken(2)
+    outgoing.acknowledge(2)
     outgoing.add(b"d")
     assert waiting(outgoing) == [(3, b"c"), (4, b"d")]
-    outgoing.taken(4)
+    outgoing.acknowledge(4)
     assert not outgoing
     assert outgoing.size == 0
 
@@ -31,16 +31,16 @@ def test_what_was_taken_is_not_sent_again_and_the_rest_keeps_its_numbers() -> No
 def test_an_old_acknowledgement_changes_nothing() -> None:
     outgoing = UnacknowledgedInput()
     outgoing.add(b"a")
-    outgoing.taken(1)
+    outgoing.acknowledge(1)
     outgoing.add(b"b")
-    outgoing.taken(1)
+    outgoing.acknowledge(1)
     assert waiting(outgoing) == [(2, b"b")]
 
 
 def test_much_input_is_cut_into_batches_that_join_to_the_same() -> None:
     outgoing = UnacknowledgedInput()
     data = bytes(range(256)) * 400
-    assert outgoing.add(data) == -(-len(data) // LARGEST_BATCH)
+    assert outgoing.add(data) == -(-len(data) // MAX_BATCH_BYTES)
     assert b"".join(piece for _, piece in waiting(outgoing)) == data
 
 
@@ -50,7 +50,7 @@ def test_a_batch_taken_while_others_are_being_sent_is_no_hole() -> None:
         outgoing.add(data)
     sending = outgoing.after(0)
     assert next(sending).n == 1
-    outgoing.taken(1)
+    outgoing.acknowledge(1)
     outgoing.add(b"d")
     assert [batch.n for batch in sending] == [2, 3, 4]
 

@@ -80,7 +80,7 @@ async def test_the_sdk_uses_every_tool(server: Server, tmp_path: Path, python: P
     key = {name: run[name] for name in ("BULLPEN_ACTIVITY_URL", "BULLPEN_ACTIVITY_TOKEN")}
     async with driven(python, server, key, tmp_path) as steps:
         connected = await steps.read("connected")
-        assert (connected["name"], connected["protocol"]) == ("bullpen", mcp.NEWEST)
+        assert (connected["name"], connected["protocol"]) == ("bullpen", mcp.NEWEST_VERSION)
         assert connected["sdk"].partition(".")[0] == major
         assert set(connected["tools"]) == TOOLS
 

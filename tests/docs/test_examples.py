@@ -138,6 +138,6 @@ async def test_a_nightly_run_goes_side_by_side_and_sums_up(server: Server, works
     assert lines[0].startswith("lint: ok after ")
     assert lines[1].startswith("test: failed with code 1 after ")
     assert "    broken" in lines
-    assert lines[-1] == "1 of 2 are well"
+    assert lines[-1] == "1 of 2 succeeded"
     (session,) = (await server.call("GET", "/api/sessions"))["sessions"]
     assert sorted(worker["role"] for worker in session["workers"]) == ["lint", "test"]

@@ -7,7 +7,7 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
-from bullpen.home import OPENED
+from bullpen.home import OPENED_BY_NAME
 from support.databases import Cluster
 from support.pictures import png
 from support.repositories import Repo
@@ -52,7 +52,7 @@ def back_up(home: Path, copy: Path) -> None:
 
 
 def test_all_that_is_opened_in_the_data_directory_is_in_the_table() -> None:
-    assert set(OPENED) - listed() == set()
+    assert set(OPENED_BY_NAME) - listed() == set()
 
 
 async def test_a_backup_of_a_running_server_brings_its_sessions_recordings_and_images_back(

@@ -74,7 +74,7 @@ async def test_tokens_are_made_listed_revoked_and_rotated(written: list[str], se
     made, listed, revoked, rotated = [
         await asyncio.to_thread(typed, line, server.workspace, env) for line in (add, list_, revoke, rotate)
     ]
-    assert made.startswith("made ci (operate, expires in 30d)")
+    assert made.startswith("created ci (operate, expires in 30d)")
     assert re.search(r"\bci\b.*in 30d", listed)
     assert revoked == "revoked ci\n"
     assert rotated.splitlines()[1] == (server.home / "token").read_text().strip()

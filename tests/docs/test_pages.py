@@ -17,7 +17,7 @@ from bullpen.cli.verbs import VERBS
 from bullpen.client import Client
 from bullpen.config import OPTIONS
 from bullpen.web import bodies
-from bullpen.workers.images import LARGEST
+from bullpen.workers.images import MAX_IMAGE_BYTES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -79,9 +79,9 @@ def test_every_method_of_the_client_is_on_its_page_and_no_other() -> None:
 @pytest.mark.parametrize(("name", "where"), [("protocol.md", r"^\*\*Length"), ("security.md", r"^\| 11 \|")])
 def test_pages_say_how_long_a_body_may_be(name: str, where: str) -> None:
     said = re.findall(where + r".*\n.*", (ROOT / "docs" / name).read_text(), re.MULTILINE)[0]
-    assert f"{bodies.MOST >> 20} MiB" in said
-    assert f"{LARGEST >> 20} MiB" in said
-    assert f"{bodies.MOST_OF_RECORDINGS >> 30} GiB" in said
+    assert f"{bodies.MAX_BODY_BYTES >> 20} MiB" in said
+    assert f"{MAX_IMAGE_BYTES >> 20} MiB" in said
+    assert f"{bodies.MAX_RECORDING_BYTES >> 30} GiB" in said
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

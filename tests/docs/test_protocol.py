@@ -16,7 +16,7 @@ from bullpen.web import sockets
 from bullpen.web.app import every_route
 from bullpen.web.delegates import allow_delegate
 from bullpen.web.errors import STATUS
-from bullpen.web.rest.answers import once
+from bullpen.web.rest.answers import idempotent_request
 from bullpen.web.scopes import allow
 from bullpen.wire import queue_notices, relay
 from bullpen.wire.json import decode, encode
@@ -59,7 +59,7 @@ def test_the_page_says_who_may_call_a_route_and_what_it_takes(section: Section) 
     stated = (call for call in used if isinstance(call, allow | allow_delegate))
     scope = next((call.scope.name.lower() for call in stated), "public")
     assert section.rule[1] == scope
-    assert bool(section.rule[3]) == (once in used)
+    assert bool(section.rule[3]) == (idempotent_request in used)
     for parameter in route.dependant.query_params:
         assert re.search(rf"`{parameter.alias}\b", section.text), (
             f"the parameter {parameter.alias} is not described"

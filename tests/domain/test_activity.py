@@ -2,7 +2,13 @@
 
 import pytest
 
-from bullpen.domain.activity import ECHO, ActivityEvidence, hold, judge, look_again
+from bullpen.domain.activity import (
+    ECHO_SECONDS,
+    ActivityEvidence,
+    judge_activity,
+    required_stability,
+    seconds_to_next_check,
+)
 from bullpen.domain.errors import Invalid
 from bullpen.domain.signs import (
     JudgedActivity,
@@ -51,54 +57,85 @@ def test_the_reason_is_one_short_line_of_printable_text() -> None:
 
 def test_what_the_agent_says_itself_counts_more_than_its_screen() -> None:
     claim = JudgedActivity(Activity.ASKING, "it says so")
-    assert judge(ActivityEvidence(now=Activity.ACTIVE, shown=WORKS, claim=claim), SIGNS) is claim
+    assert (
+        judge_activity(ActivityEvidence(current=Activity.ACTIVE, screen=WORKS, reported=claim), SIGNS)
+        is claim
+    )
 
 
 def test_a_bell_is_a_call_only_where_the_screen_says_nothing_and_after_a_moment() -> None:
-    rings = ActivityEvidence(now=Activity.ACTIVE, call="it rang the bell", quiet=1)
-    assert judge(rings, SIGNS) == JudgedActivity(Activity.ASKING, "it rang the bell")
-    busy = ActivityEvidence(now=Activity.ACTIVE, call="it rang the bell", quiet=1, shown=WORKS)
-    assert judge(busy, SIGNS) is WORKS
-    at_once = ActivityEvidence(now=Activity.ACTIVE, call="it rang the bell", quiet=0.1)
-    assert judge(at_once, SIGNS) is None
-    assert look_again(at_once, SIGNS, in_turn=False) == pytest.approx(0.4)
+    rings = ActivityEvidence(current=Activity.ACTIVE, notification="it rang the bell", silent_seconds=1)
+    assert judge_activity(rings, SIGNS) == JudgedActivity(Activity.ASKING, "it rang the bell")
+    busy = ActivityEvidence(
+        current=Activity.ACTIVE, notification="it rang the bell", silent_seconds=1, screen=WORKS
+    )
+    assert judge_activity(busy, SIGNS) is WORKS
+    at_once = ActivityEvidence(current=Activity.ACTIVE, notification="it rang the bell", silent_seconds=0.1)
+    assert judge_activity(at_once, SIGNS) is None
+    assert seconds_to_next_check(at_once, SIGNS, in_turn=False) == pytest.approx(0.4)
 
 
 def test_an_echo_is_not_work() -> None:
-    assert judge(ActivityEvidence(now=Activity.IDLE, writes=True, typed=ECHO / 2), SIGNS) is None
     assert (
-        activity(judge(ActivityEvidence(now=Activity.IDLE, writes=True, typed=ECHO * 2), SIGNS))
+        judge_activity(
+            ActivityEvidence(current=Activity.IDLE, is_writing=True, seconds_since_typing=ECHO_SECONDS / 2),
+            SIGNS,
+        )
+        is None
+    )
+    assert (
+        activity(
+            judge_activity(
+                ActivityEvidence(
+                    current=Activity.IDLE, is_writing=True, seconds_since_typing=ECHO_SECONDS * 2
+                ),
+                SIGNS,
+            )
+        )
         is Activity.ACTIVE
     )
-    assert activity(judge(ActivityEvidence(now=Activity.IDLE, writes=True), SIGNS)) is Activity.ACTIVE
+    assert (
+        activity(judge_activity(ActivityEvidence(current=Activity.IDLE, is_writing=True), SIGNS))
+        is Activity.ACTIVE
+    )
 
 
 def test_silence_ends_work_but_no_question() -> None:
-    assert activity(judge(ActivityEvidence(now=Activity.ACTIVE, quiet=10), SIGNS)) is Activity.IDLE
-    assert judge(ActivityEvidence(now=Activity.ASKING, quiet=100), SIGNS) is None
-    assert activity(judge(ActivityEvidence(now=Activity.ASKING, quiet=10, typed=10), SIGNS)) is Activity.IDLE
+    assert (
+        activity(judge_activity(ActivityEvidence(current=Activity.ACTIVE, silent_seconds=10), SIGNS))
+        is Activity.IDLE
+    )
+    assert judge_activity(ActivityEvidence(current=Activity.ASKING, silent_seconds=100), SIGNS) is None
+    assert (
+        activity(
+            judge_activity(
+                ActivityEvidence(current=Activity.ASKING, silent_seconds=10, seconds_since_typing=10), SIGNS
+            )
+        )
+        is Activity.IDLE
+    )
 
 
 @pytest.mark.parametrize(
     "evidence",
     [
-        ActivityEvidence(now=Activity.IDLE, quiet=1),
-        ActivityEvidence(now=Activity.IDLE, shown=JudgedActivity(Activity.IDLE, "a prompt")),
-        ActivityEvidence(now=Activity.ACTIVE, shown=WORKS),
-        ActivityEvidence(now=Activity.ASKING, quiet=1),
+        ActivityEvidence(current=Activity.IDLE, silent_seconds=1),
+        ActivityEvidence(current=Activity.IDLE, screen=JudgedActivity(Activity.IDLE, "a prompt")),
+        ActivityEvidence(current=Activity.ACTIVE, screen=WORKS),
+        ActivityEvidence(current=Activity.ASKING, silent_seconds=1),
     ],
 )
 def test_nobody_looks_again_at_what_silence_does_not_change(evidence: ActivityEvidence) -> None:
-    assert look_again(evidence, SIGNS, in_turn=False) is None
+    assert seconds_to_next_check(evidence, SIGNS, in_turn=False) is None
 
 
 def test_a_turn_is_over_only_when_it_has_looked_so_for_longer() -> None:
     idle = JudgedActivity(Activity.IDLE, "a prompt")
-    assert hold(idle, SIGNS, in_turn=True) == 2
-    assert hold(idle, SIGNS, in_turn=False) < 1
-    assert hold(WORKS, SIGNS, in_turn=True) < 1
-    looks_idle = ActivityEvidence(now=Activity.ACTIVE, shown=idle, quiet=4)
-    assert look_again(looks_idle, SIGNS, in_turn=True) == 6
+    assert required_stability(idle, SIGNS, in_turn=True) == 2
+    assert required_stability(idle, SIGNS, in_turn=False) < 1
+    assert required_stability(WORKS, SIGNS, in_turn=True) < 1
+    looks_idle = ActivityEvidence(current=Activity.ACTIVE, screen=idle, silent_seconds=4)
+    assert seconds_to_next_check(looks_idle, SIGNS, in_turn=True) == 6
 
 
 @pytest.mark.parametrize(

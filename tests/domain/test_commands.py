@@ -113,24 +113,30 @@ def test_a_restart_keeps_everything_that_is_not_ordered_otherwise() -> None:
 
 def test_an_agent_that_begins_anew_forgets_its_conversation() -> None:
     again = commands.restart_worker(ENDED, "a")
-    assert commands.begin_anew(ENDED, "a") == [again, Draft(ConversationReset(), "a", "auth")]
+    assert commands.restart_with_new_conversation(ENDED, "a") == [
+        again,
+        Draft(ConversationReset(), "a", "auth"),
+    ]
 
 
 def test_another_worker_in_a_role_has_the_name_of_the_one_before() -> None:
     wanted = order(role="auth", agent_id="codex")
-    gone, fresh = commands.take_role(ENDED, wanted)
+    gone, fresh = commands.start_in_role(ENDED, wanted)
     assert gone == Draft(WorkerTerminated(reason="replaced"), "a", "auth")
     assert fresh == Draft(spawning(agent_id="codex"), "w", "auth")
-    failed = commands.take_role(ENDED, wanted, "no such place")[-1]
+    failed = commands.start_in_role(ENDED, wanted, "no such place")[-1]
     assert failed == Draft(WorkerFailed(error="no such place"), "w", "auth")
 
 
 def test_an_agent_that_is_halted_closes_what_it_has_open_and_then_ends() -> None:
-    assert commands.halt_agent(BUSY, "a") == [*closed("restarted"), Draft(WorkerExited(), "a", "auth")]
-    assert commands.halt_agent(ENDED, "a") == []
+    assert commands.end_run_for_restart(BUSY, "a") == [
+        *closed("restarted"),
+        Draft(WorkerExited(), "a", "auth"),
+    ]
+    assert commands.end_run_for_restart(ENDED, "a") == []
     starting = session(Draft(spawning(), "a", "auth"))
     failure = WorkerFailed(error="it was restarted before it was ready")
-    assert commands.halt_agent(starting, "a") == [Draft(failure, "a", "auth")]
+    assert commands.end_run_for_restart(starting, "a") == [Draft(failure, "a", "auth")]
 
 
 def test_a_worker_that_ends_closes_what_it_has_open_and_ends_once() -> None:
@@ -225,18 +231,18 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
             "the worker in role auth is active; only one that ended can be restarted",
         ),
         (
-            lambda: commands.take_role(OVER, order(role="x")),
+            lambda: commands.start_in_role(OVER, order(role="x")),
             Conflict,
             "the session is completed and takes no more orders",
         ),
-        (lambda: commands.take_role(session(), order()), Invalid, "a role must not be empty"),
+        (lambda: commands.start_in_role(session(), order()), Invalid, "a role must not be empty"),
         (
-            lambda: commands.take_role(session(), order(role="x" * 65)),
+            lambda: commands.start_in_role(session(), order(role="x" * 65)),
             Invalid,
             "a role has at most 64 characters",
         ),
         (
-            lambda: commands.take_role(ENDED, order(role="auth", type="diff")),
+            lambda: commands.start_in_role(ENDED, order(role="auth", type="diff")),
             Conflict,
             "the role auth belongs to a agent",
         ),
@@ -247,11 +253,11 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
         ),
         (lambda: commands.restart_worker(ENDED, "x"), NotFound, "no worker x in session s"),
         (
-            lambda: commands.halt_agent(OVER, "a"),
+            lambda: commands.end_run_for_restart(OVER, "a"),
             Conflict,
             "the session is completed and takes no more orders",
         ),
-        (lambda: commands.halt_agent(ENDED, "x"), NotFound, "no worker x in session s"),
+        (lambda: commands.end_run_for_restart(ENDED, "x"), NotFound, "no worker x in session s"),
         (lambda: commands.end_worker(ENDED, "x", "y"), NotFound, "no worker x in session s"),
         (
             lambda: commands.end_session(OVER, SessionStatus.ERROR, "x"),

@@ -190,11 +190,11 @@ def test_a_permission_brings_in_a_tool_call_that_was_never_announced() -> None:
 def test_what_the_agent_can_is_what_it_said() -> None:
     said = {"loadSession": True, "sessionCapabilities": {"resume": {}, "list": None}, "promptCapabilities": 5}
     state = after(AgentInitialized(result={"agentCapabilities": said}))
-    assert state.capable("loadSession")
-    assert state.capable("sessionCapabilities", "resume")
-    assert not state.capable("sessionCapabilities", "list")
-    assert not state.capable("promptCapabilities", "image")
-    assert not Conversation().capable("loadSession")
+    assert state.has_capability("loadSession")
+    assert state.has_capability("sessionCapabilities", "resume")
+    assert not state.has_capability("sessionCapabilities", "list")
+    assert not state.has_capability("promptCapabilities", "image")
+    assert not Conversation().has_capability("loadSession")
 
 
 def test_the_settings_of_a_session_follow_what_is_said_of_them() -> None:

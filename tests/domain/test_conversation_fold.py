@@ -258,7 +258,7 @@ def test_a_conversation_tells_what_it_waits_for_and_can() -> None:
         (("a", "c"), False),
         (("a", "d"), False),
     ):
-        assert able.capable(*path) is can
-    assert not able.capable("e", "x")
-    assert not able.capable("x")
-    assert not Conversation().capable("a")
+        assert able.has_capability(*path) is can
+    assert not able.has_capability("e", "x")
+    assert not able.has_capability("x")
+    assert not Conversation().has_capability("a")

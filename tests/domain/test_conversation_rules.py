@@ -8,10 +8,10 @@ from bullpen.domain.agents import AgentDefinition, AgentQuirks
 from bullpen.domain.conversation import AgentInitialized, AgentSession, Permission, Question, ToolCall
 from bullpen.domain.conversation_rules import (
     auth_method,
+    cancel_open_items,
+    first_option_of_kind,
     login_command,
-    loose_ends,
-    option_of_kind,
-    ways_back,
+    reattach_methods,
 )
 from bullpen.domain.conversation_state import Conversation, fold_conversation
 from bullpen.domain.events import Event, Fact
@@ -45,19 +45,19 @@ def capable_of(capabilities: dict[str, Any]) -> Conversation:
 def test_the_ladder_back_has_the_rungs_the_agent_offers(
     capabilities: dict[str, Any], expected: list[str]
 ) -> None:
-    assert ways_back(capable_of(capabilities), AgentQuirks(), now=1000) == expected
+    assert reattach_methods(capable_of(capabilities), AgentQuirks(), now=1000) == expected
 
 
 def test_who_never_had_a_session_gets_a_new_one() -> None:
-    assert ways_back(
+    assert reattach_methods(
         after(AgentInitialized(result={"agentCapabilities": BOTH})), AgentQuirks(), now=10**6
     ) == ["session/new"]
 
 
 def test_a_session_that_loading_would_destroy_is_not_loaded() -> None:
     state = capable_of({"loadSession": True})
-    assert ways_back(state, AgentQuirks(load_after=60), now=60_999) == ["session/new"]
-    assert ways_back(state, AgentQuirks(load_after=60), now=61_000) == ["session/load", "session/new"]
+    assert reattach_methods(state, AgentQuirks(load_after=60), now=60_999) == ["session/new"]
+    assert reattach_methods(state, AgentQuirks(load_after=60), now=61_000) == ["session/load", "session/new"]
 
 
 def test_everything_open_is_cancelled_when_nothing_more_will_come() -> None:
@@ -66,7 +66,7 @@ def test_everything_open_is_cancelled_when_nothing_more_will_come() -> None:
         Question(id="q", message="?", status="pending"),
         ToolCall(call={"toolCallId": "u"}),
     )
-    told = [fact.to_data() for fact in loose_ends(state, by="ann")]
+    told = [fact.to_data() for fact in cancel_open_items(state, by="ann")]
     assert [each["status"] for each in told] == ["cancelled"] * 4
     assert told[0] == {
         "id": "p",
@@ -85,9 +85,9 @@ def test_an_option_is_chosen_by_its_kind_and_answered_with_its_id() -> None:
         {"optionId": "never", "kind": "reject_once"},
         "nonsense",
     ]
-    assert option_of_kind(options, "reject_always", "reject_once") == "no"
-    assert option_of_kind(options, "allow_always") == "Ja!"
-    assert option_of_kind(options, "allow_once") is None
+    assert first_option_of_kind(options, "reject_always", "reject_once") == "no"
+    assert first_option_of_kind(options, "allow_always") == "Ja!"
+    assert first_option_of_kind(options, "allow_once") is None
 
 
 def agent(**changes: Any) -> AgentDefinition:

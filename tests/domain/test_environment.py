@@ -1,6 +1,6 @@
 """What any program we start inherits."""
 
-from bullpen.domain.environment import PERSONAL, inherited
+from bullpen.domain.environment import PERSONAL, inherited_environment
 
 OURS = {
     "PATH": "/bin",
@@ -14,12 +14,12 @@ OURS = {
 
 
 def test_locale_and_proxy_pass_and_nothing_else() -> None:
-    assert inherited(OURS).keys() == {"PATH", "LC_TIME", "https_proxy"}
+    assert inherited_environment(OURS).keys() == {"PATH", "LC_TIME", "https_proxy"}
 
 
 def test_what_a_person_runs_may_reach_the_keys_of_that_person() -> None:
-    assert inherited(OURS, PERSONAL).keys() == {"PATH", "LC_TIME", "https_proxy", "SSH_AUTH_SOCK"}
+    assert inherited_environment(OURS, PERSONAL).keys() == {"PATH", "LC_TIME", "https_proxy", "SSH_AUTH_SOCK"}
 
 
 def test_our_own_secrets_never_pass() -> None:
-    assert "BULLPEN_TOKEN" not in inherited(OURS, ["BULLPEN_TOKEN"])
+    assert "BULLPEN_TOKEN" not in inherited_environment(OURS, ["BULLPEN_TOKEN"])

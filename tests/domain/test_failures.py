@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from bullpen.domain.errors import Conflict, Unavailable
-from bullpen.domain.failures import explain, reason_of
+from bullpen.domain.failures import describe_failure, explain
 
 REFUSED = Conflict("no")
 FULL = OSError(errno.EMFILE, "too many")
@@ -27,13 +27,13 @@ FULL = OSError(errno.EMFILE, "too many")
 def test_a_failure_of_the_machine_is_named(error: Exception, sentence: str) -> None:
     explained = explain(error)
     assert type(explained) is Unavailable
-    assert str(explained) == reason_of(error) == sentence
+    assert str(explained) == describe_failure(error) == sentence
 
 
 def test_a_refusal_explains_itself() -> None:
     assert explain(REFUSED) is REFUSED
     assert explain(ExceptionGroup("x", [ExceptionGroup("y", [REFUSED])])) is REFUSED
-    assert reason_of(REFUSED) == "no"
+    assert describe_failure(REFUSED) == "no"
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_a_refusal_explains_itself() -> None:
 )
 def test_a_mistake_in_the_program_is_not_explained(error: Exception) -> None:
     assert explain(error) is None
-    assert reason_of(error) == "internal error"
+    assert describe_failure(error) == "internal error"

@@ -4,7 +4,7 @@ from typing import Any
 
 from bullpen.domain.conversation import Permission, Question, TurnStart
 from bullpen.domain.events import Draft, Fact, SessionChanged, SessionEnd, WorkerActivity, WorkerExited
-from bullpen.domain.inbox import ORDER, InboxItem, in_order, signature, waiting
+from bullpen.domain.inbox import ORDER, InboxItem, inbox_signature, open_items, sort_by_urgency
 from domain.folding import about, after, running, session
 
 AGENTS = [*running("a", "auth", agent_id="claude"), *running("p", "pty", agent_id="aider", agent_kind="pty")]
@@ -21,7 +21,7 @@ def item(**more: Any) -> InboxItem:
 
 
 def test_every_open_question_waits_with_all_a_person_needs_to_answer_it() -> None:
-    assert waiting(ASKED) == [
+    assert open_items(ASKED) == [
         item(
             id="p1", kind="permission", since=6000, text="rm -rf", tool_call=CALL, options=[{"optionId": "y"}]
         ),
@@ -39,19 +39,19 @@ def test_every_open_question_waits_with_all_a_person_needs_to_answer_it() -> Non
 
 
 def test_nothing_waits_that_was_answered_or_has_ended() -> None:
-    assert waiting(after(ASKED, SessionEnd(status="completed", reason="x"))) == []
+    assert open_items(after(ASKED, SessionEnd(status="completed", reason="x"))) == []
     ended = after(ASKED, *about("a", WorkerExited()), *about("p", WorkerExited()))
-    assert waiting(ended) == []
+    assert open_items(ended) == []
     calm = after(ASKED, *about("p", WorkerActivity(activity="active", why="x")))
-    assert [each.kind for each in waiting(calm)] == ["permission", "question"]
+    assert [each.kind for each in open_items(calm)] == ["permission", "question"]
     spoken = session(*AGENTS, *about("a", ASKS))  # what it asks is told by its own protocol
-    assert waiting(spoken) == []
+    assert open_items(spoken) == []
 
 
 def test_a_tool_call_without_a_title_is_named_by_its_kind() -> None:
     for call, text in (({"kind": "edit"}, "edit"), ({"title": "", "kind": 5}, "5"), ({}, "something")):
         asks = Permission(id="p1", tool_call=call, options=[], status="pending")
-        assert [each.text for each in waiting(session(*AGENTS, *about("a", asks)))] == [text]
+        assert [each.text for each in open_items(session(*AGENTS, *about("a", asks)))] == [text]
 
 
 def test_questions_come_before_failures_and_older_ones_first() -> None:
@@ -59,7 +59,7 @@ def test_questions_come_before_failures_and_older_ones_first() -> None:
     items = [item(id=str(number), kind=kind, since=5, text="") for number, kind in enumerate(kinds)]
     early = item(id="9", kind="failed", since=4, text="")
     twin = item(id="0", kind="failed", since=5, text="")
-    ordered = [(each.kind, each.since, each.id) for each in in_order([*items, early, twin])]
+    ordered = [(each.kind, each.since, each.id) for each in sort_by_urgency([*items, early, twin])]
     assert ordered == [
         ("permission", 5, "4"),
         ("question", 5, "3"),
@@ -84,8 +84,10 @@ def test_the_signature_changes_with_everything_the_inbox_shows() -> None:
         *about("a", PERMISSION, QUESTION, TurnStart(prompt_id="t"), WorkerExited()),
         *about("p", ASKS),
     ]
-    signatures = [signature(base), *(signature(after(base, change)) for change in changes)]
+    signatures = [inbox_signature(base), *(inbox_signature(after(base, change)) for change in changes)]
     assert len(set(signatures)) == len(signatures)
-    turns = [signature(after(base, *about("a", TurnStart(prompt_id=id)))) for id in "tu"]
+    turns = [inbox_signature(after(base, *about("a", TurnStart(prompt_id=id)))) for id in "tu"]
     assert turns[0] != turns[1]
-    assert signature(after(base, *about("a", WorkerActivity(activity="unknown", why="y")))) == signature(base)
+    assert inbox_signature(
+        after(base, *about("a", WorkerActivity(activity="unknown", why="y")))
+    ) == inbox_signature(base)

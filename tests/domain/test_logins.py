@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.domain.logins import LoginSigns, LoginStatus, judge, sign_path
+from bullpen.domain.logins import LoginSigns, LoginStatus, login_status, sign_path
 
 
 @pytest.mark.parametrize(
@@ -31,18 +31,18 @@ def test_a_variable_that_names_no_whole_path_leads_nowhere() -> None:
 
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_a_sign_is_a_login_on_every_system(system: str) -> None:
-    assert judge(LoginSigns(env=("KEY",), hidden=("linux", "macos")), True, system) is LoginStatus.YES
+    assert login_status(LoginSigns(env=("KEY",), hidden=("linux", "macos")), True, system) is LoginStatus.YES
 
 
 def test_without_a_sign_there_is_no_login_where_one_would_be_seen() -> None:
     signs = LoginSigns(env=("KEY",), hidden=("macos",))
-    assert judge(signs, False, "linux") is LoginStatus.NO
-    assert judge(signs, False, "darwin") is LoginStatus.UNKNOWN
+    assert login_status(signs, False, "linux") is LoginStatus.NO
+    assert login_status(signs, False, "darwin") is LoginStatus.UNKNOWN
     files = LoginSigns(files=("~/.key",), hidden=("linux",))
-    assert judge(files, False, "linux") is LoginStatus.UNKNOWN
-    assert judge(files, False, "darwin") is LoginStatus.NO
+    assert login_status(files, False, "linux") is LoginStatus.UNKNOWN
+    assert login_status(files, False, "darwin") is LoginStatus.NO
 
 
 def test_who_names_no_signs_leaves_it_open_and_who_needs_no_login_has_none_to_lack() -> None:
-    assert judge(LoginSigns(), False, "linux") is LoginStatus.UNKNOWN
-    assert judge(LoginSigns(needed=False), False, "linux") is LoginStatus.NONE
+    assert login_status(LoginSigns(), False, "linux") is LoginStatus.UNKNOWN
+    assert login_status(LoginSigns(needed=False), False, "linux") is LoginStatus.NONE

@@ -49,26 +49,28 @@ def test_a_prompt_is_for_the_agent_that_is_named_or_the_first() -> None:
         ((None, "docs"), "b"),
         (("a", "docs"), "a"),
     ):
-        worker = prompts.addressee(BOTH, *wanted)
+        worker = prompts.find_addressee(BOTH, *wanted)
         assert worker is not None
         assert worker.id == expected
-    assert prompts.addressee(session(*SHELL), None, None) is None
+    assert prompts.find_addressee(session(*SHELL), None, None) is None
     gone = session(*FIRST, *SECOND, *about("a", WorkerTerminated(reason="x")))
-    first = prompts.addressee(gone, None, None)
+    first = prompts.find_addressee(gone, None, None)
     assert first is not None
     assert first.id == "b"
 
 
 def test_what_is_passed_on_stands_below_what_the_person_says() -> None:
-    origin = prompts.origin_of(BOTH, ForwardSource(role="docs", what="diff"))
+    origin = prompts.resolve_source(BOTH, ForwardSource(role="docs", what="diff"))
     assert origin == ForwardedFrom(worker_id="b", role="docs", what="diff")
     heading = "What has changed in the workspace of docs:"
-    passed = prompts.passing_on(order(text="look", sender="me", busy="reject"), origin, "+1")
+    passed = prompts.with_forwarded_text(order(text="look", sender="me", busy="reject"), origin, "+1")
     assert passed == order(text=f"look\n\n{heading}\n\n+1", sender="me", busy="reject", origin=origin)
-    assert prompts.passing_on(order(text=" "), origin, "+1").text == f"{heading}\n\n+1"
-    answer = prompts.origin_of(BOTH, ForwardSource(worker_id="a"))
+    assert prompts.with_forwarded_text(order(text=" "), origin, "+1").text == f"{heading}\n\n+1"
+    answer = prompts.resolve_source(BOTH, ForwardSource(worker_id="a"))
     assert answer == ForwardedFrom(worker_id="a", role="auth", what="answer")
-    assert prompts.passing_on(order(text=""), answer, "yes").text == "The last answer of auth:\n\nyes"
+    assert (
+        prompts.with_forwarded_text(order(text=""), answer, "yes").text == "The last answer of auth:\n\nyes"
+    )
 
 
 BUSY = session(*FIRST, *about("a", TURN := TurnStart(prompt_id="t")))
@@ -79,44 +81,50 @@ ENDED = session(*FIRST, *about("a", WorkerExited(exit_code=0)))
     ("act", "error", "sentence"),
     [
         (
-            lambda: prompts.place(session(SessionEnd(status="error", reason="x")), order(), NOW),
+            lambda: prompts.route_prompt(session(SessionEnd(status="error", reason="x")), order(), NOW),
             Conflict,
             "the session is error and takes no more orders",
         ),
         (
-            lambda: prompts.place(BOTH, order(busy="wait"), NOW),
+            lambda: prompts.route_prompt(BOTH, order(busy="wait"), NOW),
             Invalid,
             "busy is one of queue, reject, interrupt, not wait",
         ),
-        (lambda: prompts.place(BUSY, order(busy="reject"), NOW), Conflict, "the agent in role auth is busy"),
         (
-            lambda: prompts.place(ENDED, order(), NOW),
+            lambda: prompts.route_prompt(BUSY, order(busy="reject"), NOW),
+            Conflict,
+            "the agent in role auth is busy",
+        ),
+        (
+            lambda: prompts.route_prompt(ENDED, order(), NOW),
             Conflict,
             "the agent in role auth is exited; restart it first",
         ),
-        (lambda: prompts.place(BOTH, order(worker_id="x"), NOW), NotFound, "no worker x in session s"),
-        (lambda: prompts.place(BOTH, order(role="x"), NOW), NotFound, "nobody holds the role x"),
+        (lambda: prompts.route_prompt(BOTH, order(worker_id="x"), NOW), NotFound, "no worker x in session s"),
+        (lambda: prompts.route_prompt(BOTH, order(role="x"), NOW), NotFound, "nobody holds the role x"),
         (
-            lambda: prompts.place(BOTH, order(role="shell"), NOW),
+            lambda: prompts.route_prompt(BOTH, order(role="shell"), NOW),
             Conflict,
             "the worker in role shell is a terminal, not an agent",
         ),
         (
-            lambda: prompts.origin_of(BOTH, ForwardSource(role="docs", what="mood")),
+            lambda: prompts.resolve_source(BOTH, ForwardSource(role="docs", what="mood")),
             Invalid,
             "what is passed on is one of answer, diff, not mood",
         ),
-        (lambda: prompts.origin_of(BOTH, ForwardSource()), Invalid, "from names a workerId or a role"),
-        (lambda: prompts.origin_of(BOTH, ForwardSource(role="x")), NotFound, "nobody holds the role x"),
+        (lambda: prompts.resolve_source(BOTH, ForwardSource()), Invalid, "from names a workerId or a role"),
+        (lambda: prompts.resolve_source(BOTH, ForwardSource(role="x")), NotFound, "nobody holds the role x"),
         (
-            lambda: prompts.passing_on(
+            lambda: prompts.with_forwarded_text(
                 order(), ForwardedFrom(worker_id="a", role="auth", what="answer"), " \n"
             ),
             Conflict,
             "the agent in role auth has not answered anything yet",
         ),
         (
-            lambda: prompts.passing_on(order(), ForwardedFrom(worker_id="a", role="auth", what="diff"), ""),
+            lambda: prompts.with_forwarded_text(
+                order(), ForwardedFrom(worker_id="a", role="auth", what="diff"), ""
+            ),
             Conflict,
             "nothing has changed in the workspace of auth",
         ),
@@ -151,12 +159,12 @@ def idle(activity: str = "idle") -> list[Draft]:
 def test_an_agent_is_free_between_its_turns(drafts: list[Draft], free: bool) -> None:
     snapshot = session(*drafts)
     (worker,) = snapshot.workers.values()
-    assert prompts.is_free(snapshot, worker) is free
+    assert prompts.accepts_prompt(snapshot, worker) is free
 
 
 def sent(*queue: Fact, workers: list[Draft] | None = None, now: int = NOW) -> list[tuple[str, str]]:
     snapshot = session(*(FIRST + SECOND if workers is None else workers), *queue)
-    return [(item.id, worker.id) for item, worker in prompts.sendable(snapshot, now)]
+    return [(item.id, worker.id) for item, worker in prompts.sendable_items(snapshot, now)]
 
 
 def test_each_free_agent_gets_its_first_message() -> None:
@@ -181,7 +189,7 @@ def test_a_busy_agent_holds_its_messages_and_no_others() -> None:
 def test_a_message_is_due_after_the_delay_and_not_before_its_time() -> None:
     def due(queue: tuple[Fact, ...], now: int) -> int | None:
         snapshot = session(*TYPED, *idle(), *queue)
-        return prompts.due(snapshot, snapshot.queue.items[0], snapshot.worker("p"), now)
+        return prompts.due_time(snapshot, snapshot.queue.items[0], snapshot.worker("p"), now)
 
     rest = 4000  # the agent came to rest with event 4
     assert due((message("1"),), rest) == 0
@@ -196,7 +204,7 @@ def test_a_message_is_due_after_the_delay_and_not_before_its_time() -> None:
 
 
 def next_due(*queue: Fact, workers: list[Draft] = FIRST, now: int = NOW) -> int | None:
-    return prompts.next_due(session(*workers, *queue), now)
+    return prompts.next_due_time(session(*workers, *queue), now)
 
 
 def test_time_alone_brings_the_next_message_only_to_an_agent_that_is_free() -> None:
@@ -228,4 +236,4 @@ def test_time_alone_brings_the_next_message_only_to_an_agent_that_is_free() -> N
 def test_a_prompt_waits_behind_messages_for_the_same_agent(
     queue: tuple[Fact, ...], now: int, expected: PromptRoute
 ) -> None:
-    assert prompts.place(session(*FIRST, *SECOND, *queue), order(), now) is expected
+    assert prompts.route_prompt(session(*FIRST, *SECOND, *queue), order(), now) is expected

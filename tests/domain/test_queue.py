@@ -106,7 +106,7 @@ def test_a_message_moves_one_place_and_not_beyond_the_end(id: str, direction: st
 
 
 def test_what_is_not_there_is_not_found() -> None:
-    for act in (queue.remove, queue.hurry):
+    for act in (queue.remove, queue.move_to_front):
         with pytest.raises(NotFound):
             act(three(), "x")
     with pytest.raises(NotFound):
@@ -121,7 +121,7 @@ def test_a_message_can_be_edited_removed_hurried_and_all_cleared() -> None:
     edited = queue.edit(three(), QueueEdited(id="b", message="new"))
     assert after(three(), edited).item("b").message == "new"
     assert ids(after(three(), *queue.remove(three(), "b"))) == ["a", "c"]
-    hurried = after(three(), *queue.hurry(three(), "c"))
+    hurried = after(three(), *queue.move_to_front(three(), "c"))
     assert ids(hurried) == ["c", "a", "b"]
     assert hurried.item("c").urgent
     assert after(three(), *queue.clear(three())) == Queue()
@@ -144,9 +144,11 @@ def test_settings_out_of_range_are_refused() -> None:
 
 
 def test_a_bad_turn_pauses_what_waits_but_not_what_was_meant_to_follow_it() -> None:
-    assert queue.after_bad_turn(Queue(), "cancelled") == []
-    assert queue.after_bad_turn(three(), "cancelled") == [QueuePaused(why="cancelled")]
-    assert queue.after_bad_turn(after(three(), *queue.hurry(three(), "b")), "cancelled") == []
+    assert queue.pause_after_failed_turn(Queue(), "cancelled") == []
+    assert queue.pause_after_failed_turn(three(), "cancelled") == [QueuePaused(why="cancelled")]
+    assert (
+        queue.pause_after_failed_turn(after(three(), *queue.move_to_front(three(), "b")), "cancelled") == []
+    )
 
 
 def order(**more: object) -> Prompt:
@@ -171,28 +173,28 @@ def order(**more: object) -> Prompt:
 def test_a_prompt_goes_where_the_agent_allows(
     facts: tuple[Fact, ...], busy: str, expected: PromptRoute
 ) -> None:
-    assert prompts.place(session(*facts), order(busy=busy), NOW) is expected
+    assert prompts.route_prompt(session(*facts), order(busy=busy), NOW) is expected
 
 
 def test_a_prompt_is_refused_when_it_makes_no_sense() -> None:
     with pytest.raises(Conflict, match="busy"):
-        prompts.place(session(*READY, TURN), order(busy="reject"), NOW)
+        prompts.route_prompt(session(*READY, TURN), order(busy="reject"), NOW)
     with pytest.raises(Conflict, match="exited; restart it"):
-        prompts.place(session(*READY, WorkerExited(exit_code=0)), order(), NOW)
+        prompts.route_prompt(session(*READY, WorkerExited(exit_code=0)), order(), NOW)
     with pytest.raises(Conflict, match="completed"):
-        prompts.place(session(*READY, SessionEnd(status="completed", reason="x")), order(), NOW)
+        prompts.route_prompt(session(*READY, SessionEnd(status="completed", reason="x")), order(), NOW)
     with pytest.raises(EmptyMessage):
-        prompts.place(session(*READY), order(text=" "), NOW)
+        prompts.route_prompt(session(*READY), order(text=" "), NOW)
     with pytest.raises(Invalid, match="busy is one of"):
-        prompts.place(session(*READY), order(busy="wait"), NOW)
+        prompts.route_prompt(session(*READY), order(busy="wait"), NOW)
     with pytest.raises(NotFound):
-        prompts.place(session(*READY), order(role="nobody"), NOW)
+        prompts.route_prompt(session(*READY), order(role="nobody"), NOW)
     with pytest.raises(NotFound):
-        prompts.place(session(*READY), order(worker_id="x"), NOW)
+        prompts.route_prompt(session(*READY), order(worker_id="x"), NOW)
 
 
 def sent(snapshot: Snapshot, now: int = 10**9) -> list[str]:
-    return [each.id for each, _ in prompts.sendable(snapshot, now)]
+    return [each.id for each, _ in prompts.sendable_items(snapshot, now)]
 
 
 def test_the_first_that_is_not_held_goes_to_an_agent_that_is_free() -> None:
@@ -213,9 +215,9 @@ def test_a_delay_counts_from_when_the_agent_came_to_rest() -> None:
     resting = session(*READY, WorkerActivity(activity="idle", why="x"), slow, item("a"))
     rest = resting.worker("w").activity_since
     assert sent(resting, rest + 4999) == []
-    assert prompts.next_due(resting, rest) == rest + 5000
+    assert prompts.next_due_time(resting, rest) == rest + 5000
     assert sent(resting, rest + 5000) == ["a"]
-    assert prompts.next_due(resting, rest + 5000) is None
+    assert prompts.next_due_time(resting, rest + 5000) is None
 
 
 def test_a_message_for_later_lets_the_others_by_and_keeps_its_place() -> None:
@@ -223,11 +225,11 @@ def test_a_message_for_later_lets_the_others_by_and_keeps_its_place() -> None:
     assert sent(waiting, 59_999) == ["b"]
     assert sent(waiting, 60_000) == ["a"]
     alone = session(*READY, item("a", scheduled_time=60_000))
-    assert prompts.next_due(alone, 1000) == 60_000
-    assert prompts.place(alone, order(), 1000) is PromptRoute.SEND
-    assert prompts.place(alone, order(), 60_000) is PromptRoute.QUEUE
-    hurried = after(alone.queue, *queue.hurry(alone.queue, "a"))
-    assert not prompts.is_for_later(hurried.item("a"), 0)
+    assert prompts.next_due_time(alone, 1000) == 60_000
+    assert prompts.route_prompt(alone, order(), 1000) is PromptRoute.SEND
+    assert prompts.route_prompt(alone, order(), 60_000) is PromptRoute.QUEUE
+    hurried = after(alone.queue, *queue.move_to_front(alone.queue, "a"))
+    assert not prompts.is_scheduled_later(hurried.item("a"), 0)
 
 
 def test_what_is_left_out_of_an_edit_stays() -> None:
@@ -249,7 +251,7 @@ def test_a_title_that_was_made_goes_with_the_words_it_was_made_for() -> None:
 
 def test_a_message_is_titled_in_its_own_words_once() -> None:
     held = after(Queue(), Draft(item("a", "Do it. Then rest.")), Draft(item("b", "", image_ids=("i", "j"))))
-    titles = [queue.title_by_words(each) for each in held.items]
+    titles = [queue.default_title(each) for each in held.items]
     assert titles == [
         Draft(QueueTitled(id="a", title="Do it.")),
         Draft(QueueTitled(id="b", title="2 images")),
@@ -297,7 +299,7 @@ def test_each_fact_changes_only_its_own_message() -> None:
     for fact, state in ((QueueSending(id="b"), "sending"), (QueueFailed(id="b", error="x"), "failed")):
         changed = after(three(), Draft(fact))
         assert [each.state for each in changed.items] == ["queued", state, "queued"]
-        hurried = after(changed, *queue.hurry(changed, "b"))
+        hurried = after(changed, *queue.move_to_front(changed, "b"))
         assert (ids(hurried), hurried.item("b").state) == (["b", "a", "c"], "queued")
         edited = after(changed, Draft(QueueEdited(id="b", message="new")))
         assert [each.message for each in edited.items] == ["hello", "new", "hello"]
@@ -315,12 +317,12 @@ def test_settings_are_inherited_until_they_are_changed_here() -> None:
     fact = QueueConfigured(
         enabled=False, delay_seconds=2, max_size=3, auto_generate_titles=False, inherited=True
     )
-    assert queue.inherit(Queue(), wanted) == [Draft(fact)]
+    assert queue.inherit_settings(Queue(), wanted) == [Draft(fact)]
     inherited = after(Queue(), Draft(fact))
     assert inherited.settings == wanted
-    assert queue.inherit(inherited, wanted) == []
+    assert queue.inherit_settings(inherited, wanted) == []
     own = after(Queue(), Draft(replace(fact, inherited=False)))
-    assert queue.inherit(own, QueueSettings()) == []
+    assert queue.inherit_settings(own, QueueSettings()) == []
     assert QueueOverrides(max_size=5, enabled=False).over(QueueSettings(delay_seconds=2)) == QueueSettings(
         max_size=5, enabled=False, delay_seconds=2
     )
@@ -331,7 +333,7 @@ def test_settings_are_inherited_until_they_are_changed_here() -> None:
 def test_only_what_is_queued_waits_and_is_paused() -> None:
     failed = after(Queue(), Draft(item("a")), Draft(QueueFailed(id="a", error="x")))
     assert [Queue().waiting, failed.waiting, three().waiting] == [False, False, True]
-    assert queue.after_bad_turn(failed, "x") == []
+    assert queue.pause_after_failed_turn(failed, "x") == []
     paused = after(three(), Draft(QueuePaused(why="x")))
-    assert queue.after_bad_turn(paused, "x") == []
+    assert queue.pause_after_failed_turn(paused, "x") == []
     assert queue.clear(after(Queue(), Draft(QueuePaused(why="x")))) == [Draft(QueueCleared())]

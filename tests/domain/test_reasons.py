@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from bullpen.domain.reasons import how_session_ended, how_worker_ended, why_ended, why_turn_ended
+from bullpen.domain.reasons import end_reason_text, session_end_text, stop_reason_text, worker_end_text
 from support.golden import GOLDEN
 
 WORDS: dict[str, dict[str, str]] = json.loads((GOLDEN / "words" / "reasons.json").read_text())
 
 
 @pytest.mark.parametrize(
-    ("kind", "say"), [("ended", why_ended), ("worker", how_worker_ended), ("turn", why_turn_ended)]
+    ("kind", "say"), [("ended", end_reason_text), ("worker", worker_end_text), ("turn", stop_reason_text)]
 )
 def test_the_words_are_those_of_the_page(kind: str, say: Callable[[str], str]) -> None:
     assert {reason: say(reason) for reason in WORDS[kind]} == WORDS[kind]
@@ -20,7 +20,7 @@ def test_the_words_are_those_of_the_page(kind: str, say: Callable[[str], str]) -
 
 @pytest.mark.parametrize("reason", ["user_request", "cancelled", "last_disconnect", "idle_timeout", "error"])
 def test_every_end_of_a_session_has_words(reason: str) -> None:
-    assert why_ended(reason) not in (reason, reason.replace("_", " "))
+    assert end_reason_text(reason) not in (reason, reason.replace("_", " "))
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_every_end_of_a_session_has_words(reason: str) -> None:
     ],
 )
 def test_the_end_of_a_session_is_a_sentence(status: str, reason: str, words: str) -> None:
-    assert how_session_ended(status, reason) == words
+    assert session_end_text(status, reason) == words
 
 
 def test_who_was_told_no_reason_says_so() -> None:
-    assert why_ended(None) == "unknown"
+    assert end_reason_text(None) == "unknown"

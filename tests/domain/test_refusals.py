@@ -13,7 +13,7 @@ from bullpen.domain.ids import is_safe_id, new_id
 from bullpen.domain.logins import LoginSigns, check_login
 from bullpen.domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
 from bullpen.domain.records import RepositorySettings
-from bullpen.domain.repositories import edited
+from bullpen.domain.repositories import apply_edit
 from bullpen.domain.signs import ScreenPatterns, TypingKeys, check_keys, check_signs
 from domain.folding import about, after, running, session
 
@@ -45,7 +45,7 @@ def define(**changes: Any) -> None:
 
 
 def edit(**changes: Any) -> RepositorySettings:
-    return edited(REPOSITORY, changes)
+    return apply_edit(REPOSITORY, changes)
 
 
 def signs(**changes: Any) -> Callable[[], object]:
@@ -245,10 +245,10 @@ def test_the_extremes_are_allowed() -> None:
 def test_an_edit_of_a_repository_changes_what_it_names() -> None:
     changed = edit(setup=" make ", agent_id="claude", env={"A": None, "C": "3"})
     assert changed == RepositorySettings(setup="make", agent_id="claude", env={"B": "2", "C": "3"})
-    assert edited(changed, {"cleanup": "rm", "agent_id": "", "env": {}}) == RepositorySettings(
+    assert apply_edit(changed, {"cleanup": "rm", "agent_id": "", "env": {}}) == RepositorySettings(
         setup="make", cleanup="rm", env={"B": "2", "C": "3"}
     )
-    assert edited(changed, {}) == changed
+    assert apply_edit(changed, {}) == changed
 
 
 def test_an_id_can_stand_in_a_path() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.domain.commands import REPLACED, AddWorker, take_role
+from bullpen.domain.commands import REPLACED, AddWorker, start_in_role
 from bullpen.domain.errors import Conflict, Invalid
 from bullpen.domain.events import Draft, Event, SessionStart, WorkerFailed, WorkerSpawning, WorkerTerminated
 from bullpen.domain.snapshot import Snapshot, fold_all
@@ -26,7 +26,7 @@ def after(snapshot: Snapshot, drafts: list[Draft]) -> Snapshot:
     )
 
 
-FAILED = after(SESSION, take_role(SESSION, order(), "no such place"))
+FAILED = after(SESSION, start_in_role(SESSION, order(), "no such place"))
 
 
 def test_an_agent_that_cannot_begin_is_failed_and_was_never_anything_else_to_others() -> None:
@@ -35,37 +35,37 @@ def test_an_agent_that_cannot_begin_is_failed_and_was_never_anything_else_to_oth
 
 
 def test_a_living_agent_keeps_its_role() -> None:
-    living = after(SESSION, take_role(SESSION, order()))
+    living = after(SESSION, start_in_role(SESSION, order()))
     with pytest.raises(Conflict):
-        take_role(living, order("other", workspace="/srv/b"))
+        start_in_role(living, order("other", workspace="/srv/b"))
 
 
 def test_the_same_agent_in_the_same_place_goes_on_as_the_same_worker() -> None:
-    (again,) = take_role(FAILED, order("other"))
+    (again,) = start_in_role(FAILED, order("other"))
     assert isinstance(again.fact, WorkerSpawning)
     assert (again.worker_id, again.fact.run) == ("w", 2)
 
 
 @pytest.mark.parametrize("wanted", [order("v", workspace="/srv/b"), order("v", agent_id="codex")])
 def test_another_agent_or_place_takes_the_role_over(wanted: AddWorker) -> None:
-    gone, fresh = take_role(FAILED, wanted)
+    gone, fresh = start_in_role(FAILED, wanted)
     assert (gone.fact, gone.worker_id) == (WorkerTerminated(reason=REPLACED), "w")
     assert (fresh.worker_id, fresh.role) == ("v", "auth")
     session = after(FAILED, [gone, fresh])
-    assert session.in_role("auth") == session.worker("v")
+    assert session.worker_in_role("auth") == session.worker("v")
 
 
 def test_another_document_takes_the_role_over() -> None:
     document = order(type="markdown", agent_id="", file_path="a.md")
-    failed = after(SESSION, take_role(SESSION, document, "not there"))
-    gone, fresh = take_role(failed, order("v", type="markdown", agent_id="", file_path="b.md"))
+    failed = after(SESSION, start_in_role(SESSION, document, "not there"))
+    gone, fresh = start_in_role(failed, order("v", type="markdown", agent_id="", file_path="b.md"))
     assert (gone.worker_id, fresh.worker_id) == ("w", "v")
     with pytest.raises(Invalid, match="filePath"):
-        take_role(failed, order("v", type="markdown", agent_id=""))
+        start_in_role(failed, order("v", type="markdown", agent_id=""))
 
 
 def test_a_role_that_is_tried_in_vain_twice_has_failed_twice() -> None:
-    drafts = take_role(FAILED, order("v", workspace="/srv/b"), "not there either")
+    drafts = start_in_role(FAILED, order("v", workspace="/srv/b"), "not there either")
     assert isinstance(drafts[-1].fact, WorkerFailed)
     assert [worker.state for worker in after(FAILED, drafts).workers.values()] == [
         WorkerState.TERMINATED,
@@ -75,4 +75,4 @@ def test_a_role_that_is_tried_in_vain_twice_has_failed_twice() -> None:
 
 def test_an_agent_needs_a_role() -> None:
     with pytest.raises(Invalid):
-        take_role(SESSION, order(role=" "))
+        start_in_role(SESSION, order(role=" "))

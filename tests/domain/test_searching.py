@@ -20,7 +20,7 @@ from bullpen.domain.events import (
     WorkerReady,
     WorkerTerminated,
 )
-from bullpen.domain.searching import LONGEST, LONGEST_BLOCK, SearchDocument, read_documents
+from bullpen.domain.searching import MAX_DOCUMENT_LENGTH, MAX_MESSAGE_EVENTS, SearchDocument, read_documents
 
 
 def said(text: str, partial: bool = True) -> AgentMessage:
@@ -115,8 +115,8 @@ def test_the_end_of_a_turn_or_worker_ends_its_messages_and_no_others() -> None:
 
 
 def test_a_very_long_message_is_found_as_far_as_it_got() -> None:
-    pieces = [said("x")] * LONGEST_BLOCK
+    pieces = [said("x")] * MAX_MESSAGE_EVENTS
     assert texts(*pieces[1:]) == ([], 0)
-    assert texts(*pieces) == ([(1, "x" * LONGEST_BLOCK)], LONGEST_BLOCK)
-    ((_, text),) = texts(UserPrompt(text="y" * (LONGEST + 1), prompt_id="p"))[0]
-    assert len(text) == LONGEST
+    assert texts(*pieces) == ([(1, "x" * MAX_MESSAGE_EVENTS)], MAX_MESSAGE_EVENTS)
+    ((_, text),) = texts(UserPrompt(text="y" * (MAX_DOCUMENT_LENGTH + 1), prompt_id="p"))[0]
+    assert len(text) == MAX_DOCUMENT_LENGTH

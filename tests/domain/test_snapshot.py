@@ -56,7 +56,7 @@ def test_a_snapshot_is_never_changed_only_followed() -> None:
 def test_a_role_belongs_to_the_worker_that_is_not_terminated() -> None:
     story = json.loads(next(path for path in GOLDEN if path.stem == "role_reused").read_text())
     snapshot = fold_all(Snapshot(id=story["id"]), map(read_event, story["events"]))
-    holder = snapshot.in_role("shell")
+    holder = snapshot.worker_in_role("shell")
     assert holder is not None
     assert holder.id == "w-2"
-    assert snapshot.in_role("nobody") is None
+    assert snapshot.worker_in_role("nobody") is None

@@ -34,9 +34,9 @@ from bullpen.domain.states import (
     WorkerState,
     next_state,
     next_status,
-    panel_word,
-    relay_agent_word,
-    relay_session_word,
+    panel_status,
+    relay_agent_state,
+    relay_session_state,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -158,7 +158,7 @@ def test_spawning_and_active_workers_are_alive() -> None:
 def test_r3_the_agent_panel_has_its_six_words(
     state: WorkerState | None, activity: Activity, word: str
 ) -> None:
-    assert panel_word(state, activity) == word
+    assert panel_status(state, activity) == word
 
 
 @pytest.mark.parametrize(
@@ -172,12 +172,12 @@ def test_r3_the_agent_panel_has_its_six_words(
     ],
 )
 def test_the_relay_has_its_four_words_for_an_agent(state: WorkerState, word: str) -> None:
-    assert relay_agent_word(state) == word
+    assert relay_agent_state(state) == word
 
 
 @pytest.mark.parametrize("status", SessionStatus)
 def test_the_relay_has_two_words_for_a_session(status: SessionStatus) -> None:
-    assert relay_session_word(status) == ("ACTIVE" if status is SessionStatus.ACTIVE else "TERMINATED")
+    assert relay_session_state(status) == ("ACTIVE" if status is SessionStatus.ACTIVE else "TERMINATED")
 
 
 def test_the_page_about_states_is_made_from_the_tables() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.domain.titles import LONGEST, clean_title, is_short, short_title
+from bullpen.domain.titles import MAX_TITLE_LENGTH, clean_title, is_short_enough_for_title, short_title
 
 
 @pytest.mark.parametrize(
@@ -16,13 +16,13 @@ from bullpen.domain.titles import LONGEST, clean_title, is_short, short_title
         ("  many \t spaces ", "many spaces"),
         ("!!!", "!!!"),
         ("word " * 30, "word word word word word word word word word word word word…"),
-        ("x" * 100, "x" * (LONGEST - 1) + "…"),
+        ("x" * 100, "x" * (MAX_TITLE_LENGTH - 1) + "…"),
         ("Grüße, Welt! 你好", "Grüße, Welt!"),
     ],
 )
 def test_the_first_words_are_the_title(message: str, title: str) -> None:
     assert short_title(message) == title
-    assert len(title) <= LONGEST
+    assert len(title) <= MAX_TITLE_LENGTH
 
 
 @pytest.mark.parametrize(("images", "title"), [(0, "a message"), (1, "an image"), (3, "3 images")])
@@ -31,10 +31,10 @@ def test_a_message_without_words_is_named_after_its_images(images: int, title: s
 
 
 def test_only_a_long_message_needs_another_title() -> None:
-    assert is_short("x" * LONGEST)
-    assert is_short("fix it\n")
-    assert not is_short("x" * (LONGEST + 1))
-    assert not is_short("fix\nit")
+    assert is_short_enough_for_title("x" * MAX_TITLE_LENGTH)
+    assert is_short_enough_for_title("fix it\n")
+    assert not is_short_enough_for_title("x" * (MAX_TITLE_LENGTH + 1))
+    assert not is_short_enough_for_title("fix\nit")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.domain.tool_calls import LONGEST, MAX_OPEN, Tools, with_tool_call
+from bullpen.domain.tool_calls import MAX_OPEN, MAX_PART_LENGTH, Tools, with_tool_call
 
 
 def after(*calls: dict[str, Any]) -> Tools:
@@ -62,7 +62,12 @@ def test_the_oldest_leaves_when_there_are_too_many() -> None:
 
 @pytest.mark.parametrize(
     "huge",
-    ["x" * (LONGEST + 1), ["x" * 1000] * 100, {"k": {"k": "x" * (LONGEST + 1)}}, {"x" * (LONGEST + 1): 1}],
+    [
+        "x" * (MAX_PART_LENGTH + 1),
+        ["x" * 1000] * 100,
+        {"k": {"k": "x" * (MAX_PART_LENGTH + 1)}},
+        {"x" * (MAX_PART_LENGTH + 1): 1},
+    ],
 )
 def test_what_is_huge_is_left_to_the_event(huge: Any) -> None:
     call = after({"toolCallId": "t", "title": "a", "rawOutput": huge, "content": ["small"]})["t"]

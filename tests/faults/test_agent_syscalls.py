@@ -63,6 +63,6 @@ async def _one_round(server: Server, agent_id: str, journal: Path) -> None:
 async def _until_recorded(talker: AgentClient) -> None:
     recordings = RecordingStore(talker.server.home / "recordings")
     async with asyncio.timeout(SECONDS):
-        while recordings.described(talker.id) < len(talker.events):
+        while recordings.metadata_seq(talker.id) < len(talker.events):
             await asyncio.sleep(0.02)
     assert recordings.last_seq(talker.id) == len(talker.events)

@@ -14,7 +14,7 @@ import pytest
 
 from bullpen.client import Client, Event, ExitFrame, Frame, HistoryFrame, OutputFrame
 from bullpen.client.terminal import Terminal
-from bullpen.log.log import FAR_BEHIND, SessionLog
+from bullpen.log.log import MAX_EVENTS_BEHIND, SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from support.server import Server
@@ -158,7 +158,7 @@ async def test_a_follower_that_is_cut_in_its_snapshot_gets_every_event_once(
     await server.stop()
     async with Database.open(f"sqlite:///{server.home}/bullpen.db") as database:
         log = await SessionLog.open(EventStore(database), session["id"])
-        await log.append([said(str(n)) for n in range(FAR_BEHIND)])
+        await log.append([said(str(n)) for n in range(MAX_EVENTS_BEHIND)])
     await server.start()
     async with server.socket(f"/ws/session/{session['id']}") as socket:
         await socket.send('{"type": "subscribe", "after": 0}')
@@ -172,9 +172,11 @@ async def test_a_follower_that_is_cut_in_its_snapshot_gets_every_event_once(
     ):
         async for event in events:
             got.append(event)
-            if event.seq > FAR_BEHIND:
+            if event.seq > MAX_EVENTS_BEHIND:
                 if wire.cuts == FEWER_CUTS:
                     break
                 await server.call("PATCH", f"/api/sessions/{session['id']}", json={"title": str(event.seq)})
     assert [event.seq for event in got] == list(range(1, len(got) + 1))
-    assert [event.data["message"] for event in got[1 : FAR_BEHIND + 1]] == [str(n) for n in range(FAR_BEHIND)]
+    assert [event.data["message"] for event in got[1 : MAX_EVENTS_BEHIND + 1]] == [
+        str(n) for n in range(MAX_EVENTS_BEHIND)
+    ]

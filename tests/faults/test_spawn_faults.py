@@ -74,7 +74,7 @@ async def test_every_kind_of_spawn_fault_is_one_clear_state_and_leaves_nothing(
         worker = session.snapshot.worker(_id(kind))
         assert worker.state is WorkerState.FAILED, (kind, worker)
         assert why in (worker.error or ""), (kind, worker.error)
-        marker = house.sessions.workshop.children.marker(worker.id, 1)
+        marker = house.sessions.services.children.marker(worker.id, 1)
         assert not list(find_marked(marker)), kind
     async with asyncio.timeout(30):
         while (_open_files(), keeper.num_fds()) != before:
@@ -91,7 +91,7 @@ async def _run(house: QuietHouse, session: Session, kind: str) -> None:
     )
     await until(session, lambda s: s.worker(name).state is not WorkerState.SPAWNING)
     async with asyncio.timeout(60):
-        while session.busy or house.sessions.workshop.children.get(name, 1) is not None:
+        while session.busy or house.sessions.services.children.get(name, 1) is not None:
             await asyncio.sleep(0.01)
 
 

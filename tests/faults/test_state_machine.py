@@ -265,7 +265,7 @@ class House(RuleBasedStateMachine):
     def _connect(self, client: int) -> None:
         self._disconnect(client)
         self.linked[client] = True
-        self.links[client].enter_context(self.loop.hold(self.clients[client].following()))
+        self.links[client].enter_context(self.loop.enter(self.clients[client].following()))
 
     def _next(self, kind: str) -> Said:
         self.number += 1
@@ -318,7 +318,7 @@ async def _running(directory: Path) -> AsyncIterator[Server]:
 
 def test_the_house_does_what_its_model_does_whatever_dies(tmp_path: Path) -> None:
     loop = LoopThread()
-    with loop.hold(_running(tmp_path)) as server:
+    with loop.enter(_running(tmp_path)) as server:
         House.server, House.loop, House.sessions = server, loop, iter(range(1_000_000))
         # Nothing is made smaller after a failure: each try is a real house, and the steps are printed anyway.
         wanted = settings(

@@ -18,7 +18,7 @@ from bullpen.log.event_file import append_events, last_seq
 from bullpen.log.pieces import cast_lines
 from bullpen.log.recording import Recording
 from bullpen.log.replay import ReplayPlayer
-from bullpen.log.timeline import markers, terminal_line
+from bullpen.log.timeline import find_markers, terminal_timeline
 from bullpen.store.saved import SCHEMA, read_snapshot, saved_row
 from bullpen.wire.browser import session_json
 from bullpen.wire.event_lines import event_line, read_head, read_line
@@ -60,10 +60,10 @@ def check_events(data: bytes, place: Path) -> None:
     except BullpenError:
         return
     recorded, snapshot, markdown = player.recorded, Snapshot(id="s"), MarkdownWriter()
-    assert all(isinstance(each, str) for each in recorded.damage())
+    assert all(isinstance(each, str) for each in recorded.describe_damage())
     for number in range(len(recorded.events)):
         event = recorded.events.event(number)
-        markers([event])
+        find_markers([event])
         encode(markdown.feed(event))
         try:
             snapshot = fold(snapshot, storable_entry(event).event)
@@ -72,7 +72,7 @@ def check_events(data: bytes, place: Path) -> None:
         encode(session_json(snapshot))
         assert read_snapshot(SCHEMA, saved_row(snapshot)["body"]) == snapshot
     assert len(list(player)) == len(recorded.events)
-    player.seek_time(player.ends)
+    player.seek_time(player.end_time)
     list(player.offsets())
     player.close()
     last = last_seq(place / "events.jsonl")
@@ -169,17 +169,17 @@ def check_spool(data: bytes, place: Path) -> None:
     for offset in {0, 1, 21, 30, recording.start, recording.end - 1, recording.end, (1 << 63) - 1}:
         with suppress(SpoolGone):
             recording.read(max(0, offset), 100)
-        assert all(0 <= each[0] < 1 << 63 for each in recording.sizes(max(0, offset)))
+        assert all(0 <= each[0] < 1 << 63 for each in recording.window_sizes(max(0, offset)))
     for time in (0, TIME, TIME + 10**9, (1 << 63) - 1):
         assert 0 <= recording.offset_at(time) <= recording.end
     assert all(len(list(entries)) >= 0 for _, entries in recording.segments())
-    line = terminal_line("w", 1, recording)
+    line = terminal_timeline("w", 1, recording)
     encode(line)
     for piece in cast_lines(recording, "title"):
         json.loads(piece)
     screen = Screen(recording, place / "screens", 80, 24)
     screen.history(recording.end)
-    screen.rest()
+    screen.unload()
     recording.close()
 
 
@@ -196,7 +196,7 @@ def test_a_whole_spool_is_read_as_it_was_written(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     recording = Recording(tmp_path)
     assert recording.read(0, 100) == OUTPUT * 2
-    assert list(recording.sizes()) == [(0, 80, 24), (9, 100, 30), (21, 90, 20)]
+    assert list(recording.window_sizes()) == [(0, 80, 24), (9, 100, 30), (21, 90, 20)]
     recording.close()
 
 
@@ -217,8 +217,8 @@ def check_screen(data: bytes, place: Path) -> None:
     (place / "saved" / "42.screen").write_bytes(data)
     list(SavedScreens(place / "saved").newest_first(42))
     screen = Screen(Recording(place / "spool"), place / "saved", 80, 24)
-    assert screen.seen(42).text.rstrip().endswith("hello")
-    screen.rest()
+    assert screen.view(42).text.rstrip().endswith("hello")
+    screen.unload()
 
 
 def test_saved_screens_that_once_failed_are_ignored(tmp_path: Path) -> None:

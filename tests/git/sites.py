@@ -24,7 +24,7 @@ async def _add(trap: Trap) -> None:
     path.mkdir()
     await worktrees.create_branch(trap.repo.place, "added", trap.head)
     await worktrees.add_worktree(trap.repo.place, path, "added")
-    await changes.read_loss((await worktrees.find_worktree(trap.repo.place, "added")).place, "added")
+    await changes.read_loss((await worktrees.find_worktree(trap.repo.place, "added")).git_dirs, "added")
 
 
 async def _discard(trap: Trap) -> None:
@@ -36,8 +36,8 @@ async def _discard(trap: Trap) -> None:
 
 
 async def _anchored(trap: Trap) -> None:
-    await anchors.anchor(trap.linked, trap.head, "x")
-    await anchors.release(trap.repo.place, "x")
+    await anchors.add_refs(trap.linked, trap.head, "x")
+    await anchors.remove_refs(trap.repo.place, "x")
 
 
 SITES: dict[str, Site] = {
@@ -59,9 +59,9 @@ SITES: dict[str, Site] = {
     "git.diff._read_staged": lambda trap: _on_both(trap, diff.read_diff),
     "git.diff._read_untracked": lambda trap: _on_both(trap, diff.read_diff),
     "git.diff._read_branch": lambda trap: _on_both(trap, diff._read_branch),
-    "git.anchors.anchor": _anchored,
-    "git.anchors.release": lambda trap: anchors.release(trap.repo.place, "y"),
-    "git.anchors._staged": lambda trap: _on_both(trap, anchors._staged),
+    "git.anchors.add_refs": _anchored,
+    "git.anchors.remove_refs": lambda trap: anchors.remove_refs(trap.repo.place, "y"),
+    "git.anchors._index_tree": lambda trap: _on_both(trap, anchors._index_tree),
     "git.includes.included_files": lambda trap: _on_both(trap, includes.included_files, ["*.txt"]),
 }
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bullpen.domain.errors import NotFound
 from bullpen.git.diff import EMPTY_TREE, find_base, read_diff
-from bullpen.git.diff_format import CUT, MOST_PATCH, FileDiff, new_file
-from bullpen.git.discovery import find_place
+from bullpen.git.diff_format import CUT, MAX_PATCH_BYTES, FileDiff, new_file
+from bullpen.git.discovery import find_git_directories
 from bullpen.git.places import GitDirectories
 from support.repositories import Repo
 
@@ -168,7 +168,7 @@ async def test_what_is_too_large_is_cut_with_a_word(repo: Repo) -> None:
     file = (await files_of(repo.place))["large"]
     assert file.note == CUT
     assert file.additions == 10_000
-    assert len(file.patch) <= MOST_PATCH
+    assert len(file.patch) <= MAX_PATCH_BYTES
     assert file.patch.endswith("\n")
 
 
@@ -189,17 +189,17 @@ def test_a_new_file_is_shown_as_git_would(content: bytes, tmp_path_factory: pyte
 
 def test_only_a_worktree_its_repository_knows_is_believed(repo: Repo, tmp_path: Path) -> None:
     place = repo.linked("topic")
-    assert find_place(repo.path) == repo.place
-    assert find_place(repo.path / "deep" / "down") == repo.place
-    assert find_place(place.work_tree) == place
-    assert find_place(tmp_path / "elsewhere") is None
+    assert find_git_directories(repo.path) == repo.place
+    assert find_git_directories(repo.path / "deep" / "down") == repo.place
+    assert find_git_directories(place.work_tree) == place
+    assert find_git_directories(tmp_path / "elsewhere") is None
     stranger = tmp_path / "stranger"
     stranger.mkdir()
     (stranger / ".git").write_text(f"gitdir: {place.git_dir}\n")
-    assert find_place(stranger) is None
+    assert find_git_directories(stranger) is None
     inside = place.work_tree / "fake"
     Repo(inside)
     (inside / ".git" / "worktrees" / "x").mkdir(parents=True)
     (inside / ".git" / "worktrees" / "x" / "gitdir").write_text(str(place.work_tree / ".git"))
     (place.work_tree / ".git").write_text(f"gitdir: {inside}/.git/worktrees/x\n")
-    assert find_place(place.work_tree) is None
+    assert find_git_directories(place.work_tree) is None

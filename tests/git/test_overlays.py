@@ -53,7 +53,7 @@ async def add(repo: Repo, branch: str, place: GitDirectories | None = None) -> G
     path.mkdir()
     await create_branch(place, branch, repo.git("rev-parse", "HEAD").strip())
     await add_worktree(place, path, branch)
-    return (await find_worktree(place, branch)).place
+    return (await find_worktree(place, branch)).git_dirs
 
 
 @pytest.mark.parametrize("options", FORMATS, ids=lambda options: options[0])

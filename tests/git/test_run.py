@@ -105,7 +105,7 @@ async def test_a_repository_that_is_gone_is_a_fault_not_the_one_around_it(repo: 
 
 async def test_a_lock_that_is_left_over_is_a_conflict_that_names_it(repo: Repo) -> None:
     (repo.git_dir / "refs" / "heads" / "topic.lock").touch()
-    with pytest.raises(Conflict, match=r"topic\.lock is left of another git"):
+    with pytest.raises(Conflict, match=r"topic\.lock was left by another git"):
         await run_git(repo.place, "update-ref", refs=["refs/heads/topic", "main"])
 
 

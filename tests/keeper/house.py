@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bullpen.keeper.client import ExitRecord, Keeper, Keepers, Key, SpawnedChild
+from bullpen.keeper.client import ChildKey, ExitRecord, Keeper, Keepers, SpawnedChild
 from bullpen.keeper.frames import VERSION
 from bullpen.keeper.spool import SpoolReader
 
@@ -59,8 +59,8 @@ class House:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.ends: dict[tuple[str, int, str], int] = {}
-        self.exits: dict[Key, ExitRecord] = {}
-        self.lost: list[Key] = []
+        self.exits: dict[ChildKey, ExitRecord] = {}
+        self.lost: list[ChildKey] = []
         self.told = b""  # by notices themselves
         self.pids: set[int] = set()
         self.keepers: Keepers
@@ -77,7 +77,7 @@ class House:
         self.ends.clear()
         self.exits.clear()
         async with Keepers.open(self.home, self._output, self._exit, self.lost.extend) as self.keepers:
-            self._keeper_pids |= {keeper.pid for keeper in self.keepers._all}
+            self._keeper_pids |= {keeper.pid for keeper in self.keepers._keepers}
             yield self.keepers
 
     async def spawn(

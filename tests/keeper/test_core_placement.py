@@ -70,12 +70,12 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def looking(machine: Machine) -> CorePlacement:
     """One that has looked before."""
     looking = CorePlacement()
-    looking.look(0, machine.pass_time(1, we_wait=0, it_runs=0, it_waits=0))
+    looking.check(0, machine.pass_time(1, we_wait=0, it_runs=0, it_waits=0))
     return looking
 
 
 def look(looking: CorePlacement, machine: Machine, we_wait: float, it_runs: float, it_waits: float) -> float:
-    return looking.look(0, machine.pass_time(0.01, we_wait=we_wait, it_runs=it_runs, it_waits=it_waits))
+    return looking.check(0, machine.pass_time(0.01, we_wait=we_wait, it_runs=it_runs, it_waits=it_waits))
 
 
 def test_it_leaves_the_core_of_a_program_that_waits_for_it(looking: CorePlacement, machine: Machine) -> None:
@@ -117,7 +117,7 @@ def test_nobody_moves_where_there_is_one_core(looking: CorePlacement, machine: M
 def test_what_was_counted_long_ago_or_of_another_program_moves_nobody(
     looking: CorePlacement, machine: Machine
 ) -> None:
-    looking.look(0, machine.pass_time(1, we_wait=0.5, it_runs=0.5, it_waits=0.3))
+    looking.check(0, machine.pass_time(1, we_wait=0.5, it_runs=0.5, it_waits=0.3))
     machine.program = PROGRAM + 1
     look(looking, machine, we_wait=0.5, it_runs=0.5, it_waits=0.3)
     assert machine.moves == []
@@ -165,12 +165,12 @@ def test_afterwards_we_may_run_where_we_could_before(
         really_move(pid, cores)
 
     monkeypatch.setattr(os, "sched_setaffinity", move)
-    for name, share in (("_WAITS", -1.0), ("_RUNS", 1e9), ("_STALE", 1e9)):
+    for name, share in (("_PROGRAM_WAITS", -1.0), ("_PROGRAM_RUNS", 1e9), ("_MAX_AGE_SECONDS", 1e9)):
         monkeypatch.setattr(core_placement, name, share)
-    monkeypatch.setattr(core_placement, "_running", lambda: 1)
+    monkeypatch.setattr(core_placement, "_runnable_tasks", lambda: 1)
     looking = CorePlacement()
     for now in range(1, 20):
         os.read(busy_terminal, 4096)
-        assert looking.look(busy_terminal, float(now)) < 1.0
+        assert looking.check(busy_terminal, float(now)) < 1.0
         assert os.sched_getaffinity(0) == before
     assert moves or len(before) == 1

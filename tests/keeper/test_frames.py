@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.keeper.frames import MAX_FRAME, PREFIX, BadFrame, FrameDecoder, Tag, encode
+from bullpen.keeper.frames import MAX_FRAME_BYTES, PREFIX, BadFrame, FrameDecoder, Tag, encode
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -75,13 +75,13 @@ def test_text_that_is_no_utf8_travels_in_a_header() -> None:
 
 def test_a_frame_longer_than_allowed_is_not_sent() -> None:
     with pytest.raises(ValueError, match="longer than"):
-        encode(Tag.WRITE, {}, bytes(MAX_FRAME))
+        encode(Tag.WRITE, {}, bytes(MAX_FRAME_BYTES))
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        PREFIX.pack(MAX_FRAME + 1, 1, 2),
+        PREFIX.pack(MAX_FRAME_BYTES + 1, 1, 2),
         PREFIX.pack(7, 1, 3) + b"{}",
         PREFIX.pack(7, 1, 2) + b"[]",
         PREFIX.pack(7, 1, 2) + b"{]",

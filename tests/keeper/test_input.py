@@ -9,7 +9,7 @@ import pytest
 
 from bullpen.keeper.client import KeeperFault
 from bullpen.keeper.frames import Tag
-from bullpen.keeper.input import MAX_WAITING, MAX_WRITERS
+from bullpen.keeper.input import MAX_QUEUED_BYTES, MAX_WRITERS
 from keeper.house import House, until
 
 COPY = ["cat"]
@@ -92,7 +92,7 @@ async def test_much_input_reaches_a_slow_reader_whole(open_house: House) -> None
         assert await open_house.keeper.write("w", 1, "a", n + 1, block) == n + 1
         taken.update(block)
         n += 1
-    assert MAX_WAITING <= (n - 1) * len(block) <= MAX_WAITING + 2 * len(block)
+    assert MAX_QUEUED_BYTES <= (n - 1) * len(block) <= MAX_QUEUED_BYTES + 2 * len(block)
     full = await refusal(open_house.keeper.write("deaf", 1, "a", n, b"x"))
     assert full.errno == errno.EAGAIN
     await open_house.keeper.close_input("w", 1)
@@ -164,7 +164,7 @@ async def test_nonsense_is_refused_and_harms_nobody(open_house: House) -> None:
     with pytest.raises(KeeperFault):
         await open_house.keeper.signal("w", 1, 12345)
     with pytest.raises(KeeperFault):
-        await open_house.keeper.forget("../keeper")
+        await open_house.keeper.remove_spools("../keeper")
     await open_house.keeper.write("w", 1, "a", 1, b"fine\n")
     await open_house.says(b"fine\r\nfine\r\n")
     await until(lambda: open_house.keeper.children == {("w", 1)})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bullpen.keeper.input import MAX_WAITING, MAX_WRITERS, RETRY, InputGap, NumberedInput
+from bullpen.keeper.input import MAX_QUEUED_BYTES, MAX_WRITERS, RETRY_SECONDS, InputGap, NumberedInput
 from bullpen.keeper.loop import EventLoop
 
 CAPACITY = 1 << 16  # bytes that fit into a pipe nobody reads
@@ -27,17 +27,17 @@ class Child:
 
     def take(self, data: bytes) -> None:
         self._number += 1
-        assert self.input.take("a", self._number, data) == self._number
+        assert self.input.accept("a", self._number, data) == self._number
 
     def refusal(self, data: bytes) -> tuple[int | None, str | None]:
         """Why the next write is refused; its number can then be used again."""
         with pytest.raises(OSError, match=r"is closed|wait for it") as refused:
-            self.input.take("a", self._number + 1, data)
+            self.input.accept("a", self._number + 1, data)
         assert self.input.numbers["a"] == self._number
         return refused.value.errno, refused.value.strerror
 
     def turn(self) -> None:
-        self.loop.later(0, self.loop.stop)
+        self.loop.call_later(0, self.loop.stop)
         self.loop.run()
 
     def read(self) -> bytes:
@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_written_in_order_when_there_is_room(child: Child) 
 
 
 def test_a_number_is_taken_once_and_none_is_skipped(child: Child) -> None:
-    take = child.input.take
+    take = child.input.accept
     assert take("a", 1, b"one ") == 1
     assert take("b", 1, b"other ") == 1
     assert take("a", 1, b"again") == 1
@@ -114,23 +114,23 @@ def test_a_number_is_taken_once_and_none_is_skipped(child: Child) -> None:
 
 def test_the_writer_longest_silent_is_forgotten(child: Child) -> None:
     for number in range(MAX_WRITERS):
-        child.input.take(f"w{number}", 1, b"")
+        child.input.accept(f"w{number}", 1, b"")
     assert len(child.input.numbers) == MAX_WRITERS
-    child.input.take("w0", 1, b"")  # a repeat counts as a word
-    child.input.take("new", 1, b"")
+    child.input.accept("w0", 1, b"")  # a repeat counts as a word
+    child.input.accept("new", 1, b"")
     assert len(child.input.numbers) == MAX_WRITERS
     assert "w1" not in child.input.numbers
     assert list(child.input.numbers)[-2:] == ["w0", "new"]
 
 
 def test_a_child_that_does_not_read_is_sent_no_more_until_it_does(child: Child) -> None:
-    child.take(bytes(CAPACITY + MAX_WAITING))  # as much as may wait
+    child.take(bytes(CAPACITY + MAX_QUEUED_BYTES))  # as much as may wait
     child.take(b"x")
-    assert child.refusal(b"y") == (errno.EAGAIN, f"{MAX_WAITING + 1} bytes wait for it already")
+    assert child.refusal(b"y") == (errno.EAGAIN, f"{MAX_QUEUED_BYTES + 1} bytes wait for it already")
     assert len(child.read()) == CAPACITY
     child.turn()
     child.take(b"y")
-    assert len(child.read_all(MAX_WAITING + 2)) == MAX_WAITING + 2
+    assert len(child.read_all(MAX_QUEUED_BYTES + 2)) == MAX_QUEUED_BYTES + 2
     child.take(b"z")
     assert child.read() == b"z"
 
@@ -138,7 +138,7 @@ def test_a_child_that_does_not_read_is_sent_no_more_until_it_does(child: Child) 
 def test_an_input_is_closed_when_all_that_waits_is_written(child: Child) -> None:
     data = pattern(CAPACITY * 2)
     child.take(data)
-    child.input.close_after_rest()
+    child.input.close_when_written()
     assert child.open
     assert child.refusal(b"late") == (errno.EPIPE, "its input is closed")
     assert child.read_all(len(data)) == data
@@ -148,7 +148,7 @@ def test_an_input_is_closed_when_all_that_waits_is_written(child: Child) -> None
 
 def test_an_input_for_which_nothing_waits_is_closed_at_once(child: Child) -> None:
     child.take(b"x")
-    child.input.close_after_rest()
+    child.input.close_when_written()
     assert not child.open
     assert child.refusal(b"late") == (errno.EPIPE, "its input is closed")
 
@@ -159,7 +159,7 @@ def test_a_closed_input_forgets_what_waits_and_is_closed_once(child: Child) -> N
     assert not child.open
     assert not child.loop.watches(child.fd)
     child.input.close()
-    child.input.close_after_rest()
+    child.input.close_when_written()
     child.turn()
     assert len(child.read()) == CAPACITY
 
@@ -181,10 +181,10 @@ def test_a_child_that_closed_its_input_gets_nothing_more(child: Child, size: int
 def run_until(loop: EventLoop, condition: Callable[[], object]) -> float:
     """Seconds until the condition holds."""
     begun = time.monotonic()
-    loop.after_turn = lambda: loop.stop() if condition() else None
-    loop.later(DEADLINE, loop.stop)
+    loop.after_iteration = lambda: loop.stop() if condition() else None
+    loop.call_later(DEADLINE, loop.stop)
     loop.run()
-    loop.after_turn = lambda: None
+    loop.after_iteration = lambda: None
     assert condition()
     return time.monotonic() - begun
 
@@ -208,7 +208,7 @@ def test_a_refused_write_is_tried_again_later(child: Child) -> None:
         said.extend(child.read())
         return bytes(said) == b"one two"
 
-    assert RETRY / 2 < run_until(child.loop, hears_all) < DEADLINE
+    assert RETRY_SECONDS / 2 < run_until(child.loop, hears_all) < DEADLINE
     assert not child.loop.watches(child.fd)
     child.take(b"three")
     assert child.read() == b"three"
@@ -231,6 +231,6 @@ def test_a_loop_that_cannot_watch_is_asked_again_later(child: Child) -> None:
         said.extend(child.read())
         return bytes(said) == data
 
-    assert run_until(child.loop, hears_all) > RETRY
+    assert run_until(child.loop, hears_all) > RETRY_SECONDS
     for fd in (full, pipe):
         os.close(fd)

@@ -38,7 +38,7 @@ async def test_a_keeper_outlives_its_server_and_is_found_again(house: House) -> 
     async with house.server() as keepers:
         assert house.keeper.id == first
         assert keepers.children["w", 1].pid == spawned.pid
-        await keepers.of("w", 1).write("w", 1, "a", 1, b"mail\n")
+        await keepers.keeper_of("w", 1).write("w", 1, "a", 1, b"mail\n")
         await house.says(b"got mail")
 
 
@@ -129,7 +129,7 @@ async def test_a_keeper_with_a_child_waits_for_its_server(house: House) -> None:
     await until(lambda: "idle.lock" not in keeper_files(house), "the end of one that began to wait later")
     assert Path(f"/proc/{keeper}").exists()
     async with house.server() as keepers:
-        await keepers.of("w", 1).ack_exit("w", 1)
+        await keepers.keeper_of("w", 1).ack_exit("w", 1)
     await until(lambda: keeper_files(house) == [], "its end")
 
 
@@ -146,15 +146,15 @@ async def test_after_an_upgrade_an_old_keeper_keeps_its_children_and_a_new_one_t
         assert house.keeper.id != "old"
         await house.spawn(["cat"], "after")
         for n, worker in enumerate(("before", "after", "before", "after"), 1):
-            await keepers.of(worker, 1).write(worker, 1, "a", (n + 1) // 2, b"%d\n" % n)
+            await keepers.keeper_of(worker, 1).write(worker, 1, "a", (n + 1) // 2, b"%d\n" % n)
             await house.says(b"%d\r\n%d\r\n" % (n, n), worker)
-        old = keepers.of("before", 1)
-        assert (old.id, keepers.of("after", 1)) == ("old", house.keeper)
+        old = keepers.keeper_of("before", 1)
+        assert (old.id, keepers.keeper_of("after", 1)) == ("old", house.keeper)
         await old.signal("before", 1, signal.SIGKILL)
         await house.exited("before")
         await old.ack_exit("before", 1)
         await until(lambda: not (house.home / "keeper/old.lock").exists(), "the end of the old keeper")
-        await keepers.of("after", 1).write("after", 1, "a", 3, b"still here\n")
+        await keepers.keeper_of("after", 1).write("after", 1, "a", 3, b"still here\n")
         await house.says(b"still here", "after")
         assert house.lost == []
 
@@ -171,7 +171,7 @@ async def test_children_of_a_keeper_that_died_are_lost_and_the_next_finds_a_new_
     with pytest.raises(KeeperLost):
         await dead.status()
     with pytest.raises(KeeperLost):
-        open_house.keepers.of("a", 1)
+        open_house.keepers.keeper_of("a", 1)
     if pending.done() and pending.exception() is None:
         assert pending.result() == 1, "it may have been taken just before"
     results = await asyncio.gather(*(open_house.spawn("echo again", "c", run) for run in range(1, 4)))
@@ -234,7 +234,7 @@ async def test_a_planted_symlink_for_a_worker_is_not_followed(open_house: House,
     (open_house.home / "spool/w").symlink_to(target)
     with pytest.raises(Exception, match="cannot start sh: Not a directory"):
         await open_house.spawn("echo hello")
-    await open_house.keeper.forget("w")
+    await open_house.keeper.remove_spools("w")
     assert not (open_house.home / "spool/w").is_symlink()
     assert target.is_dir()
 

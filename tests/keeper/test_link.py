@@ -223,7 +223,7 @@ async def test_a_server_that_does_not_read_is_not_listened_to(raw: RawServer, ho
     raw.socket.close()
     async with house.server() as keepers:
         assert list(keepers.children) == [("w", 1)]
-        await keepers.of("w", 1).write("w", 1, "a", 1, b"well\n")
+        await keepers.keeper_of("w", 1).write("w", 1, "a", 1, b"well\n")
         await house.says(b"well")
 
 
@@ -255,15 +255,15 @@ def test_a_stranger_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_that_input_was_taken_is_said_before_any_later_answer_but_behind_an_echo() -> None:
     loop, (ours, theirs) = EventLoop(), socket.socketpair()
     connection = ServerConnection(ours, loop, lambda *_: None, lambda: None)
-    connection.send_unhurried(b"taken ")
-    assert not connection.due
-    connection.send_ahead(b"echo ")
+    connection.send_delayed(b"taken ")
+    assert not connection.needs_flush
+    connection.send_before_delayed(b"echo ")
     connection.flush()
-    connection.send_unhurried(b"taken ")
+    connection.send_delayed(b"taken ")
     connection.send(b"answer")
     connection.flush()
     assert theirs.recv(100) == b"echo taken taken answer"
-    assert not connection.due
+    assert not connection.needs_flush
     ours.close()
     theirs.close()
 
@@ -271,14 +271,14 @@ def test_that_input_was_taken_is_said_before_any_later_answer_but_behind_an_echo
 def test_what_nobody_waits_for_goes_by_itself_a_moment_later() -> None:
     loop, (ours, theirs) = EventLoop(), socket.socketpair()
     connection = ServerConnection(ours, loop, lambda *_: None, lambda: None)
-    connection.send_unhurried(b"taken")
+    connection.send_delayed(b"taken")
 
     def speak() -> None:
-        if connection.due:
+        if connection.needs_flush:
             connection.flush()
             loop.stop()
 
-    loop.after_turn = speak
+    loop.after_iteration = speak
     loop.run()
     assert theirs.recv(100) == b"taken"
     ours.close()

@@ -10,7 +10,7 @@ import pytest
 
 from bullpen.keeper import loop
 from bullpen.keeper.loop import READABLE, EventLoop
-from bullpen.keeper.stream import CHUNK
+from bullpen.keeper.stream import READ_BYTES
 from keeper.streams import pipe_stream
 
 TURNS = 300
@@ -39,8 +39,8 @@ class Scene:
 
         self.loop.watch(flooding, READABLE, self._noting("flood", flow))
         self.loop.watch(asking, READABLE, self._noting("event", event))
-        self.loop.heat(flooding, lambda: None)
-        self.loop.after_turn = lambda: self.done.append("spoke")
+        self.loop.start_flood(flooding, lambda: None)
+        self.loop.after_iteration = lambda: self.done.append("spoke")
 
     def _noting(self, word: str, then: Callable[[], None]) -> Callable[[int], None]:
         def callback(_mask: int) -> None:
@@ -53,19 +53,21 @@ class Scene:
 
 
 class NotedPriority:
-    """Leaves that of this process alone."""
+    """Notes the changes of the policy and leaves that of this process alone."""
 
     def __init__(self) -> None:
-        self.patient: list[bool] = []
+        self.is_batch = False
+        self.changes: list[bool] = []
 
-    def change(self, patient: bool) -> None:
-        self.patient.append(patient)
+    def change(self, batch: bool) -> None:
+        self.is_batch = batch
+        self.changes.append(batch)
 
 
 @pytest.fixture(autouse=True)
 def priority(monkeypatch: pytest.MonkeyPatch) -> NotedPriority:
     noted = NotedPriority()
-    monkeypatch.setattr(loop, "Priority", lambda: noted)
+    monkeypatch.setattr(loop, "SchedulingPriority", lambda: noted)
     return noted
 
 
@@ -77,10 +79,10 @@ def scene(priority: NotedPriority) -> Scene:
 def test_it_lets_others_run_while_it_reads_a_flood_and_nobody_waits(
     scene: Scene, priority: NotedPriority
 ) -> None:
-    scene.watch(flood=lambda: None, event=scene.loop.await_answer)
+    scene.watch(flood=lambda: None, event=scene.loop.expect_answer)
     scene.loop.run()
     scene.close()
-    assert priority.patient[:2] == [True, False]
+    assert priority.changes[:2] == [True, False]
 
 
 def test_what_was_heard_is_answered_before_a_flood_is_read(scene: Scene) -> None:
@@ -106,13 +108,19 @@ def test_a_flood_waits_for_an_answer_but_never_starves(
 ) -> None:
     now = [0]  # counts events
     monkeypatch.setattr(loop, "monotonic", lambda: now[0])
-    for name, value in {"_ANSWER": 3600, "_QUIET": 3600, "_PAUSE": 4, "_STARVED": 20}.items():
+    constants = {
+        "_ANSWER_SECONDS": 3600,
+        "_FLOOD_IDLE_SECONDS": 3600,
+        "_FLOOD_INTERVAL": 4,
+        "_MAX_FLOOD_DELAY": 20,
+    }
+    for name, value in constants.items():
         monkeypatch.setattr(loop, name, value)
 
     def next_event() -> None:
         now[0] += 1
         if asks(now[0]):
-            scene.loop.await_answer()
+            scene.loop.expect_answer()
 
     scene.watch(flood=lambda: None, event=next_event)
     scene.loop.run()
@@ -125,8 +133,8 @@ def test_floods_that_come_and_go_leave_one_timer(scene: Scene) -> None:
     scene.watch(flood=lambda: None, event=lambda: None)
     (flooding, _), _ = scene._pipes
     for _ in range(10):
-        scene.loop.cool(flooding)
-        scene.loop.heat(flooding, lambda: None)
+        scene.loop.end_flood(flooding)
+        scene.loop.start_flood(flooding, lambda: None)
     assert len(scene.loop._timers) == 1
     scene.close()
 
@@ -140,11 +148,11 @@ def test_who_awaits_an_echo_stays_awake_for_it(monkeypatch: pytest.MonkeyPatch) 
         now[0] += 0.0001
         turns[0] += 1
         if turns[0] == 2:
-            this.rest()
-            this.later(0, this.stop)
+            this.stop_spinning()
+            this.call_later(0, this.stop)
 
-    this.after_turn = next_turn
-    this.await_answer()
+    this.after_iteration = next_turn
+    this.expect_answer()
     this.run()
     assert turns[0] == 3  # it looked again without an event, until the answer was there
 
@@ -156,9 +164,9 @@ def test_a_timer_that_was_cancelled_wakes_nobody() -> None:
         turns[0] += 1
 
     for delay in (0.01, 0.02, 0.03):
-        this.later(delay, lambda: pytest.fail("it was cancelled")).cancel()
-    this.later(0.05, this.stop)
-    this.after_turn = next_turn
+        this.call_later(delay, lambda: pytest.fail("it was cancelled")).cancel()
+    this.call_later(0.05, this.stop)
+    this.after_iteration = next_turn
     this.run()
     assert turns == [1]
 
@@ -167,8 +175,8 @@ class Crowd:
     """A loop with one pipe that always has something to say, and one that it heeds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(loop, "_CROWDED", 3600.0)
-        monkeypatch.setattr(loop, "_NAP", 3600.0)
+        monkeypatch.setattr(loop, "_CROWDED_INTERVAL", 3600.0)
+        monkeypatch.setattr(loop, "_COALESCE_SECONDS", 3600.0)
         self.loop = EventLoop()
         self.heard = 0
         (self._talking, end), (self._heeded, self._wake) = os.pipe(), os.pipe()
@@ -176,7 +184,7 @@ class Crowd:
         self._ends = [self._talking, end, self._heeded, self._wake]
         self.loop.watch(self._talking, READABLE, self._hear)
         self.loop.watch(self._heeded, READABLE, lambda _mask: self.loop.stop())
-        self.loop.heed(self._heeded)
+        self.loop.watch_urgently(self._heeded)
 
     def wake(self) -> None:
         os.write(self._wake, b"x")
@@ -203,27 +211,27 @@ def test_in_a_crowd_it_naps_and_wakes_for_whom_it_heeds(monkeypatch: pytest.Monk
 
 def test_a_nap_ends_when_a_timer_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
     crowd = Crowd(monkeypatch)
-    crowd.loop.later(0.05, crowd.loop.stop)
+    crowd.loop.call_later(0.05, crowd.loop.stop)
     crowd.loop.run()
     crowd.close()
     assert crowd.heard < TURNS
 
 
 def test_it_does_not_nap_while_somebody_waits_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_ANSWER", 3600.0)
+    monkeypatch.setattr(loop, "_ANSWER_SECONDS", 3600.0)
     crowd = Crowd(monkeypatch)
-    crowd.loop.await_answer()
+    crowd.loop.expect_answer()
     crowd.loop.run()
     crowd.close()
     assert crowd.heard == TURNS
 
 
 def test_it_does_not_nap_while_a_pipe_is_full(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(loop, "_CROWDED", 3600.0)
-    monkeypatch.setattr(loop, "_NAP", 3600.0)
+    monkeypatch.setattr(loop, "_CROWDED_INTERVAL", 3600.0)
+    monkeypatch.setattr(loop, "_COALESCE_SECONDS", 3600.0)
     this = EventLoop()
-    this.later(5, this.stop)
-    said = 4 * CHUNK
+    this.call_later(5, this.stop)
+    said = 4 * READ_BYTES
     stream, writing = pipe_stream(tmp_path / "full", this, on_terminal=False)
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, said)
     os.write(writing, bytes(said))
@@ -234,9 +242,9 @@ def test_it_does_not_nap_while_a_pipe_is_full(monkeypatch: pytest.MonkeyPatch, t
         if stream.spool.end == said:
             this.stop()
 
-    this.after_turn = next_turn
+    this.after_iteration = next_turn
     this.run()
     stream.close()
     stream.spool.close()
     os.close(writing)
-    assert turns == [CHUNK, 2 * CHUNK, 3 * CHUNK, said]
+    assert turns == [READ_BYTES, 2 * READ_BYTES, 3 * READ_BYTES, said]

@@ -13,7 +13,7 @@ from bullpen.keeper.frames import FrameDecoder, Tag, encode
 from bullpen.keeper.loop import EventLoop
 from bullpen.keeper.notices import GrowthNotices
 from bullpen.keeper.spool import SpoolWriter
-from bullpen.keeper.stream import SHORT, OutputStream
+from bullpen.keeper.stream import MAX_NOTICE_BYTES, OutputStream
 
 
 class Speaker:
@@ -48,9 +48,9 @@ class Speaker:
 @pytest.fixture
 def notices(monkeypatch: pytest.MonkeyPatch, loop: EventLoop) -> GrowthNotices:
     """A spell on a pipe or in a crowd never ends here, one on a terminal is over at once."""
-    monkeypatch.setattr(notices_module, "_PIPE_SPELL", 3600.0)
-    monkeypatch.setattr(notices_module, "_SCREEN_SPELL", 3600.0)
-    monkeypatch.setattr(notices_module, "_SPELL", 0.0)
+    monkeypatch.setattr(notices_module, "_PIPE_INTERVAL", 3600.0)
+    monkeypatch.setattr(notices_module, "_SCREEN_INTERVAL", 3600.0)
+    monkeypatch.setattr(notices_module, "_INTERVAL", 0.0)
     return GrowthNotices(loop)
 
 
@@ -76,7 +76,7 @@ def speaker(tmp_path: Path, notices: GrowthNotices) -> Iterator[Callable[[str, b
 
 def told(notices: GrowthNotices) -> list[str]:
     """Whom the next notice is about; the server sees it at once."""
-    notices.seen()
+    notices.acknowledged()
     return [end[0] for _, header, _ in FrameDecoder().feed(notices.next()) for end in header["ends"]]
 
 
@@ -117,7 +117,7 @@ def test_a_crowd_of_terminals_is_told_of_as_often_as_a_screen_is_drawn(
     loop.crowded = True
     other.say()
     assert told(notices) == []
-    notices.expect([one.stream])
+    notices.expect_answer([one.stream])
     one.say()
     assert told(notices) == ["one"], "an answer waits for no spell, and who gave none for it"
 
@@ -132,7 +132,7 @@ def test_who_speaks_on_a_pipe_in_a_crowd_is_heard_sooner(
     terminal.say()
     agent.say()
     assert sorted(told(notices)) == ["agent", "terminal"]
-    assert loop.nap == 0.0
+    assert loop.coalesce_seconds == 0.0
 
 
 def test_who_was_answered_is_heard_at_once(
@@ -141,7 +141,7 @@ def test_who_was_answered_is_heard_at_once(
     agent = speaker("agent", False)
     agent.say()
     assert told(notices) == ["agent"]
-    notices.expect([agent.stream])
+    notices.expect_answer([agent.stream])
     agent.say()
     assert told(notices) == ["agent"]
 
@@ -150,7 +150,7 @@ def test_what_was_said_before_the_input_is_no_answer(
     notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
 ) -> None:
     agent = one_who_goes_on(notices, speaker)
-    notices.expect([agent.stream])
+    notices.expect_answer([agent.stream])
     assert told(notices) == []
     agent.say()
     assert told(notices) == ["agent"]
@@ -158,7 +158,7 @@ def test_what_was_said_before_the_input_is_no_answer(
 
 def given(notices: GrowthNotices) -> tuple[list[int] | None, bytes]:
     """How many bytes of each the next notice brings, and the bytes."""
-    notices.seen()
+    notices.acknowledged()
     [(_, header, body)] = FrameDecoder().feed(notices.next())
     return header.get("sizes"), body
 
@@ -172,7 +172,7 @@ def test_what_a_terminal_says_comes_with_the_notice_as_long_as_it_is_short(
     assert given(notices) == ([7], b"one two")
     terminal.say(b"three")
     assert given(notices) == ([5], b"three")
-    terminal.say(bytes(SHORT - 1))
+    terminal.say(bytes(MAX_NOTICE_BYTES - 1))
     terminal.say(b"ab")
     assert given(notices) == (None, b"")
     terminal.say(b"four")
@@ -192,7 +192,7 @@ def test_an_echo_comes_alone_and_what_nobody_waits_for_soon_after_it(
 ) -> None:
     others = [speaker(f"other{n}", True) for n in range(8)]
     shell = speaker("shell", True)
-    notices.expect([shell.stream])
+    notices.expect_answer([shell.stream])
     for each in (*others, shell):
         each.say(each.name.encode())
     assert given(notices) == ([5], b"shell")
@@ -203,8 +203,8 @@ def test_an_echo_comes_alone_and_what_nobody_waits_for_soon_after_it(
             rest.append(sorted(names))
             loop.stop()
 
-    loop.after_turn = next_turn
-    loop.later(10, loop.stop)
+    loop.after_iteration = next_turn
+    loop.call_later(10, loop.stop)
     loop.run()  # wakes by itself
     assert rest == [[other.name for other in others]]
 
@@ -217,18 +217,18 @@ def test_what_nobody_waits_for_waits_while_an_echo_may_come_but_not_for_ever(
 ) -> None:
     now = [0]
     for module, name, value in (
-        (notices_module, "_SPELL", 4),
+        (notices_module, "_INTERVAL", 4),
         (notices_module, "monotonic", lambda: now[0]),
         (loop_module, "monotonic", lambda: now[0]),
-        (loop_module, "_ECHO", 1),
+        (loop_module, "_ECHO_SECONDS", 1),
     ):
         monkeypatch.setattr(module, name, value)
 
     def told_in_the_next_turn(n: int) -> list[str]:
         now[0] += n
-        loop.await_answer()
+        loop.expect_answer()
         other.say()
-        notices._let_go()
+        notices._end_hold()
         return told(notices)
 
     other = speaker("other", True)
@@ -242,6 +242,6 @@ def test_a_notice_is_the_json_that_the_manual_shows(
     terminal = speaker("terminal", True)
     terminal.say(b"hello")
     assert notices.next() == encode(Tag.NOTICE, {"ends": [["terminal", 1, "out", 5]], "sizes": [5]}, b"hello")
-    notices.seen()
-    terminal.say(bytes(SHORT + 1))
-    assert notices.next() == encode(Tag.NOTICE, {"ends": [["terminal", 1, "out", 5 + SHORT + 1]]})
+    notices.acknowledged()
+    terminal.say(bytes(MAX_NOTICE_BYTES + 1))
+    assert notices.next() == encode(Tag.NOTICE, {"ends": [["terminal", 1, "out", 5 + MAX_NOTICE_BYTES + 1]]})

@@ -14,8 +14,15 @@ from pathlib import Path
 import pytest
 
 from bullpen.keeper.loop import EventLoop
-from bullpen.keeper.spool import ENTRY_GAP, SpoolGone
-from bullpen.keeper.stream import AT_ONCE, CHUNK, FLOOD, FLOOD_CHUNK, FULL, WINDOW
+from bullpen.keeper.spool import ENTRY_INTERVAL_NS, SpoolGone
+from bullpen.keeper.stream import (
+    FLOOD_READ_BYTES,
+    FLOOD_WRITE_BYTES,
+    MAX_FLOOD_READ_BYTES,
+    MAX_UNCONSUMED_BYTES,
+    PTY_PAGE_BYTES,
+    READ_BYTES,
+)
 from keeper.house import House, gone, until
 from keeper.streams import pipe_stream
 
@@ -110,7 +117,7 @@ async def test_a_terminal_keeps_at_most_its_last_64_mebibytes(open_house: House)
     await open_house.python(RAW + blocks(end // BLOCK))
     assert (await open_house.exited()).ends == {"out": end}
     start = open_house.reader().start
-    assert 56 << 20 <= end - start <= (64 << 20) + CHUNK
+    assert 56 << 20 <= end - start <= (64 << 20) + READ_BYTES
     assert open_house.said() == of_blocks(start, end - start)
     with pytest.raises(SpoolGone):
         open_house.reader().read(start - 1, 1)
@@ -123,7 +130,7 @@ async def test_stderr_is_a_ring_of_at_most_one_mebibyte(open_house: House) -> No
     exit_ = await open_house.exited()
     assert exit_.ends == {"out": 0, "err": 10_000_000}
     said = open_house.said(stream="err")
-    assert 512 << 10 <= len(said) <= (1 << 20) + CHUNK
+    assert 512 << 10 <= len(said) <= (1 << 20) + READ_BYTES
     assert said == lines(0, 1_000_000)[-len(said) :]
 
 
@@ -131,11 +138,11 @@ async def test_stdout_waits_for_its_consumer_and_goes_on(open_house: House) -> N
     """Nothing is dropped; past 128 MiB the child waits on its pipe until something is consumed."""
     end = 160 << 20
     await open_house.python(blocks(end // BLOCK), tty=False)
-    await until(lambda: open_house.ends.get(("w", 1, "out"), 0) >= WINDOW, "a full window")
+    await until(lambda: open_house.ends.get(("w", 1, "out"), 0) >= MAX_UNCONSUMED_BYTES, "a full window")
     reader = open_house.reader()
     full = reader.end
     assert reader.start == 0
-    assert WINDOW <= full < WINDOW + CHUNK
+    assert MAX_UNCONSUMED_BYTES <= full < MAX_UNCONSUMED_BYTES + READ_BYTES
     await open_house.spawn("echo others go on", "other")
     await open_house.exited("other")
     assert reader.end == full, "the child waits"
@@ -282,7 +289,7 @@ async def test_an_exit_while_no_server_was_there_is_told_until_acknowledged(hous
             exit_ = await house.exited()
             assert (exit_.code, exit_.ends) == (9, {"out": len(house.said())})
     async with house.server() as keepers:
-        await keepers.of("w", 1).ack_exit("w", 1)
+        await keepers.keeper_of("w", 1).ack_exit("w", 1)
     async with house.server() as keepers:
         assert keepers.children == {}
         assert house.exits == {}
@@ -291,7 +298,7 @@ async def test_an_exit_while_no_server_was_there_is_told_until_acknowledged(hous
 
 async def test_a_child_not_yet_ended_cannot_be_acknowledged_or_forgotten(open_house: House) -> None:
     await open_house.spawn("sleep 1000")
-    for request in (open_house.keeper.ack_exit("w", 1), open_house.keeper.forget("w")):
+    for request in (open_house.keeper.ack_exit("w", 1), open_house.keeper.remove_spools("w")):
         with pytest.raises(Exception, match="has not ended"):
             await request
 
@@ -303,8 +310,8 @@ async def test_a_forgotten_worker_leaves_no_file(open_house: House) -> None:
         await open_house.exited(run=run)
         await open_house.keeper.ack_exit("w", run)
     (open_house.home / "spool/w/1/screen.snapshot").write_bytes(b"the server's own")
-    await open_house.keeper.forget("w")
-    await open_house.keeper.forget("w")
+    await open_house.keeper.remove_spools("w")
+    await open_house.keeper.remove_spools("w")
     assert list((open_house.home / "spool").iterdir()) == []
 
 
@@ -321,16 +328,16 @@ def test_each_ready_stream_is_read_once_a_turn(tmp_path: Path) -> None:
         if turns and flooding.spool.end == turns[-1][0]:
             return  # the others have been served, the flood not yet
         turns.append((flooding.spool.end, echoing.spool.end))
-        os.write(flood_end, bytes(CHUNK))
+        os.write(flood_end, bytes(READ_BYTES))
         os.write(echo_end, b"k")
         if len(turns) == 50:
             loop.stop()
 
-    os.write(flood_end, bytes(CHUNK))
-    loop.after_turn = next_turn
+    os.write(flood_end, bytes(READ_BYTES))
+    loop.after_iteration = next_turn
     loop.run()
     growth = [(flood - was[0], echo - was[1]) for was, (flood, echo) in pairwise(turns)]
-    assert growth == [(CHUNK, 1)] * 49
+    assert growth == [(READ_BYTES, 1)] * 49
 
 
 def test_what_a_flood_says_waits_for_more_unless_it_is_wanted_now(tmp_path: Path) -> None:
@@ -342,14 +349,14 @@ def test_what_a_flood_says_waits_for_more_unless_it_is_wanted_now(tmp_path: Path
         stream.read()
         return stream.spool.end
 
-    assert say(FLOOD) == FLOOD
-    assert say(1) == FLOOD
-    stream.settle()
-    assert stream.spool.end == FLOOD + 1
-    assert say(FLOOD_CHUNK - 1) == FLOOD + 1
-    assert say(1) == FLOOD + 1 + FLOOD_CHUNK
-    loop.await_answer()
-    assert say(1) == FLOOD + 2 + FLOOD_CHUNK
+    assert say(FLOOD_READ_BYTES) == FLOOD_READ_BYTES
+    assert say(1) == FLOOD_READ_BYTES
+    stream.write_held()
+    assert stream.spool.end == FLOOD_READ_BYTES + 1
+    assert say(FLOOD_WRITE_BYTES - 1) == FLOOD_READ_BYTES + 1
+    assert say(1) == FLOOD_READ_BYTES + 1 + FLOOD_WRITE_BYTES
+    loop.expect_answer()
+    assert say(1) == FLOOD_READ_BYTES + 2 + FLOOD_WRITE_BYTES
 
 
 def test_full_pages_are_read_one_after_the_other_unless_somebody_waits(
@@ -357,7 +364,7 @@ def test_full_pages_are_read_one_after_the_other_unless_somebody_waits(
 ) -> None:
     loop = EventLoop()
     stream, end = pipe_stream(tmp_path / "flood", loop)
-    os.write(end, bytes(FLOOD))
+    os.write(end, bytes(FLOOD_READ_BYTES))
     stream.read()
     pages: list[int] = []  # to come
     read: list[int] = []
@@ -375,14 +382,17 @@ def test_full_pages_are_read_one_after_the_other_unless_somebody_waits(
         return list(read)
 
     monkeypatch.setattr(os, "readv", next_page)
-    assert read_of(FULL, FULL, 1, FULL) == [FULL, FULL, 1]
-    assert read_of(FULL) == [FULL]  # and no more was there
-    endless = read_of(*[FULL] * 100)
-    assert sum(endless) >= AT_ONCE > sum(endless[:-1])
-    loop.await_answer()
-    assert read_of(FULL, FULL) == [FULL]
-    stream.settle()
-    assert stream.spool.end == FLOOD + 2 * FULL + 1 + FULL + sum(endless) + FULL
+    assert read_of(PTY_PAGE_BYTES, PTY_PAGE_BYTES, 1, PTY_PAGE_BYTES) == [PTY_PAGE_BYTES, PTY_PAGE_BYTES, 1]
+    assert read_of(PTY_PAGE_BYTES) == [PTY_PAGE_BYTES]  # and no more was there
+    endless = read_of(*[PTY_PAGE_BYTES] * 100)
+    assert sum(endless) >= MAX_FLOOD_READ_BYTES > sum(endless[:-1])
+    loop.expect_answer()
+    assert read_of(PTY_PAGE_BYTES, PTY_PAGE_BYTES) == [PTY_PAGE_BYTES]
+    stream.write_held()
+    assert (
+        stream.spool.end
+        == FLOOD_READ_BYTES + 2 * PTY_PAGE_BYTES + 1 + PTY_PAGE_BYTES + sum(endless) + PTY_PAGE_BYTES
+    )
 
 
 async def test_an_echo_beside_floods_is_answered_every_time(open_house: House) -> None:
@@ -424,7 +434,7 @@ async def test_what_came_when_is_written_within_a_second_or_two_and_at_the_end(o
     await open_house.says(b"2\r\n")
     reader = open_house.reader()
     await until(lambda: [*reader.index()][-1][0] == len(b"0\r\n1\r\n"), "the last line's entry")
-    await asyncio.sleep(2 * ENTRY_GAP / 1e9)
+    await asyncio.sleep(2 * ENTRY_INTERVAL_NS / 1e9)
     await open_house.keeper.write("w", 1, "me", 1, b"\n")
     await open_house.exited()
     *_, last = reader.index()

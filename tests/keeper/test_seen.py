@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, cast
 
 from bullpen.keeper import remote
-from bullpen.keeper.frames import IN_FLIGHT, FrameDecoder, Tag, encode
+from bullpen.keeper.frames import MAX_NOTICES_IN_FLIGHT, FrameDecoder, Tag, encode
 from bullpen.keeper.remote import Keeper, OnOutput
 from keeper.house import until
 
@@ -30,7 +30,7 @@ def connected(on_output: OnOutput = lambda *_: None) -> tuple[Keeper, Line]:
 
 async def test_it_is_said_when_the_keeper_waits_for_it() -> None:
     keeper, line = connected()
-    for _ in range(IN_FLIGHT - 1):
+    for _ in range(MAX_NOTICES_IN_FLIGHT - 1):
         keeper.data_received(NOTICE)
     assert line.said == []
     keeper.data_received(NOTICE)
@@ -61,7 +61,7 @@ async def test_what_nobody_could_make_sense_of_was_seen_too() -> None:
         raise ValueError("of a listener")
 
     keeper, line = connected(fail)
-    keeper.data_received(encode(Tag.NOTICE, {"ends": [["bad", 1, "out", 1]]}) * IN_FLIGHT)
+    keeper.data_received(encode(Tag.NOTICE, {"ends": [["bad", 1, "out", 1]]}) * MAX_NOTICES_IN_FLIGHT)
     assert line.said == [Tag.SEEN]  # else the keeper would wait for ever with what all the others say
 
 
@@ -74,18 +74,18 @@ async def test_it_goes_with_a_request_and_behind_it() -> None:
 
 
 async def test_a_keeper_that_waits_for_each_gets_it_a_moment_later(monkeypatch: Any) -> None:
-    monkeypatch.setattr(remote, "_SEEN_AFTER", 0.01)
+    monkeypatch.setattr(remote, "_MAX_SEEN_DELAY", 0.01)
     keeper, line = connected()
     keeper.data_received(NOTICE)
     await until(lambda: line.said == [Tag.SEEN], "SEEN")
 
 
 async def test_a_keeper_that_does_not_wait_for_one_is_not_woken_for_it(monkeypatch: Any) -> None:
-    monkeypatch.setattr(remote, "_SEEN_AFTER", 0.0)
+    monkeypatch.setattr(remote, "_MAX_SEEN_DELAY", 0.0)
     keeper, line = connected()
-    greeting = asyncio.create_task(keeper.greet())
+    greeting = asyncio.create_task(keeper.handshake())
     await asyncio.sleep(0)
-    hello = {"keeper": "k", "version": 1, "pid": 1, "boot": "b", "notices": IN_FLIGHT}
+    hello = {"keeper": "k", "version": 1, "pid": 1, "boot": "b", "notices": MAX_NOTICES_IN_FLIGHT}
     keeper.data_received(encode(Tag.HELLO, hello))
     await until(lambda: line.said == [Tag.HELLO, Tag.STATUS], "its children are asked for")
     keeper.data_received(encode(Tag.REPLY, {"id": 1, "children": []}) + NOTICE)

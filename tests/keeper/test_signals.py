@@ -30,13 +30,13 @@ def test_an_alarm_wakes_a_loop_whose_flood_has_stopped() -> None:
     loop = EventLoop()
     silent, _ = os.pipe()
     loop.watch(silent, READABLE, lambda _mask: None)
-    loop.heat(silent, lambda: None)
-    loop.later(0.01, loop.stop)
+    loop.start_flood(silent, lambda: None)
+    loop.call_later(0.01, loop.stop)
     loop.run()
 
 
 def test_an_alarm_that_nobody_waits_for_does_nothing() -> None:
     loop = EventLoop()
     set_alarm(0.001)
-    loop.later(0.05, loop.stop)
+    loop.call_later(0.05, loop.stop)
     loop.run()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.keeper.directories import open_directory, remove_tree
-from bullpen.keeper.spool import ENTRY, KEEP_ALL, SpoolGone, SpoolReader, SpoolWriter
+from bullpen.keeper.spool import INDEX_ENTRY, NO_LIMIT, SpoolGone, SpoolReader, SpoolWriter
 
 
 def opened(path: Path) -> int:
@@ -20,7 +20,7 @@ def opened(path: Path) -> int:
 
 
 def writer_in(
-    path: Path, segment: int = 100, retention: int = KEEP_ALL, size: tuple[int, int] = (0, 0)
+    path: Path, segment: int = 100, retention: int = NO_LIMIT, size: tuple[int, int] = (0, 0)
 ) -> SpoolWriter:
     return SpoolWriter(opened(path), segment=segment, retention=retention, size=size)
 
@@ -167,7 +167,7 @@ def test_the_index_begins_with_what_holds_at_an_offset(tmp_path: Path) -> None:
 def test_the_place_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
     entries = [(10 * number, 1000 + 7 * number, 0, 0) for number in range(40)]
     for start in range(0, 400, 50):
-        own = [ENTRY.pack(*entry) for entry in entries if start <= entry[0] < start + 50]
+        own = [INDEX_ENTRY.pack(*entry) for entry in entries if start <= entry[0] < start + 50]
         (tmp_path / f"{start:020d}.idx").write_bytes(b"".join(own))
         (tmp_path / f"{start:020d}.bin").write_bytes(bytes(50))
     reader = SpoolReader(tmp_path)
@@ -179,7 +179,9 @@ def test_the_place_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
 def test_near_an_offset_only_what_follows_it_is_read(tmp_path: Path) -> None:
     count = 100_000
     for start in (0, count):
-        entries = b"".join(ENTRY.pack(start + number, start + number, 80, 24) for number in range(count))
+        entries = b"".join(
+            INDEX_ENTRY.pack(start + number, start + number, 80, 24) for number in range(count)
+        )
         (tmp_path / f"{start:020d}.idx").write_bytes(entries)
         (tmp_path / f"{start:020d}.bin").write_bytes(bytes(count))
     reader = SpoolReader(tmp_path)
@@ -194,7 +196,7 @@ def test_half_an_entry_at_the_end_of_the_index_is_not_read(tmp_path: Path) -> No
     writer.append(b"x")
     whole = list(reader.index())
     with next(tmp_path.glob("*.idx")).open("ab") as index:
-        index.write(ENTRY.pack(1, 2, 3, 4)[:-1])
+        index.write(INDEX_ENTRY.pack(1, 2, 3, 4)[:-1])
     assert list(reader.index()) == whole
 
 
@@ -256,23 +258,23 @@ def test_a_refused_write_goes_on_where_it_stopped(tmp_path: Path, room: int) -> 
                 writer.flush()
         assert writer.end == stopped
         assert read_all(reader, 0) == numbered(0, stopped)
-    end = writer.end + len(writer.waiting)
+    end = writer.end + len(writer.unwritten)
     assert writer.flush() == end
-    assert writer.waiting == b""
+    assert writer.unwritten == b""
     writer.append(numbered(end, 500))
     assert read_all(reader, 0) == numbered(0, end + 500)
     for index in tmp_path.glob("*.idx"):
-        assert index.stat().st_size % ENTRY.size == 0
+        assert index.stat().st_size % INDEX_ENTRY.size == 0
 
 
 def test_a_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:
     writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
-    with largest_file(ENTRY.size + 3):
+    with largest_file(INDEX_ENTRY.size + 3):
         writer.resize(100, 30)
     writer.append(b"x")
     writer.write_index()
     assert [(offset, *size) for offset, _, *size in reader.index() if any(size)] == [(0, 100, 30)]
-    assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * ENTRY.size
+    assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * INDEX_ENTRY.size
 
 
 def test_a_spool_that_cannot_be_begun_leaves_nothing(tmp_path: Path) -> None:
@@ -338,18 +340,18 @@ def test_a_reader_that_is_dropped_leaves_nothing_open(tmp_path: Path) -> None:
 
 def test_what_could_not_be_indexed_is_given_up_with_the_spool(tmp_path: Path) -> None:
     writer = writer_in(tmp_path, size=(80, 24))
-    with largest_file(ENTRY.size + 3):
+    with largest_file(INDEX_ENTRY.size + 3):
         writer.resize(100, 30)
         assert writer.unindexed
         writer.close()
     writer.write_index()
-    assert next(tmp_path.glob("*.idx")).stat().st_size == ENTRY.size
+    assert next(tmp_path.glob("*.idx")).stat().st_size == INDEX_ENTRY.size
 
 
 def made_spool(directory: Path, *segments: tuple[int, int, list[tuple[int, int, int, int]]]) -> SpoolReader:
     """A spool of segments, each with its start, its size and the entries of its index."""
     for start, size, entries in segments:
-        (directory / f"{start:020d}.idx").write_bytes(b"".join(ENTRY.pack(*entry) for entry in entries))
+        (directory / f"{start:020d}.idx").write_bytes(b"".join(INDEX_ENTRY.pack(*entry) for entry in entries))
         (directory / f"{start:020d}.bin").write_bytes(numbered(start, size))
     return SpoolReader(directory)
 
@@ -436,7 +438,7 @@ def test_a_reader_goes_back_and_on_over_segments(tmp_path: Path) -> None:
 
 def test_a_new_spool_has_nothing_to_flush_and_its_files_are_private(tmp_path: Path) -> None:
     writer = writer_in(tmp_path, size=(80, 24))
-    assert (writer.waiting, writer.unindexed, writer.start, writer.end, writer.consumed) == (
+    assert (writer.unwritten, writer.unindexed, writer.start, writer.end, writer.consumed) == (
         b"",
         b"",
         0,
@@ -459,14 +461,14 @@ def test_a_dropped_segment_takes_its_index_with_it(tmp_path: Path) -> None:
 
 def test_each_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:
     writer = writer_in(tmp_path, size=(80, 24))
-    with largest_file(ENTRY.size + 3):
+    with largest_file(INDEX_ENTRY.size + 3):
         writer.resize(100, 30)
         writer.resize(120, 40)
         with pytest.raises(OSError, match="no room for the index") as refused:
             writer.write_index()
     assert refused.value.errno == errno.ENOSPC
     writer.write_index()
-    entries = ENTRY.iter_unpack(next(tmp_path.glob("*.idx")).read_bytes())
+    entries = INDEX_ENTRY.iter_unpack(next(tmp_path.glob("*.idx")).read_bytes())
     assert [entry[2:] for entry in entries] == [(80, 24), (100, 30), (120, 40)]
 
 
@@ -489,8 +491,8 @@ def test_a_segment_begins_with_the_size_that_holds_and_the_others_do_not_repeat_
 def test_a_closed_writer_has_nothing_open_and_is_closed_twice(tmp_path: Path) -> None:
     writer = writer_in(tmp_path, size=(80, 24))
     assert open_below(tmp_path) == 3
-    writer.unindexed = ENTRY.pack(0, 0, 1, 1)
+    writer.unindexed = INDEX_ENTRY.pack(0, 0, 1, 1)
     writer.close()
     writer.close()
     assert open_below(tmp_path) == 0
-    assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * ENTRY.size
+    assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * INDEX_ENTRY.size

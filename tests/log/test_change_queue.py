@@ -101,9 +101,9 @@ async def test_a_follower_whose_take_raises_gets_the_exception_and_the_others_ge
         raise Broken
 
     broken, sound = log.follow(1), log.follow(1)
-    broken.pace(break_down)
+    broken.enable_pacing(break_down)
     waiting = [asyncio.ensure_future(anext(each)) for each in (broken, sound)]
-    while not log.paced_news._listeners:
+    while not log.paced_growth._listeners:
         await asyncio.sleep(0)
     await log.append([said("a")])
     async with asyncio.timeout(30):

@@ -12,7 +12,7 @@ from bullpen.domain.events import Draft
 from bullpen.log import follow as follow_module
 from bullpen.log import tail as tail_module
 from bullpen.log.follow import EventBatch, GrowthSignal, LogFollower, PacedGrowthSignal, paced
-from bullpen.log.log import FAR_BEHIND, SessionLog
+from bullpen.log.log import MAX_EVENTS_BEHIND, SessionLog
 from bullpen.log.tail import EventTail
 from bullpen.store.events import EventStore
 from support.stories import START, said
@@ -84,7 +84,7 @@ async def test_the_same_event_has_the_same_bytes_from_memory_and_from_the_databa
     follower = log.follow(0)
     await log.append([said("☃ naïve")])
     from_memory = [each for batch in await read_to(follower, 2) for each in batch.encoded]
-    assert from_memory == await store.wire("s")
+    assert from_memory == await store.encoded_events("s")
 
 
 async def test_those_who_stand_together_share_one_batch(log: SessionLog) -> None:
@@ -133,20 +133,20 @@ async def test_following_what_was_purged_is_an_end_not_a_loop(log: SessionLog, s
 
 
 async def test_far_behind_is_better_served_with_a_snapshot(log: SessionLog) -> None:
-    assert not log.behind(0)
-    await log.append([said(str(n)) for n in range(FAR_BEHIND)])
-    assert log.behind(0)
-    assert not log.behind(1)
+    assert not log.is_far_behind(0)
+    await log.append([said(str(n)) for n in range(MAX_EVENTS_BEHIND)])
+    assert log.is_far_behind(0)
+    assert not log.is_far_behind(1)
 
 
 async def test_without_a_follower_nothing_is_kept_in_memory(log: SessionLog) -> None:
     follower = log.follow(1)
     await log.append([said("x" * 1000) for _ in range(100)])
-    assert log.kept == 100
+    assert log.events_in_memory == 100
     del follower
     gc.collect()
     await log.append([said("y")])
-    assert log.kept == 0
+    assert log.events_in_memory == 0
 
 
 def test_the_tail_keeps_to_its_limits() -> None:
@@ -165,7 +165,7 @@ async def test_a_bell_wakes_all_who_wait_and_none_who_comes_later() -> None:
     bell = GrowthSignal(0)
     waiting = [asyncio.ensure_future(bell.wait()) for _ in range(5)]
     await asyncio.sleep(0)
-    bell.ring(1)
+    bell.announce(1)
     await asyncio.gather(*waiting)
     later = asyncio.ensure_future(bell.wait())
     await asyncio.sleep(0)
@@ -174,7 +174,7 @@ async def test_a_bell_wakes_all_who_wait_and_none_who_comes_later() -> None:
 
 
 async def test_a_paced_bell_rings_at_once_and_then_by_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow_module, "PACE", 0.2)
+    monkeypatch.setattr(follow_module, "MIN_BATCH_INTERVAL", 0.2)
     rings: list[int] = []
     bell = PacedGrowthSignal(0)
 
@@ -186,7 +186,7 @@ async def test_a_paced_bell_rings_at_once_and_then_by_one_timer(monkeypatch: pyt
     listening = asyncio.ensure_future(listen())
     await asyncio.sleep(0)
     for head in range(1, 101):
-        bell.ring(head)
+        bell.announce(head)
         await asyncio.sleep(0)
     async with asyncio.timeout(30):
         await listening
@@ -197,17 +197,17 @@ async def test_a_paced_bell_rings_at_once_and_then_by_one_timer(monkeypatch: pyt
 
 async def test_a_paced_bell_rings_less_often_for_a_crowd() -> None:
     bell = PacedGrowthSignal(0, range(10_000_000))
-    bell.ring(1)
+    bell.announce(1)
     assert bell.head == 1
-    bell.ring(2)
-    await asyncio.sleep(2 * follow_module.PACE)
+    bell.announce(2)
+    await asyncio.sleep(2 * follow_module.MIN_BATCH_INTERVAL)
     assert bell.head == 1
 
 
 async def test_a_paced_follower_gets_few_batches_and_every_event(
     log: SessionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow_module, "PACE", 1.0)
+    monkeypatch.setattr(follow_module, "MIN_BATCH_INTERVAL", 1.0)
     followers = [paced(log.follow(1)) for _ in range(3)]
     reading = [asyncio.ensure_future(read_to(follower, 101)) for follower in followers]
     await asyncio.sleep(0)
@@ -295,7 +295,7 @@ async def test_one_that_is_cancelled_takes_nothing_more(log: SessionLog) -> None
     taker = Taker(log, 1)
     await asyncio.sleep(0)
     taker.following.cancel()
-    log.paced_news.ring(log.head + 1)  # before it has heard of its end
+    log.paced_growth.announce(log.head + 1)  # before it has heard of its end
     await asyncio.gather(taker.following, return_exceptions=True)
     await log.append([said("too late")])
     assert (taker.taken, taker.given) == ([], [])
@@ -304,7 +304,7 @@ async def test_one_that_is_cancelled_takes_nothing_more(log: SessionLog) -> None
 async def test_who_begins_ahead_of_the_bell_waits_for_what_follows(
     log: SessionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow_module, "PACE", 0.2)
+    monkeypatch.setattr(follow_module, "MIN_BATCH_INTERVAL", 0.2)
     early = Taker(log, 1)
     await asyncio.sleep(0)
     await log.append([said("at once")])

@@ -39,8 +39,10 @@ async def appended(store: EventStore, name: str) -> int:
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     count = len(events) - 2
     assert texts(events) == [str(n) for n in range(1, count + 1)]
-    assert await store.outbox(f"w-{name}", 1) == [(n, b"%d %d" % (n, n)) for n in range(1, count + 1)]
-    assert await store.consumed(f"w-{name}", 1) == count
+    assert await store.undelivered_lines(f"w-{name}", 1) == [
+        (n, b"%d %d" % (n, n)) for n in range(1, count + 1)
+    ]
+    assert await store.consumed_offset(f"w-{name}", 1) == count
     assert await store.load(name) == fold_all(Snapshot(id=name), events)
     return count
 

@@ -101,8 +101,8 @@ async def test_lines_and_offsets_can_be_stored_without_an_event(log: SessionLog,
     line = OutboxLine("w", 1, lambda n: b'{"id":%d}' % n)
     committed = await log.append([], outbox=[line, line], consumed=Consumed("w", 1, 42))
     assert committed.outbox == (1, 2)
-    assert await store.outbox("w", 1) == [(1, b'{"id":1}'), (2, b'{"id":2}')]
-    assert await store.consumed("w", 1) == 42
+    assert await store.undelivered_lines("w", 1) == [(1, b'{"id":1}'), (2, b'{"id":2}')]
+    assert await store.consumed_offset("w", 1) == 42
     assert log.head == 2
 
 
@@ -112,7 +112,7 @@ async def test_an_answer_is_rendered_from_the_snapshot_after_the_change(
     answer = RequestAnswer("key", "hash", lambda snapshot: (200, snapshot.title.encode()))
     change = Change(drafts=[Draft(SessionChanged(title="New"))], answer=answer)
     await log.change(lambda _: change)
-    assert await store.answer("key") == StoredAnswer("key", "hash", 200, b"New")
+    assert await store.stored_answer("key") == StoredAnswer("key", "hash", 200, b"New")
     with pytest.raises(AlreadyAnswered) as caught:
         await log.change(lambda _: change)
     assert caught.value.answer.body == b"New"

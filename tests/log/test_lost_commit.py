@@ -41,7 +41,7 @@ async def test_a_patient_append_is_stored_once(proxy: tuple[CuttingProxy, str], 
         assert cutter.cuts == 5
         events = [event for event, _ in await EventStore(database).events("s")]
         assert texts(events) == ["0", "1", "2", "3", "4"]
-        assert len(await EventStore(database).outbox("w", 1)) == 5
+        assert len(await EventStore(database).undelivered_lines("w", 1)) == 5
 
 
 async def test_a_command_that_got_through_is_acknowledged(proxy: tuple[CuttingProxy, str]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bullpen.log.pieces import PIECE, cast_lines, output_chunks
-from bullpen.log.recording import Recording, in_order
-from bullpen.log.redacted import MARGIN, RedactedRecording
+from bullpen.log.pieces import PIECE_BYTES, cast_lines, output_chunks
+from bullpen.log.recording import Recording, consistent_entries
+from bullpen.log.redacted import MARGIN_BYTES, RedactedRecording
 from bullpen.wire.redaction import Redaction
 
 ENTRY = struct.Struct("!QqHH")
@@ -29,19 +29,19 @@ def pattern(size: int) -> bytes:
 
 
 def test_any_part_is_read_whole_in_pieces(tmp_path: Path) -> None:
-    data = pattern(2 * PIECE + 100)
+    data = pattern(2 * PIECE_BYTES + 100)
     recording = Recording(spool(tmp_path, data))
     for start, end in (
         (0, len(data)),
-        (0, PIECE),
-        (5, PIECE + 6),
+        (0, PIECE_BYTES),
+        (5, PIECE_BYTES + 6),
         (7, 7),
         (9, 8),
         (len(data) - 1, len(data) + 50),
     ):
         pieces = list(output_chunks(recording, start, end))
         assert b"".join(pieces) == data[start : max(start, end)]
-        assert all(0 < len(piece) <= PIECE for piece in pieces)
+        assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
     dropped = Recording(spool(tmp_path, b"x", start=len(data)))
     (tmp_path / f"{0:020d}.bin").unlink()
     assert list(output_chunks(dropped, 0, 9)) == []
@@ -74,7 +74,7 @@ def test_the_output_of_a_moment_begins_where_the_next_entry_says(tmp_path: Path)
     assert Recording(tmp_path / "nowhere").offset_at(TIME) == 0
 
 
-@pytest.mark.parametrize("size", [10, MARGIN, 3 * MARGIN])
+@pytest.mark.parametrize("size", [10, MARGIN_BYTES, 3 * MARGIN_BYTES])
 def test_a_secret_is_covered_wherever_it_is_read_from(tmp_path: Path, size: int) -> None:
     before, secret = pattern(size), b"sk-secret"
     data = before + secret + pattern(size)
@@ -100,4 +100,4 @@ def test_an_entry_that_goes_back_or_leads_far_ahead_is_left_out(
     entries: list[tuple[int, int]], kept: list[int]
 ) -> None:
     index = [(offset, time, 80, 24) for offset, time in entries]
-    assert list(in_order(index)) == [index[place] for place in kept]
+    assert list(consistent_entries(index)) == [index[place] for place in kept]

@@ -48,9 +48,9 @@ def test_cut_at_every_byte_of_the_last_4_kb_the_rest_is_right_and_can_be_gone_on
         kept, events = read(path)
         expected = whole[:end].count(b"\n")
         assert list(kept.values()) == story_[:expected]
-        assert events.bad == 0
-        assert events.torn == end - (whole[:end].rfind(b"\n") + 1)
-        assert lost(events.gaps(60)) == set(range(expected + 1, 61))
+        assert events.bad_lines == 0
+        assert events.torn_bytes == end - (whole[:end].rfind(b"\n") + 1)
+        assert lost(events.missing_ranges(60)) == set(range(expected + 1, 61))
         assert last_seq(path) == expected
         if end % 16 == 0:
             append_events(path, story_[expected:])
@@ -68,8 +68,8 @@ def test_each_of_a_thousand_flipped_bits_is_found_and_named(tmp_path: Path) -> N
         kept, events = read(path)
         assert all(story_[seq - 1] == wire for seq, wire in kept.items())
         assert len(kept) >= 58  # a newline that is gone takes two lines with it
-        assert lost(events.gaps(60)) == set(range(1, 61)) - set(kept) != set()
-        assert events.bad or events.torn
+        assert lost(events.missing_ranges(60)) == set(range(1, 61)) - set(kept) != set()
+        assert events.bad_lines or events.torn_bytes
 
 
 def test_a_thousand_flipped_bits_at_once_leave_the_untouched_lines(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_thousand_flipped_bits_at_once_leave_the_untouched_lines(tmp_path: Pat
     untouched = set(bytes(rotten).split(b"\n")) & set(whole.split(b"\n")) - {b""}
     assert all(story_[seq - 1] == wire for seq, wire in kept.items())
     assert len(kept) == len(untouched) > 1500
-    assert lost(events.gaps(3000)) == set(range(1, 3001)) - set(kept)
+    assert lost(events.missing_ranges(3000)) == set(range(1, 3001)) - set(kept)
 
 
 def test_a_rotten_end_is_cut_off_and_written_again(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_damage_is_told_in_sentences(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes(b"".join([*lines[:3], b"nonsense\n", *lines[4:7], b'{"seq"']))
     (tmp_path / "metadata.json").write_text('{"lastSeq": 10}')
     recorded = RecordingDirectory(tmp_path)
-    assert recorded.damage() == [
+    assert recorded.describe_damage() == [
         "damaged lines that were left out: 1",
         "the last line is torn: 6 bytes were left out",
         "event 4 is missing",

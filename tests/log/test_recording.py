@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bullpen.keeper import spool
-from bullpen.keeper.spool import ENTRY, SpoolGone, SpoolWriter
+from bullpen.keeper.spool import INDEX_ENTRY, SpoolGone, SpoolWriter
 from bullpen.log.recording import Recording
 
 MIB = 1 << 20
@@ -93,7 +93,7 @@ BOUNDARY: Deeds = [16, (100, 30), (90, 20), 16, 8, (80, 24), (81, 25)]  # resize
 def recorded(deeds: Deeds, keep_from: int = 0) -> Iterator[Path]:
     """The spool of a terminal that said so many bytes, was resized, and so on; every deed is in its index."""
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spool, "ENTRY_GAP", 0)
+        patch.setattr(spool, "ENTRY_INTERVAL_NS", 0)
         writer = SpoolWriter(os.open(directory, os.O_RDONLY), segment=16, size=(80, 24))
         for deed in deeds:
             if isinstance(deed, int):
@@ -113,13 +113,13 @@ def read_so_far() -> int:
 
 def test_a_look_at_what_is_new_costs_the_same_however_long_the_index_is(tmp_path: Path) -> None:
     entries = b"".join(
-        ENTRY.pack(offset, offset, 80 if offset % 1000 == 0 else 0, 24) for offset in range(MIB)
+        INDEX_ENTRY.pack(offset, offset, 80 if offset % 1000 == 0 else 0, 24) for offset in range(MIB)
     )
     (tmp_path / f"{0:020d}.idx").write_bytes(entries)
     (tmp_path / f"{0:020d}.bin").write_bytes(bytes(MIB))
     recording = Recording(tmp_path)
     before = read_so_far()
-    assert [offset for offset, _, _ in recording.sizes(MIB - 2000)] == [1_047_000, 1_048_000]
+    assert [offset for offset, _, _ in recording.window_sizes(MIB - 2000)] == [1_047_000, 1_048_000]
     assert read_so_far() - before < len(entries) // 100
 
 
@@ -131,7 +131,7 @@ def test_from_any_offset_the_same_sizes_are_found_as_when_all_is_read(deeds: Dee
         recording = Recording(path)
         every = [(offset, cols, rows) for offset, _, cols, rows in recording.index() if cols]
         for after in range(recording.end + 3):
-            assert list(recording.sizes(after)) == [each for each in every if each[0] >= after]
+            assert list(recording.window_sizes(after)) == [each for each in every if each[0] >= after]
 
 
 @pytest.mark.parametrize("wrong", [0, 1 << 40])
@@ -141,8 +141,8 @@ def test_an_entry_that_has_rotted_hides_no_other(tmp_path: Path, wrong: int) -> 
     recording = Recording(tmp_path)
     for rotten in offsets[2:]:  # the first two have nothing to be compared with
         told = [wrong if offset == rotten else offset for offset in offsets]
-        index = b"".join(ENTRY.pack(at, time, 80, 24) for time, at in enumerate(told))
+        index = b"".join(INDEX_ENTRY.pack(at, time, 80, 24) for time, at in enumerate(told))
         (tmp_path / f"{0:020d}.idx").write_bytes(index)
         for after in offsets:
-            found = [offset for offset, _, _ in recording.sizes(after) if offset != wrong]
+            found = [offset for offset, _, _ in recording.window_sizes(after) if offset != wrong]
             assert found == [offset for offset in offsets if offset >= after and offset != rotten]

@@ -46,28 +46,28 @@ def test_metadata_tell_of_a_session_whether_it_goes_on_or_has_ended() -> None:
 
 def test_a_recording_is_written_described_emptied_and_forgotten(tmp_path: Path) -> None:
     recordings, place = RecordingStore(tmp_path / "all"), tmp_path / "all" / "s"
-    assert (recordings.last_seq("s"), recordings.described("s")) == (0, 0)
+    assert (recordings.last_seq("s"), recordings.metadata_seq("s")) == (0, 0)
     recordings.append("s", wires(1, 2))
     recordings.append("s", wires(3))
     assert (place / "events.jsonl").read_bytes() == event_lines(wires(1, 2, 3))
     assert place.stat().st_mode & 0o777 == 0o700
-    recordings.describe(snapshot(Error(message="x")))
-    assert (recordings.last_seq("s"), recordings.described("s")) == (3, 2)
+    recordings.write_metadata(snapshot(Error(message="x")))
+    assert (recordings.last_seq("s"), recordings.metadata_seq("s")) == (3, 2)
     text = (place / "metadata.json").read_text()
     assert text.endswith("}\n")
     assert json.loads(text) == metadata_of(snapshot(Error(message="x")))
-    recordings.empty("s")
+    recordings.clear("s")
     assert list(place.iterdir()) == []
-    recordings.empty("s")
+    recordings.clear("s")
     recordings.append("s", wires(1))
-    recordings.forget("s")
-    recordings.forget("never there")
+    recordings.remove("s")
+    recordings.remove("never there")
     recordings.append("s", wires(2))
-    recordings.describe(snapshot())
+    recordings.write_metadata(snapshot())
     assert not place.exists()
     recordings.append("other", wires(1))
     assert recordings.last_seq("other") == 1
-    recordings.remember("s")
+    recordings.allow("s")
     recordings.append("s", wires(1))
     assert recordings.last_seq("s") == 1
 
@@ -76,7 +76,7 @@ def test_a_recording_is_written_described_emptied_and_forgotten(tmp_path: Path) 
 def test_metadata_that_cannot_be_read_describe_nothing(tmp_path: Path, damaged: bytes) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "metadata.json").write_bytes(damaged)
-    assert RecordingStore(tmp_path).described("s") == 0
+    assert RecordingStore(tmp_path).metadata_seq("s") == 0
 
 
 GOOD = event_lines(wires(1, 2))

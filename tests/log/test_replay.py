@@ -9,10 +9,10 @@ import pytest
 from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Event, SessionStart, WorkerExited, WorkerReady, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.keeper.spool import ENTRY
+from bullpen.keeper.spool import INDEX_ENTRY
 from bullpen.log.event_file import append_events
 from bullpen.log.replay import PlaybackPace, ReplayPlayer
-from bullpen.log.tracks import PIECE, ChatMoment, OutputMoment
+from bullpen.log.tracks import PIECE_BYTES, ChatMoment, OutputMoment
 from bullpen.wire.browser import encode_event
 
 MS = 1_000_000
@@ -50,7 +50,7 @@ def write_spool(place: Path, said: list[tuple[int, bytes, tuple[int, int]]]) -> 
     os.makedirs(place)
     data, index = b"", b""
     for ms, piece, size in said:
-        index += ENTRY.pack(len(data), at(ms), *size)
+        index += INDEX_ENTRY.pack(len(data), at(ms), *size)
         data += piece
     (place / f"{0:020d}.bin").write_bytes(data)
     (place / f"{0:020d}.idx").write_bytes(index)
@@ -66,7 +66,7 @@ def names(player: ReplayPlayer) -> list[str]:
 def test_chat_and_terminal_come_on_one_clock(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     assert len(player) == 8
-    assert (player.begins, player.ends) == (at(0), at(5000))
+    assert (player.start_time, player.end_time) == (at(0), at(5000))
     assert names(player) == [
         *["session_start", "worker_spawning", "worker_ready"],
         *["$ ", "ls\r\n", "a b\r\n", "exit", "worker_exited"],
@@ -114,8 +114,8 @@ def test_a_seek_brings_what_playing_up_to_there_would_have_left(directory: Path)
 def test_events_of_a_type_are_found_wherever_it_stands(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     player.seek_seq(3)
-    assert [event.seq for event in player.of_type("worker_spawning")] == [2]
-    assert list(player.of_type("nothing")) == []
+    assert [event.seq for event in player.events_of_type("worker_spawning")] == [2]
+    assert list(player.events_of_type("nothing")) == []
     assert player.seq == 2
     player.close()
 
@@ -143,12 +143,12 @@ def test_what_was_played_adds_up_to_the_session(directory: Path) -> None:
 
 
 def test_a_flood_is_cut_into_pieces_and_nothing_of_it_is_lost(directory: Path) -> None:
-    flood = random.Random(1).randbytes(3 * PIECE + 5)
+    flood = random.Random(1).randbytes(3 * PIECE_BYTES + 5)
     write_spool(directory / "terminals" / "w" / "2", [(100, flood, (80, 24))])
     player = ReplayPlayer.open(directory)
     pieces = [moment for moment in player if isinstance(moment, OutputMoment) and moment.run == 2]
     assert b"".join(piece.data for piece in pieces) == flood
-    assert max(len(piece.data) for piece in pieces) == PIECE
+    assert max(len(piece.data) for piece in pieces) == PIECE_BYTES
     assert [piece.size for piece in pieces] == [(80, 24), None, None, None]
     player.close()
 

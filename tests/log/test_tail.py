@@ -43,8 +43,8 @@ def test_a_reader_takes_at_most_one_event_more_than_it_asked_for() -> None:
     tail = EventTail(0)
     tail.extend([b"12345"] * 4)
     for most, count in ((0, 1), (4, 1), (5, 2), (9, 2), (10, 3), (99, 4)):
-        assert len(tail.between(0, 4, most_bytes=most)) == count
-    assert tail_of(3).between(10, 13, most_bytes=0) == [b"11"]
+        assert len(tail.between(0, 4, max_bytes=most)) == count
+    assert tail_of(3).between(10, 13, max_bytes=0) == [b"11"]
 
 
 @pytest.mark.parametrize("head", [15, 100])

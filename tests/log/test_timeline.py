@@ -9,12 +9,12 @@ from bullpen.domain.conversation import AgentMessage, Permission, Question, Tool
 from bullpen.domain.events import Error, Event, Fact, WorkerFailed
 from bullpen.log.recording import Recording
 from bullpen.log.timeline import (
-    KEPT_POINTS,
-    MOST_POINTS,
+    MAX_HELD_POINTS,
+    MAX_POINTS,
     TerminalLine,
     TimelineMarker,
-    markers,
-    terminal_line,
+    find_markers,
+    terminal_timeline,
 )
 
 ENTRY = struct.Struct("!QqHH")
@@ -45,7 +45,7 @@ def permission(status: str) -> Permission:
 )
 def test_a_moment_worth_a_mark_has_a_label(fact: Fact, marked: tuple[str, str] | None) -> None:
     expected = [TimelineMarker(7, 1000, *marked, "w")] if marked else []
-    assert markers([Event(7, 1000, fact, "w", "role")]) == expected
+    assert find_markers([Event(7, 1000, fact, "w", "role")]) == expected
 
 
 def spool(directory: Path, size: int, *entries: tuple[int, int, int, int]) -> Recording:
@@ -62,7 +62,7 @@ def test_a_line_has_the_points_and_sizes_of_the_index(tmp_path: Path) -> None:
         (4, 4_000_000, 80, 30),
         (5, 5_000_000, 90, 30),
     ]
-    assert terminal_line("w", 2, spool(tmp_path, 9, *entries)) == TerminalLine(
+    assert terminal_timeline("w", 2, spool(tmp_path, 9, *entries)) == TerminalLine(
         worker_id="w",
         run=2,
         start=0,
@@ -70,7 +70,7 @@ def test_a_line_has_the_points_and_sizes_of_the_index(tmp_path: Path) -> None:
         points=[(1, 0), (2, 2), (3, 3), (4, 4), (5, 5)],
         sizes=[(0, 80, 24), (4, 80, 30), (5, 90, 30)],
     )
-    assert terminal_line("w", 1, Recording(tmp_path / "nowhere")) == TerminalLine(
+    assert terminal_timeline("w", 1, Recording(tmp_path / "nowhere")) == TerminalLine(
         worker_id="w", run=1, start=0, end=0, points=[], sizes=[]
     )
 
@@ -79,21 +79,23 @@ def test_a_line_has_the_points_and_sizes_of_the_index(tmp_path: Path) -> None:
     "count",
     [
         1,
-        MOST_POINTS,
-        MOST_POINTS + 1,
-        3 * MOST_POINTS,
-        KEPT_POINTS,
-        KEPT_POINTS + 1,
-        KEPT_POINTS + 2,
-        3 * KEPT_POINTS,
+        MAX_POINTS,
+        MAX_POINTS + 1,
+        3 * MAX_POINTS,
+        MAX_HELD_POINTS,
+        MAX_HELD_POINTS + 1,
+        MAX_HELD_POINTS + 2,
+        3 * MAX_HELD_POINTS,
     ],
 )
 def test_of_many_points_an_even_choice_is_shown_with_the_first_and_the_last(
     tmp_path: Path, count: int
 ) -> None:
-    line = terminal_line("w", 1, spool(tmp_path, count, *((n, n * 1_000_000, 0, 0) for n in range(count))))
-    assert len(line.points) == min(count, MOST_POINTS)
+    line = terminal_timeline(
+        "w", 1, spool(tmp_path, count, *((n, n * 1_000_000, 0, 0) for n in range(count)))
+    )
+    assert len(line.points) == min(count, MAX_POINTS)
     assert (line.points[0], line.points[-1]) == ((0, 0), (count - 1, count - 1))
     steps = {after[1] - before[1] for before, after in zip(line.points, line.points[1:], strict=False)}
-    even = count / MOST_POINTS
+    even = count / MAX_POINTS
     assert all(abs(step - even) <= max(1, even / 16) for step in steps)

@@ -9,7 +9,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import pytest
 
 from bullpen.domain.errors import Invalid
-from bullpen.log.zip_reader import CHUNK, MAX_MEMBERS, MAX_NAME, ZipReader
+from bullpen.log.zip_reader import CHUNK_BYTES, MAX_MEMBERS, MAX_NAME_BYTES, ZipReader
 
 TEXT = b"hello " * 9
 MANY = bytes(range(256)) * 2048  # two chunks
@@ -147,7 +147,7 @@ def test_a_file_whose_numbers_agree_is_read(data: bytes) -> None:
 
 @pytest.mark.parametrize("method", [ZIP_STORED, ZIP_DEFLATED])
 def test_any_length_is_read_whole_in_pieces(method: int) -> None:
-    for size in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, len(MANY) * 3 + 5):
+    for size in (0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, len(MANY) * 3 + 5):
         content = (MANY * 4)[:size]
         out = io.BytesIO()
         with ZipFile(out, "w", method) as file:
@@ -156,14 +156,14 @@ def test_any_length_is_read_whole_in_pieces(method: int) -> None:
         reader = ZipReader(out)
         pieces = list(reader.read(reader.members[0]))
         assert b"".join(pieces) == content
-        assert max(map(len, pieces), default=0) <= CHUNK
+        assert max(map(len, pieces), default=0) <= CHUNK_BYTES
 
 
 def test_a_member_is_what_the_directory_says() -> None:
     data = archive(packed_member("ä".encode(), b"x", flags=0x800), before=b"12345")
     (found,) = ZipReader(io.BytesIO(data)).members
     assert found == ("ä", "ä".encode(), 0x800, 8, zlib.crc32(b"x"), len(deflated(b"x")), 1, 5)
-    assert ZipReader(io.BytesIO(archive(member(b"x" * MAX_NAME)))).members[0].size == len(TEXT)
+    assert ZipReader(io.BytesIO(archive(member(b"x" * MAX_NAME_BYTES)))).members[0].size == len(TEXT)
     assert ZipReader(io.BytesIO(archive(member(b"a\xff")))).members[0].name == "a\ufffd"
     assert ZipReader(io.BytesIO(archive())).members == []
 
@@ -244,7 +244,7 @@ BIG = deflated(MANY)
         (archive(member(crc=1)), CHECKSUM),
         (archive(packed_member(crc=1)), CHECKSUM),
         (archive(packed_member(data=deflated(TEXT) + b"x")), BEHIND),
-        (archive(packed_member(data=deflated(TEXT) + bytes(CHUNK))), BEHIND),
+        (archive(packed_member(data=deflated(TEXT) + bytes(CHUNK_BYTES))), BEHIND),
         (archive(packed_member(data=deflated(TEXT)[:-1])), DAMAGED.format("a ends too early")),
         (archive(packed_member(data=b"\xff" * 9)), DAMAGED.format("a is not deflated data")),
         (archive(packed_member(content=MANY, data=BIG[: len(BIG) // 2])), DAMAGED.format("a ends too early")),

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from bullpen.domain.conversation_rules import option_of_kind
+from bullpen.domain.conversation_rules import first_option_of_kind
 from support.talk import Talk
 
 
@@ -14,7 +14,7 @@ class Patient(Talk):
     async def decide(self, *kinds: str) -> dict[str, Any]:
         """Answers the open permission with the first option of one of these kinds."""
         permission = await self.permission()
-        option = option_of_kind(permission["options"], *kinds)
+        option = first_option_of_kind(permission["options"], *kinds)
         assert option is not None, permission
         path = f"{self.path}/permissions/{permission['id']}"
         await self.server.call("POST", path, 204, json={"optionId": option})

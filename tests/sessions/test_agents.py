@@ -243,7 +243,7 @@ async def test_one_that_wants_a_person_to_log_in_says_what_to_run(house: QuietHo
     assert snapshot.status is SessionStatus.ACTIVE
     terminal = await session.log_in(first_agent(snapshot).id)
     await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
-    _, said = house.sessions.workshop.tail(terminal.id, 1, 100)
+    _, said = house.sessions.services.read_tail(terminal.id, 1, 100)
     assert said == b"welcome sesame\r\n"
     assert not any("sesame" in str(fact.to_data()) for fact in await house.facts(session, "worker_command"))
 

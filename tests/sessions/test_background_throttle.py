@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bullpen import clock
-from bullpen.sessions.background_throttle import MOMENT, PATIENCE, BackgroundThrottle
+from bullpen.sessions.background_throttle import MAX_TYPING_SECONDS, RECENT_SECONDS, BackgroundThrottle
 
 
 async def test_a_house_that_nobody_asks_is_worked_for_without_rest() -> None:
@@ -14,26 +14,26 @@ async def test_a_house_that_nobody_asks_is_worked_for_without_rest() -> None:
 
 
 async def test_a_piece_of_work_is_followed_by_a_rest_when_somebody_has_asked() -> None:
-    courtesy = BackgroundThrottle()
+    throttle = BackgroundThrottle()
     deadline = clock.monotonic() + 30
-    courtesy.asked()
-    while not rests(courtesy):  # a machine that stood still let the moment pass
+    throttle.note_request()
+    while not rests(throttle):  # a machine that stood still let the moment pass
         assert clock.monotonic() < deadline
-        courtesy.asked()
+        throttle.note_request()
 
 
-def rests(courtesy: BackgroundThrottle) -> bool:
+def rests(throttle: BackgroundThrottle) -> bool:
     """Whether a piece of work without a pause of its own is followed by one."""
 
     async def work() -> None:
-        async with courtesy.piece():
+        async with throttle.step():
             pass
 
     return pauses(work())
 
 
-def waits(courtesy: BackgroundThrottle) -> bool:
-    return pauses(courtesy.pause())
+def waits(throttle: BackgroundThrottle) -> bool:
+    return pauses(throttle.wait_while_typing())
 
 
 def pauses(work: Coroutine[Any, Any, None]) -> bool:
@@ -47,29 +47,29 @@ def pauses(work: Coroutine[Any, Any, None]) -> bool:
 
 
 async def test_work_waits_while_somebody_types(monkeypatch: pytest.MonkeyPatch) -> None:
-    courtesy, now = BackgroundThrottle(), Clock(monkeypatch)
-    assert not waits(courtesy)
-    courtesy.typed()
-    assert waits(courtesy)
-    now.pass_by(MOMENT / 2)
-    courtesy.typed()
-    now.pass_by(MOMENT / 2)
-    assert waits(courtesy)
-    now.pass_by(MOMENT)
-    assert not waits(courtesy)
+    throttle, now = BackgroundThrottle(), Clock(monkeypatch)
+    assert not waits(throttle)
+    throttle.note_keystroke()
+    assert waits(throttle)
+    now.pass_by(RECENT_SECONDS / 2)
+    throttle.note_keystroke()
+    now.pass_by(RECENT_SECONDS / 2)
+    assert waits(throttle)
+    now.pass_by(RECENT_SECONDS)
+    assert not waits(throttle)
 
 
 async def test_it_does_not_wait_for_ever_for_who_never_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    courtesy, now = BackgroundThrottle(), Clock(monkeypatch)
+    throttle, now = BackgroundThrottle(), Clock(monkeypatch)
     began = now.seconds
-    courtesy.typed()
-    while waits(courtesy):
-        now.pass_by(MOMENT / 2)
-        courtesy.typed()
-    assert PATIENCE < now.seconds - began < PATIENCE + MOMENT
-    now.pass_by(2 * MOMENT)
-    courtesy.typed()
-    assert waits(courtesy), "after a pause somebody begins anew"
+    throttle.note_keystroke()
+    while waits(throttle):
+        now.pass_by(RECENT_SECONDS / 2)
+        throttle.note_keystroke()
+    assert MAX_TYPING_SECONDS < now.seconds - began < MAX_TYPING_SECONDS + RECENT_SECONDS
+    now.pass_by(2 * RECENT_SECONDS)
+    throttle.note_keystroke()
+    assert waits(throttle), "after a pause somebody begins anew"
 
 
 class Clock:

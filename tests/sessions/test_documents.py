@@ -45,7 +45,7 @@ async def newest(house: QuietHouse, session: Session, type: str, good: Callable[
             if facts and good(facts[-1]):
                 return facts[-1]
             while session.log.head == head:  # nothing came while we read
-                await session.log.news.wait()
+                await session.log.growth.wait()
 
 
 async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse, repo: Repo) -> None:

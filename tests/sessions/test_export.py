@@ -15,7 +15,12 @@ from bullpen.log.recorded import RecordedEvents
 from bullpen.sessions import importing_recording
 from bullpen.sessions.exporting import Format, SessionExport
 from bullpen.sessions.importing import ImportedSession
-from bullpen.sessions.importing_recording import STEP, STEP_BYTES, RecordingEvents, import_recording
+from bullpen.sessions.importing_recording import (
+    MAX_EVENT_BYTES,
+    MAX_EVENTS,
+    RecordingEvents,
+    import_recording,
+)
 from bullpen.sessions.session import Session
 from bullpen.wire.browser import encode_event, read_event
 from bullpen.wire.event_lines import event_line, read_line
@@ -50,7 +55,7 @@ async def take(house: QuietHouse, files: dict[str, bytes], session_id: str = SES
 
 async def exported(house: QuietHouse, format: Format, *secrets: str, worker: str | None = None) -> bytes:
     session = await house.sessions.get(SESSION)
-    export = SessionExport(session.snapshot, house.sessions.workshop, Redaction(secrets))
+    export = SessionExport(session.snapshot, house.sessions.services, Redaction(secrets))
     return b"".join([piece async for piece in export.stream(format, worker)])
 
 
@@ -280,7 +285,7 @@ async def test_an_import_that_the_database_refuses_leaves_nothing(
         with pytest.raises(Conflict, match="the database refuses"):
             await take(house, files)
     assert left(house) == []
-    assert SESSION not in house.sessions.imported
+    assert SESSION not in house.sessions.imported_ids
 
 
 async def test_an_imported_session_can_be_read_after_it_was_opened_again(closed_house: QuietHouse) -> None:
@@ -291,7 +296,7 @@ async def test_an_imported_session_can_be_read_after_it_was_opened_again(closed_
         session: Session = await closed_house.sessions.get(SESSION)
         assert session.snapshot.title == "recorded"
         assert await exported(closed_house, "zip") == first
-        assert [path.read_bytes() for path in closed_house.sessions.workshop.images.files(SESSION)] == [PIXEL]
+        assert [path.read_bytes() for path in closed_house.sessions.services.images.files(SESSION)] == [PIXEL]
 
 
 def story(directory: Path, *more: bytes) -> RecordingEvents:
@@ -301,11 +306,11 @@ def story(directory: Path, *more: bytes) -> RecordingEvents:
 
 
 def test_a_long_recording_is_stored_in_steps_that_follow_each_other(tmp_path: Path) -> None:
-    ended = event(2 * STEP + 5, "session_end", status="completed", reason="x")
-    errors = [event(seq, "error", message="x") for seq in range(2, 2 * STEP + 5)]
-    for extra, sizes in (([ended], [STEP, STEP, 5]), ([], [STEP, STEP, 4, 1])):
+    ended = event(2 * MAX_EVENTS + 5, "session_end", status="completed", reason="x")
+    errors = [event(seq, "error", message="x") for seq in range(2, 2 * MAX_EVENTS + 5)]
+    for extra, sizes in (([ended], [MAX_EVENTS, MAX_EVENTS, 5]), ([], [MAX_EVENTS, MAX_EVENTS, 4, 1])):
         told = story(tmp_path, *errors, *extra)
-        appends = list(told.appends())
+        appends = list(told.transactions())
         assert [len(append.entries) for append in appends] == sizes
         numbers = [entry.event.seq for append in appends for entry in append.entries]
         assert numbers == list(range(1, sum(sizes) + 1))
@@ -316,17 +321,17 @@ def test_a_long_recording_is_stored_in_steps_that_follow_each_other(tmp_path: Pa
 
 
 def test_a_step_ends_when_it_is_heavy(tmp_path: Path) -> None:
-    heavy = [event(seq, "error", message="x" * (STEP_BYTES // 2)) for seq in range(2, 7)]
-    assert [len(append.entries) for append in story(tmp_path, *heavy).appends()] == [3, 2, 1, 1]
+    heavy = [event(seq, "error", message="x" * (MAX_EVENT_BYTES // 2)) for seq in range(2, 7)]
+    assert [len(append.entries) for append in story(tmp_path, *heavy).transactions()] == [3, 2, 1, 1]
 
 
 def test_a_recording_of_whole_steps_has_no_empty_one(tmp_path: Path) -> None:
-    errors = [event(seq, "error", message="x") for seq in range(2, STEP)]
-    ended = event(STEP, "session_end", status="error", reason="x")
-    assert [len(append.entries) for append in story(tmp_path, *errors, ended).appends()] == [STEP]
+    errors = [event(seq, "error", message="x") for seq in range(2, MAX_EVENTS)]
+    ended = event(MAX_EVENTS, "session_end", status="error", reason="x")
+    assert [len(append.entries) for append in story(tmp_path, *errors, ended).transactions()] == [MAX_EVENTS]
 
 
-@pytest.mark.parametrize("count", [3, STEP])
+@pytest.mark.parametrize("count", [3, MAX_EVENTS])
 def test_a_session_that_would_take_too_much_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:

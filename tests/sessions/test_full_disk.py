@@ -17,8 +17,8 @@ from bullpen.domain.states import Activity, SessionStatus, WorkerState
 from bullpen.sessions import presence, purging, reaper
 from bullpen.sessions.presence import ViewerPresence
 from bullpen.sessions.session import Session
-from bullpen.sessions.tasks import background
-from bullpen.store.statements import put
+from bullpen.sessions.tasks import background_tasks
+from bullpen.store.statements import upsert_rows
 from bullpen.store.tables import settings
 from support.disks import KINDS, Disk, disk, limited_disk, tiny_disk
 from support.intervals import shortened
@@ -45,9 +45,9 @@ async def closed_house(tmp_path: Path, disk: Disk) -> AsyncIterator[QuietHouse]:
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(reaper, "TRY_AGAIN", SOON)
-    monkeypatch.setattr(presence, "TRY_AGAIN", SOON)
-    monkeypatch.setattr(purging, "TRY_AGAIN", SOON)
+    monkeypatch.setattr(reaper, "RETRY_SECONDS", SOON)
+    monkeypatch.setattr(presence, "RETRY_SECONDS", SOON)
+    monkeypatch.setattr(purging, "RETRY_SECONDS", SOON)
     with shortened(viewer_grace_after_leave=SOON):
         yield
 
@@ -68,7 +68,7 @@ async def exhaust(house: QuietHouse) -> None:
     with pytest.raises(StorageFull):
         for n in count():
             row = {"key": "noise", "value": str(n)}
-            await database.write(partial(put, table=settings, rows=[row]), patient=True)
+            await database.write(partial(upsert_rows, table=settings, rows=[row]), patient=True)
 
 
 async def until_room(session: Session) -> None:
@@ -108,10 +108,10 @@ async def test_a_session_nobody_looks_at_any_more_is_ended_once_there_is_room(
     house: QuietHouse, disk: Disk, told: Told
 ) -> None:
     session = await house.session(on_last_disconnect="terminate")
-    async with background() as tasks:
+    async with background_tasks() as tasks:
         viewers = ViewerPresence(tasks)
         await fill(house, disk)
-        viewers.leave(session)
+        viewers.schedule_early_end(session)
         await tried(told, "the last viewer left")
         assert session.snapshot.status is SessionStatus.ACTIVE
         disk.free()
@@ -122,10 +122,10 @@ async def test_who_comes_back_while_the_disk_is_full_keeps_the_session(
     house: QuietHouse, disk: Disk, told: Told
 ) -> None:
     session = await house.session(on_last_disconnect="terminate")
-    async with background() as tasks:
+    async with background_tasks() as tasks:
         viewers = ViewerPresence(tasks)
         noise = await fill(house, disk)
-        viewers.leave(session)
+        viewers.schedule_early_end(session)
         await tried(told, "the last viewer left")
         with viewers.viewing(session):
             disk.free()
@@ -148,7 +148,7 @@ async def test_a_message_gets_a_title_by_its_words_where_no_directory_can_be_mad
 
 
 def recording(house: QuietHouse, session: Session) -> Path:
-    return house.sessions.workshop.recordings.directory / session.id
+    return house.sessions.services.recordings.directory / session.id
 
 
 @pytest.fixture
@@ -163,8 +163,8 @@ async def old_session(house: QuietHouse) -> Session:
     session = await house.session()
     await session.log.append([said("x" * 4000) for _ in range(500)])
     await session.end(SessionStatus.COMPLETED, "user_request")
-    wires = await house.sessions.store.wire(session.id, limit=100)
-    house.sessions.workshop.recordings.append(session.id, wires)
+    wires = await house.sessions.store.encoded_events(session.id, limit=100)
+    house.sessions.services.recordings.append(session.id, wires)
     return session
 
 
@@ -177,7 +177,7 @@ async def test_a_purge_makes_room_on_a_full_disk(tmp_path: Path) -> None:
             await house.sessions.purge(session.id)
             with pytest.raises(NotFound):
                 await house.sessions.get(session.id)
-            assert await house.sessions.store.hidden() == {}
+            assert await house.sessions.store.unfinished_purges() == {}
             assert not recording(house, session).exists()
         await asyncio.to_thread(end_processes_of, house.home)
 
@@ -207,11 +207,11 @@ async def test_a_house_opens_on_a_full_disk_with_a_purge_to_finish(
             await house.sessions.store.hide(session.id)
             await fill(house, disk)
         async with plain_house.open() as house:
-            await tried(told, "a purged session is not removed yet")
+            await tried(told, "a purged session could not be deleted yet")
             assert not recording(house, session).exists()  # nobody needs room for that
             disk.free()
             async with asyncio.timeout(60):
-                while await house.sessions.store.hidden():
+                while await house.sessions.store.unfinished_purges():
                     await asyncio.sleep(0.01)
 
 
@@ -232,6 +232,6 @@ async def test_a_purge_that_finds_the_keeper_busy_is_finished_later(plain_house:
         with pytest.raises(NotFound):
             await house.sessions.get(session.id)
         async with asyncio.timeout(60):
-            while await house.sessions.store.hidden():
+            while await house.sessions.store.unfinished_purges():
                 await asyncio.sleep(0.01)
         assert not (house.home / "spool" / worker.id).exists()

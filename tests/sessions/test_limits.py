@@ -23,7 +23,7 @@ async def test_the_session_after_the_last_allowed_one_is_refused_until_a_slot_is
         busy = [await house.session("scripted") for _ in range(2)]
         for number, session in enumerate(busy):
             await say(session, in_a_turn(number))
-        with pytest.raises(TooMany, match="2 sessions have a living agent") as refused:
+        with pytest.raises(TooMany, match="2 sessions have a running agent") as refused:
             await house.session("scripted")
         assert refused.value.retry_after == 60
         empty = await house.session()  # one without an agent is free
@@ -70,7 +70,7 @@ async def test_what_nobody_has_seen_still_waits_when_its_session_ends_idle(small
             await turn(session, "[[chunk done]]")
         await ended.end(SessionStatus.COMPLETED, "user_request")
         await until(idle, lambda s: s.end_reason == "idle_timeout")
-        (waiting,) = await house.sessions.workshop.store.database.read(read_unseen)
+        (waiting,) = await house.sessions.services.store.database.read(read_unseen)
         assert (waiting.session_id, waiting.kind) == (idle.id, "finished")
 
 

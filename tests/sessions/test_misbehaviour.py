@@ -33,7 +33,7 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
     async with asyncio.timeout(60):
         while session.busy:
             await asyncio.sleep(0.01)
-    assert house.sessions.workshop.children.get(agent_id, 1) is None
+    assert house.sessions.services.children.get(agent_id, 1) is None
     return session.snapshot.worker(agent_id)
 
 
@@ -123,7 +123,7 @@ async def test_an_agent_that_is_silent_in_its_handshake_is_given_up(
 async def test_one_of_another_version_is_refused(house: QuietHouse) -> None:
     house.define("new", {"agent": {"initialize": {"protocolVersion": 2}}})
     worker = await end_of(house, await house.session(), "new")
-    assert worker.error == "New speaks version 2 of ACP, we speak 1"
+    assert worker.error == "New speaks version 2 of ACP, Bullpen speaks 1"
 
 
 async def test_one_that_asks_to_log_in_again_and_again_is_given_up(house: QuietHouse) -> None:
@@ -132,7 +132,7 @@ async def test_one_that_asks_to_log_in_again_and_again_is_given_up(house: QuietH
     script = {"agent": {"initialize": {"authMethods": methods}}, "on": {"session/new": refusing}}
     house.define("closed", script)
     worker = await end_of(house, await house.session(), "closed")
-    assert "wants to know who you are" in (worker.error or "")
+    assert "needs a login" in (worker.error or "")
 
 
 async def test_one_that_can_log_in_by_itself_does(house: QuietHouse) -> None:
@@ -211,7 +211,7 @@ async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house:
 async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
     house: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acp_files, "MAX_LINE", 1000)
+    monkeypatch.setattr(acp_files, "MAX_LINE_BYTES", 1000)
     (house.workspace / "binary").write_bytes(b"\xff" * 500)  # each becomes three bytes
     session = await house.session()
     await house.agent(session)
@@ -224,10 +224,10 @@ async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
 async def test_images_that_fit_into_no_line_are_refused_and_the_agent_goes_on(
     house: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "LARGEST_TOGETHER", 100)
+    monkeypatch.setattr(lookup, "MAX_IMAGE_BYTES_PER_PROMPT", 100)
     session = await house.session()
     await house.agent(session)
-    images = house.sessions.workshop.images
+    images = house.sessions.services.images
     ids = [images.add(session.id, PNG + bytes(60)).id for _ in range(2)]
     with pytest.raises(Invalid, match="with another"):
         await say(session, "look", image_ids=ids)
@@ -245,19 +245,19 @@ async def test_an_agent_that_floods_when_it_is_ended_is_ended_all_the_same(house
     session = await house.session()
     order = AddWorker(worker_id="deaf", type="agent", agent_id="deaf", workspace=str(house.workspace))
     await session.add_worker(order)
-    await until(session, lambda s: s.worker("deaf").pid or house.sessions.workshop.children.get("deaf", 1))
+    await until(session, lambda s: s.worker("deaf").pid or house.sessions.services.children.get("deaf", 1))
     await session.end_worker("deaf", "done")
     async with asyncio.timeout(60):
         while session.busy:
             await asyncio.sleep(0.01)
-    assert house.sessions.workshop.children.get("deaf", 1) is None
+    assert house.sessions.services.children.get("deaf", 1) is None
 
 
 async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None:
     session = await house.session()
     worker = await house.agent(session)
     await turn(session, "[[orphan sleep 54321]]")
-    marker = house.sessions.workshop.children.marker(worker.id, 1)
+    marker = house.sessions.services.children.marker(worker.id, 1)
     assert [pid for pid, _, _ in find_marked(marker) if pid != worker.pid]
     await say(session, "[[crash]]")
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
@@ -278,7 +278,7 @@ async def test_an_agent_cannot_hide_what_its_terminal_left_behind(house: QuietHo
     async with asyncio.timeout(60):
         while not left.exists():
             await asyncio.sleep(0.01)
-    _, said = house.sessions.workshop.tail(terminal.id, 1, 100)
+    _, said = house.sessions.services.read_tail(terminal.id, 1, 100)
     assert said == b"it is\r\n"
     await session.end_worker(terminal.id, "enough")
     async with asyncio.timeout(60):

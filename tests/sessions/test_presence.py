@@ -71,7 +71,7 @@ async def test_last_viewer_of_a_terminate_session(
 async def test_right_after_a_start_viewers_have_a_minute_to_come_back(
     viewers: ViewerPresence, session: Session, timers: Timers
 ) -> None:
-    viewers.check(session)
+    viewers.schedule_end(session)
     assert 50 < timers.delays[0] <= 60
     with viewers.viewing(session):  # and one does
         await asyncio.sleep(3 * SHORT)
@@ -82,7 +82,7 @@ async def test_right_after_a_start_viewers_have_a_minute_to_come_back(
 async def test_one_who_says_goodbye_means_it(
     viewers: ViewerPresence, session: Session, timers: Timers
 ) -> None:
-    viewers.leave(session)
+    viewers.schedule_early_end(session)
     assert timers.delays == [5.0]
     await until(session, is_over)
 
@@ -93,7 +93,7 @@ async def test_a_session_that_is_kept_is_kept(
     kept = await house.session()
     with viewers.viewing(kept):
         pass
-    viewers.leave(kept)
+    viewers.schedule_early_end(kept)
     await asyncio.sleep(3 * SHORT)
     assert not is_over(kept.snapshot)
 
@@ -101,7 +101,7 @@ async def test_a_session_that_is_kept_is_kept(
 async def test_a_viewer_who_does_not_look_is_a_viewer_all_the_same(
     viewers: ViewerPresence, session: Session, timers: Timers
 ) -> None:
-    with viewers.viewing(session), viewers.onlookers.one(session.id) as look:
+    with viewers.viewing(session), viewers.attentive.track(session.id) as look:
         look(True)
         look(False)  # the tab is hidden
         assert timers.delays == []
@@ -110,16 +110,16 @@ async def test_a_viewer_who_does_not_look_is_a_viewer_all_the_same(
 
 
 def test_a_session_is_looked_at_as_long_as_one_says_so() -> None:
-    onlookers = AttentiveViewers()
-    with onlookers.one("s") as look:
-        assert not onlookers.are_at("s")  # connected, no more
+    attentive = AttentiveViewers()
+    with attentive.track("s") as look:
+        assert not attentive.any_at("s")  # connected, no more
         look(True)
         look(True)
-        with onlookers.one("s") as other:
+        with attentive.track("s") as other:
             other(True)
             look(False)
             look(False)
-            assert onlookers.are_at("s") and not onlookers.are_at("another")
-        assert not onlookers.are_at("s")
+            assert attentive.any_at("s") and not attentive.any_at("another")
+        assert not attentive.any_at("s")
         look(True)
-    assert not onlookers.are_at("s")
+    assert not attentive.any_at("s")

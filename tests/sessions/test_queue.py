@@ -76,7 +76,7 @@ async def test_a_message_sent_now_goes_before_the_others_and_stops_the_turn(hous
 async def test_the_queue_is_bounded_edited_moved_removed_and_cleared(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
-    await session.queue_settings(QueueSettings(max_size=3))
+    await session.set_queue_settings(QueueSettings(max_size=3))
     await session.pause_queue()
     a, b, c = [await session.enqueue(text) for text in "abc"]
     with pytest.raises(QueueFull):
@@ -103,7 +103,7 @@ async def test_a_message_that_cannot_be_sent_stays_and_holds_nobody(house: Quiet
 async def test_a_delay_is_kept(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
-    await session.queue_settings(QueueSettings(delay_seconds=0.3))
+    await session.set_queue_settings(QueueSettings(delay_seconds=0.3))
     await say(session, "one")
     await session.enqueue("two")
     await until(session, lambda s: not s.queue.items and is_calm(s))
@@ -129,7 +129,7 @@ async def test_what_waits_is_sent_after_a_restart_of_the_server(closed_house: Qu
 async def test_thirty_callers_at_once_give_one_prompt_each(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
-    await session.queue_settings(QueueSettings(max_size=200))
+    await session.set_queue_settings(QueueSettings(max_size=200))
     await asyncio.gather(*(say(session, f"{number}") for number in range(30)))
     await until(session, is_calm)
     assert sorted(prompts_in(house.journal), key=int) == [f"{number}" for number in range(30)]

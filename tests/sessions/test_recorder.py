@@ -99,7 +99,7 @@ async def test_a_damaged_recording_can_be_written_anew(server: Server) -> None:
     whole = (place / "events.jsonl").read_bytes()
     (place / "events.jsonl").write_bytes(whole.replace(b"recorded", b"rec0rded"))
     damaged = RecordingDirectory(place)
-    assert damaged.damage() == ["damaged lines that were left out: 1", "event 1 is missing"]
+    assert damaged.describe_damage() == ["damaged lines that were left out: 1", "event 1 is missing"]
     damaged.close()
     rebuilt = await server.call("POST", "/api/recordings/rebuild", 200, json={"sessionId": session["id"]})
     assert rebuilt == {"sessions": 1, "events": session["lastSeq"]}
@@ -109,16 +109,16 @@ async def test_a_damaged_recording_can_be_written_anew(server: Server) -> None:
 async def test_a_session_that_goes_on_and_on_is_written_once_a_round(
     house: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder_module, "PACE", 3600.0)
-    recordings = house.sessions.workshop.recordings
+    monkeypatch.setattr(recorder_module, "PAUSE_SECONDS", 3600.0)
+    recordings = house.sessions.services.recordings
     written: list[int] = []
-    describe = recordings.describe
+    describe = recordings.write_metadata
 
     def describe_and_note(snapshot: Snapshot) -> None:
         describe(snapshot)
         written.append(snapshot.last_seq)
 
-    monkeypatch.setattr(recordings, "describe", describe_and_note)
+    monkeypatch.setattr(recordings, "write_metadata", describe_and_note)
     session = await house.session()
     running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
     async with asyncio.timeout(30):
@@ -133,7 +133,7 @@ async def test_a_session_that_goes_on_and_on_is_written_once_a_round(
 
 async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(house: QuietHouse) -> None:
     session = await house.session()
-    recordings = house.sessions.workshop.recordings
+    recordings = house.sessions.services.recordings
     await session.log.append([said("before anybody looked")])
     follower = session.log.follow(session.log.head)
     running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
@@ -145,5 +145,5 @@ async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(hou
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert follower.after < session.log.head
-    stored = [json.loads(wire) for wire in await house.sessions.store.wire(session.id)]
+    stored = [json.loads(wire) for wire in await house.sessions.store.encoded_events(session.id)]
     assert lines_of(recordings.directory / session.id) == stored

@@ -12,7 +12,7 @@ from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import SessionStatus, WorkerState
 from bullpen.sessions.session import Session
-from bullpen.sessions.startup import take_up
+from bullpen.sessions.startup import resume_sessions
 from bullpen.workers.children import ChildHandle
 from support.quiet_house import QuietHouse, first_agent, say, turn, until
 
@@ -37,13 +37,13 @@ async def test_a_worker_may_be_stopped_in_the_moment_it_has_ended(
 ) -> None:
     session = await house.session()
     worker = await terminal(house, session)
-    children = house.sessions.workshop.children
+    children = house.sessions.services.children
     forget, stops = children.forget, []
 
     def forget_and_stop(child: ChildHandle) -> None:
         """The last it does: whoever is called now finds it alive, and gone a turn of the loop later."""
         forget(child)
-        stops.append(asyncio.ensure_future(session.gone([worker.id])))
+        stops.append(asyncio.ensure_future(session.wait_until_stopped([worker.id])))
 
     monkeypatch.setattr(children, "forget", forget_and_stop)
     with capture_logs() as told:
@@ -81,11 +81,11 @@ async def test_a_session_made_while_the_last_ones_are_taken_up_begins_once(close
     """Whoever waits for a server that restarts may ask for one in its first moment."""
     closed_house.define()
     async with closed_house.open() as house:
-        house.sessions.taken_up.clear()
+        house.sessions.workers_resumed.clear()
         making = asyncio.create_task(house.session("scripted"))
         await asyncio.wait([making], timeout=1)
         assert not making.done(), "it would be read by two"
-        await take_up(house.sessions, house.records)
+        await resume_sessions(house.sessions, house.records)
         session = await making
         await until(session, lambda s: first_agent(s).state == "active")
         await turn(session, "[[stream n=5]]")
@@ -108,7 +108,7 @@ async def test_an_earlier_run_that_is_left_is_ended_beside_the_next(closed_house
         session = await house.sessions.get(session.id)
         await until(session, lambda s: (s.worker(worker.id).run, s.worker(worker.id).state) == (2, "active"))
         await soon(lambda: not psutil.pid_exists(worker.pid or 0))
-        children = house.sessions.workshop.children
+        children = house.sessions.services.children
         await soon(lambda: children.get(worker.id, 1) is None)
         assert (closed_house.home / "spool" / worker.id / "1").exists()  # what it said is kept
         await session.end(SessionStatus.CANCELLED, "cancelled")

@@ -6,7 +6,7 @@ import gc
 import pytest
 from structlog.testing import capture_logs
 
-from bullpen.sessions.tasks import background, keep_going
+from bullpen.sessions.tasks import background_tasks, run_until_success
 
 
 async def test_work_that_fails_is_begun_again_and_its_neighbours_go_on() -> None:
@@ -19,9 +19,9 @@ async def test_work_that_fails_is_begun_again_and_its_neighbours_go_on() -> None
             raise KeyError("a mistake")
         well.set()
 
-    async with background() as tasks:
+    async with background_tasks() as tasks:
         neighbour = tasks.create_task(asyncio.Event().wait())
-        tasks.create_task(keep_going(work, "work", pause=0))
+        tasks.create_task(run_until_success(work, "work", pause=0))
         async with asyncio.timeout(30):
             await well.wait()
         assert not neighbour.done()
@@ -34,7 +34,7 @@ async def test_a_task_that_fails_is_told_and_the_house_goes_on() -> None:
         raise KeyError("a mistake")
 
     with capture_logs() as told:
-        async with background() as tasks:
+        async with background_tasks() as tasks:
             neighbour = tasks.create_task(asyncio.Event().wait())
             failed = tasks.create_task(work(), name="the one that fails")
             await asyncio.wait([failed], timeout=30)
@@ -52,7 +52,7 @@ async def test_what_ends_before_it_began_is_not_missed(recwarn: pytest.WarningsR
         nonlocal begun
         begun = True
 
-    async with background() as tasks:
+    async with background_tasks() as tasks:
         tasks.create_task(work()).cancel()
     gc.collect()
     assert not begun

@@ -15,11 +15,11 @@ from structlog.testing import capture_logs
 from bullpen.domain.errors import RemoteFault
 from bullpen.git import worktrees as git
 from bullpen.git.places import GitDirectories
-from bullpen.git.process import end_marked, marked
+from bullpen.git.process import kill_marked, marker_variables
 from bullpen.sessions.pending_worktrees import PendingWorktree, PendingWorktrees
 from bullpen.sessions.trash import TrashedWorktree, WorktreeTrash
 from bullpen.sessions.worktree_making import make_worktree
-from bullpen.sessions.worktree_upkeep import mend
+from bullpen.sessions.worktree_upkeep import recover
 from support.capabilities import powerless
 from support.repositories import Repo
 from support.worktrees import contents
@@ -57,13 +57,13 @@ class Yard:
         await make_worktree(self.repo.place, self.errand(), self.errands, furnish, lambda _: None)
 
     async def remove(self) -> TrashedWorktree:
-        return await self.trash.take("r", await git.find_worktree(self.repo.place, "topic"))
+        return await self.trash.move_in("r", await git.find_worktree(self.repo.place, "topic"))
 
     async def mend(self) -> None:
         async def find(_: str) -> GitDirectories:
             return self.repo.place
 
-        await mend(self.errands, self.trash, find)
+        await recover(self.errands, self.trash, find)
 
     def untouched(self) -> bool:
         """As if nobody had ever asked for the worktree."""
@@ -129,7 +129,7 @@ MAKING = [
 async def test_what_is_half_made_is_taken_back_and_can_be_made(
     yard: Yard, left: Callable[[Yard], None]
 ) -> None:
-    yard.errands.note(yard.errand())
+    yard.errands.save(yard.errand())
     left(yard)
     await yard.mend()
     assert yard.untouched()
@@ -139,7 +139,7 @@ async def test_what_is_half_made_is_taken_back_and_can_be_made(
 
 
 async def test_what_somebody_put_in_the_way_meanwhile_stays(yard: Yard) -> None:
-    yard.errands.note(yard.errand())
+    yard.errands.save(yard.errand())
     yard.path.mkdir(parents=True)
     (yard.path / "file").write_text("precious")
     yard.repo.git("branch", "topic")
@@ -151,7 +151,7 @@ async def test_what_somebody_put_in_the_way_meanwhile_stays(yard: Yard) -> None:
 
 
 async def test_a_half_made_worktree_somebody_committed_in_stays(yard: Yard) -> None:
-    yard.errands.note(yard.errand())
+    yard.errands.save(yard.errand())
     a_checkout(yard)
     (yard.path / "file").write_text("precious")
     made = yard.repo.commit("somebody's work", cwd=yard.path)
@@ -166,20 +166,20 @@ async def test_what_is_whole_is_kept_for_the_request_that_comes_again(yard: Yard
     await yard.make()
     await yard.mend()
     assert (yard.path / "untracked").read_text() == "precious"
-    found = yard.errands.done_for("r", "k")
+    found = yard.errands.find_finished("r", "k")
     assert found is not None
     assert found.path == str(yard.path)
-    yard.errands.note(yard.errand(done=True, begun_at=0))
+    yard.errands.save(yard.errand(done=True, begun_at=0))
     await yard.mend()
-    assert yard.errands.done_for("r", "k") is None
+    assert yard.errands.find_finished("r", "k") is None
     assert yard.path.exists()
 
 
 async def test_what_a_killed_server_left_running_is_ended_first() -> None:
-    child = subprocess.Popen(["sleep", "1000"], env=os.environ | marked("an-errand"))
-    other = subprocess.Popen(["sleep", "1000"], env=os.environ | marked("another"))
+    child = subprocess.Popen(["sleep", "1000"], env=os.environ | marker_variables("an-errand"))
+    other = subprocess.Popen(["sleep", "1000"], env=os.environ | marker_variables("another"))
     try:
-        ending = asyncio.create_task(end_marked("an-errand"))
+        ending = asyncio.create_task(kill_marked("an-errand"))
         await asyncio.to_thread(child.wait, 30)
         await ending
         assert other.poll() is None
@@ -335,7 +335,7 @@ async def test_what_is_read_only_is_removed_restored_and_emptied(
         await yard.remove()
         assert list(yard.path.parent.iterdir()) == []
         await check_trashed(yard, before)
-        await yard.trash.empty(await yard.remove(), yard.repo.place)
+        await yard.trash.delete(await yard.remove(), yard.repo.place)
     assert list(yard.boxes.iterdir()) == []
 
 
@@ -353,7 +353,7 @@ async def test_what_cannot_be_removed_of_the_original_is_litter_beside_a_whole_c
         trashed = await yard.remove()
     litter = yard.path.with_name(f".topic.{trashed.id}.moved")
     assert [(each["event"], each["path"]) for each in told] == [
-        ("the rest of a worktree cannot be removed", str(litter))
+        ("leftovers of a worktree could not be deleted", str(litter))
     ]
     assert contents(yard.boxes / trashed.id / "tree") == before
     os.chown(litter / "theirs", 0, 0)

@@ -24,7 +24,7 @@ from bullpen.store.tables import answers, snapshots
 from bullpen.wire.browser import encode_event, session_json
 from support.stories import START, append_to, new_session, new_session_with_worker, said, spawning, texts
 
-SHAPE = (14, "948ee71170e176ef")
+SHAPE = (14, "691b8ebec3ecf21f")
 
 
 def line(
@@ -49,7 +49,7 @@ async def test_events_come_back_as_they_were(store: EventStore) -> None:
     stored = await store.events("s")
     assert [event for event, _ in stored] == [entry.event for entry in append.entries]
     assert [wire for _, wire in stored] == [encode_event(event) for event, _ in stored]
-    assert await store.wire("s") == [wire for _, wire in stored]
+    assert await store.encoded_events("s") == [wire for _, wire in stored]
 
 
 async def test_a_range_of_events_is_read_in_order(store: EventStore) -> None:
@@ -67,7 +67,7 @@ async def test_a_range_of_events_is_read_in_order(store: EventStore) -> None:
 
 async def test_the_newest_of_a_kind_are_read_in_order(store: EventStore) -> None:
     await long_session(store, 50)
-    wires = await store.wire("s", 0, 40, 3, ["error"], newest=True)
+    wires = await store.encoded_events("s", 0, 40, 3, ["error"], newest=True)
     assert [json.loads(wire)["seq"] for wire in wires] == [37, 38, 39]
     assert await store.events("nobody") == []
 
@@ -75,9 +75,9 @@ async def test_the_newest_of_a_kind_are_read_in_order(store: EventStore) -> None
 async def test_a_page_of_wire_ends_when_it_is_heavy(store: EventStore) -> None:
     heavy = append_to(Snapshot(id="s"), Draft(START), *(said("x" * 1000) for _ in range(500)))
     await store.commit(heavy)
-    some = await store.wire("s", most_bytes=100_000)
+    some = await store.encoded_events("s", max_bytes=100_000)
     assert 90 <= len(some) <= 110
-    assert some == (await store.wire("s"))[: len(some)]
+    assert some == (await store.encoded_events("s"))[: len(some)]
 
 
 async def test_a_session_loads_as_the_fold_of_its_events(store: EventStore) -> None:
@@ -217,15 +217,15 @@ async def test_outbox_lines_are_numbered_without_a_gap(store: EventStore) -> Non
     await store.commit(append)
     assert await store.commit(append_to(append.snapshot, outbox=[line(), line()])) == (1, 2)
     assert await store.commit(append_to(append.snapshot, outbox=[line()])) == (3,)
-    assert await store.outbox("w", 1) == [(1, b"line 1"), (2, b"line 2"), (3, b"line 3")]
+    assert await store.undelivered_lines("w", 1) == [(1, b"line 1"), (2, b"line 2"), (3, b"line 3")]
 
 
 async def test_outbox_numbers_never_restart(store: EventStore) -> None:
     append = new_session_with_worker()
     await store.commit(append)
     await store.commit(append_to(append.snapshot, outbox=[line(), line()]))
-    await store.outbox_done("w", 1, 2)
-    assert await store.outbox("w", 1) == []
+    await store.remove_delivered_lines("w", 1, 2)
+    assert await store.undelivered_lines("w", 1) == []
     assert await store.commit(append_to(append.snapshot, outbox=[line()])) == (3,)
 
 
@@ -234,9 +234,9 @@ async def test_each_run_has_an_outbox_of_its_own(store: EventStore) -> None:
     await store.commit(append)
     both = [line(run=1), line(run=2), line(run=1)]
     assert await store.commit(append_to(append.snapshot, outbox=both)) == (1, 1, 2)
-    await store.outbox_done("w", 1, 1)
-    assert await store.outbox("w", 1) == [(2, b"line 2")]
-    assert await store.outbox("w", 2) == [(1, b"line 1")]
+    await store.remove_delivered_lines("w", 1, 1)
+    assert await store.undelivered_lines("w", 1) == [(2, b"line 2")]
+    assert await store.undelivered_lines("w", 2) == [(1, b"line 1")]
 
 
 async def test_a_line_that_cannot_be_made_takes_its_append_with_it_and_no_number(store: EventStore) -> None:
@@ -257,18 +257,18 @@ async def test_a_line_that_cannot_be_made_takes_its_append_with_it_and_no_number
 async def test_how_far_output_was_read_is_kept_with_the_events(store: EventStore) -> None:
     append = new_session_with_worker()
     await store.commit(append)
-    assert await store.consumed("w", 1) == 0
+    assert await store.consumed_offset("w", 1) == 0
     await store.commit(append_to(append.snapshot, said("line"), consumed=Consumed("w", 1, 512)))
     await store.commit(append_to(append.snapshot, consumed=Consumed("w", 1, 700)))
-    assert await store.consumed("w", 1) == 700
-    assert await store.consumed("w", 2) == 0
+    assert await store.consumed_offset("w", 1) == 700
+    assert await store.consumed_offset("w", 2) == 0
 
 
 async def test_an_answer_is_kept_with_its_events(store: EventStore) -> None:
     append = append_to(Snapshot(id="s"), Draft(START), answer=answer("key", "hash", b'{"id":"s"}'))
     await store.commit(append)
-    assert await store.answer("key") == StoredAnswer("key", "hash", 201, b'{"id":"s"}')
-    assert await store.answer("other") is None
+    assert await store.stored_answer("key") == StoredAnswer("key", "hash", 201, b'{"id":"s"}')
+    assert await store.stored_answer("other") is None
 
 
 async def test_the_same_key_takes_effect_once_even_in_one_group(store: EventStore) -> None:
@@ -289,10 +289,10 @@ async def test_a_key_is_free_again_after_a_day(store: EventStore) -> None:
     day = 24 * 60 * 60 * 1000
     aged = update(answers).where(answers.c.key == "key").values(created_at=answers.c.created_at - day)
     await store.database.write(lambda c: c.execute(aged).rowcount)
-    assert await store.answer("key") is None
+    assert await store.stored_answer("key") is None
     await store.commit(append_to(Snapshot(id="c"), Draft(START), answer=answer("key", "new")))
-    assert await store.answer("key") == answer("key", "new")
-    assert await store.answer("young") is not None
+    assert await store.stored_answer("key") == answer("key", "new")
+    assert await store.stored_answer("young") is not None
 
 
 async def test_a_number_given_twice_is_a_bug_that_shows(store: EventStore) -> None:

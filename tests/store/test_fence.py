@@ -155,8 +155,8 @@ async def test_heartbeats_are_no_commits(url: str) -> None:
     async with Database.open(url, owner=FIRST, lease=SHORT) as database:
         transactions = database.writer.transactions
         await database.write(lambda _: None)
-        seen = transactions._last_beat
-        await until(lambda: transactions._last_beat > seen + 3 * SHORT.heartbeat)
+        seen = transactions._last_heartbeat
+        await until(lambda: transactions._last_heartbeat > seen + 3 * SHORT.heartbeat)
         assert (row(url), transactions.committed) == ((1, 1, "1"), 1)
 
 

@@ -99,7 +99,7 @@ async def test_an_effect_and_its_answer_are_stored_together_once(
     keys: CredentialStore, store: EventStore
 ) -> None:
     await keys.add_token(LAPTOP, kept(b'{"id":"t1"}'))
-    stored = await store.answer("k")
+    stored = await store.stored_answer("k")
     assert stored is not None and (stored.status, stored.body) == (201, b'{"id":"t1"}')
     with pytest.raises(AlreadyAnswered) as again:
         await keys.add_token(replace(LAPTOP, id="t2", hash="def"), kept(b"other"))
@@ -110,7 +110,7 @@ async def test_an_effect_and_its_answer_are_stored_together_once(
 async def test_an_effect_that_fails_leaves_no_answer(keys: CredentialStore, store: EventStore) -> None:
     with pytest.raises(NotFound):
         await keys.redeem_code("c0de", device, kept())
-    assert await store.answer("k") is None
+    assert await store.stored_answer("k") is None
     await keys.add_code(code())
     await keys.redeem_code("c0de", device, kept())
-    assert await store.answer("k") is not None
+    assert await store.stored_answer("k") is not None

@@ -10,7 +10,7 @@ from bullpen.domain.records import Repository
 from bullpen.store.database import Database
 from bullpen.store.listing import SessionFilters, read_page
 from bullpen.store.records import RecordStore
-from bullpen.store.statements import add
+from bullpen.store.statements import insert_rows
 from bullpen.store.tables import sessions
 
 STATUSES = ("active", "completed", "cancelled", "error")
@@ -42,7 +42,7 @@ async def records(database: Database) -> RecordStore:
         await records.add_repository(
             Repository(id=name, path=f"/{name}", name=name, created_at=1, updated_at=1)
         )
-    await database.write(lambda c: add(c, sessions, [row(n) for n in range(100)]))
+    await database.write(lambda c: insert_rows(c, sessions, [row(n) for n in range(100)]))
     return records
 
 

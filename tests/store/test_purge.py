@@ -10,7 +10,7 @@ from bullpen.store.append import Consumed, OutboxLine
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
-from bullpen.store.statements import put
+from bullpen.store.statements import upsert_rows
 from bullpen.store.tables import metadata, purges
 from support.stories import START, append_to, said, spawning
 
@@ -56,15 +56,15 @@ async def test_a_purge_cut_short_hides_the_session_and_is_finished_later(store: 
     records = RecordStore(store.database)
     await full_session(store, "half")
     # As if the server had died after the first step of the purge.
-    await store.database.write(lambda c: put(c, purges, [{"session_id": "half"}]))
+    await store.database.write(lambda c: upsert_rows(c, purges, [{"session_id": "half"}]))
     with pytest.raises(NotFound):
         await store.load("half")
     assert (await records.list_sessions()).total == 0
     assert await records.live_sessions() == []
     assert await records.sessions_of_workers(["half-w"]) == {}
-    assert await store.hidden() == {"half": ["half-w"]}
+    assert await store.unfinished_purges() == {"half": ["half-w"]}
     await store.purge("half")
-    assert await store.hidden() == {}
+    assert await store.unfinished_purges() == {}
     assert set((await counts(store.database)).values()) == {0}
 
 

@@ -94,9 +94,9 @@ async def test_a_repository_is_registered_once_under_its_key(records: RecordStor
 
 async def test_an_answer_is_kept_without_an_effect(records: RecordStore, store: EventStore) -> None:
     answer = KeptAnswer[None]("k", "h", lambda _: (204, b""))
-    await records.answer_only(answer)
+    await records.store_answer(answer)
     with pytest.raises(AlreadyAnswered):
-        await records.answer_only(answer)
+        await records.store_answer(answer)
 
 
 async def test_sessions_and_workers_are_counted(records: RecordStore, store: EventStore) -> None:

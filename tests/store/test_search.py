@@ -5,19 +5,19 @@ import pytest
 from bullpen.domain.conversation import AgentMessage, ToolCall, TurnEnd, UserPrompt
 from bullpen.domain.errors import Invalid
 from bullpen.domain.events import Draft, Fact, SessionChanged, WorkerSpawning
-from bullpen.domain.searching import PRINTED, SearchDocument
+from bullpen.domain.searching import TERMINAL_OUTPUT, SearchDocument
 from bullpen.domain.snapshot import Snapshot
 from bullpen.store.append import Append
 from bullpen.store.events import EventStore
-from bullpen.store.search import SearchFilters, SearchHit, add_documents, lagging, read_next, search
+from bullpen.store.search import SearchFilters, SearchHit, add_documents, read_next, search, sessions_to_index
 from bullpen.store.search_terminals import (
-    KEPT,
+    MAX_INDEXED_BYTES,
     IndexedOffset,
     PrintedText,
     PrintingWorker,
-    add_printed,
-    read_marks,
-    unfinished,
+    add_terminal_text,
+    read_indexed_offsets,
+    workers_to_index,
 )
 from support.stories import START, append_to
 
@@ -36,7 +36,7 @@ def goes_on(append: Append, *facts: Fact) -> Append:
 
 async def index(store: EventStore) -> None:
     """As sessions/indexing.py does, until there is nothing left to read."""
-    for session_id in await store.database.read(lagging):
+    for session_id in await store.database.read(sessions_to_index):
         while True:
             after, reading = await store.database.read(lambda c, id=session_id: read_next(c, id))  # type: ignore[misc]
             if reading.until <= after:
@@ -79,7 +79,7 @@ async def test_a_message_in_pieces_is_found_whole_where_it_begins(store: EventSt
     await index(store)
     assert await places(store, "migration done") == [("a", 3)]
     assert await places(store, "meanwhile") == [("a", 4)]  # read twice, found once
-    assert await store.database.read(lagging) == []
+    assert await store.database.read(sessions_to_index) == []
 
 
 async def test_tool_calls_and_titles_are_found_and_filters_narrow(store: EventStore) -> None:
@@ -119,8 +119,8 @@ async def test_a_message_whose_end_never_came_is_found_when_its_turn_is_over(sto
 def printed(offset: int, text: str, run: int = 1) -> SearchDocument:
     return SearchDocument(
         seq=0,
-        type=PRINTED,
-        role=PRINTED,
+        type=TERMINAL_OUTPUT,
+        role=TERMINAL_OUTPUT,
         timestamp=1_700_000_000_002,
         text=text,
         worker_id="w-a",
@@ -131,7 +131,7 @@ def printed(offset: int, text: str, run: int = 1) -> SearchDocument:
 
 async def print_some(store: EventStore, mark: IndexedOffset, *documents: SearchDocument) -> None:
     of = PrintingWorker(worker_id="w-a", session_id="a", run=mark.run, alive=True)
-    await store.database.write(lambda c: add_printed(c, [PrintedText(of, list(documents), mark)]))
+    await store.database.write(lambda c: add_terminal_text(c, [PrintedText(of, list(documents), mark)]))
 
 
 async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording(store: EventStore) -> None:
@@ -140,11 +140,11 @@ async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording
     await print_some(
         store, IndexedOffset(1, 200), printed(0, "no"), printed(100, "a needle"), printed(150, "needles")
     )
-    (found,) = await find(store, "needle", role=PRINTED)
-    assert (found.worker_id, found.run, found.offset, found.type) == ("w-a", 1, 100, PRINTED)
+    (found,) = await find(store, "needle", role=TERMINAL_OUTPUT)
+    assert (found.worker_id, found.run, found.offset, found.type) == ("w-a", 1, 100, TERMINAL_OUTPUT)
     assert 1 <= found.seq <= 3
     assert len(await find(store, "needle")) == 2
-    assert await store.database.read(lambda c: read_marks(c, ["w-a", "w-b"])) == {
+    assert await store.database.read(lambda c: read_indexed_offsets(c, ["w-a", "w-b"])) == {
         "w-a": IndexedOffset(1, 200),
         "w-b": IndexedOffset(),
     }
@@ -153,19 +153,21 @@ async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording
 async def test_of_a_long_run_the_newest_text_is_kept(store: EventStore) -> None:
     await store.commit(begin("a"))
     await print_some(store, IndexedOffset(1, 200), printed(100, "old needle"))
-    await print_some(store, IndexedOffset(1, KEPT + 500), printed(KEPT + 300, "new needle"))
+    await print_some(
+        store, IndexedOffset(1, MAX_INDEXED_BYTES + 500), printed(MAX_INDEXED_BYTES + 300, "new needle")
+    )
     await print_some(store, IndexedOffset(2, 300), printed(200, "next needle", run=2))
     found = await find(store, "needle")
-    assert [(each.run, each.offset) for each in found] == [(2, 200), (1, KEPT + 300)]
+    assert [(each.run, each.offset) for each in found] == [(2, 200), (1, MAX_INDEXED_BYTES + 300)]
 
 
 async def test_a_terminal_is_looked_at_until_nothing_more_can_come(store: EventStore) -> None:
     terminal = WorkerSpawning(worker_type="terminal", name="Terminal", run=1, workspace="/srv/x")
     await store.commit(append_to(Snapshot(id="a"), Draft(START), Draft(terminal, "w-a", "terminal")))
-    (waiting,) = await store.database.read(unfinished)
+    (waiting,) = await store.database.read(workers_to_index)
     assert (waiting.worker_id, waiting.run, waiting.alive) == ("w-a", 1, True)
     await print_some(store, IndexedOffset(1, 200, over=True))
-    assert await store.database.read(unfinished) == []
+    assert await store.database.read(workers_to_index) == []
 
 
 async def test_a_purge_removes_what_terminals_printed(store: EventStore) -> None:

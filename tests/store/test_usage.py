@@ -8,7 +8,7 @@ from bullpen.domain.snapshot import Snapshot
 from bullpen.domain.usage import Money
 from bullpen.store.append import Append
 from bullpen.store.events import EventStore
-from bullpen.store.usage import DAY, UsageFilters, UsageTotals, read_usage
+from bullpen.store.usage import DAY_MS, UsageFilters, UsageTotals, read_usage
 from support.stories import START, append_to
 
 FIRST = 1_700_000_000_000  # when the stories begin
@@ -59,7 +59,7 @@ async def test_turns_add_up_to_sessions_agents_and_days(store: EventStore) -> No
     assert (repository.key, repository.turns) == (None, 3)
     (day,), _ = await used(store, "day")
     assert (day.key, day.tokens.total) == ("2023-11-14", 157)
-    (day,), _ = await used(store, "day", offset=DAY)
+    (day,), _ = await used(store, "day", offset=DAY_MS)
     assert day.key == "2023-11-15"
 
 

@@ -16,7 +16,7 @@ from bullpen.domain.snapshot import Snapshot
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
-from bullpen.store.writer import MAX_GROUP
+from bullpen.store.writer import MAX_GROUP_JOBS
 from support.stories import START, append_to, new_session, new_session_with_worker, said
 
 
@@ -69,7 +69,7 @@ async def test_a_group_does_not_grow_without_limit(store: EventStore) -> None:
     with held(store.database):
         await asyncio.sleep(0)
         before = store.database.writer.transactions.committed
-        waiting = [store.commit(new_session(f"s{n}")) for n in range(MAX_GROUP + 1)]
+        waiting = [store.commit(new_session(f"s{n}")) for n in range(MAX_GROUP_JOBS + 1)]
     await asyncio.gather(*waiting)
     assert store.database.writer.transactions.committed - before == 3
 
@@ -138,14 +138,14 @@ async def test_a_mistake_of_ours_is_told_to_who_waits_and_the_writer_goes_on(sto
 async def test_a_room_nobody_can_look_into_is_looked_into_again(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room, looks = database.writer.room, threading.Semaphore(0)
+    room, looks = database.writer.availability, threading.Semaphore(0)
 
     def probe() -> None:
         looks.release()
         raise IntegrityError("probe", {}, ValueError("a broken table"))
 
     monkeypatch.setattr(room, "_probe", probe)
-    room.close(StorageFull("no room"))
+    room.note_refusal(StorageFull("no room"))
     with pytest.raises(StorageFull):
         await database.write(lambda _: None)
     async with asyncio.timeout(30):

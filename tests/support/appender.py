@@ -24,7 +24,7 @@ async def append_for_ever(store: EventStore, name: str) -> None:
     except NotFound:
         log = await SessionLog.create(store, name, [Draft(START), Draft(spawning(), f"w-{name}", "shell")])
     worker = f"w-{name}"
-    n = await store.consumed(worker, 1)
+    n = await store.consumed_offset(worker, 1)
     while True:
         n += 1
         line = OutboxLine(worker, 1, lambda number, n=n: b"%d %d" % (number, n))  # type: ignore[misc]

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # it is run by its path
 from bullpen.domain.conversation_state import Conversation
 from bullpen.domain.queue import QueueItem
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.wire.browser import iso, read_event, session_json
+from bullpen.wire.browser import iso_time, read_event, session_json
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -36,10 +36,10 @@ def _item(item: QueueItem) -> dict[str, Any]:
         "id": item.id,
         "message": item.message,
         "image_ids": list(item.image_ids),
-        "queued_at": iso(item.queued_at),
+        "queued_at": iso_time(item.queued_at),
         "title": item.title,
         "ownTitle": item.own_title,
-        "scheduled_time": None if item.scheduled_time is None else iso(item.scheduled_time),
+        "scheduled_time": None if item.scheduled_time is None else iso_time(item.scheduled_time),
         "state": item.state,
         "workerId": item.worker_id,
         "urgent": item.urgent,
@@ -50,7 +50,7 @@ def _conversation(state: Conversation) -> dict[str, Any]:
     turn, session, usage = state.turn, state.session, state.usage
     return {
         "turn": turn
-        and {"promptId": turn.prompt_id, "since": iso(turn.since), "cancelling": turn.cancelling},
+        and {"promptId": turn.prompt_id, "since": iso_time(turn.since), "cancelling": turn.cancelling},
         "settings": session
         and {
             "acpSessionId": session.id,
@@ -61,11 +61,11 @@ def _conversation(state: Conversation) -> dict[str, Any]:
         },
         "plan": state.plan,
         "permissions": {
-            id: {"fact": open.fact.to_data(), "since": iso(open.since)}
+            id: {"fact": open.fact.to_data(), "since": iso_time(open.since)}
             for id, open in state.permissions.items()
         },
         "questions": {
-            id: {"fact": open.fact.to_data(), "since": iso(open.since)}
+            id: {"fact": open.fact.to_data(), "since": iso_time(open.since)}
             for id, open in state.questions.items()
         },
         "usage": {"used": usage.used, "size": usage.size, "cost": usage.cost, "turn": usage.turn},

@@ -20,8 +20,8 @@ from bullpen.sandbox.roots import WorkspaceRoots
 from bullpen.sessions.create import NewSession, create_session
 from bullpen.sessions.session import Session
 from bullpen.sessions.sessions import Sessions
-from bullpen.sessions.startup import take_up
-from bullpen.sessions.tasks import background
+from bullpen.sessions.startup import resume_sessions
+from bullpen.sessions.tasks import background_tasks
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
@@ -74,13 +74,13 @@ class QuietHouse:
             Database.open(settings.database_url) as database,
             ChildHandles.open(self.home) as children,
             Screens.open(self.home / "screens") as screens,
-            background() as tasks,
+            background_tasks() as tasks,
         ):
             store, self.records = EventStore(database), RecordStore(database)
             roots = WorkspaceRoots(settings, self.records, {})
-            workshop = WorkerServices(settings, store, children, screens, self.registry, roots)
-            self.sessions = Sessions(store, workshop, tasks, self._idle_seconds)
-            await take_up(self.sessions, self.records)
+            services = WorkerServices(settings, store, children, screens, self.registry, roots)
+            self.sessions = Sessions(store, services, tasks, self._idle_seconds)
+            await resume_sessions(self.sessions, self.records)
             yield self
 
     async def append(self, session_id: str, *drafts: Draft) -> None:
@@ -126,7 +126,7 @@ async def until(session: Session, condition: Callable[[Snapshot], object]) -> Sn
     try:
         async with asyncio.timeout(DEADLINE):
             while not condition(session.snapshot):
-                await session.log.news.wait()
+                await session.log.growth.wait()
     except TimeoutError:
         states = [(w.role, w.state, w.activity, w.error) for w in session.snapshot.workers.values()]
         raise AssertionError(f"it did not come to that: {states}, {session.snapshot.queue}") from None

@@ -6,7 +6,7 @@ from bullpen.workers.screen import Screen
 
 class ShownScreen(Screen):
     def text(self) -> str:
-        return self.seen(0).text
+        return self.view(0).text
 
     def contents(self) -> str:
         """What is shown and the scrollback above it."""

@@ -57,7 +57,7 @@ class Replay:
     def play(self, name: str) -> None:
         runs = 0
         for entry in entries(name):
-            self._tell(self._joiner.due(entry["t"]))
+            self._tell(self._joiner.take_due(entry["t"]))
             match entry["dir"]:
                 case "run":
                     runs += 1
@@ -66,7 +66,7 @@ class Replay:
                     self._send(entry["msg"])
                 case "a2c":
                     self.feed(json.dumps(entry["msg"]).encode() + b"\n", entry["t"])
-        self._tell(self._joiner.interrupt(closes=True))
+        self._tell(self._joiner.flush(closes=True))
 
     def feed(self, data: bytes, now: float) -> None:
         for line in self._peer.feed(data):
@@ -75,11 +75,11 @@ class Replay:
             if reading.chunk:
                 self._tell(self._joiner.add(reading.chunk, line, now))
             elif not reading.ignored:
-                self._tell(self._joiner.interrupt(reading.closes_text))
+                self._tell(self._joiner.flush(reading.closes_text))
             self._tell(reading.facts)
             for reply in reading.replies:
                 self.fold(reply.fact(self.state.traffic.next_n))
-            self.consumed = self._joiner.consumed(line.end)
+            self.consumed = self._joiner.consumed_offset(line.end)
 
     def outcomes(self) -> Counter[str]:
         """How many messages came to what; each counts once."""

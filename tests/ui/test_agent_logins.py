@@ -41,12 +41,12 @@ async def test_an_agent_without_a_login_says_so_where_it_is_offered(
 
     await page.get_by_label("Agent").select_option(label="Closed (no login found)")
     form = page.locator("form").filter(has=page.get_by_label("Prompt"))
-    await expect(form).to_contain_text("It can be started all the same")
+    await expect(form).to_contain_text("You can start it anyway")
     await expect(page.get_by_role("button", name="New agent")).to_be_enabled()
 
     sign.parent.mkdir()
     sign.write_text("key")
-    await page.get_by_role("button", name="Look again").click()
+    await page.get_by_role("button", name="Check again").click()
     await expect(listed).to_contain_text("logged in")
     await expect(page.get_by_text("no login found")).to_have_count(0)
     assert await page.evaluate("window.violations") == []

@@ -101,11 +101,11 @@ async def test_waiting_for_older_entries_moves_nothing(long_chat: ChatPage) -> N
     while asked.empty():
         key, place = await chat.log.evaluate(f"log => {{ log.scrollTo(0, 300); return ({FIRST_SEEN})(log) }}")
         await asyncio.sleep(0.05)
-    await expect(chat.page.get_by_text("Loading what was said before")).to_be_visible()
+    await expect(chat.page.get_by_text("Loading earlier messages")).to_be_visible()
     assert await chat.log.evaluate(PLACE_OF, key) == place
     first = await chat.entries.first.get_attribute("data-key")
     await (await asked.get()).continue_()
-    await expect(chat.page.get_by_text("Loading what was said before")).to_have_count(0)
+    await expect(chat.page.get_by_text("Loading earlier messages")).to_have_count(0)
     await expect(chat.entries.first).not_to_have_attribute("data-key", first or "")
     assert abs(await chat.log.evaluate(PLACE_OF, key) - place) <= 2
 

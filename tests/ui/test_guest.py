@@ -69,7 +69,7 @@ async def test_a_share_link_shows_its_session_and_nothing_else(
     assert await page.evaluate("window.violations") == []
     # With the same key another session stays closed, and so does the house.
     await page.goto(page.url.replace(talk.id, other["id"]))
-    await expect(page.get_by_text("This link shows nothing")).to_be_visible()
+    await expect(page.get_by_text("This link does not work")).to_be_visible()
     await page.goto(server.url)
     await expect(page.get_by_text("This browser is not logged in")).to_be_visible()
 
@@ -85,5 +85,5 @@ async def test_a_share_link_that_was_taken_back_says_so(visitor: BrowserContext,
     ]
     await server.call("DELETE", f"/api/tokens/{token['id']}", 204)
     await page.reload()
-    await expect(page.get_by_text("This link shows nothing")).to_be_visible()
+    await expect(page.get_by_text("This link does not work")).to_be_visible()
     await expect(page.get_by_text("shown for a moment")).to_have_count(0)

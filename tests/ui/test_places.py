@@ -201,5 +201,5 @@ async def test_turns_of_agents_that_do_not_say_what_they_use_are_counted_without
     await talk.ask("[[chunk done]]")
     page = await at(device, server, "usage")
     await expect(page.get_by_role("row", name="silent about it")).to_be_visible()
-    await expect(page.get_by_text("No agent has said what these turns used.")).to_be_visible()
+    await expect(page.get_by_text("No agent has reported the usage of these turns.")).to_be_visible()
     await expect(page.get_by_role("main").get_by_role("img")).to_have_count(0)

@@ -115,7 +115,7 @@ async def shop(device: BrowserContext, server: Server) -> PreviewPage:
 
 async def test_the_page_of_a_dev_server_is_seen_beside_its_session_until_it_ends(shop: PreviewPage) -> None:
     page, panel = shop.page, shop.panel
-    await expect(panel).to_contain_text("Start your dev server in a terminal of this session")
+    await expect(panel).to_contain_text("Start your development server in a terminal of this session")
     await shop.serve(PLAIN)
     await expect(shop.frame.get_by_role("heading", name="Hello from the session")).to_be_visible()
     row = panel.get_by_role("list", name="Ports").get_by_role("listitem")
@@ -128,7 +128,7 @@ async def test_the_page_of_a_dev_server_is_seen_beside_its_session_until_it_ends
     assert await page.evaluate("window.violations") == []
 
     await type_line(shop.server, shop.worker, "\x03")
-    await expect(panel).to_contain_text("Nothing listens")
+    await expect(panel).to_contain_text("No open ports")
     await expect(page.locator("iframe")).to_have_count(0)
 
 

@@ -133,7 +133,7 @@ async def test_a_moment_is_found_by_its_mark_and_by_its_link(device: BrowserCont
     await page.get_by_role("button", name="Session menu").click()
     await page.get_by_role("menuitem", name="Replay").click()
     player = Player(page)
-    await expect(player.log).to_contain_text("Nothing was said yet")
+    await expect(player.log).to_contain_text("No messages yet")
 
     await player.mark("Permission: Edit notes.md").click()
     await player.shows_the_question()
@@ -173,7 +173,7 @@ async def test_b2_a_session_is_played_from_its_beginning_to_its_end(
     page = await device.new_page()
     await page.goto(f"{server.url}/#/replay/{past.talk.id}")
     player = Player(page)
-    await expect(player.log).to_contain_text("Nothing was said yet")
+    await expect(player.log).to_contain_text("No messages yet")
     await page.get_by_label("Speed").select_option("16×")
     await page.get_by_role("button", name="Play", exact=True).click()
     await player.shows_the_end()
@@ -185,7 +185,7 @@ async def test_a_phone_shows_one_thing_at_a_time_and_keeps_to_it_while_one_scrub
 ) -> None:
     past = await Past.make(server)
     player = await Player.on_a_phone(browser, server, past.talk.id)
-    await expect(player.log).to_contain_text("Nothing was said yet")
+    await expect(player.log).to_contain_text("No messages yet")
     await player.fills_the_page_with("Conversation")
     await expect(player.terminal).to_have_count(0)
 
@@ -203,7 +203,7 @@ async def test_a_phone_shows_one_thing_at_a_time_and_keeps_to_it_while_one_scrub
     await expect(player.changes).to_contain_text("two")
     await player.fills_the_page_with("Changes")
     await player.time.press("Home")
-    await expect(player.changes).to_contain_text("Nothing had changed")
+    await expect(player.changes).to_contain_text("No changes")
     await expect(player.tab("Changes")).to_have_attribute("aria-selected", "true")
 
 
@@ -242,7 +242,7 @@ async def test_a_recorded_terminal_is_as_wide_as_a_phone_with_its_last_line_in_s
 async def test_the_keys_of_the_player_are_two_rows_for_fingers(browser: Browser, server: Server) -> None:
     past = await Past.make(server)
     player = await Player.on_a_phone(browser, server, past.talk.id, SMALL_PHONE)
-    names = ("Mark before", "Play", "Next mark", "Copy link to this moment")
+    names = ("Previous mark", "Play", "Next mark", "Copy link to this moment")
     keys = [player.page.get_by_role("button", name=name, exact=True) for name in names]
     keys += [player.page.get_by_label("Speed"), player.page.locator("label", has_text="Skip idle")]
     await expect(player.log).to_be_visible()

@@ -225,7 +225,7 @@ async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserCon
     allow = page.get_by_role("button", name="Keys of Allow:")
     await allow.click()
     await page.keyboard.press("j")  # the inbox needs it
-    await expect(page.get_by_role("status").filter(has_text="belong to the inbox")).to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="The inbox uses j, k and s")).to_be_visible()
     await page.keyboard.press("y")
     await expect(allow).to_have_text("y")
     await page.reload()
@@ -281,7 +281,7 @@ async def test_no_shortcut_is_offered_that_the_browser_keeps_and_all_places_show
     await page.goto(f"{server.url}/#/settings/keys")
     await page.get_by_role("button", name="Keys of New session").click()
     await page.keyboard.press("Control+T")
-    await expect(page.get_by_role("status").filter(has_text="belongs to the browser")).to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="is reserved by the browser")).to_be_visible()
 
 
 async def test_a_terminal_keeps_ctrl_to_itself(device: BrowserContext, server: Server) -> None:
@@ -443,5 +443,5 @@ async def test_the_page_can_be_installed_and_says_when_it_is_offline(
     assert (await (await page.request.get(f"{server.url}{manifest}")).json())["display"] == "standalone"
     await server.kill()
     await page.goto(server.url)
-    await expect(page.get_by_role("heading", name="Bullpen is out of reach")).to_be_visible()
+    await expect(page.get_by_role("heading", name="The Bullpen server cannot be reached")).to_be_visible()
     assert await page.evaluate("window.violations") == []

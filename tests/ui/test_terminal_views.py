@@ -118,13 +118,13 @@ async def test_b5_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
     await phone.sees("laptop-42")
     await until(lambda: cell(phone.page), lambda size: 7 <= size < 13)
     assert await cell(terminal.page) >= 13
-    await expect(phone.page.get_by_text("another viewer’s")).to_be_visible()
+    await expect(phone.page.get_by_text("set by another viewer")).to_be_visible()
     wide = len(await terminal.lines())
 
     await phone.page.get_by_role("button", name="Take over").click()
     await expect(phone.page.get_by_role("button", name="Take over")).to_be_hidden()
     await until(lambda: cell(phone.page), lambda size: size == 13)
-    await expect(terminal.page.get_by_text("another viewer’s")).to_be_visible()
+    await expect(terminal.page.get_by_text("set by another viewer")).to_be_visible()
     await terminal.sees("laptop-42")
     assert phone.typed == ""
 

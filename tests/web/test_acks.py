@@ -30,8 +30,8 @@ class Told:
 
 async def test_a_key_is_acknowledged_a_moment_after_it_was_taken() -> None:
     told = Told()
-    told.acks.sent()
-    told.acks.taken(1)
+    told.acks.note_sent()
+    told.acks.note_accepted(1)
     assert told.numbers == []
     assert await told.next() == 1
 
@@ -39,8 +39,8 @@ async def test_a_key_is_acknowledged_a_moment_after_it_was_taken() -> None:
 async def test_many_keys_are_acknowledged_by_the_last() -> None:
     told = Told()
     for n in range(1, 100):
-        told.acks.sent()
-        told.acks.taken(n)
+        told.acks.note_sent()
+        told.acks.note_accepted(n)
     assert await told.next() == 99
     assert told.numbers == [99]
 
@@ -49,24 +49,24 @@ async def test_many_keys_are_acknowledged_by_the_last() -> None:
 async def test_no_acknowledgement_comes_between_a_key_and_its_echo(
     monkeypatch: pytest.MonkeyPatch, second: int | None, acknowledged: int
 ) -> None:
-    monkeypatch.setattr(acks, "AFTER", 0.0)
+    monkeypatch.setattr(acks, "DELAY_SECONDS", 0.0)
     told = Told()
-    told.acks.sent()
-    told.acks.taken(1)
-    told.acks.sent()
+    told.acks.note_sent()
+    told.acks.note_accepted(1)
+    told.acks.note_sent()
     await asyncio.sleep(0.05)  # the moment has passed, the second key is on its way
     assert told.numbers == []
-    told.acks.taken(second)
+    told.acks.note_accepted(second)
     assert told.numbers == [acknowledged]
 
 
 async def test_at_the_end_nothing_waits() -> None:
     told = Told()
-    told.acks.hurry()
+    told.acks.flush()
     assert told.numbers == []
-    told.acks.sent()
-    told.acks.taken(1)
-    told.acks.hurry()
+    told.acks.note_sent()
+    told.acks.note_accepted(1)
+    told.acks.flush()
     assert told.numbers == [1]
-    told.acks.hurry()
+    told.acks.flush()
     assert told.numbers == [1]

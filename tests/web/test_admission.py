@@ -6,7 +6,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from bullpen.web.scopes import Principal, Scope
 from bullpen.web.sockets.admission import AdmittedSocket
-from bullpen.web.websocket import HEAR, PUSH, Frame
+from bullpen.web.websocket import PUSH, SET_LISTENER, Frame
 
 
 async def receive() -> Message:
@@ -23,7 +23,7 @@ def refuse(frame: Frame) -> bool:
 
 
 async def test_every_task_that_sends_learns_that_the_client_has_left() -> None:
-    extensions = {PUSH: refuse, HEAR: lambda listener: None}
+    extensions = {PUSH: refuse, SET_LISTENER: lambda listener: None}
     websocket = WebSocket({"type": "websocket", "extensions": extensions}, receive, send)
     await websocket.accept()
     socket = AdmittedSocket(websocket, Principal("id", "me", Scope.ADMIN))

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from bullpen import clock
-from bullpen.logs import FILES
-from bullpen.web.audit import REFUSALS_A_MINUTE, AuditLog
+from bullpen.logs import BACKUP_FILES
+from bullpen.web.audit import MAX_REFUSALS_PER_MINUTE, AuditLog
 from bullpen.web.scopes import Principal, Scope
 from support.server import Server
 from web.people import bearer, bearing, log_in, new_code, new_token, stranger
@@ -130,13 +130,13 @@ ADA = Principal("t1", "Ada", Scope.OPERATE)
 
 
 def test_the_log_rotates_and_keeps_old_files_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bullpen.logs.FILE_SIZE", 2000)
+    monkeypatch.setattr("bullpen.logs.MAX_FILE_BYTES", 2000)
     log = AuditLog(tmp_path / "logs" / "audit.log")
     for n in range(200):
         log.write(ADA, "POST", f"/api/{n}", 201, "127.0.0.1")
     log.close()
     files = sorted((tmp_path / "logs").iterdir())
-    assert len(files) == FILES + 1
+    assert len(files) == BACKUP_FILES + 1
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert lines(tmp_path / "logs" / "audit.log")[-1]["path"] == "/api/199"
 
@@ -154,9 +154,9 @@ def test_a_flood_of_strangers_does_not_push_out_what_matters(
     log.write(None, "GET", "/api/sessions", 401, "127.0.0.1")
     log.close()
     told = lines(tmp_path / "audit.log")
-    assert len(told) == REFUSALS_A_MINUTE + 3
+    assert len(told) == MAX_REFUSALS_PER_MINUTE + 3
     assert told[-3]["name"] == "Ada"
-    assert told[-2]["left_out"] == 10_000 - REFUSALS_A_MINUTE
+    assert told[-2]["left_out"] == 10_000 - MAX_REFUSALS_PER_MINUTE
 
 
 def test_what_a_flood_left_out_is_counted_with_the_next_request_of_anybody(
@@ -165,15 +165,15 @@ def test_what_a_flood_left_out_is_counted_with_the_next_request_of_anybody(
     now = 1000.0
     monkeypatch.setattr(clock, "monotonic", lambda: now)
     log = AuditLog(tmp_path / "audit.log")
-    for _ in range(REFUSALS_A_MINUTE + 7):
+    for _ in range(MAX_REFUSALS_PER_MINUTE + 7):
         log.write(None, "GET", "/%00", 404, "127.0.0.1")
-    log.summarise()
+    log.write_summary()
     now += 60
-    log.summarise()
-    log.summarise()
+    log.write_summary()
+    log.write_summary()
     log.close()
     told = lines(tmp_path / "audit.log")
-    assert len(told) == REFUSALS_A_MINUTE + 1
+    assert len(told) == MAX_REFUSALS_PER_MINUTE + 1
     assert told[-1]["left_out"] == 7
 
 

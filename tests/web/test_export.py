@@ -196,7 +196,7 @@ async def test_a_zip_is_a_recording_that_plays(server: Server, tmp_path: Path) -
     said = b"".join(moment.data for moment in player if isinstance(moment, OutputMoment))
     output = await server.http.get(f"/api/sessions/{session_id}/workers/{worker_id}/output")
     assert said == output.content
-    assert player.recorded.damage() == []
+    assert player.recorded.describe_damage() == []
     player.close()
 
 
@@ -284,7 +284,7 @@ async def test_b2_a_session_is_exported_played_and_shared_on_the_command_line(
     assert (rebuilt.code, rebuilt.out.startswith("wrote ")) == (0, True)
     place = elsewhere.home / "recordings" / session_id
     checked = await there("recordings", "check", str(place))
-    assert (checked.code, checked.out.endswith("all well\n")) == (0, True)
+    assert (checked.code, checked.out.endswith("no damage\n")) == (0, True)
     (place / "events.jsonl").write_bytes((place / "events.jsonl").read_bytes()[:-5])
     checked = await there("recordings", "check", str(place))
     assert (checked.code, "is torn" in checked.out) == (1, True)

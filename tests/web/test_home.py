@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.domain.errors import Invalid
-from bullpen.home import OPENED, owned, write_private
+from bullpen.home import OPENED_BY_NAME, hold, write_private
 from support.pictures import png
 from support.repositories import Repo
 from support.server import Server
@@ -76,15 +76,15 @@ async def test_a_planted_link_is_not_followed(tmp_path: Path, workspace: Path) -
     assert not any((home / name).is_symlink() for name in ("token", "secret", "server.json"))
 
 
-@pytest.mark.parametrize("name", OPENED)
+@pytest.mark.parametrize("name", OPENED_BY_NAME)
 def test_a_link_in_the_place_of_what_we_open_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / name).symlink_to(victim)
     with (
-        pytest.raises(Invalid, match=f"{name} is a link, and none is followed here"),
-        owned(tmp_path / "home"),
+        pytest.raises(Invalid, match=f"{name} is a symbolic link, which is not followed"),
+        hold(tmp_path / "home"),
     ):
         pass
     assert list(victim.iterdir()) == []
@@ -110,7 +110,7 @@ def test_who_has_the_lock_of_a_dead_server_for_a_moment_is_waited_for(tmp_path: 
     fcntl.flock(lock, fcntl.LOCK_EX)
     with subprocess.Popen(["sleep", "0.2"], pass_fds=[lock]):
         os.close(lock)
-        with owned(tmp_path):
+        with hold(tmp_path):
             pass
 
 
@@ -123,7 +123,7 @@ async def test_what_another_database_started_is_not_touched(server: Server, tmp_
     command = [sys.executable, "-m", "bullpen", "serve", "--no-open"]
     other = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
     assert other.returncode == 1
-    assert other.stderr.startswith("bullpen: this database knows nothing of 1 of the programs that run here")
+    assert other.stderr.startswith("bullpen: this database has no record of 1 of the programs that run here")
     await server.start()
     [again] = (await server.call("GET", path))["workers"]
     assert (again["state"], again["run"]) == ("active", 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from bullpen.workers.images import LARGEST
+from bullpen.workers.images import MAX_IMAGE_BYTES
 from support.pictures import png
 from support.server import Server
 
@@ -29,7 +29,9 @@ async def test_what_is_no_image_and_what_is_too_large_is_refused(server: Server)
     html = await server.call("POST", path, 415, content=svg, headers={"Content-Type": "image/png"})
     assert html["error"] == "unsupported_media_type"
     assert (await server.call("POST", path, 413, content=png(30_000, 30_000)))["error"] == "too_large"
-    assert (await server.call("POST", path, 413, content=png() + bytes(LARGEST)))["error"] == "too_large"
+    assert (await server.call("POST", path, 413, content=png() + bytes(MAX_IMAGE_BYTES)))[
+        "error"
+    ] == "too_large"
 
 
 async def test_a_body_that_does_not_say_its_length_is_counted_while_it_comes(server: Server) -> None:

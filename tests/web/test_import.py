@@ -75,7 +75,7 @@ async def test_r82_both_formats_are_taken_once_and_can_be_restarted(server: Serv
 
     again = await take(server, *entries)
     assert again["taken"] == []
-    assert all("here already" in each["reason"] for each in again["left"])
+    assert all("exists already" in each["reason"] for each in again["left"])
     assert (await server.call("GET", "/api/sessions"))["total"] == 2
 
     path = f"/api/sessions/{first['id']}"
@@ -120,10 +120,10 @@ async def test_the_command_says_what_it_took_and_what_not(server: Server, tmp_pa
     file.write_text(json.dumps([old("a", server.workspace), saved("b", Path("/etc"))]))
     done = await bullpen("import", str(file))
     assert done.code == 0
-    assert "took workspace" in done.out
-    assert "left b: /etc is outside the workspace root" in done.out
+    assert "imported workspace" in done.out
+    assert "skipped b: /etc is outside the workspace root" in done.out
     again = await bullpen("import", str(file))
-    assert (again.code, "left a: it is here already" in again.out) == (1, True)
+    assert (again.code, "left a: it exists already" in again.out) == (1, True)
     file.write_text("{}")
     assert (await bullpen("import", str(file))).code == 2
     assert (await bullpen("import", str(tmp_path / "nothing"))).code == 2

@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from bullpen import clock
 from bullpen.domain.errors import TooMany
-from bullpen.web.attempts import PLACES, LoginAttempts
+from bullpen.web.attempts import MAX_PEERS, LoginAttempts
 from support.server import Server
 from web.people import SCOPES, Browser, bearer, log_in, new_code, stranger
 from web.stored import stored
@@ -197,6 +197,6 @@ async def test_one_network_of_ipv6_is_one_place_and_an_ipv4_address_is_one(
 
 async def test_any_number_of_places_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = LoginAttempts()
-    for n in range(PLACES * 3):
+    for n in range(MAX_PEERS * 3):
         attempts.failed(f"192.{n // 65536}.{n // 256 % 256}.{n % 256}")
-    assert len(attempts._failures) == PLACES
+    assert len(attempts._failures) == MAX_PEERS

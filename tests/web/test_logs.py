@@ -134,7 +134,7 @@ def test_a_warning_that_repeats_is_counted_and_not_written(tmp_path: Path) -> No
 def test_a_log_that_cannot_be_written_is_told_of_without_what_it_was_to_say(tmp_path: Path) -> None:
     program = """
         log.info("first")
-        logs.redaction.also((secret,))
+        logs.redaction.add_literals((secret,))
         for handler in logging.getLogger().handlers[1:]:
             handler.stream.close()
         theirs.error("from %s", secret)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bullpen.web.numbers import LARGEST
+from bullpen.web.numbers import MAX_SAFE_INTEGER
 from support.server import Server
 
 
@@ -23,7 +23,7 @@ async def test_a_number_no_database_holds_is_refused_or_clamped(server: Server) 
                 place, name = path, parameter["name"]
                 for part, value in known.items():
                     place = place.replace(part, value)
-                largest = kind.get("maximum", LARGEST)
+                largest = kind.get("maximum", MAX_SAFE_INTEGER)
                 for number in (largest, largest + 1, 1 << 63, 10**30):
                     others = {"q": "word", "seq": 1} if name != "seq" else {}
                     answer = await server.http.get(place, params=others | {name: number})
@@ -37,4 +37,4 @@ async def test_a_number_no_database_holds_is_refused_or_clamped(server: Server) 
 async def test_how_far_somebody_has_seen_is_a_number_too(server: Server) -> None:
     session = await server.new_session()
     await server.call("POST", f"/api/sessions/{session['id']}/seen", 400, json={"seq": 1 << 63})
-    await server.call("POST", f"/api/sessions/{session['id']}/seen", 204, json={"seq": LARGEST})
+    await server.call("POST", f"/api/sessions/{session['id']}/seen", 204, json={"seq": MAX_SAFE_INTEGER})

@@ -14,9 +14,9 @@ from bullpen.log.recording import Recording
 from bullpen.web.sockets import run_stream
 from bullpen.web.sockets.admission import AdmittedSocket
 from bullpen.web.sockets.output_formats import BinaryFormat
-from bullpen.web.sockets.run_stream import AT_ONCE, RunStream
+from bullpen.web.sockets.run_stream import MAX_BURST_BYTES, RunStream
 from bullpen.web.websocket import Frame
-from bullpen.workers.query_scanner import PIECE
+from bullpen.workers.query_scanner import READ_BYTES
 from bullpen.workers.terminal import TerminalWorker
 from bullpen.workers.window import TerminalWindow, WindowSize
 from support.intervals import shortened
@@ -54,31 +54,31 @@ def showing(recording: Recording, wire: Wire) -> asyncio.Task[None]:
         window=TerminalWindow(WindowSize(80, 24)),
         ended=None,
         replaced=False,
-        doing=None,
-        on_change=lambda _: None,
-        off_change=lambda _: None,
+        activity=None,
+        add_watcher=lambda _: None,
+        remove_watcher=lambda _: None,
     )
     shown = RunStream("one", cast(AdmittedSocket, wire), cast(TerminalWorker, terminal), BinaryFormat())
-    return asyncio.create_task(shown.show(after=0))
+    return asyncio.create_task(shown.run(after=0))
 
 
 async def test_who_is_behind_gets_as_much_before_a_pause_as_the_ear_hears(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_stream, "PACE", 3600)
+    monkeypatch.setattr(run_stream, "PAUSE_SECONDS", 3600)
     wire = Wire()
-    task = showing(flood(tmp_path, 4 * AT_ONCE), wire)
+    task = showing(flood(tmp_path, 4 * MAX_BURST_BYTES), wire)
     for _ in range(10):
         await asyncio.sleep(0)
-    assert wire.taken == AT_ONCE >= PIECE
+    assert wire.taken == MAX_BURST_BYTES >= READ_BYTES
     task.cancel()
 
 
 async def test_it_has_all_of_it_after_the_pauses(tmp_path: Path) -> None:
     wire = Wire()
-    task = showing(flood(tmp_path, 4 * AT_ONCE), wire)
+    task = showing(flood(tmp_path, 4 * MAX_BURST_BYTES), wire)
     async with asyncio.timeout(10):
-        while wire.taken < 4 * AT_ONCE:
+        while wire.taken < 4 * MAX_BURST_BYTES:
             await asyncio.sleep(0.001)
     task.cancel()
 

@@ -74,7 +74,7 @@ async def test_a_time_without_a_zone_is_the_time_of_who_searches(server: Server)
     assert "needle" in (await bullpen("search", "needle", "--after", hour_ago)).out
     assert (await bullpen("search", "needle", "--before", hour_ago)).out == "nothing found\n"
     assert (await bullpen("search", "needle", "--after", f"{hour_ago}Z")).out == "nothing found\n"
-    why = "bullpen: --after wants a time like 2026-03-01 or 2026-03-01T18:30, not soon\n"
+    why = "bullpen: --after needs a time like 2026-03-01 or 2026-03-01T18:30, not soon\n"
     assert await bullpen("search", "needle", "--after", "soon") == (2, "", why)
     assert await bullpen("usage", "--after", "soon") == (2, "", why)
 

@@ -160,7 +160,7 @@ async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: Talk) 
     assert player.peek() is not None
     player.reset()
     assert player.position == 0
-    assert [event.seq for event in player.of_type("tool_call")] == [
+    assert [event.seq for event in player.events_of_type("tool_call")] == [
         event["seq"] for event in events if event["type"] == "tool_call"
     ]
     assert [event.seq for event in player.events()] == [event["seq"] for event in events]

@@ -26,6 +26,6 @@ async def test_what_turns_used_is_told_by_day_and_turn_and_outlives_a_kill(serve
     assert "0.50 USD" in (await bullpen("usage")).out
     shown = json.loads((await bullpen("usage", "--by", "agent", "--json")).out)
     assert shown["groups"][0]["key"] == "scripted"
-    assert (await bullpen("usage", "--before", "2020-01-01")).out == "no agent has reported what it used\n"
+    assert (await bullpen("usage", "--before", "2020-01-01")).out == "no agent has reported its usage\n"
     await server.call("GET", "/api/usage", 400, params={"by": "moon"})
     await server.call("GET", "/api/usage", 400, params={"after": "soon"})

@@ -36,7 +36,7 @@ from bullpen.domain.conversation import (
 )
 from bullpen.domain.conversation_state import Conversation, fold_conversation
 from bullpen.domain.events import Event, Fact
-from bullpen.wire.acp import MAX_WAITING, AcpReader, ParsedMessage, fact_of
+from bullpen.wire.acp import MAX_PENDING_REQUESTS, AcpReader, ParsedMessage, fact_of_update
 from bullpen.wire.acp_calls import ErrorReply, OutgoingReply
 from bullpen.wire.acp_joiner import TextChunk
 from bullpen.wire.jsonrpc import JsonRpcPeer, LineTooLong, LongLineEnd
@@ -116,7 +116,7 @@ IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
     ],
 )
 def test_an_update_is_a_fact_or_a_piece_of_text(update: dict[str, Any], expected: Fact | TextChunk) -> None:
-    assert fact_of(update) == expected
+    assert fact_of_update(update) == expected
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_an_update_is_a_fact_or_a_piece_of_text(update: dict[str, Any], expected
     ],
 )
 def test_a_tool_call_is_kept_in_the_agents_own_words(update: dict[str, Any]) -> None:
-    assert fact_of(update) == ToolCall(call=update)
+    assert fact_of_update(update) == ToolCall(call=update)
     later = {**update, "sessionUpdate": "tool_call_update"}
-    assert fact_of(later) == ToolCallUpdate(call=later)
+    assert fact_of_update(later) == ToolCallUpdate(call=later)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_tool_call_is_kept_in_the_agents_own_words(update: dict[str, Any]) -> 
     ],
 )
 def test_what_we_have_no_word_for_is_kept_as_it_was_said(update: dict[str, Any]) -> None:
-    assert fact_of(update) == UnknownUpdate(update=update)
+    assert fact_of_update(update) == UnknownUpdate(update=update)
 
 
 def test_updates_of_another_session_are_kept_apart() -> None:
@@ -339,10 +339,11 @@ def test_a_request_nobody_knows_is_refused_at_once_and_kept(method: str) -> None
 
 def test_an_agent_that_asks_on_and_on_is_refused() -> None:
     waiting: list[Fact] = [
-        RequestReceived(id=str(n), rpc_id=n, method="session/request_permission") for n in range(MAX_WAITING)
+        RequestReceived(id=str(n), rpc_id=n, method="session/request_permission")
+        for n in range(MAX_PENDING_REQUESTS)
     ]
     reading = read(ask("session/request_permission", {"toolCall": {}}), waiting)
-    fault = ErrorReply(-32603, f"{MAX_WAITING} of your requests wait already")
+    fault = ErrorReply(-32603, f"{MAX_PENDING_REQUESTS} of your requests wait already")
     assert [reply.fault for reply in reading.replies] == [fault]
     assert not any(isinstance(fact, Permission) for fact in reading.facts)
     assert not read(ask("session/request_permission", {"toolCall": {}}), waiting[1:]).replies

@@ -183,7 +183,7 @@ def test_withdrawing_answers_every_open_question_and_nothing_else() -> None:
         Question(id="q", message="?", status="pending"),
         RequestReceived(id="t", rpc_id=2, method="terminal/wait_for_exit"),
     )
-    replies = acp_calls.withdrawn(state)
+    replies = acp_calls.cancellation_replies(state)
     assert [reply.fact(3) for reply in replies] == [
         ReplySent(n=3, method="session/request_permission", id="p"),
         ReplySent(n=3, method="elicitation/create", id="q"),

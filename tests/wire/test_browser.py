@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bullpen.domain.events import Error, Event, SessionStart, Unknown, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.wire.browser import encode_event, iso, session_json, worker_json
+from bullpen.wire.browser import encode_event, iso_time, session_json, worker_json
 
 SESSION_FIELDS = [
     "id",
@@ -69,7 +69,7 @@ def small_session() -> Snapshot:
     ],
 )
 def test_times_are_iso_with_milliseconds_in_utc(ms: int, text: str) -> None:
-    assert iso(ms) == text
+    assert iso_time(ms) == text
 
 
 def test_an_event_has_exactly_the_fields_of_the_contract() -> None:

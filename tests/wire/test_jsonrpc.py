@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bullpen.wire import jsonrpc
 from bullpen.wire.jsonrpc import (
-    KEPT_NOISE,
+    MAX_INVALID_LINE_BYTES,
     ErrorResponse,
     InvalidLine,
     JsonRpcPeer,
@@ -22,7 +22,7 @@ from bullpen.wire.jsonrpc import (
     Notification,
     Request,
     Response,
-    answered,
+    match_answer,
 )
 
 JSON = st.recursive(
@@ -46,7 +46,7 @@ unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 LINE = MESSAGE.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40)
 
 
-def read_all(data: bytes, cuts: list[int], limit: int = jsonrpc.MAX_LINE) -> list[Line]:
+def read_all(data: bytes, cuts: list[int], limit: int = jsonrpc.MAX_LINE_BYTES) -> list[Line]:
     peer = JsonRpcPeer(limit=limit)
     edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     found: list[Line] = []
@@ -80,7 +80,7 @@ def test_lines_lie_side_by_side_and_leave_out_only_blank_ones(lines: list[bytes]
         assert data[line.end - offset - 1 : line.end - offset] == b"\n"
         at = line.end
     assert not data[at - offset :].strip()
-    assert peer.offset == peer.passed == offset + len(data)
+    assert peer.offset == peer.resume_offset == offset + len(data)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_of_a_long_noise_only_the_beginning_is_kept() -> None:
     line = b"".join(b"%06d " % number for number in range(15_000))
     found = only(line)
     assert isinstance(found, InvalidLine)
-    assert found.text == line[:KEPT_NOISE].decode()
+    assert found.text == line[:MAX_INVALID_LINE_BYTES].decode()
 
 
 @pytest.mark.parametrize(
@@ -219,14 +219,14 @@ def test_what_is_left_out_needs_no_memory_and_is_passed_while_it_streams() -> No
         peer.feed(piece)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peer.passed == 200 * len(piece)
+    assert peer.resume_offset == 200 * len(piece)
     assert peak < 4 << 20
 
 
 def test_half_a_line_is_not_passed() -> None:
     peer = JsonRpcPeer(100)
     peer.feed(b'{"method":"a"}\n{"meth')
-    assert (peer.passed, peer.offset) == (115, 121)
+    assert (peer.resume_offset, peer.offset) == (115, 121)
 
 
 def test_a_new_peer_goes_on_in_the_middle_of_a_line_that_is_left_out() -> None:
@@ -266,7 +266,7 @@ def test_the_last_line_needs_no_newline() -> None:
 def test_an_answer_finds_its_request_by_number_text_or_being_the_only_one(
     id: Any, waiting: set[int], expected: int | None
 ) -> None:
-    assert answered(id, waiting) == expected
+    assert match_answer(id, waiting) == expected
 
 
 @unhurried

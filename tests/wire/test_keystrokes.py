@@ -1,7 +1,7 @@
 """What is typed to an agent in a terminal, byte for byte."""
 
 from bullpen.domain.signs import TypingKeys
-from bullpen.wire.keystrokes import PIECE, TypingMode, clean, interrupt
+from bullpen.wire.keystrokes import PIECE_BYTES, TypingMode, interrupt, strip_controls
 
 
 def typed(
@@ -16,15 +16,15 @@ def test_a_text_is_a_paste_and_the_key_that_submits_comes_apart() -> None:
 
 
 def test_a_long_text_goes_in_pieces_that_join() -> None:
-    *pieces, submit = typed("x" * (3 * PIECE))
+    *pieces, submit = typed("x" * (3 * PIECE_BYTES))
     assert len(pieces) == 4
-    assert b"".join(pieces) == b"\x1b[200~" + b"x" * (3 * PIECE) + b"\x1b[201~"
+    assert b"".join(pieces) == b"\x1b[200~" + b"x" * (3 * PIECE_BYTES) + b"\x1b[201~"
     assert submit == b"\r"
 
 
 def test_no_text_ends_the_paste_or_presses_a_key() -> None:
     every = "".join(map(chr, range(0x20))) + "\x7f" + "".join(map(chr, range(0x80, 0xA0)))
-    assert clean(f"a{every}b\x1b[201~\r\ud800") == "a\t\n\nb[201~\n?"
+    assert strip_controls(f"a{every}b\x1b[201~\r\ud800") == "a\t\n\nb[201~\n?"
 
 
 def test_without_paste_a_new_line_is_the_key_of_the_definition() -> None:

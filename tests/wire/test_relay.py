@@ -107,7 +107,7 @@ def test_fields_nobody_knows_are_ignored() -> None:
 
 
 def test_a_refusal_says_what_it_is_about() -> None:
-    told = relay.refusal({"type": "agent:spawn", "id": 7, "sessionId": "s", "role": "x"}, Conflict("no"))
+    told = relay.error_notice({"type": "agent:spawn", "id": 7, "sessionId": "s", "role": "x"}, Conflict("no"))
     assert told == {
         "type": "error",
         "id": 7,

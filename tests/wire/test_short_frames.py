@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from bullpen.wire.short_frames import LONGEST, FrameBounds, short_text
+from bullpen.wire.short_frames import MAX_TEXT_BYTES, FrameBounds, short_text
 
 
 def frame(data: bytes, opcode: Opcode = Opcode.TEXT, *, fin: bool = True, mask: bool = True) -> bytes:
     return Frame(opcode, data, fin=fin).serialize(mask=mask)
 
 
-@pytest.mark.parametrize("text", ["", "a", '{"type":"input","data":"ü","n":1}', "x" * LONGEST])
+@pytest.mark.parametrize("text", ["", "a", '{"type":"input","data":"ü","n":1}', "x" * MAX_TEXT_BYTES])
 def test_one_short_text_is_read(text: str) -> None:
     assert short_text(frame(text.encode())) == text.encode()
 
@@ -24,7 +24,7 @@ def test_one_short_text_is_read(text: str) -> None:
 ODD = {
     "nothing": b"",
     "half a head": b"\x81",
-    "a long one": frame(b"x" * (LONGEST + 1)),
+    "a long one": frame(b"x" * (MAX_TEXT_BYTES + 1)),
     "binary": frame(b"binary", Opcode.BINARY),
     "a ping": frame(b"ping", Opcode.PING),
     "the first of several": frame(b"first of several", fin=False),
@@ -49,7 +49,7 @@ def test_the_bounds_of_frames_are_known_however_the_stream_is_cut(sizes: list[in
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     bounds = FrameBounds()
     for start, end in pairwise(places):
-        bounds.walk(stream[start:end])
+        bounds.advance(stream[start:end])
         if bounds.between_frames:
             assert end in ends
 
@@ -58,11 +58,11 @@ def test_between_whole_frames_the_next_may_be_read() -> None:
     bounds = FrameBounds()
     assert bounds.between_frames
     long = frame(bytes(70_000))
-    bounds.walk(frame(b"a") + long[:100])
+    bounds.advance(frame(b"a") + long[:100])
     assert not bounds.between_frames
-    bounds.walk(long[100:])
+    bounds.advance(long[100:])
     assert bounds.between_frames
-    bounds.walk(frame(b"a") + b"\x81")
+    bounds.advance(frame(b"a") + b"\x81")
     assert not bounds.between_frames  # and never again: the head of a frame is cut
-    bounds.walk(frame(b"")[1:])
+    bounds.advance(frame(b"")[1:])
     assert not bounds.between_frames

@@ -2,7 +2,14 @@
 
 import pytest
 
-from bullpen.wire.terminal_text import HALF, LONGEST_WORD, PIECE, TerminalText, TextPiece, whole
+from bullpen.wire.terminal_text import (
+    MAX_HELD_BYTES,
+    MAX_WORD_LENGTH,
+    PIECE_BYTES,
+    TerminalText,
+    TextPiece,
+    complete_length,
+)
 
 
 def texts(data: bytes) -> list[str]:
@@ -41,7 +48,7 @@ def test_much_text_comes_in_pieces_that_say_where_they_began() -> None:
     lines = [f"line number {number}\r\n".encode() for number in range(1000)]
     data = b"".join(lines)
     pieces = TerminalText().read(data, 5000)
-    assert len(pieces) > len(data) // (2 * PIECE)
+    assert len(pieces) > len(data) // (2 * PIECE_BYTES)
     for piece in pieces:
         first = piece.text.split("\n")[0].encode()
         assert data[piece.offset - 5000 :].startswith(first + b"\r\n")
@@ -51,7 +58,7 @@ def test_much_text_comes_in_pieces_that_say_where_they_began() -> None:
 
 
 def test_what_nobody_could_type_is_not_kept() -> None:
-    assert texts(b"x" * (LONGEST_WORD + 1) + b" word\n") == ["word"]
+    assert texts(b"x" * (MAX_WORD_LENGTH + 1) + b" word\n") == ["word"]
 
 
 @pytest.mark.parametrize(
@@ -60,9 +67,9 @@ def test_what_nobody_could_type_is_not_kept() -> None:
         (b"", 0),
         (b"half a line", 0),
         (b"a line\nand a half", 7),
-        (b"\x1b[1;1H" + b"x" * HALF, 0),  # an image may be on its way
-        (b"x" * HALF + b"\x1b[1;1Hy", HALF),
+        (b"\x1b[1;1H" + b"x" * MAX_HELD_BYTES, 0),  # an image may be on its way
+        (b"x" * MAX_HELD_BYTES + b"\x1b[1;1Hy", MAX_HELD_BYTES),
     ],
 )
 def test_half_a_line_waits_for_its_other_half(data: bytes, end: int) -> None:
-    assert whole(data) == end
+    assert complete_length(data) == end

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bullpen.git.diff_format import FileDiff
-from bullpen.workers.change_text import MOST_TEXT, as_text
+from bullpen.workers.change_text import MAX_PATCHES_LENGTH, format_changes
 from bullpen.workers.changes import WorkspaceChanges
 
 PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
@@ -20,27 +20,27 @@ def changes(*files: FileDiff, note: str | None = None) -> WorkspaceChanges:
 
 
 def test_a_change_is_told_with_its_patch() -> None:
-    assert as_text(changes(file())) == f"1 file, +1 -1, since 1a2b3c\n\n```diff\n{PATCH}```"
+    assert format_changes(changes(file())) == f"1 file, +1 -1, since 1a2b3c\n\n```diff\n{PATCH}```"
 
 
 def test_no_change_is_no_text() -> None:
-    assert as_text(changes()) == ""
+    assert format_changes(changes()) == ""
 
 
 def test_a_fence_in_a_patch_does_not_end_the_quote() -> None:
     patch = PATCH + " ```\n ````\n"
-    assert as_text(changes(file(patch=patch))).endswith(f"`````diff\n{patch}`````")
+    assert format_changes(changes(file(patch=patch))).endswith(f"`````diff\n{patch}`````")
 
 
 def test_what_is_not_shown_is_named() -> None:
-    long = file("long.py", "x" * MOST_TEXT)
+    long = file("long.py", "x" * MAX_PATCHES_LENGTH)
     picture = file("a.png", "", binary=True, additions=None, deletions=None)
     cut = file("cut.py", note="cut: too large")
     gone = file("mode.sh", "")
-    text = as_text(changes(file(), long, picture, cut, gone, note="2 more new files are not listed"))
+    text = format_changes(changes(file(), long, picture, cut, gone, note="2 more new files are not listed"))
     assert text.startswith("5 files, +5 -1, since 1a2b3c; 2 more new files are not listed\n")
     assert text.endswith(
-        "Not shown, or not whole:\n"
+        "Not shown, or shown in part:\n"
         "- `long.py` (modified, +1 -1; too long to pass on)\n"
         "- `a.png` (modified, binary)\n"
         "- `cut.py` (modified; cut: too large)\n"

@@ -1,7 +1,7 @@
 """Remarks on lines become one message that says where each belongs and what stands there."""
 
 from bullpen.git.diff_format import FileDiff
-from bullpen.workers.comments import DiffComment, as_message
+from bullpen.workers.comments import DiffComment, format_comments
 
 PATCH = """diff --git a/a.py b/a.py
 --- a/a.py
@@ -22,7 +22,7 @@ def test_each_comment_is_said_with_its_lines() -> None:
         DiffComment(path="a.py", line=2, end_line=3, text="  in words, please\n"),
         DiffComment(path="a.py", line=2, side="old", text="was better"),
     ]
-    assert as_message(comments, FILES, "Have a look:") == (
+    assert format_comments(comments, FILES, "Have a look:") == (
         "Have a look:\n\n"
         "`a.py`, lines 2 to 3:\n> +2\n> +2.5\nin words, please\n\n"
         "`a.py`, line 2 before the change:\n> -two\nwas better\n\n"
@@ -31,5 +31,5 @@ def test_each_comment_is_said_with_its_lines() -> None:
 
 
 def test_lines_that_are_in_no_hunk_are_named_without_a_quote() -> None:
-    message = as_message([DiffComment(path="a.py", line=90, text="here")], FILES)
+    message = format_comments([DiffComment(path="a.py", line=90, text="here")], FILES)
     assert message.endswith("`a.py`, line 90:\nhere")

@@ -109,8 +109,8 @@ def test_rows_know_their_wraps_links_and_colours() -> None:
     assert grid.links(2) == [Span(5, 9, b"http://a/b")]
     assert grid.backgrounds(3) == [Span(0, 20, b"48;5;4")]
     assert grid.backgrounds(4) == []
-    assert grid.is_coloured_at_an_end(3)
-    assert not grid.is_coloured_at_an_end(4)
+    assert grid.has_coloured_end(3)
+    assert not grid.has_coloured_end(4)
 
 
 def test_extras_are_only_what_was_asked_for() -> None:
@@ -125,12 +125,12 @@ def test_the_library_is_loaded_with_the_first_terminal() -> None:
     code = """
 import sys
 from pathlib import Path
-from bullpen.workers.screen import Screen, may_ask
+from bullpen.workers.screen import Screen, may_contain_query
 from bullpen.workers.screen_guard import ScreenGuard
-assert may_ask(b"", b"\\x1b[6n")
+assert may_contain_query(b"", b"\\x1b[6n")
 assert "pyghostty" not in sys.modules and "cffi" not in sys.modules
-from bullpen.workers.ghostty import Terminal
-Terminal(80, 24)
+from bullpen.workers.ghostty import EmulatedTerminal
+EmulatedTerminal(80, 24)
 assert "pyghostty" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.domain.errors import NotFound, TooLarge, UnsupportedType
-from bullpen.workers.images import LARGEST, Images, check_image
+from bullpen.workers.images import MAX_IMAGE_BYTES, Images, check_image
 from support.pictures import gif, jpeg, png, webp
 
 SESSION = "4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01"
@@ -59,7 +59,7 @@ def test_what_is_no_image_is_refused_whatever_it_says(data: bytes) -> None:
 
 def test_a_file_of_too_many_bytes_is_refused() -> None:
     with pytest.raises(TooLarge):
-        check_image(png() + bytes(LARGEST))
+        check_image(png() + bytes(MAX_IMAGE_BYTES))
 
 
 @pytest.mark.parametrize("name", ["../../secret", "..", "", "x/y", "nobody", "a\0b", ".part"])
@@ -78,6 +78,6 @@ def test_images_are_private_and_go_with_their_session(tmp_path: Path) -> None:
     (file,) = (tmp_path / "images" / SESSION).iterdir()
     assert file.name == f"{image.id}.png"
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    images.forget(SESSION)
+    images.remove_all(SESSION)
     with pytest.raises(NotFound):
         images.read(SESSION, image.id)

@@ -20,7 +20,7 @@ from bullpen.workers.pty_watch import ActivityWatch
 from bullpen.workers.screens import Screens
 
 SECONDS = 30.0
-CALM = 0.2  # seconds without a look, after which it waits for something to happen
+BELL_SILENCE_SECONDS = 0.2  # seconds without a look, after which it waits for something to happen
 
 
 class Scene:
@@ -35,7 +35,7 @@ class Scene:
         )
         self._looked = asyncio.Event()
         self._told = asyncio.Condition()
-        see = partial(screens.seen, self._worker, self._recording)
+        see = partial(screens.view, self._worker, self._recording)
         self.watch = ActivityWatch(see, self._recording, ScreenPatterns(silence=0.1), self._state, self._tell)
 
     def says(self, data: bytes) -> None:
@@ -50,7 +50,7 @@ class Scene:
         try:
             while True:
                 self._looked.clear()
-                await asyncio.wait_for(self._looked.wait(), CALM)
+                await asyncio.wait_for(self._looked.wait(), BELL_SILENCE_SECONDS)
         except TimeoutError:
             return
 
@@ -66,10 +66,10 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr(pty_watch, "PACE", 0.01)
+    monkeypatch.setattr(pty_watch, "CHECK_INTERVAL", 0.01)
     async with Screens.open(tmp_path / "screens") as screens:
         scene = Scene(screens, tmp_path / "spool")
-        watching = asyncio.ensure_future(scene.watch.go_on())
+        watching = asyncio.ensure_future(scene.watch.run())
         yield scene
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
@@ -80,5 +80,5 @@ async def test_who_answers_a_call_after_a_while_is_seen_though_nothing_is_writte
     scene.says(b"\x07")
     await scene.until(Activity.ASKING)
     await scene.until_it_looks_no_more()
-    scene.watch.typed(b"y")
+    scene.watch.note_input(b"y")
     await scene.until(Activity.IDLE)

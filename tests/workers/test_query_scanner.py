@@ -9,20 +9,20 @@ import pytest
 
 from bullpen.keeper.spool import SpoolWriter
 from bullpen.log.recording import Recording
-from bullpen.workers.query_scanner import FLOOD, PIECE, QueryScanner
+from bullpen.workers.query_scanner import FLOOD_BYTES, READ_BYTES, QueryScanner
 
 QUESTION = b"\x1b[6n"
 
 
 class Program:
-    """What it says, as the keeper writes it, and an ear that hears it."""
+    """What it says, as the keeper writes it, and an scanner that hears it."""
 
     def __init__(self, place: Path) -> None:
         self._spool = SpoolWriter(os.open(place, os.O_RDONLY), segment=1 << 16, retention=1 << 17)
         self.recording = Recording(place)
         self.news = asyncio.Event()
-        self.ear = QueryScanner(self.recording, 0, self.news)
-        self.recording.watch(self.ear.glance)
+        self.scanner = QueryScanner(self.recording, 0, self.news)
+        self.recording.watch(self.scanner.scan)
 
     def say(self, *data: bytes) -> None:
         """Each piece is written for itself; the server hears of all at once."""
@@ -43,26 +43,26 @@ def program(tmp_path: Path) -> Iterator[Program]:
 def test_what_asks_nothing_is_passed_by(program: Program) -> None:
     for word in (b"one ", b"\x1b[1mtwo\x1b[0m ", b"three"):
         program.say(word)
-    assert program.ear.seen == program.recording.end
+    assert program.scanner.offset == program.recording.end
     assert not program.news.is_set()
 
 
 def test_a_flood_of_plain_text_wakes_nobody(program: Program) -> None:
-    program.say(b"x" * (PIECE - 2))
-    assert program.ear.seen == program.recording.end
+    program.say(b"x" * (READ_BYTES - 2))
+    assert program.scanner.offset == program.recording.end
     assert not program.news.is_set()
 
 
 @pytest.mark.parametrize(
     "said",
-    [QUESTION, b"\x1b[1m" * FLOOD, b"x" * PIECE, b"x" * (PIECE - 1)],
+    [QUESTION, b"\x1b[1m" * FLOOD_BYTES, b"x" * READ_BYTES, b"x" * (READ_BYTES - 1)],
     ids=["a question", "a coloured flood", "a piece", "a piece before an escape, for all we know"],
 )
 def test_somebody_is_woken_for_what_takes_longer(program: Program, said: bytes) -> None:
     program.say(b"quiet ")
     program.say(said)
     assert program.news.is_set()
-    assert program.ear.next() == said
+    assert program.scanner.read_next() == said
 
 
 @pytest.mark.parametrize("cut", range(1, len(QUESTION)))
@@ -75,7 +75,7 @@ def test_a_question_is_heard_wherever_it_is_cut(program: Program, cut: int) -> N
 def test_a_question_is_heard_behind_the_end_of_a_segment(program: Program) -> None:
     program.news.set()
     program.say(b"x" * ((1 << 16) - 2))
-    program.ear.take(program.ear.next())
+    program.scanner.advance(program.scanner.read_next())
     program.news.clear()
     program.say(b"text", QUESTION)
     assert program.news.is_set()
@@ -83,32 +83,32 @@ def test_a_question_is_heard_behind_the_end_of_a_segment(program: Program) -> No
 
 def test_an_escape_at_the_end_waits_for_what_follows(program: Program) -> None:
     program.say(b"text\x1b")
-    assert program.ear.seen == len(b"text")
+    assert program.scanner.offset == len(b"text")
     assert not program.news.is_set()
     program.say(b"[1mbold")
-    assert program.ear.seen == program.recording.end
+    assert program.scanner.offset == program.recording.end
     assert not program.news.is_set()
 
 
 def test_an_escape_that_comes_alone_waits_as_well(program: Program) -> None:
-    program.say(b"\x1b[1m" * FLOOD + b"\x1b")
-    assert not program.ear.take(program.ear.next())
-    assert program.ear.next() == b""
+    program.say(b"\x1b[1m" * FLOOD_BYTES + b"\x1b")
+    assert not program.scanner.advance(program.scanner.read_next())
+    assert program.scanner.read_next() == b""
     program.news.clear()
     program.say(b"[1mbold\x1b")
     program.say(b"[6n")
     assert program.news.is_set()
-    assert program.ear.take(program.ear.next())
+    assert program.scanner.advance(program.scanner.read_next())
 
 
 def test_who_is_awake_hears_the_rest_by_himself(program: Program) -> None:
     program.say(QUESTION)
     program.say(b"more")
-    assert program.ear.seen == 0
-    piece = program.ear.next()
+    assert program.scanner.offset == 0
+    piece = program.scanner.read_next()
     assert piece == QUESTION + b"more"
-    assert program.ear.take(piece)
-    assert program.ear.next() == b""
+    assert program.scanner.advance(piece)
+    assert program.scanner.read_next() == b""
 
 
 def test_what_is_no_longer_kept_is_passed_over(program: Program) -> None:
@@ -117,8 +117,8 @@ def test_what_is_no_longer_kept_is_passed_over(program: Program) -> None:
         program.say(b"x" * (1 << 16))
     start = program.recording.start
     assert start > 0
-    assert program.ear.next(10) == b"x" * 10
-    assert program.ear.seen == start
+    assert program.scanner.read_next(10) == b"x" * 10
+    assert program.scanner.offset == start
 
 
 def test_whoever_is_woken_hears_of_a_disk_that_cannot_be_read(
@@ -130,4 +130,4 @@ def test_whoever_is_woken_hears_of_a_disk_that_cannot_be_read(
     monkeypatch.setattr(program.recording, "read", refuse)
     program.say(b"text")
     assert program.news.is_set()
-    assert program.ear.seen == 0
+    assert program.scanner.offset == 0

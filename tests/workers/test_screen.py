@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
-from bullpen.workers.screen import SAVE_EVERY, QueryReply, SavedPosition
+from bullpen.workers.screen import SAVE_BYTES, QueryReply, SavedPosition
 from support.screens import ShownScreen
 
 COLS, ROWS = 20, 5
@@ -38,7 +38,7 @@ class Tape:
             raise LookupError
         return self.data[offset : offset + limit]
 
-    def sizes(self, after: int) -> Iterator[tuple[int, int, int]]:
+    def window_sizes(self, after: int) -> Iterator[tuple[int, int, int]]:
         return (size for size in self.resized if size[0] >= after)
 
 
@@ -52,9 +52,9 @@ def screen_of(tape: Tape, directory: Path, answered: int = 0) -> ShownScreen:
 def test_a_screen_shows_the_recording_up_to_where_it_was_led(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"hello\r\nworld"), tmp_path)
     screen.advance(5)
-    assert (screen.text(), screen.place) == ("hello", SavedPosition(5))
+    assert (screen.text(), screen.position) == ("hello", SavedPosition(5))
     screen.advance(12)
-    assert (screen.text(), screen.place) == ("hello\nworld", SavedPosition(12))
+    assert (screen.text(), screen.position) == ("hello\nworld", SavedPosition(12))
     assert screen.cursor[:2] == (5, 1)
 
 
@@ -62,7 +62,7 @@ def test_it_never_goes_beyond_the_end_nor_back(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"hello"), tmp_path)
     screen.advance(1000)
     screen.advance(2)
-    assert (screen.text(), screen.place) == ("hello", SavedPosition(5))
+    assert (screen.text(), screen.position) == ("hello", SavedPosition(5))
 
 
 def test_sizes_hold_from_the_byte_they_were_recorded_at(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_resize_while_the_program_is_silent_counts_once(tmp_path: Path) -> Non
     tape.resized.append((8, 40, 7))
     again = screen_of(tape, tmp_path, answered=2)
     assert again.advance(8) == screen.advance(8) == [QueryReply(3, b"\x1b[48;7;40;112;320t")]
-    assert again.place == screen.place == SavedPosition(8, replies=3, resizes=2)
+    assert again.position == screen.position == SavedPosition(8, replies=3, resizes=2)
 
 
 def test_absurd_sizes_are_bounded(tmp_path: Path) -> None:
@@ -166,12 +166,12 @@ def test_a_saved_screen_is_private_and_the_older_ones_go(tmp_path: Path) -> None
 
 
 def test_a_long_way_is_saved_by_itself(tmp_path: Path) -> None:
-    screen = screen_of(Tape(b"\x1b[0mx" * SAVE_EVERY), tmp_path)
-    screen.advance(SAVE_EVERY - 1)
+    screen = screen_of(Tape(b"\x1b[0mx" * SAVE_BYTES), tmp_path)
+    screen.advance(SAVE_BYTES - 1)
     assert list(tmp_path.iterdir()) == []
-    screen.advance(SAVE_EVERY + 5)
-    screen.advance(SAVE_EVERY + 10)
-    assert [file.name for file in tmp_path.iterdir()] == [f"{SAVE_EVERY + 5}.screen"]
+    screen.advance(SAVE_BYTES + 5)
+    screen.advance(SAVE_BYTES + 10)
+    assert [file.name for file in tmp_path.iterdir()] == [f"{SAVE_BYTES + 5}.screen"]
 
 
 def test_a_screen_that_cannot_be_saved_goes_on(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_damaged_saved_screen_is_ignored(tmp_path: Path, damage: str) -> None:
             newest.rename(tmp_path / "999999.screen")
             tape.data = tape.data[:10]
     again = screen_of(tape, tmp_path)
-    assert again.place == SavedPosition(5)
+    assert again.position == SavedPosition(5)
     again.advance(tape.end)
     assert again.text() == ("first\nsec" if damage == "beyond" else "first\nsecond")
 
@@ -229,9 +229,9 @@ def test_a_screen_at_rest_takes_no_memory_and_comes_back(tmp_path: Path) -> None
     screen.advance(tape.end)
     assert screen.loaded
     before = screen.history()
-    screen.rest()
+    screen.unload()
     assert not screen.loaded
-    assert screen.place == SavedPosition(8)
+    assert screen.position == SavedPosition(8)
     assert screen.history() == before
 
 
@@ -253,7 +253,7 @@ def test_what_a_recording_has_lost_at_its_beginning_is_not_missed(tmp_path: Path
     tape = Tape(b"x" * 100 + b"1mcut\x1b[0mnew\x1b[6n", [(20, 30, 6), (50, 40, 7)])
     tape.start = 100
     screen = screen_of(tape, tmp_path, answered=3)
-    assert screen.place == SavedPosition(100, replies=3)
+    assert screen.position == SavedPosition(100, replies=3)
     assert screen.advance(tape.end) == [QueryReply(4, b"\x1b[1;4R")]
     assert (screen.text(), screen.history()[1:3]) == ("new", (40, 7))
 
@@ -293,7 +293,7 @@ def test_two_threads_in_one_screen_are_caught(tmp_path: Path) -> None:
         assert leave.wait(10)
         yield
 
-    screen = ShownScreen(Tape(b"hello"), tmp_path, COLS, ROWS, watch=slow)
+    screen = ShownScreen(Tape(b"hello"), tmp_path, COLS, ROWS, guard=slow)
     thread = threading.Thread(target=screen.advance, args=(5,))
     thread.start()
     assert inside.wait(10)
@@ -411,7 +411,7 @@ def test_a_restored_screen_equals_one_fed_from_the_beginning(
         restored = screen_of(tape, Path(directory) / "pieces", answered=len(pieces))
         pieces += restored.advance(tape.end)
         assert pieces == replies
-        assert restored.place == whole.place
+        assert restored.position == whole.position
         assert restored.history() == whole.history()
         assert restored.contents() == whole.contents()
 
@@ -422,7 +422,7 @@ def test_numbers_of_replies_have_no_gaps_whatever_is_asked(tmp_path: Path) -> No
     replies = [reply for to in range(0, tape.end + 100, 100) for reply in screen.advance(to)]
     assert replies[0].n == 1
     assert all(b.n == a.n + 1 for a, b in pairwise(replies))
-    assert screen.place.replies == len(replies)
+    assert screen.position.replies == len(replies)
 
 
 def test_a_flood_of_text_is_the_same_screen_whether_it_is_led_there_in_steps_or_at_once(

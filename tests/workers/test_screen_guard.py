@@ -20,7 +20,7 @@ def end(how):
     os.kill(os.getpid(), getattr(signal, how))
 
 def use(name, then):
-    with guard.watching(name)():
+    with guard.guarding(name)():
         then()
 
 with ScreenGuard.open(Path(sys.argv[1])) as guard:
@@ -77,6 +77,6 @@ def test_counts_that_cannot_be_read_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_server_that_ends_leaves_no_notes(tmp_path: Path) -> None:
-    with ScreenGuard.open(tmp_path) as guard, guard.watching("one")(), guard.watching("two")():
+    with ScreenGuard.open(tmp_path) as guard, guard.guarding("one")(), guard.guarding("two")():
         pass
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import EmulatedTerminal
-from bullpen.workers.screen_plain import PlainRun, forgets, is_plain, lines_to_forget
+from bullpen.workers.screen_plain import PlainRun, forgets_all_rows, is_plain, lines_to_forget
 
 COLS, ROWS = 200, 10
 PRIOR = [
@@ -90,7 +90,7 @@ def test_nothing_is_left_of_what_was_left_out(prior: list[bytes], seed: int, end
     whole, short = EmulatedTerminal(COLS, ROWS), EmulatedTerminal(COLS, ROWS)
     whole.feed(b"".join(prior))
     short.feed(b"".join(prior))
-    assert forgets(whole)
+    assert forgets_all_rows(whole)
     text = b"\r\n".join([*random.Random(seed).choices(LINES, k=5000), end])
     needed = leave_out(short, text, block)
     assert len(needed) < len(text)
@@ -105,7 +105,7 @@ def test_nothing_is_left_of_what_was_left_out(prior: list[bytes], seed: int, end
 def test_nothing_is_left_out_where_rows_stay_or_a_sequence_is_open(kept: bytes) -> None:
     terminal = EmulatedTerminal(COLS, ROWS)
     terminal.feed(kept)
-    assert not forgets(terminal)
+    assert not forgets_all_rows(terminal)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ class Program:
     def read(self, offset: int, limit: int) -> bytes:
         return self.data[offset : offset + limit]
 
-    def sizes(self, after: int) -> Iterator[tuple[int, int, int]]:
+    def window_sizes(self, after: int) -> Iterator[tuple[int, int, int]]:
         yield from ()
 
     def __enter__(self) -> Self:

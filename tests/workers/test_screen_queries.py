@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import EmulatedTerminal
-from bullpen.workers.screen_queries import LONG, LOOK_BACK, _asks, _only_paints, may_ask
+from bullpen.workers.screen_queries import (
+    LONG_BYTES,
+    LOOK_BACK_BYTES,
+    _has_query,
+    _is_harmless,
+    may_contain_query,
+)
 
 QUESTIONS = [
     *(b"\x1b[5n", b"\x1b[6n", b"\x1b[?6n", b"\x1b[?996n", b"\x1b[6\nn"),  # DSR, also with a control inside
@@ -66,11 +72,11 @@ PAINT = [
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: repr(question[:12]))
 def test_a_question_may_ask_wherever_it_is_cut(question: bytes) -> None:
-    assert may_ask(b"", question)
-    assert may_ask(b"", b"text" + question + b"text")
+    assert may_contain_query(b"", question)
+    assert may_contain_query(b"", b"text" + question + b"text")
     for cut in range(1, len(question)):
-        tail = question[max(0, cut - LOOK_BACK) : cut]
-        assert may_ask(b"", question[:cut]) or may_ask(tail, question[cut:])
+        tail = question[max(0, cut - LOOK_BACK_BYTES) : cut]
+        assert may_contain_query(b"", question[:cut]) or may_contain_query(tail, question[cut:])
 
 
 @settings(max_examples=400, deadline=None)
@@ -83,8 +89,8 @@ def test_whatever_the_emulator_answers_may_ask(tokens: list[bytes], lengths: lis
     while data:
         chunk, data = data[: lengths[0]], data[lengths[0] :]
         if terminal.feed(chunk):
-            assert may_ask(tail, chunk)
-        tail = (tail + chunk)[-LOOK_BACK:]
+            assert may_contain_query(tail, chunk)
+        tail = (tail + chunk)[-LOOK_BACK_BYTES:]
         lengths = lengths[1:] + lengths[:1]
 
 
@@ -99,20 +105,20 @@ def test_a_glance_at_a_flood_says_what_a_closer_look_says(
     tail: bytes, before: list[bytes], paint: list[bytes], after: list[bytes]
 ) -> None:
     flood = b"".join(paint)
-    chunk = b"".join([*before, flood * (LONG // len(flood) + 1), *after])
-    closer = b"\x05" in chunk or chunk.endswith(b"\x1b") or _asks(tail + chunk, len(tail))
-    assert may_ask(tail, chunk) == closer
+    chunk = b"".join([*before, flood * (LONG_BYTES // len(flood) + 1), *after])
+    closer = b"\x05" in chunk or chunk.endswith(b"\x1b") or _has_query(tail + chunk, len(tail))
+    assert may_contain_query(tail, chunk) == closer
 
 
 @pytest.mark.parametrize("paint", PAINT, ids=repr)
 def test_a_flood_of_what_only_paints_is_glanced_over(paint: bytes) -> None:
-    assert _only_paints(paint * LONG)
-    assert not may_ask(b"", paint * LONG)
+    assert _is_harmless(paint * LONG_BYTES)
+    assert not may_contain_query(b"", paint * LONG_BYTES)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: repr(question[:12]))
 def test_no_question_is_only_paint(question: bytes) -> None:
-    assert b"\x1b" not in question or not _only_paints(b"\x1b[31m" + question + b"\x1b[0m")
+    assert b"\x1b" not in question or not _is_harmless(b"\x1b[31m" + question + b"\x1b[0m")
 
 
 @pytest.mark.parametrize(
@@ -127,14 +133,14 @@ def test_no_question_is_only_paint(question: bytes) -> None:
     ],
 )
 def test_text_colours_and_titles_do_not_ask(silent: bytes) -> None:
-    assert not may_ask(b"", silent)
-    assert not may_ask(silent[-LOOK_BACK:], silent)
+    assert not may_contain_query(b"", silent)
+    assert not may_contain_query(silent[-LOOK_BACK_BYTES:], silent)
 
 
 def test_a_question_is_noticed_once() -> None:
-    assert may_ask(b"", b"\x1b[6n")
-    assert not may_ask(b"\x1b[6n", b"text")
-    assert not may_ask(b"\x1b]11;?\x07", b"text")
+    assert may_contain_query(b"", b"\x1b[6n")
+    assert not may_contain_query(b"\x1b[6n", b"text")
+    assert not may_contain_query(b"\x1b]11;?\x07", b"text")
 
 
 @pytest.mark.parametrize(
@@ -148,5 +154,5 @@ def test_a_question_is_noticed_once() -> None:
 )
 def test_nothing_takes_long_to_look_at(hostile: bytes) -> None:
     begin = time.process_time()
-    may_ask(b"", hostile)
+    may_contain_query(b"", hostile)
     assert time.process_time() - begin < 2

@@ -88,7 +88,7 @@ FEW = 3  # the two that are kept; a thread may still hold the one it was last gi
 async def test_of_runs_that_ended_only_a_few_stay_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screens_module, "KEPT", 2)
+    monkeypatch.setattr(screens_module, "MAX_LOADED", 2)
     runs = [
         (run_of(number), Recording(spool(tmp_path / str(number), f"run {number}".encode())))
         for number in range(1, 9)
@@ -96,9 +96,9 @@ async def test_of_runs_that_ended_only_a_few_stay_in_memory(
     async with asyncio.timeout(SECONDS), Screens.open(tmp_path / "screens") as screens:
         before = screens_in_memory()
         for worker, recording in runs:
-            screens.begin(worker, recording, 0)
-            assert f"run {worker.run}" in (await screens.seen(worker, recording)).text
-            screens.end(worker)
+            screens.start_run(worker, recording, 0)
+            assert f"run {worker.run}" in (await screens.view(worker, recording)).text
+            screens.end_run(worker)
         assert screens_in_memory() - before <= FEW
         for worker, recording in runs:
             assert f"run {worker.run}".encode() in (await screens.history(worker, recording)).data
@@ -108,12 +108,12 @@ async def test_of_runs_that_ended_only_a_few_stay_in_memory(
 async def test_a_run_that_lives_is_answered_once_however_long_its_screen_rested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screens_module, "KEPT", 1)
+    monkeypatch.setattr(screens_module, "MAX_LOADED", 1)
     asking, worker = Recording(spool(tmp_path / "asking", b"\x1b[6n")), run_of(1)
     other = Recording(spool(tmp_path / "other", b"hello"))
     async with asyncio.timeout(SECONDS), Screens.open(tmp_path / "screens") as screens:
-        screens.begin(worker, asking, 0)
+        screens.start_run(worker, asking, 0)
         assert [reply.n for reply in await screens.advance(worker, asking, asking.end, 0)] == [1]
-        await screens.seen(run_of(2), other)  # whose screen takes the place of the other
+        await screens.view(run_of(2), other)  # whose screen takes the place of the other
         assert await screens.advance(worker, asking, asking.end, 0) == []
-        screens.end(worker)
+        screens.end_run(worker)

@@ -1,24 +1,25 @@
 /**
- * Make xterm draw under a policy without inline styles. It creates <style> elements and sets style
- * attributes, both of which `style-src 'self'` blocks; here they become our <bullpen-sheet> (see
- * src/terminal/sheet.ts) and the CSSOM, which it allows. A new xterm that says it differently stops the build.
+ * Rewrite xterm at build time so that it works under a content security policy without inline styles.
+ *
+ * xterm creates <style> elements and sets style attributes. `style-src 'self'` blocks both, so they are replaced by
+ * <bullpen-sheet> (src/terminal/sheet.ts) and by the CSSOM. The build fails if a new xterm no longer matches the patterns.
  */
 import type { Plugin } from 'vite'
 
 interface Rewrite {
-  what: string
-  find: RegExp
-  put: string
-  times: number
+  description: string
+  pattern: RegExp
+  replacement: string
+  expectedMatches: number
 }
 
 const REWRITES: Rewrite[] = [
-  { what: 'style elements', find: /\.createElement\("style"\)/g, put: '.createElement("bullpen-sheet")', times: 3 },
+  { description: 'style elements', pattern: /\.createElement\("style"\)/g, replacement: '.createElement("bullpen-sheet")', expectedMatches: 3 },
   {
-    what: 'style attributes',
-    find: /(\w+)\.setAttribute\("style",`\$\{\1\.getAttribute\("style"\)\|\|""\}\$\{(\w+)\};`\)/g,
-    put: '$1.style.cssText+=$2+";"',
-    times: 1,
+    description: 'style attributes',
+    pattern: /(\w+)\.setAttribute\("style",`\$\{\1\.getAttribute\("style"\)\|\|""\}\$\{(\w+)\};`\)/g,
+    replacement: '$1.style.cssText+=$2+";"',
+    expectedMatches: 1,
   },
 ]
 
@@ -28,10 +29,10 @@ export function xtermCsp(): Plugin {
     transform: {
       filter: { id: /@xterm\/xterm\/lib\/xterm\.mjs$/ },
       handler(code) {
-        for (const { what, find, put, times } of REWRITES) {
-          const found = code.match(find)?.length ?? 0
-          if (found !== times) this.error(`xterm has ${found} places for ${what}, not ${times}: read its new source`)
-          code = code.replace(find, put)
+        for (const { description, pattern, replacement, expectedMatches } of REWRITES) {
+          const found = code.match(pattern)?.length ?? 0
+          if (found !== expectedMatches) this.error(`Expected ${expectedMatches} ${description} in xterm, found ${found}. Read its new source and update REWRITES.`)
+          code = code.replace(pattern, replacement)
         }
         return { code, map: null }
       },

@@ -1,11 +1,11 @@
-/** Asks for what the page shows first while the rest of it is still being read: main.ts imports this before all else. */
-import { askAhead } from './api/http.ts'
+/** Prefetch the data of the first view while the scripts load; main.ts imports this module first. */
+import { prefetch } from './api/http.ts'
 import { LATEST, paths } from './api/rest.ts'
 import { loginCode, parseRoute, sharedSession } from './state/route.ts'
 
 const { hash } = location
 const route = parseRoute(hash)
 if (!loginCode(hash) && !sharedSession(hash)) {
-  askAhead(paths.sessions)
-  if (route.view === 'session') askAhead(paths.events(route.sessionId, LATEST))
+  prefetch(paths.sessions)
+  if (route.view === 'session') prefetch(paths.events(route.sessionId, LATEST))
 }

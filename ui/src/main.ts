@@ -1,12 +1,12 @@
-/** Where the page begins. */
+/** The entry point: mount the application, or the replay of a share link. */
 import './first.ts'
 import { mount } from 'svelte'
 import App from './App.svelte'
-import { comeAsGuest } from './api/secret.ts'
+import { useShareToken } from './api/secret.ts'
 import { Commands } from './commands/commands.svelte.ts'
-import { everyCommand, passingCommands } from './commands/everything.ts'
-import { installWorker } from './shell/install.ts'
-import { ChangesOfSessions } from './state/changes.svelte.ts'
+import { permanentCommands, currentCommands } from './commands/everything.ts'
+import { registerServiceWorker } from './shell/install.ts'
+import { BranchSummaries } from './state/changes.svelte.ts'
 import { Layouts } from './state/layouts.svelte.ts'
 import { Page } from './state/page.svelte.ts'
 import { forgetOld } from './state/remembered.ts'
@@ -18,21 +18,21 @@ import './style/base.css'
 
 startTheme()
 const shared = sharedSession(location.hash)
-if (shared) void showGuest(shared)
-else showHouse()
-if (import.meta.env.PROD) void installWorker()
+if (shared) void showReplay(shared)
+else showApplication()
+if (import.meta.env.PROD) void registerServiceWorker()
 
-async function showGuest({ sessionId, token }: { sessionId: string; token: string }): Promise<void> {
-  comeAsGuest(token)
+async function showReplay({ sessionId, token }: { sessionId: string; token: string }): Promise<void> {
+  useShareToken(token)
   const { default: Guest } = await import('./replay/Guest.svelte')
   mount(Guest, { target: root(), props: { sessionId } })
 }
 
-function showHouse(): void {
+function showApplication(): void {
   forgetOld()
-  const app = { page: new Page(), view: new View(), commands: new Commands(), layouts: new Layouts(), changes: new ChangesOfSessions() }
-  app.commands.add(() => everyCommand(app))
-  app.commands.add(() => passingCommands(app))
+  const app = { page: new Page(), view: new View(), commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries() }
+  app.commands.add(() => permanentCommands(app))
+  app.commands.add(() => currentCommands(app))
   mount(App, { target: root(), props: { app } })
   void app.page.start()
 }

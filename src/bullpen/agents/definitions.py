@@ -1,4 +1,4 @@
-"""Agent definitions as files: the ones that come with us, and the user's own, which win."""
+"""Read agent definitions from TOML files: the built-in ones, and the user's own, which override them."""
 
 import tomllib
 from functools import cache
@@ -17,25 +17,25 @@ Definitions = dict[str, AgentDefinition]
 
 
 class LoadedDefinitions(Struct, frozen=True):
-    """The definitions there are, and a sentence for each file that is none."""
+    """The definitions that were read, and an error text for each file that is not valid."""
 
     definitions: Definitions
     problems: list[str]
 
 
 def builtin() -> Definitions:
-    """The definitions that come with Bullpen, by id."""
-    return {definition.id: definition for definition in _ours()}
+    """Return the definitions that come with Bullpen, by id."""
+    return {definition.id: definition for definition in _read_builtin()}
 
 
 @cache
-def _ours() -> tuple[AgentDefinition, ...]:
-    """Read once: they change with an upgrade, and reading them takes longer than all else a page asks for."""
+def _read_builtin() -> tuple[AgentDefinition, ...]:
+    """Read the built-in files once: reading them is slow, and they change only with an upgrade."""
     return tuple(map(read_file, sorted(BUILTIN.glob("*.toml"))))
 
 
 def load(directory: Path) -> LoadedDefinitions:
-    """The built-in definitions and those in the user's directory; a broken file breaks only itself."""
+    """Return the built-in definitions and those in the user's directory. Skip files that are not valid."""
     definitions, problems = builtin(), []
     for path in sorted(directory.glob("*.toml")):
         try:
@@ -48,7 +48,7 @@ def load(directory: Path) -> LoadedDefinitions:
 
 
 def read_file(path: Path) -> AgentDefinition:
-    """One definition; its id is the name of its file unless it says another."""
+    """Return one definition, or raise Invalid. Its id is the name of its file unless it sets one."""
     try:
         data: dict[str, Any] = tomllib.loads(path.read_text())
     except OSError as error:

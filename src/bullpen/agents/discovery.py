@@ -1,4 +1,4 @@
-"""Which agents are there: where their programs are, and which of them to start when nobody says."""
+"""Find the installed programs of agents, and choose the default agent."""
 
 import os
 import shutil
@@ -10,18 +10,18 @@ from ..domain.errors import Conflict
 from ..domain.logins import LoginStatus
 from .logins import logged_in
 
-# The one a person most likely wants comes first, where it speaks ACP before where it has only its terminal;
-# the demo is for who has none of them.
+# The agent that a user most likely wants comes first, and ACP before a terminal. The demo agent is used if
+# none of these is installed.
 PREFERRED = ("claude", "claude-tui", "codex", "codex-tui", "gemini", "opencode", "copilot", "qwen", "aider")
 DEMO = "demo"
 
 
 def find_program(definition: AgentDefinition, env: Mapping[str, str], name: str | None = None) -> str | None:
-    """The absolute path of an agent's program, or None when it is not installed."""
+    """Return the absolute path of an agent's program, or None if it is not installed."""
     name = name or definition.command[0]
     found = shutil.which(name, path=env.get("PATH", os.defpath))
     if found is None and definition.id == DEMO:
-        # Ours lies beside our own Python, which need not be on the path.
+        # It is installed beside this Python, which need not be on the path.
         found = shutil.which(name, path=os.path.dirname(sys.executable))
     return os.path.abspath(found) if found else None
 
@@ -41,7 +41,7 @@ def start_command(
 
 
 def default_agent(definitions: Mapping[str, AgentDefinition], env: Mapping[str, str]) -> str:
-    """The agent to start when nobody says which; one where no login is found only for want of others."""
+    """Return the first preferred agent that is installed, those without a login last; else the demo agent."""
     installed = [
         definitions[id] for id in PREFERRED if id in definitions and find_program(definitions[id], env)
     ]

@@ -1,4 +1,4 @@
-"""Whether a person is logged in to an agent, by the signs its definition names: a look, never a read."""
+"""Tell whether the user is logged in to an agent, by files and variables that exist; no file is read."""
 
 import os
 import stat
@@ -6,21 +6,21 @@ import sys
 from collections.abc import Mapping
 
 from ..domain.agents import AgentDefinition
-from ..domain.logins import LoginStatus, judge, sign_path
+from ..domain.logins import LoginStatus, login_status, sign_path
 from .environment import agent_environment
 
 
 def logged_in(definition: AgentDefinition, env: Mapping[str, str], system: str = sys.platform) -> LoginStatus:
-    """By what the agent itself would be given of this environment, and the files it would find."""
-    login, given = definition.login, agent_environment(definition, env)
-    has_sign = any(given.get(name) for name in login.env) or any(
-        _is_there(sign_path(place, given)) for place in login.files
+    """Return the login status, by the variables that the agent would get and the files it would find."""
+    login, variables = definition.login, agent_environment(definition, env)
+    has_sign = any(variables.get(name) for name in login.env) or any(
+        _is_nonempty_file(sign_path(file, variables)) for file in login.files
     )
-    return judge(login, has_sign, system)
+    return login_status(login, has_sign, system)
 
 
-def _is_there(path: str | None) -> bool:
-    """Whether there is a file with something in it."""
+def _is_nonempty_file(path: str | None) -> bool:
+    """Return whether the path names a file that is not empty."""
     if path is None:
         return False
     try:

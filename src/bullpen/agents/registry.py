@@ -1,4 +1,4 @@
-"""All agents of this server by id: the ones that come with us, the user's files, and those added by REST."""
+"""Look up the agents of this server: built-in ones, those in the user's files, and those added by REST."""
 
 import os
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 class AgentRegistry:
-    """Later ones win: a file over ours, one that was added over a file."""
+    """All agent definitions by id. An added one overrides a file, and a file overrides a built-in one."""
 
     def __init__(self, directory: Path, env: Mapping[str, str] = os.environ) -> None:
         self._directory = directory
@@ -27,21 +27,21 @@ class AgentRegistry:
         self._added: dict[str, AgentDefinition] = {}
 
     def add(self, agent_id: str, definition: Mapping[str, Any]) -> AgentDefinition:
-        """Takes a definition that was added by REST; Invalid says what is wrong with it."""
-        made = read_definition({**definition, "id": agent_id}, f"agent {agent_id}")
-        self._added[agent_id] = made
-        return made
+        """Add or replace a definition that came by REST, or raise Invalid."""
+        checked = read_definition({**definition, "id": agent_id}, f"agent {agent_id}")
+        self._added[agent_id] = checked
+        return checked
 
-    def take_up(self, definitions: Mapping[str, Any]) -> None:
-        """The ones that were added before; one that is wrong by now is left out, and said so."""
+    def restore(self, definitions: Mapping[str, Any]) -> None:
+        """Add the stored definitions when the server starts; log and skip those that are not valid."""
         for agent_id, definition in definitions.items():
             try:
                 self.add(agent_id, definition)
             except Invalid as error:
-                log.warning("an agent definition is left out", agent=agent_id, problem=str(error))
+                log.warning("an agent definition is skipped", agent=agent_id, problem=str(error))
 
     def remove(self, agent_id: str) -> None:
-        """Forgets an added one; what it stood in front of is there again."""
+        """Remove a definition that was added by REST; a file or built-in one of this id is used again."""
         if agent_id not in self._added:
             raise NotFound(f"no agent {agent_id} was added")
         del self._added[agent_id]
@@ -50,33 +50,35 @@ class AgentRegistry:
         return list(self._definitions().values())
 
     def get(self, agent_id: str) -> AgentDefinition:
+        """Return a definition, or raise NotFound."""
         definitions = self._definitions()
         if agent_id not in definitions:
             raise NotFound(f"there is no agent {agent_id}{did_you_mean(agent_id, definitions)}")
         return definitions[agent_id]
 
     def default(self) -> str:
-        """The one to start when nobody says which."""
+        """Return the id of the agent to start if the caller names none."""
         return default_agent(self._definitions(), self._env)
 
     def program(self, definition: AgentDefinition) -> str | None:
-        """Where its program is; None when it is not installed."""
+        """Return the path of the agent's program, or None if it is not installed."""
         return find_program(definition, self._env)
 
     def logged_in(self, definition: AgentDefinition) -> LoginStatus:
-        """Whether a person is logged in to it, as far as signs tell."""
+        """Return whether the user is logged in to the agent, as far as files and variables show."""
         return logged_in(definition, self._env)
 
     def command(self, definition: AgentDefinition, continues: bool = False) -> tuple[str, ...]:
-        """How it is started, or started again where its last conversation ended."""
+        """Return the command that starts the agent, or that continues its last conversation."""
         return start_command(definition, self._env, continues)
 
     def environment(self, definition: AgentDefinition) -> dict[str, str]:
+        """Return the environment that the agent gets."""
         return agent_environment(definition, self._env)
 
     def _definitions(self) -> dict[str, AgentDefinition]:
-        """Read anew each time: a person may just have written one."""
+        """Read the files again at each call: the user may have changed one."""
         loaded = load(self._directory)
         for problem in loaded.problems:
-            log.warning("an agent definition is left out", problem=problem)
+            log.warning("an agent definition is skipped", problem=problem)
         return loaded.definitions | self._added

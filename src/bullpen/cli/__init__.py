@@ -1,10 +1,10 @@
-"""The command line: one file per verb, on top of the client."""
+"""Provide the command `bullpen`: one module per verb, built on the client."""
 
 import sys
 
 
 def main() -> None:
-    """The `bullpen` command."""
-    from .app import run  # noqa: PLC0415  (a mistake in it must not keep this package from importing)
+    """Run the command `bullpen` and exit with its exit code."""
+    from .app import run  # noqa: PLC0415  (an error in it must not break the import of this package)
 
     sys.exit(run(sys.argv[1:]))

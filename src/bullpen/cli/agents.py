@@ -1,4 +1,4 @@
-"""`bullpen agents`: which agents there are, and whether one works here."""
+"""`bullpen agents`: list agents, or test whether an agent works on this machine."""
 
 import asyncio
 import os
@@ -16,10 +16,10 @@ from ..domain.errors import BullpenError, NotFound
 from .output import print_json
 from .session_place import create_session
 from .table import TableCell, TableColumn, print_table
-from .text import life
+from .text import worker_state
 from .verb import AsJson, new_app, with_client
 
-app = new_app("List agents, or see whether one works here.")
+app = new_app("List agents, or test whether one works here.")
 
 _COLUMNS = (
     TableColumn("ID"),
@@ -37,6 +37,8 @@ _LOGINS = {
 
 
 class DidNotStart(BullpenError):
+    """The agent under test is not installed, or was not ready in time."""
+
     code = "agent_failed"
 
 
@@ -52,19 +54,21 @@ def ls(json: AsJson = False) -> None:
 
 @app.command()
 def test(
-    agent: Annotated[str, typer.Argument(help="Its id.")],
-    directory: Annotated[Path, typer.Option("--directory", "-C", help="Where it works.")] = Path("."),
-    timeout: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="Give up after that.")] = 60,
+    agent: Annotated[str, typer.Argument(help="The id of the agent.")],
+    directory: Annotated[Path, typer.Option("--directory", "-C", help="The directory it works in.")] = Path(
+        "."
+    ),
+    timeout: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="Give up after this time.")] = 60,
 ) -> None:
     """Start an agent in a session of its own, wait until it is ready, and end it."""
     path = os.path.abspath(directory.expanduser())
-    begun = clock.monotonic()
-    about = with_client(lambda client: _test(client, agent, path, timeout))
-    print(f"{agent} works: {about}, ready after {clock.monotonic() - begun:.1f} s")
+    started = clock.monotonic()
+    description = with_client(lambda client: _test(client, agent, path, timeout))
+    print(f"{agent} works: {description}, ready after {clock.monotonic() - started:.1f} s")
 
 
 async def _test(client: Client, agent_id: str, path: str, timeout: float) -> str:
-    """What the agent says it is, once it is ready."""
+    """Start the agent in a new session; return its name and version once it is ready."""
     agent = next((each for each in await client.agents() if each.id == agent_id), None)
     if agent is None:
         raise NotFound(f"there is no agent {agent_id}; see: bullpen agents ls")
@@ -73,18 +77,19 @@ async def _test(client: Client, agent_id: str, path: str, timeout: float) -> str
     session = await create_session(client, location_path=path, title=f"test of {agent_id}", agent_id=agent_id)
     try:
         async with asyncio.timeout(timeout):
-            worker = await _settled(client, session)
+            worker = await _wait_until_started(client, session)
             answers = await client.events(session.id, types=["agent_initialized"])
     except TimeoutError:
         raise DidNotStart(f"{agent.name} was not ready after {timeout:g} seconds") from None
     finally:
         await client.delete_session(session.id, purge=True)
     if worker.state != "active":
-        raise DidNotStart(f"{agent.name} {life(worker)}")
-    return _about(answers.events) or agent.name
+        raise DidNotStart(f"{agent.name} {worker_state(worker)}")
+    return _name_and_version(answers.events) or agent.name
 
 
-async def _settled(client: Client, session: Session) -> Worker:
+async def _wait_until_started(client: Client, session: Session) -> Worker:
+    """Return the only worker of a session once it has started or failed."""
     async with aclosing(client.follow(session.id, session.last_seq)) as events:
         while True:
             (worker,) = (await client.session(session.id)).workers
@@ -93,13 +98,13 @@ async def _settled(client: Client, session: Session) -> Worker:
             await anext(events)
 
 
-def _about(events: Iterable[Event]) -> str:
-    """An agent's name and version in its own words; not every one says them."""
+def _name_and_version(events: Iterable[Event]) -> str:
+    """Return the name and version that the agent reported, or an empty text."""
     for event in events:
         match event.data:
             case {"result": {"agentInfo": {"name": str(name)} as info}}:
                 return " ".join(
-                    str(word) for word in (info.get("title") or name, info.get("version")) if word
+                    str(part) for part in (info.get("title") or name, info.get("version")) if part
                 )
     return ""
 
@@ -108,11 +113,11 @@ def _row(agent: Agent) -> list[TableCell | str]:
     if not agent.installed:
         return [agent.id, agent.name, TableCell("not installed", "grey"), "", agent.install_hint]
     state = TableCell("default" if agent.default else "installed", "green")
-    return [agent.id, agent.name, state, _LOGINS.get(agent.logged_in, _LOGINS["unknown"]), _to_log_in(agent)]
+    return [agent.id, agent.name, state, _LOGINS.get(agent.logged_in, _LOGINS["unknown"]), _login_hint(agent)]
 
 
-def _to_log_in(agent: Agent) -> str:
-    """What to type, where no login was found."""
+def _login_hint(agent: Agent) -> str:
+    """Return the command that logs in to an agent, if no login was found."""
     return (
         f"run: {shlex.join(agent.login_command)}" if agent.logged_in == "no" and agent.login_command else ""
     )

@@ -1,4 +1,4 @@
-"""`bullpen answer`: fills in the forms agents ask with."""
+"""`bullpen answer`: answer questions of agents by filling in their forms."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from ..client import Client, Question
 from ..domain.errors import Invalid, NotFound
 from .filling import fill_in
 from .find import SessionMatch, find
-from .form import content_of, fields_of
+from .form import form_content, form_fields
 from .lines import StdinLines
 from .output import print_json
 from .text import printable
@@ -25,10 +25,10 @@ def answer(
     *,
     field: Annotated[
         list[str] | None,
-        typer.Option("--field", "-f", metavar="NAME=VALUE", help="What to fill in; as often as you like."),
+        typer.Option("--field", "-f", metavar="NAME=VALUE", help="The value of a field; may be repeated."),
     ] = None,
-    decline: Annotated[bool, typer.Option(help="Answer nothing, and say so.")] = False,
-    list_only: Annotated[bool, typer.Option("--list", "-l", help="Only show what is asked.")] = False,
+    decline: Annotated[bool, typer.Option(help="Decline to answer.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", "-l", help="Only list the questions.")] = False,
     json: AsJson = False,
 ) -> None:
     """Answer a question of an agent, the oldest first. In a terminal you are asked for what you leave out.
@@ -39,7 +39,7 @@ def answer(
       bullpen answer my-session --field port=8080 --field tls=yes
       bullpen answer my-session --decline
     """
-    given = _given(field or [])
+    values = _field_values(field or [])
 
     async def work(client: Client) -> dict[str, Any] | list[Question]:
         found = await find(client, target)
@@ -48,7 +48,7 @@ def answer(
             return waiting
         if not waiting:
             raise NotFound(f"{found.name} asks no question")
-        content = None if decline else await _content(waiting[0], given, asks=not json)
+        content = None if decline else await _content(waiting[0], values, interactive=not json)
         action = "decline" if content is None else "accept"
         await client.answer_question(found.session.id, waiting[0].id, action, content)
         return {"question": waiting[0], "action": action, "content": content}
@@ -62,30 +62,32 @@ def answer(
     elif json:
         print_json(done)
     else:
-        word = "answered" if done["action"] == "accept" else "declined"
-        print(f"{word}: {printable(done['question'].message)}")
+        verb = "answered" if done["action"] == "accept" else "declined"
+        print(f"{verb}: {printable(done['question'].message)}")
 
 
 async def open_questions(client: Client, found: SessionMatch) -> list[Question]:
-    """What a session asks, or one worker of it."""
+    """Return the open questions of a session, or of one of its workers."""
     questions = await client.questions(found.session.id)
     worker = found.worker
     return questions if worker is None else [each for each in questions if each.worker_id == worker.id]
 
 
-async def _content(question: Question, given: dict[str, str], asks: bool) -> dict[str, Any] | None:
-    fields = fields_of(question.form)
-    complete = bool(given) and all(field.name in given for field in fields)
-    if asks and not complete and sys.stdin.isatty() and sys.stdout.isatty():
-        return await fill_in(question, given, StdinLines().ask)
-    return content_of(fields, given)
+async def _content(question: Question, values: dict[str, str], interactive: bool) -> dict[str, Any] | None:
+    """Return the values of the form, typed by the user where they are missing; None to decline."""
+    fields = form_fields(question.form)
+    complete = bool(values) and all(field.name in values for field in fields)
+    if interactive and not complete and sys.stdin.isatty() and sys.stdout.isatty():
+        return await fill_in(question, values, StdinLines().ask)
+    return form_content(fields, values)
 
 
-def _given(pairs: Sequence[str]) -> dict[str, str]:
+def _field_values(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the texts of NAME=VALUE options by name."""
     split = [pair.partition("=") for pair in pairs]
     for name, equals, _ in split:
         if not (name and equals):
-            raise Invalid(f"--field wants NAME=VALUE, not {name}")
+            raise Invalid(f"--field needs NAME=VALUE, not {name}")
     return {name: value for name, _, value in split}
 
 
@@ -97,6 +99,6 @@ def _print_list(questions: list[Question], json: bool) -> None:
         print(f"asks: {question.role}: {printable(question.message)}")
         if question.url:
             print(f"  {printable(question.url)}")
-        for field in fields_of(question.form):
+        for field in form_fields(question.form):
             optional = "" if field.required else "; may be left out"
-            print(f"  {printable(field.name)}: {field.takes}{optional}")
+            print(f"  {printable(field.name)}: {field.expected}{optional}")

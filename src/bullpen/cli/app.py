@@ -1,6 +1,6 @@
-"""The `bullpen` command: finds the verb, and turns what goes wrong into one sentence and an exit code.
+"""Run a verb of the command `bullpen`, and report an error as one sentence and an exit code.
 
-A verb's module is imported when it is used; help comes from the table of verbs.
+The module of a verb is imported only when the verb is used; the overview of `--help` comes from `verbs`.
 """
 
 import os
@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from .. import __version__
 from ..domain.errors import BullpenError, Invalid, Unauthorized
 from .light import LightGroup
-from .verbs import ELSEWHERE, VERBS
+from .verbs import ALIASES, VERBS
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -28,21 +28,21 @@ _HELP = """Run coding agents and terminals, and never lose a session.
 \b
 Start the server:       bullpen serve
 Open a terminal:        bullpen new
-See what there is:      bullpen ls
-Come back to one:       bullpen attach <title or id>
+List sessions:          bullpen ls
+Attach to a session:    bullpen attach <title or id>
 
-Sessions and workers go by title, by id or by the beginning of one; a worker also as session/role.
+Name a session or a worker by its title, its id or the beginning of either; a worker also as session/role.
 """
 
 
 class Verbs(LightGroup):
-    """A group whose commands are modules."""
+    """The group of all verbs, which imports the module of a verb when it is used."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = {
             verb: TyperCommand(verb, help=line) for verb, line in VERBS.items()
-        }  # for near misses
+        }  # for suggestions after a mistyped verb
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
         if cmd_name not in VERBS:
@@ -78,6 +78,7 @@ app = typer.Typer(
 def start(
     ctx: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version.")
 ) -> None:
+    """Print the version or, without a verb, where things stand."""
     if version:
         print(f"bullpen {__version__}")
     elif ctx.invoked_subcommand is None:
@@ -85,7 +86,7 @@ def start(
 
 
 def _greet(ctx: typer.Context) -> None:
-    """`bullpen` alone: where things stand for a person, help for a script."""
+    """Print the status on a terminal, and the help anywhere else."""
     if sys.stdout.isatty():
         from .status import greet  # noqa: PLC0415
 
@@ -95,79 +96,80 @@ def _greet(ctx: typer.Context) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command; returns its exit code. No traceback gets past here unless BULLPEN_DEBUG is set."""
+    """Run one command and return its exit code. Only with BULLPEN_DEBUG may an exception propagate."""
     if "_BULLPEN_COMPLETE" in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]  # noqa: PLC0415
 
         completion_init()
     command = typer.main.get_command(app)
     try:
-        code = command.main(_in_our_words(arguments), prog_name="bullpen", standalone_mode=False)
+        code = command.main(_replace_alias(arguments), prog_name="bullpen", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget_output()
+        _discard_output()
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001  (the last place that can say it in a sentence)
+    except Exception as error:  # noqa: BLE001  (every error becomes one sentence)
         return explain(error)
     return code if isinstance(code, int) else 0
 
 
-def _in_our_words(arguments: Sequence[str]) -> list[str]:
-    """What was typed, with the verb of another program replaced by the one that does it here."""
-    if not arguments or arguments[0] not in ELSEWHERE:
+def _replace_alias(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with a verb that other programs use replaced by ours, after telling the user."""
+    if not arguments or arguments[0] not in ALIASES:
         return list(arguments)
-    theirs, *rest = arguments
-    ours = ELSEWHERE[theirs]
-    _say(f"{theirs} is `bullpen {ours}` here")
-    return [*rest, ours] if ours.startswith("-") else [*ours.split(), *rest]
+    alias, *rest = arguments
+    verb = ALIASES[alias]
+    _print_message(f"{alias} is `bullpen {verb}` here")
+    return [*rest, verb] if verb.startswith("-") else [*verb.split(), *rest]
 
 
 def explain(error: Exception) -> int:
-    """Says what went wrong and returns the exit code for it."""
+    """Print the error as one sentence and return the exit code for it."""
     if os.environ.get("BULLPEN_DEBUG"):
         raise error
     match error:
         case ExceptionGroup():
             return explain(error.exceptions[0])
         case Invalid():
-            _say(str(error))
+            _print_message(str(error))
             return WRONG_USE
         case Unauthorized() if os.environ.get("BULLPEN_TOKEN"):
-            _say(f"{error}; unset BULLPEN_TOKEN, or set it to one of the server's")
+            _print_message(f"{error}; unset BULLPEN_TOKEN, or set it to a token of the server")
         case BullpenError():
-            _say(str(error))
+            _print_message(str(error))
         case typer.TyperException():
-            _say(_usage(error))
+            _print_message(_usage(error))
             return error.exit_code
         case typer.Abort():
-            _say("nothing was done")
+            _print_message("nothing was done")
         case OSError():
-            _say(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+            _print_message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
         case _:
-            _say(f"an internal error, {type(error).__name__}: {error}; BULLPEN_DEBUG=1 shows where")
+            _print_message(f"an internal error, {type(error).__name__}: {error}; BULLPEN_DEBUG=1 shows where")
     return FAILED
 
 
 def _usage(error: typer.TyperException) -> str:
+    """Return a sentence about a wrong command line, with the command that prints help."""
     context: Any = getattr(error, "ctx", None)
     sentence = error.format_message().rstrip(".")
     if sentence == "Missing command":
-        sentence = f"{context.command_path} wants one of {', '.join(_verbs_of(context))}"
+        sentence = f"{context.command_path} needs one of {', '.join(_verbs_of(context))}"
     return f"{sentence} (see: {context.command_path} --help)" if context else sentence
 
 
 def _verbs_of(context: Any) -> list[str]:
-    """What its help shows, too."""
+    """Return the verbs that the help of a group shows."""
     group = context.command
     return [name for name in group.list_commands(context) if not group.get_command(context, name).hidden]
 
 
-def _say(sentence: str) -> None:
+def _print_message(sentence: str) -> None:
     print(f"bullpen: {sentence}", file=sys.stderr)
 
 
-def _forget_output() -> None:
-    """The reader is gone; Python must not try to flush to it at exit."""
+def _discard_output() -> None:
+    """Redirect standard output to /dev/null: its reader is gone, and Python flushes it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

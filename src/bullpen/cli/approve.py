@@ -1,4 +1,4 @@
-"""`bullpen approve`: answers what agents ask leave for."""
+"""`bullpen approve`: allow or refuse the permissions that agents request."""
 
 from typing import Annotated, Any
 
@@ -20,14 +20,14 @@ app = new_app()
 def approve(
     target: Target,
     *,
-    always: Annotated[bool, typer.Option(help="Allow it for good, where the agent offers that.")] = False,
+    always: Annotated[bool, typer.Option(help="Allow it always, if the agent offers that.")] = False,
     deny: Annotated[bool, typer.Option(help="Refuse it.")] = False,
     option: Annotated[str | None, typer.Option(help="The option to choose, by id or name.")] = None,
-    list_only: Annotated[bool, typer.Option("--list", "-l", help="Only show what is asked.")] = False,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Answer all there are.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", "-l", help="Only list the requests.")] = False,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Answer all requests.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Allow what an agent asks leave for, or refuse it.
+    """Allow or refuse a permission that an agent requests.
 
     \b
     Examples:
@@ -45,10 +45,10 @@ def approve(
         if list_only:
             return waiting
         if not waiting:
-            raise await _nothing_to_allow(client, found)
+            raise await _no_request_error(client, found)
         if len(waiting) > 1 and not everything:
             raise Conflict(
-                f"{found.name} asks {len(waiting)} things; see them with --list, answer with --all"
+                f"{found.name} requests {len(waiting)} permissions; see --list, or answer with --all"
             )
         chosen = [(each, choose(each.options, kind, option)) for each in waiting]
         for permission, option_id in chosen:
@@ -63,48 +63,51 @@ def approve(
         if list_only:
             print(f"asks: {describe(permission)}")
         else:
-            print(f"{'refused' if deny else 'allowed'}: {permission.role}: {what(permission.tool_call)}")
+            verb = "refused" if deny else "allowed"
+            print(f"{verb}: {permission.role}: {describe_call(permission.tool_call)}")
 
 
-def choose(options: list[Any], kind: str, wanted: str | None) -> str:
-    """The id of the option meant: by id or name, else by its kind, once before always."""
+def choose(options: list[Any], kind: str, option: str | None) -> str:
+    """Return the id of the option that `option` names, else of the first option of a kind."""
     offered = [each for each in options if isinstance(each, dict) and isinstance(each.get("optionId"), str)]
-    if wanted is not None:
+    if option is not None:
         for each in offered:
-            if wanted in (each["optionId"], each.get("name")):
+            if option in (each["optionId"], each.get("name")):
                 return str(each["optionId"])
         names = ", ".join(printable(str(each["optionId"])) for each in offered)
-        raise Invalid(f"there is no option {wanted}; there are {names}")
+        raise Invalid(f"there is no option {option}; the options are {names}")
     kinds = (kind,) if kind.endswith("_always") else (kind, kind.replace("_once", "_always"))
     for each_kind in kinds:
         for each in offered:
             if each.get("kind") == each_kind:
                 return str(each["optionId"])
-    raise Conflict("the agent offers no such answer; see the options with --list, choose with --option")
+    raise Conflict("the agent does not offer that; see the options with --list, choose one with --option")
 
 
 def describe(permission: Permission) -> str:
-    """What is asked, exactly, and the answers there are."""
+    """Return a line with the requested tool call and the ids of the options."""
     names = [str(each.get("optionId")) for each in permission.options if isinstance(each, dict)]
-    return f"{permission.role}: {what(permission.tool_call)} [{printable(', '.join(names))}]"
+    return f"{permission.role}: {describe_call(permission.tool_call)} [{printable(', '.join(names))}]"
 
 
-def what(call: dict[str, Any]) -> str:
-    """A tool call in a line: its title, and what it was given where the title does not say just that."""
+def describe_call(call: dict[str, Any]) -> str:
+    """Return a tool call in one line: its title, and its input unless that repeats the title."""
     title = str(call.get("title") or call.get("kind") or call.get("toolCallId") or "something")
-    given = call.get("rawInput")
-    said = not given or (isinstance(given, dict) and all(value == title for value in given.values()))
-    return printable(title if said else f"{title} {encode(given).decode()}")
+    raw = call.get("rawInput")
+    repeats = not raw or (isinstance(raw, dict) and all(value == title for value in raw.values()))
+    return printable(title if repeats else f"{title} {encode(raw).decode()}")
 
 
-async def _nothing_to_allow(client: Client, found: SessionMatch) -> BullpenError:
+async def _no_request_error(client: Client, found: SessionMatch) -> BullpenError:
+    """Return the error for a session that requests no permission but may ask a question."""
     questions = await open_questions(client, found)
     if not questions:
-        return NotFound(f"{found.name} asks nothing")
-    asked = printable(questions[0].message)
+        return NotFound(f"{found.name} requests no permission")
+    message = printable(questions[0].message)
     how = f"answer it with: bullpen answer {short(found.session.id)}"
-    return Conflict(f"{found.name} asks a question, not for leave: {asked}; {how}")
+    return Conflict(f"{found.name} asks a question, not for a permission: {message}; {how}")
 
 
 def _kind(always: bool, deny: bool) -> str:
+    """Return the kind of the option to choose, as ACP names it."""
     return f"{'reject' if deny else 'allow'}_{'always' if always else 'once'}"

@@ -1,4 +1,4 @@
-"""`bullpen attach`: a worker's terminal, used from this one."""
+"""`bullpen attach`: use a worker's terminal from the user's own terminal."""
 
 import signal
 import sys
@@ -18,12 +18,12 @@ app = new_app()
 @app.command()
 def attach(
     target: Target,
-    read_only: Annotated[bool, typer.Option("--read-only", "-r", help="Look, but do not type.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", "-r", help="Watch, but do not type.")] = False,
 ) -> int:
     """Use a worker's terminal from here.
 
-    Ctrl-] detaches, and so does ~. at the start of a line; the program goes on. When it ends, its exit
-    code is ours. A restart of the server is survived: what you type meanwhile is kept and sent.
+    Ctrl-] detaches, and so does ~. at the start of a line; the program goes on. When the program ends, attach
+    exits with its exit code. When the server restarts, attach connects again and sends what you typed.
 
     \b
     Examples:
@@ -41,34 +41,34 @@ async def _attach(client: Client, tty: Tty, target: str, read_only: bool) -> int
 
 
 async def attach_to(client: Client, tty: Tty, found: SessionMatch, read_only: bool = False) -> int:
-    """Attaches until the person or the program leaves; returns the exit code."""
-    from .terminal.attachment import Attachment  # noqa: PLC0415  (only who attaches needs sockets)
+    """Attach until the user detaches or the program ends, and return the exit code."""
+    from .terminal.attachment import Attachment  # noqa: PLC0415  (only attaching needs WebSockets)
 
     assert found.worker is not None
-    _say(f"attached to {found.name}{' to look' if read_only else ''}; Ctrl-] or ~. detaches")
+    _print_notice(f"attached to {found.name}{', read-only' if read_only else ''}; Ctrl-] or ~. detaches")
     async with client.terminal(found.session.id, found.worker.id, may_skip=True) as terminal:
         end = await Attachment(tty, terminal, read_only).run()
     if end is None:
-        _say(f"detached from {found.name}; come back with: bullpen attach {short(found.session.id)}")
+        _print_notice(f"detached from {found.name}; come back with: bullpen attach {short(found.session.id)}")
         return 0
-    _say(f"{found.name} {_ending(end)}")
+    _print_notice(f"{found.name} {_ending(end)}")
     return exit_code(end)
 
 
 def exit_code(end: ExitFrame) -> int:
-    """The program's own, as a shell would tell it."""
+    """Return the exit code of the program, or 128 plus the signal that ended it."""
     return 128 + _signal_number(end.signal) if end.signal else end.code or 0
 
 
 def _signal_number(name: str) -> int:
-    """Also of those for real time, which are counted from the first of them."""
-    first, sign, further = name.partition("+")
-    return getattr(signal.Signals, first, signal.SIGTERM) + (int(further) if sign else 0)
+    """Return the number of a signal; real-time signals are named like SIGRTMIN+3."""
+    base, sign, offset = name.partition("+")
+    return getattr(signal.Signals, base, signal.SIGTERM) + (int(offset) if sign else 0)
 
 
 def _ending(end: ExitFrame) -> str:
     return f"was ended by {end.signal}" if end.signal else f"ended with code {end.code}"
 
 
-def _say(sentence: str) -> None:
+def _print_notice(sentence: str) -> None:
     print(f"[{sentence}]", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`bullpen cancel`: stops what an agent does now."""
+"""`bullpen cancel`: cancel the current turn of an agent."""
 
 from ..client import Client
 from .find import SessionMatch, find
@@ -23,15 +23,15 @@ def cancel(target: Target, json: AsJson = False) -> None:
         return found
 
     found = with_client(work)
-    cancelled = _was_in_turn(found)
+    cancelled = _was_working(found)
     if json:
-        whose = found.agent.id if found.agent else None
-        print_json({"sessionId": found.session.id, "workerId": whose, "cancelled": cancelled})
+        worker_id = found.agent.id if found.agent else None
+        print_json({"sessionId": found.session.id, "workerId": worker_id, "cancelled": cancelled})
     else:
-        print(f"cancelled the turn of {found.name}" if cancelled else f"{found.name} is in no turn")
+        print(f"cancelled the turn of {found.name}" if cancelled else f"{found.name} has no turn to cancel")
 
 
-def _was_in_turn(found: SessionMatch) -> bool:
-    """Whether the agent that was told to stop did anything then."""
+def _was_working(found: SessionMatch) -> bool:
+    """Return whether the agent was in a turn before it was cancelled."""
     agent = found.agent
     return agent is not None and agent.alive and agent.activity in ("active", "asking")

@@ -1,4 +1,4 @@
-"""`bullpen chat`: a conversation with an agent in this terminal."""
+"""`bullpen chat`: talk to an agent in the terminal."""
 
 import asyncio
 import signal
@@ -8,13 +8,13 @@ from typing import Any
 
 from ..client import Client, Event, Permission, Question
 from ..domain.errors import BullpenError, Conflict
-from ..domain.reasons import spoken, why_turn_ended
+from ..domain.reasons import readable, stop_reason_text
 from .approve import describe
-from .default_agent import expected
+from .default_agent import expected_agent
 from .filling import fill_in
 from .find import SessionMatch, find, find_agent
 from .lines import StdinLines
-from .report import plain, what_to_do
+from .report import describe_request, printable_lines
 from .text import paint, printable, short
 from .turn import FollowedTurn, fold
 from .unseen_changes import note_seen
@@ -25,7 +25,7 @@ app = new_app()
 
 @app.command()
 def chat(target: Target) -> None:
-    """Talk to an agent: what it says appears here, what it asks is asked here.
+    """Talk to an agent, and answer its permission requests and questions.
 
     An empty line or Ctrl-D leaves; the agent goes on. Ctrl-C cancels its turn.
 
@@ -44,11 +44,11 @@ async def _chat(client: Client, target: str) -> None:
     lines = StdinLines()
     print(paint(f"talking to {found.name}; an empty line leaves", "grey"))
     if found.agent is None:
-        coming = await expected(client, found.session)
-        print(paint(f"it has no agent yet; your first message starts {printable(coming)}", "grey"))
+        agent = await expected_agent(client, found.session)
+        print(paint(f"it has no agent yet; your first message starts {printable(agent)}", "grey"))
     with suppress(EOFError):
         while text := await lines.ask("> "):
-            await ChatTurn(client, found, lines).say(text)
+            await ChatTurn(client, found, lines).run(text)
 
 
 _ONCE, _NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
@@ -63,7 +63,7 @@ _KINDS = {  # what a short answer to a permission means, the preferred kind of o
 
 
 class ChatTurn:
-    """One prompt and everything until its turn is over."""
+    """One prompt and the turn it starts: prints the agent's answer and asks the user what the agent asks."""
 
     def __init__(self, client: Client, found: SessionMatch, lines: StdinLines) -> None:
         self._client = client
@@ -72,14 +72,15 @@ class ChatTurn:
         self._lines = lines
         self._cancelling: asyncio.Task[None] | None = None
 
-    async def say(self, text: str) -> None:
+    async def run(self, text: str) -> None:
+        """Send the prompt and follow its turn until it ends."""
         prompted = await self._client.prompt(self._session_id, text, worker_id=self._worker_id)
         with self._cancel_on_interrupt():
-            turn = FollowedTurn(prompt_id=prompted.prompt_id, worker_id=await self._addressee())
+            turn = FollowedTurn(prompt_id=prompted.prompt_id, worker_id=await self._agent_id())
             following = self._client.follow(self._session_id, prompted.seq - 1, looking=True)
             async with aclosing(following) as events:
                 async for event in events:
-                    turn = await self._take(turn, event)
+                    turn = await self._handle(turn, event)
                     if turn.is_over:
                         await note_seen(self._client, self._session_id, event.seq)
                         break
@@ -87,24 +88,25 @@ class ChatTurn:
         if turn.error:
             print(paint(printable(turn.error), "red"))
         elif turn.stop_reason != "end_turn":
-            print(paint(f"the turn ended: {printable(why_turn_ended(turn.stop_reason))}", "amber"))
+            print(paint(f"the turn ended: {printable(stop_reason_text(turn.stop_reason))}", "amber"))
 
-    async def _addressee(self) -> str | None:
-        """The agent that was told: the one that was named, or the session's first."""
+    async def _agent_id(self) -> str | None:
+        """Return the id of the agent that got the prompt: the one named, or the first of the session."""
         agent = None if self._worker_id else await find_agent(self._client, self._session_id)
         return agent.id if agent else self._worker_id
 
-    async def _take(self, turn: FollowedTurn, event: Event) -> FollowedTurn:
+    async def _handle(self, turn: FollowedTurn, event: Event) -> FollowedTurn:
+        """Print an event of the turn, ask the user if the agent asks, and return the changed turn."""
         after = fold(turn, event)
         if after.begun and event.worker_id == after.worker_id:
-            _show(event)
+            _print_event(event)
         if after.asks is not None and after.asks is not turn.asks:
             await self._answer(after.asks)
         return after
 
-    async def _answer(self, asked: dict[str, Any]) -> None:
-        """Asks the person here; somebody elsewhere may be faster."""
-        id = str(asked.get("id"))
+    async def _answer(self, request: dict[str, Any]) -> None:
+        """Ask the user, unless another client has answered already."""
+        id = str(request.get("id"))
         permissions = {each.id: each for each in await self._client.permissions(self._session_id)}
         questions = {each.id: each for each in await self._client.questions(self._session_id)}
         print()
@@ -113,8 +115,8 @@ class ChatTurn:
                 await self._choose(permissions[id])
             elif id in questions:
                 await self._fill_in(questions[id])
-            elif "id" not in asked:
-                print(paint(what_to_do(asked, short(self._session_id)), "amber"))
+            elif "id" not in request:
+                print(paint(describe_request(request, short(self._session_id)), "amber"))
         except BullpenError as error:
             print(paint(str(error), "red"))
 
@@ -123,9 +125,9 @@ class ChatTurn:
         options = [each for each in permission.options if isinstance(each, dict)]
         for number, option in enumerate(options, 1):
             print(f"  {number}. {printable(str(option.get('name')))}")
-        chosen = meant_option(options, await self._lines.ask("? "))
+        chosen = match_option(options, await self._lines.ask("? "))
         while chosen is None:
-            chosen = meant_option(
+            chosen = match_option(
                 options, await self._lines.ask(f"1 to {len(options)}, y, once, always or n? ")
             )
         option_id = str(chosen.get("optionId"))
@@ -146,33 +148,34 @@ class ChatTurn:
             loop.remove_signal_handler(signal.SIGINT)
 
     def _cancel(self) -> None:
-        order = self._client.cancel_turn(self._session_id, self._worker_id)
-        self._cancelling = asyncio.get_running_loop().create_task(order)
+        request = self._client.cancel_turn(self._session_id, self._worker_id)
+        self._cancelling = asyncio.get_running_loop().create_task(request)
 
 
-def meant_option(options: list[dict[str, Any]], typed: str) -> dict[str, Any] | None:
-    """Return the option of a number, a name, or a short word for its kind."""
+def match_option(options: list[dict[str, Any]], typed: str) -> dict[str, Any] | None:
+    """Return the option that the user typed: its number, its name, or a short form like y, always or n."""
     if typed.isdecimal() and 1 <= int(typed) <= len(options):
         return options[int(typed) - 1]
-    said = typed.strip().casefold()
-    named = ([str(each.get(key)).casefold() for key in ("optionId", "name")] for each in options)
-    called = (each for each, names in zip(options, named, strict=True) if said in names)
-    by_kind = (each for kind in _KINDS.get(said, ()) for each in options if each.get("kind") == kind)
-    return next(called, None) or next(by_kind, None)
+    text = typed.strip().casefold()
+    names = ([str(each.get(key)).casefold() for key in ("optionId", "name")] for each in options)
+    by_name = (each for each, own_names in zip(options, names, strict=True) if text in own_names)
+    by_kind = (each for kind in _KINDS.get(text, ()) for each in options if each.get("kind") == kind)
+    return next(by_name, None) or next(by_kind, None)
 
 
-def _show(event: Event) -> None:
+def _print_event(event: Event) -> None:
+    """Print an event of the conversation; other events print nothing."""
     data = event.data if isinstance(event.data, dict) else {}
     match event.type:
         case "agent_message":
-            print(plain(str(data.get("text", ""))), end="", flush=True)
+            print(printable_lines(str(data.get("text", ""))), end="", flush=True)
         case "agent_thought":
-            print(paint(plain(str(data.get("text", ""))), "grey"), end="", flush=True)
+            print(paint(printable_lines(str(data.get("text", ""))), "grey"), end="", flush=True)
         case "tool_call":
-            what = str(data.get("title") or spoken(str(data.get("kind") or "a tool")))
-            print(paint(f"\n· {printable(what)}", "blue"))
+            title = str(data.get("title") or readable(str(data.get("kind") or "a tool")))
+            print(paint(f"\n· {printable(title)}", "blue"))
         case "plan":
             for step in data.get("entries") or []:
                 if isinstance(step, dict):
-                    status, content = spoken(str(step.get("status"))), str(step.get("content"))
+                    status, content = readable(str(step.get("status"))), str(step.get("content"))
                     print(paint(printable(f"  {status}: {content}"), "grey"))

@@ -1,4 +1,4 @@
-"""What a shell can offer for the name of a session or worker."""
+"""Complete the name of a session for a shell."""
 
 from typing import TYPE_CHECKING
 
@@ -9,25 +9,26 @@ if TYPE_CHECKING:
 
 
 def sessions(incomplete: str) -> list[tuple[str, str]]:
-    """Running sessions by title, or by id where a title would need quotes; nothing when no server answers."""
-    from .verb import with_client  # noqa: PLC0415  (only a shell that completes needs the client)
+    """Return active sessions by title, or by id if a title needs quotes; none if no server answers."""
+    from .verb import with_client  # noqa: PLC0415  (only completion needs the client)
 
     try:
-        return with_client(lambda client: _offers(client, incomplete))
+        return with_client(lambda client: _candidates(client, incomplete))
     except BullpenError:
         return []
 
 
-async def _offers(client: "Client", incomplete: str) -> list[tuple[str, str]]:
-    from .text import label, mood, short  # noqa: PLC0415
+async def _candidates(client: "Client", incomplete: str) -> list[tuple[str, str]]:
+    """Return the name and the description of each session whose name begins with a text."""
+    from .text import display_state, short, state_label  # noqa: PLC0415
 
-    offers = []
+    candidates = []
     for session in await client.sessions(status=("active",)):
         plain = session.title.replace("-", "").replace("_", "").replace(".", "").isalnum()
-        offers.append(
+        candidates.append(
             (
                 session.title if plain else short(session.id),
-                f"{session.title} · {label(mood(session), session)}",
+                f"{session.title} · {state_label(display_state(session), session)}",
             )
         )
-    return [offer for offer in offers if offer[0].startswith(incomplete)]
+    return [each for each in candidates if each[0].startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""`bullpen completion`: the script a shell needs to complete our commands."""
+"""`bullpen completion`: print the script with which a shell completes commands of `bullpen`."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`bullpen config`: each setting, where it comes from, and what the running server uses."""
+"""`bullpen config`: show each setting, its source, and the value that the running server uses."""
 
 import os
 from typing import Any
@@ -19,7 +19,11 @@ _COLUMNS = (
     TableColumn("VALUE", least=12),
     TableColumn("FROM", least=8),
 )
-_OTHER = (TableColumn("SETTING"), TableColumn("RUNNING SERVER", least=14), TableColumn("FROM", least=8))
+_RUNNING_COLUMNS = (
+    TableColumn("SETTING"),
+    TableColumn("RUNNING SERVER", least=14),
+    TableColumn("FROM", least=8),
+)
 _DIFFERS = "*"
 
 
@@ -35,7 +39,7 @@ def config(json: AsJson = False) -> None:
       bullpen config --json | jq -r .settings.home.value
     """
     next_start, path = describe(load()), config_file(os.environ)
-    running = _running()
+    running = _running_settings()
     if json:
         print_json({"file": str(path), "settings": next_start, "running": running})
         return
@@ -44,7 +48,7 @@ def config(json: AsJson = False) -> None:
         name for name, each in next_start.items() if name in used and used[name].value != each["value"]
     }
     rows = [
-        [_DIFFERS * (name in differing), name, _words(each["value"]), home_relative(each["source"])]
+        [_DIFFERS * (name in differing), name, _format_value(each["value"]), home_relative(each["source"])]
         for name, each in next_start.items()
     ]
     print_table(_COLUMNS, rows)
@@ -56,11 +60,14 @@ def config(json: AsJson = False) -> None:
     else:
         print(f"{_DIFFERS} The running server uses another value until it is restarted:\n")
         others = [(name, each) for name, each in used.items() if name in differing]
-        print_table(_OTHER, [[name, _words(each.value), home_relative(each.source)] for name, each in others])
+        print_table(
+            _RUNNING_COLUMNS,
+            [[name, _format_value(each.value), home_relative(each.source)] for name, each in others],
+        )
 
 
-def _running() -> dict[str, Setting] | None:
-    """Return what the running server was started with; None without one that this token may ask."""
+def _running_settings() -> dict[str, Setting] | None:
+    """Return the settings of the running server; None if none runs or this token may not read them."""
 
     async def ask(client: Client) -> dict[str, Setting]:
         return (await client.settings()).started_with
@@ -71,7 +78,8 @@ def _running() -> dict[str, Setting] | None:
         return None
 
 
-def _words(value: Any) -> str:
+def _format_value(value: Any) -> str:
+    """Return the value of a setting as text for the table."""
     match value:
         case None | []:
             return "(none)"

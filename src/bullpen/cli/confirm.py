@@ -4,7 +4,7 @@ import sys
 
 
 def confirm(question: str, *, default: bool) -> bool:
-    """Return the user's answer, `default` for an empty line; False without a terminal to ask on."""
+    """Return the user's answer; `default` for an empty line, and False if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     print(f"{question} [{'Y/n' if default else 'y/N'}] ", end="", flush=True, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`bullpen db`: the revision of the database, looked at and moved while no server runs on it."""
+"""`bullpen db`: show or change the schema revision of the database while no server uses it."""
 
 import asyncio
 from typing import Annotated
@@ -13,7 +13,7 @@ from .output import print_json
 from .text import home_relative
 from .verb import AsJson, new_app
 
-app = new_app("Look at or move the revision of the database.")
+app = new_app("Show or change the schema revision of the database.")
 
 _ADVICE = "A copy of an SQLite database is kept; copy any other with its own tools first."
 
@@ -31,8 +31,8 @@ def current(json: AsJson = False) -> None:
 
 
 @app.command()
-def upgrade(to: Annotated[str, typer.Argument(help="A revision.")] = "head") -> None:
-    """Move the database up, by default to the newest revision. `bullpen serve` does this by itself."""
+def upgrade(to: Annotated[str, typer.Argument(help="The revision.")] = "head") -> None:
+    """Upgrade the database, by default to the newest revision. `bullpen serve` does this automatically."""
     settings = _without_server()
     from ..store import identity, schema  # noqa: PLC0415
 
@@ -42,10 +42,10 @@ def upgrade(to: Annotated[str, typer.Argument(help="A revision.")] = "head") -> 
 
 @app.command()
 def downgrade(
-    to: Annotated[str, typer.Argument(help="A revision, or base for an empty database.")],
+    to: Annotated[str, typer.Argument(help="The revision, or base for an empty database.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Move the database down, for an older Bullpen. A copy of an SQLite database is kept.
+    """Downgrade the database for an older Bullpen. A copy of an SQLite database is kept.
 
     \b
     Examples:
@@ -56,23 +56,23 @@ def downgrade(
     from ..store import identity, schema  # noqa: PLC0415
     from ..store.copying import copy_database  # noqa: PLC0415
 
-    if not yes and not confirm(f"Remove what revision {to} has no room for? {_ADVICE}", default=False):
-        raise Conflict("the database is as it was; to move it down without a question, add --yes")
+    if not yes and not confirm(f"Remove the data that revision {to} cannot store? {_ADVICE}", default=False):
+        raise Conflict("the database was not changed; to downgrade it without a question, add --yes")
     copy = copy_database(settings.database_url)
     schema.downgrade(settings.database_url, to, identity.read_identity(settings.home, take_over=False))
     if copy is not None:
-        print(f"the database as it was is in {home_relative(str(copy))}")
+        print(f"a copy of the database is in {home_relative(str(copy))}")
     print(f"the database is at {schema.current(settings.database_url) or 'nothing: it is empty'}")
 
 
 def _without_server() -> Config:
-    """The settings, when no server works on this database."""
+    """Return the settings; raise Conflict if a server uses the database."""
     settings = load()
     try:
         asyncio.run(_ask_server())
     except ServerNotRunning:
         return settings
-    raise Conflict("the server is running; stop it before moving its database")
+    raise Conflict("the server is running; stop it before you change its database")
 
 
 async def _ask_server() -> None:

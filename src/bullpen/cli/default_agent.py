@@ -1,4 +1,4 @@
-"""The agent a session without one gets with its first message: which it will be, and which it was."""
+"""Name the agent that the first message starts in a session without an agent."""
 
 import sys
 
@@ -7,8 +7,8 @@ from ..domain.errors import Forbidden
 from .find import SessionMatch, find_agent
 
 
-async def expected(client: Client, session: Session) -> str:
-    """The agent the first message will start: the repository's, else the house's."""
+async def expected_agent(client: Client, session: Session) -> str:
+    """Return the name of the agent that the first message will start, of the repository or the server."""
     try:
         agents = {each.id: each for each in await client.agents()}
         repositories = await client.repositories() if session.repo_id else []
@@ -20,12 +20,12 @@ async def expected(client: Client, session: Session) -> str:
     return f"{agent.name} ({agent.id})" if agent else "the default agent"
 
 
-async def told(client: Client, found: SessionMatch) -> Worker | None:
-    """Who got the message; one that was started for it is named to the person, who did not choose it."""
+async def receiving_agent(client: Client, found: SessionMatch) -> Worker | None:
+    """Return the agent that received a message. Tell the user if the message started it."""
     if found.agent is not None:
         return found.agent
     agent = await find_agent(client, found.session.id)
     if agent is not None:
-        why = f"{found.name} had no agent; it now has {agent.name} ({agent.agent_id})"
-        print(f"bullpen: {why}", file=sys.stderr)
+        notice = f"{found.name} had no agent; it now has {agent.name} ({agent.agent_id})"
+        print(f"bullpen: {notice}", file=sys.stderr)
     return agent

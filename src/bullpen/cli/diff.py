@@ -1,4 +1,4 @@
-"""`bullpen diff`: what has changed in a session's workspace."""
+"""`bullpen diff`: show the changes in a session's workspace."""
 
 from typing import Annotated
 
@@ -7,26 +7,38 @@ import typer
 from ..client import Client, Diff, FileDiff
 from .find import find_session
 from .output import print_json
-from .text import is_colourful
+from .text import shows_colours
 from .verb import AsJson, SessionName, new_app, with_client
 
 app = new_app()
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-_HEADS = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "rename ", "similarity ", "Binary ")
+_HEADER_STARTS = (
+    "diff ",
+    "index ",
+    "--- ",
+    "+++ ",
+    "new file",
+    "deleted file",
+    "rename ",
+    "similarity ",
+    "Binary ",
+)
 
 
 @app.command()
 def diff(
     session: SessionName,
-    base: Annotated[str | None, typer.Option("--base", help="Compare with this commit's line.")] = None,
-    stat: Annotated[bool, typer.Option("--stat", help="Only the files and how much.")] = False,
+    base: Annotated[
+        str | None, typer.Option("--base", help="Compare with the commit where the branch left this one.")
+    ] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="Only list the files and count the lines.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show what has changed in a session's workspace.
+    """Show the changes in a session's workspace.
 
-    Everything since its branch left the main line: committed, staged, changed and new.
+    These are all changes since its branch left the main branch: committed, staged, unstaged and new files.
 
     \b
     Examples:
@@ -63,7 +75,7 @@ def _counts(file: FileDiff) -> str:
 
 
 def _print_patches(found: Diff) -> None:
-    colourful = is_colourful()
+    colourful = shows_colours()
     for file in found.files:
         for line in file.patch.splitlines():
             print(_painted(line) if colourful else line)
@@ -74,7 +86,8 @@ def _print_patches(found: Diff) -> None:
 
 
 def _painted(line: str) -> str:
-    if line.startswith(_HEADS):
+    """Return a line of a patch in the colours of git."""
+    if line.startswith(_HEADER_STARTS):
         return f"{_BOLD}{line}{_PLAIN}"
     colour = _COLOURS.get(line[:1])
     return f"{colour}{line}{_PLAIN}" if colour else line

@@ -1,4 +1,4 @@
-"""`bullpen doctor`: whether all is well here, and what to do where it is not."""
+"""`bullpen doctor`: check this installation, and advise how to fix what is wrong."""
 
 import os
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ _INDENT = " " * 16
 
 @app.command()
 def doctor(json: AsJson = False) -> int:
-    """Check whether all is well here, and say what to do. Exits with 1 when something fails.
+    """Check this installation, and say how to fix what is wrong. Exits with 1 when a check fails.
 
     \b
     Examples:
       bullpen doctor
       bullpen doctor --json | jq -r '.checks[] | select(.verdict != "ok").advice'
     """
-    findings = list(examine())
+    findings = list(run_checks())
     failed = any(finding.verdict is CheckStatus.FAIL for finding in findings)
     if json:
         print_json({"ok": not failed, "checks": [finding._asdict() for finding in findings]})
@@ -35,26 +35,27 @@ def doctor(json: AsJson = False) -> int:
     return 1 if failed else 0
 
 
-def examine() -> Iterator[Finding]:
-    """All that can be looked at, the simplest first; without settings little can."""
+def run_checks() -> Iterator[Finding]:
+    """Yield the findings of all checks; with wrong settings, only of those that need no settings."""
     yield machine.check_python()
     yield machine.check_git(os.environ)
     try:
         settings = load()
     except Invalid as error:
-        yield fail("settings", str(error), "correct that; bullpen config shows all settings")
+        yield fail("settings", str(error), "correct this setting; bullpen config shows all settings")
         return
-    elsewhere = os.environ.get("BULLPEN_URL", "")
-    found, running = with_client(lambda client: server.check_server(client, elsewhere))
-    if elsewhere:
-        yield found  # all the rest is there too
+    remote_url = os.environ.get("BULLPEN_URL", "")
+    found, running = with_client(lambda client: server.check_server(client, remote_url))
+    if remote_url:
+        yield found  # data directory, database and keepers are on the other machine
     else:
-        yield from _examine_house(settings, found, running)
-        told = with_client(server.ask_for_agents) if running else None
-        yield from machine.check_agents(os.environ, told)
+        yield from _check_local_server(settings, found, running)
+        agents = with_client(server.fetch_agents) if running else None
+        yield from machine.check_agents(os.environ, agents)
 
 
-def _examine_house(settings: Config, found: Finding, running: bool) -> Iterator[Finding]:
+def _check_local_server(settings: Config, found: Finding, running: bool) -> Iterator[Finding]:
+    """Yield the findings about the server of this machine; `found` is that of `check_server`."""
     yield home.check_directory(settings.home)
     yield machine.check_disk(settings.home)
     yield database.check_database(settings.database_url)
@@ -71,6 +72,6 @@ def _print(findings: list[Finding]) -> None:
         print(f"{verdict}  {finding.name:<8}  {printable(finding.found)}")
         if finding.advice:
             print(f"{_INDENT}→ {printable(finding.advice)}")
-    open_ones = sum(finding.verdict is not CheckStatus.OK for finding in findings)
-    things = "one thing" if open_ones == 1 else f"{open_ones} things"
-    print(f"\n{things} to look at" if open_ones else "\nall is well")
+    count = sum(finding.verdict is not CheckStatus.OK for finding in findings)
+    problems = "1 problem" if count == 1 else f"{count} problems"
+    print(f"\n{problems} found" if count else "\nno problems found")

@@ -1,4 +1,4 @@
-"""One event as a line a person can read."""
+"""Format an event as one readable line."""
 
 import json
 import sys
@@ -9,10 +9,10 @@ from .text import fit, paint, printable, width
 
 
 def describe(event: Event) -> str:
-    """Number, time, who, what; cut to the terminal when there is one."""
+    """Return the seq, time, role, type and data of an event in a line, cut to the width of a terminal."""
     head = f"{event.seq:>5}  {event.timestamp.astimezone():%H:%M:%S}  "
-    what = event.type.replace("_", " ")
-    text = printable(f"{event.role}: {what}" if event.role else what)
+    event_type = event.type.replace("_", " ")
+    text = printable(f"{event.role}: {event_type}" if event.role else event_type)
     details = printable(_details(event.data))
     if sys.stdout.isatty():
         details = fit(details, max(0, get_terminal_size().columns - width(head + text) - 2))
@@ -20,12 +20,12 @@ def describe(event: Event) -> str:
 
 
 def _details(data: object) -> str:
-    """What the event says, without what it leaves open."""
+    """Return the data of an event as name=value pairs, without empty values."""
     if not isinstance(data, dict):
         return ""
-    said = {name: value for name, value in data.items() if value is not None}
-    return " ".join(f"{name}={_word(value)}" for name, value in said.items())
+    present = {name: value for name, value in data.items() if value is not None}
+    return " ".join(f"{name}={_format_value(value)}" for name, value in present.items())
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) and " " not in value else json.dumps(value, ensure_ascii=False)

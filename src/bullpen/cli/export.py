@@ -1,4 +1,4 @@
-"""`bullpen export`: a session as a file."""
+"""`bullpen export`: write a session to a file."""
 
 import os
 import secrets
@@ -29,14 +29,15 @@ class ExportFormat(StrEnum):
 @app.command()
 def export(
     target: Target,
-    format: Annotated[ExportFormat, typer.Option(help="What to make of it.")] = ExportFormat.ZIP,
+    format: Annotated[ExportFormat, typer.Option(help="The format of the file.")] = ExportFormat.ZIP,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; - for standard output.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write; - for standard output."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace a file that exists.")] = False,
     redact: Annotated[bool, typer.Option("--redact", help="Leave out what looks like a secret.")] = False,
 ) -> None:
-    """Write a session to a file: all of it (zip), its events (jsonl), its words (markdown) or a terminal.
+    """Write a session to a file: all of it (zip), its events (jsonl), its messages (markdown) or a terminal.
 
     \b
     Examples:
@@ -50,8 +51,8 @@ def export(
         if str(output) == "-":
             await _write(client, found, format, redact, sys.stdout.buffer)
             return
-        file = output or Path(f"{_plain(found.session.title)}.{_EXTENSIONS[format]}")
-        with _written_whole(file.expanduser(), force) as out:
+        file = output or Path(f"{_file_name(found.session.title)}.{_EXTENSIONS[format]}")
+        with _atomic_file(file.expanduser(), force) as out:
             await _write(client, found, format, redact, out)
         print(f"wrote {file}")
 
@@ -70,13 +71,13 @@ async def _write(
     client: Client, found: SessionMatch, format: ExportFormat, redact: bool, out: BinaryIO
 ) -> None:
     worker_id = found.worker.id if found.worker else None
-    async for piece in client.export(found.session.id, format.value, redact=redact, worker_id=worker_id):
-        out.write(piece)
+    async for chunk in client.export(found.session.id, format.value, redact=redact, worker_id=worker_id):
+        out.write(chunk)
 
 
 @contextmanager
-def _written_whole(file: Path, force: bool) -> Iterator[BinaryIO]:
-    """Write a file as a whole or not at all; one that exists is replaced only with `force`, at the end."""
+def _atomic_file(file: Path, force: bool) -> Iterator[BinaryIO]:
+    """Yield a file to write; it gets its name only when complete, and with `force` replaces another one."""
     if file.exists() and not force:
         raise Invalid(f"{file} exists; replace it with --force, or name another file with --output")
     part = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
@@ -90,7 +91,7 @@ def _written_whole(file: Path, force: bool) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def _plain(title: str) -> str:
-    """A title as a file name nobody has to quote."""
+def _file_name(title: str) -> str:
+    """Return a title as a file name that needs no quotes in a shell."""
     name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in title)
     return name.strip("-.")[:80] or "session"

@@ -1,4 +1,4 @@
-"""Which session or worker a person means: an id, its beginning, a title, or session/role."""
+"""Find the session, worker, repository or token that the user names on the command line."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -8,27 +8,28 @@ from typing import NamedTuple, TypeVar
 
 from ..client import Client, Repository, Session, Token, Worker
 from ..domain.errors import Conflict, NotFound
-from ..git.discovery import find_place
+from ..git.discovery import find_git_directories
 from .text import short
 
-Thing = TypeVar("Thing")
+Match = TypeVar("Match")
 
-_SHOWN = 5
+_MAX_LISTED = 5
 
 
 class SessionMatch(NamedTuple):
-    """A session, and the worker in it when one was meant."""
+    """A session that the user named, and the worker in it if a worker was named."""
 
     session: Session
     worker: Worker | None = None
 
     @property
     def name(self) -> str:
+        """The title of the session, with the role of the worker."""
         return f"{self.session.title}/{self.worker.role}" if self.worker else self.session.title
 
     @property
     def agent(self) -> Worker | None:
-        """Who is told: the one that was named, or the first agent that was not ended."""
+        """The worker that was named, or the first agent of the session that is not terminated."""
         agents = (
             each for each in self.session.workers if each.type == "agent" and each.state != "terminated"
         )
@@ -36,11 +37,12 @@ class SessionMatch(NamedTuple):
 
 
 async def find(client: Client, text: str) -> SessionMatch:
-    """The one session or worker somebody means."""
-    return pick(await client.sessions(), text)
+    """Return the session or worker with a name; raise NotFound or, if several match, Conflict."""
+    return match_name(await client.sessions(), text)
 
 
 async def find_session(client: Client, text: str) -> Session:
+    """Return the session with a name; raise NotFound if it names a worker."""
     found = await find(client, text)
     if found.worker is not None:
         raise NotFound(
@@ -50,19 +52,20 @@ async def find_session(client: Client, text: str) -> Session:
 
 
 async def find_agent(client: Client, session_id: str) -> Worker | None:
-    """Who is told what is said to a session."""
+    """Return the first agent of a session that is not terminated: it receives prompts to the session."""
     return SessionMatch(await client.session(session_id)).agent
 
 
 async def find_repository(client: Client, text: str) -> Repository:
+    """Return the repository with an id, a path, a name or the beginning of an id."""
     repositories = await client.repositories()
-    ways = (
+    candidates = (
         [each for each in repositories if text in (each.id, each.path)],
         [each for each in repositories if each.name == text],
         [each for each in repositories if each.id.startswith(text)],
     )
     return _only(
-        ways,
+        candidates,
         lambda each: f"{each.name} ({short(each.id)})",
         text,
         f"there is no repository called {text}; see: bullpen repo ls",
@@ -70,51 +73,55 @@ async def find_repository(client: Client, text: str) -> Repository:
 
 
 async def find_repository_at(client: Client, directory: Path) -> Repository:
-    """The registered repository a directory lies in, or in a worktree of which."""
-    around = [each for each in await client.repositories() if _holds(each, directory)]
-    if not around:
+    """Return the registered repository that contains a directory, in a worktree or its main directory."""
+    containing = [each for each in await client.repositories() if _contains(each, directory)]
+    if not containing:
         add = f"bullpen repo add {quote(str(directory))}"
         raise NotFound(f"no repository is registered for {directory}; add it with: {add}")
-    return max(around, key=lambda each: len(each.path))
+    return max(containing, key=lambda each: len(each.path))
 
 
-def _holds(repository: Repository, directory: Path) -> bool:
+def _contains(repository: Repository, directory: Path) -> bool:
     real = Path(os.path.realpath(directory))
-    places = (Path(repository.path), Path(f"{repository.path}.worktrees"))
-    if any(real.is_relative_to(place) for place in places):
+    directories = (Path(repository.path), Path(f"{repository.path}.worktrees"))
+    if any(real.is_relative_to(each) for each in directories):
         return True
-    linked = find_place(real)  # git lets a worktree lie anywhere
-    return linked is not None and linked.common_dir.parent == places[0]
+    linked = find_git_directories(real)  # a git worktree may be in any directory
+    return linked is not None and linked.common_dir.parent == directories[0]
 
 
 async def find_token(client: Client, text: str) -> Token:
+    """Return the token or device with an id, a name or the beginning of an id."""
     tokens = await client.tokens()
-    ways = (
+    candidates = (
         [each for each in tokens if each.id == text],
         [each for each in tokens if each.name == text],
         [each for each in tokens if each.id.startswith(text)],
     )
     return _only(
-        ways,
+        candidates,
         lambda each: f"{each.name} ({short(each.id)})",
         text,
         f"there is no token or device called {text}; see: bullpen token list",
     )
 
 
-def pick(sessions: Sequence[Session], text: str) -> SessionMatch:
-    """Decides among sessions, the surest way to name one first."""
+def match_name(sessions: Sequence[Session], text: str) -> SessionMatch:
+    """Return the session or worker that a text names.
+
+    An exact id counts before a title, the beginning of an id, session/role, and the beginning of a title.
+    """
     everything = [SessionMatch(session) for session in sessions]
     everything += [SessionMatch(session, worker) for session in sessions for worker in session.workers]
-    ways = (
+    candidates = (
         [each for each in everything if _id(each) == text],
-        _living_first([each for each in everything if each.worker is None and each.session.title == text]),
+        _prefer_alive([each for each in everything if each.worker is None and each.session.title == text]),
         [each for each in everything if len(text) > 1 and _id(each).startswith(text)],
         _by_role(sessions, text),
-        _living_first([each for each in everything if each.worker is None and _begins(each, text)]),
+        _prefer_alive([each for each in everything if each.worker is None and _title_begins(each, text)]),
     )
     return _only(
-        ways,
+        candidates,
         lambda each: f"{each.name} ({short(_id(each))})",
         text,
         f"there is no session or worker called {text}; see: bullpen ls -a",
@@ -122,24 +129,24 @@ def pick(sessions: Sequence[Session], text: str) -> SessionMatch:
 
 
 def terminal_of(found: SessionMatch) -> Worker:
-    """The worker whose terminal is meant, when only a session was named."""
+    """Return the worker that was named or the only terminal of the session; raise Conflict without one."""
     if found.worker is not None:
         if not found.worker.has_terminal:
-            raise Conflict(f"{found.name} has no terminal; {_instead(found)}")
+            raise Conflict(f"{found.name} has no terminal; {_advice(found)}")
         return found.worker
     title = found.session.title
     terminals = [worker for worker in found.session.workers if worker.has_terminal]
     choice = [worker for worker in terminals if worker.alive] or terminals[-1:]
     if not choice:
-        raise Conflict(f"{title} has no terminal; {_instead(found)}")
+        raise Conflict(f"{title} has no terminal; {_advice(found)}")
     if len(choice) > 1:
         names = ", ".join(f"{title}/{worker.role}" for worker in choice)
         raise Conflict(f"{title} has several terminals; name one: {names}")
     return choice[0]
 
 
-def _instead(found: SessionMatch) -> str:
-    """What one does where there is no terminal: an agent is talked to."""
+def _advice(found: SessionMatch) -> str:
+    """Return what the user can do with a session or worker that has no terminal."""
     workers = [found.worker] if found.worker else found.session.workers
     if any(worker.type == "agent" and worker.alive for worker in workers):
         return f"talk to its agent with: bullpen chat {short(_id(found))}"
@@ -150,35 +157,39 @@ def _id(found: SessionMatch) -> str:
     return found.worker.id if found.worker else found.session.id
 
 
-def _begins(found: SessionMatch, text: str) -> bool:
+def _title_begins(found: SessionMatch, text: str) -> bool:
     return found.session.title.casefold().startswith(text.casefold())
 
 
 def _by_role(sessions: Sequence[Session], text: str) -> list[SessionMatch]:
+    """Return the workers that a text like session/role names."""
     name, slash, role = text.rpartition("/")
     if not slash:
         return []
     try:
-        session = pick(sessions, name).session
+        session = match_name(sessions, name).session
     except (NotFound, Conflict):
         return []
     workers = [worker for worker in session.workers if worker.role == role]
-    return _living_first([SessionMatch(session, worker) for worker in workers])
+    return _prefer_alive([SessionMatch(session, worker) for worker in workers])
 
 
-def _living_first(found: list[SessionMatch]) -> list[SessionMatch]:
-    """A name may be used again after its first owner ended: then the living one is meant."""
-    living = [each for each in found if (each.worker.alive if each.worker else each.session.active)]
-    return living or found
+def _prefer_alive(found: list[SessionMatch]) -> list[SessionMatch]:
+    """Return those that have not ended, if any: a name may be used again after its owner ended."""
+    alive = [each for each in found if (each.worker.alive if each.worker else each.session.active)]
+    return alive or found
 
 
-def _only(ways: Iterable[list[Thing]], name: Callable[[Thing], str], text: str, absent: str) -> Thing:
-    """The single match of the first way that has any."""
-    for matches in ways:
+def _only(candidates: Iterable[list[Match]], name: Callable[[Match], str], text: str, absent: str) -> Match:
+    """Return the single match of the first list that is not empty.
+
+    Raise Conflict if that list has several, and NotFound with the message `absent` if all are empty.
+    """
+    for matches in candidates:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            names = ", ".join(name(each) for each in matches[:_SHOWN])
-            more = f" and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
+            names = ", ".join(name(each) for each in matches[:_MAX_LISTED])
+            more = f" and {len(matches) - _MAX_LISTED} more" if len(matches) > _MAX_LISTED else ""
             raise Conflict(f"{text} could be {names}{more}; give more of the id")
     raise NotFound(absent)

@@ -1,4 +1,4 @@
-"""The fields of a form an agent asks to be filled in, and what of a typed text each of them takes."""
+"""Parse the form of a question, and convert typed texts to the values of its fields."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ _YES = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": 
 
 
 class FormField(Struct, frozen=True, kw_only=True):
-    """One property of the schema. A kind nobody knows is plain text: the agent says if that will not do."""
+    """One field of a form. A field of an unknown kind accepts any text."""
 
     name: str
     label: str
@@ -21,12 +21,12 @@ class FormField(Struct, frozen=True, kw_only=True):
     required: bool
     choices: Sequence[Any] = ()
     default: Any = None
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None  # of a number, or of the length of a text
+    maximum: float | None = None
 
     @property
-    def takes(self) -> str:
-        """What it takes, in words."""
+    def expected(self) -> str:
+        """The values that the field accepts, for a prompt or an error message."""
         match self.kind:
             case "choice":
                 return f"one of {', '.join(printable(str(choice)) for choice in self.choices)}"
@@ -37,24 +37,25 @@ class FormField(Struct, frozen=True, kw_only=True):
             case _:
                 return f"text{self._length}"
 
-    def read(self, text: str) -> Any:
-        """The value a text stands for."""
-        value = self._value(text)
+    def parse(self, text: str) -> Any:
+        """Return the value of a text, or raise Invalid."""
+        value = self._parse(text)
         if value is None:
-            raise Invalid(f"{printable(self.name)} must be {self.takes}, not {printable(text)}")
+            raise Invalid(f"{printable(self.name)} must be {self.expected}, not {printable(text)}")
         return value
 
     @property
     def _range(self) -> str:
-        least = "" if self.least is None else f", {self.least:g} or more"
-        return least + ("" if self.most is None else f", {self.most:g} or less")
+        minimum = "" if self.minimum is None else f", {self.minimum:g} or more"
+        return minimum + ("" if self.maximum is None else f", {self.maximum:g} or less")
 
     @property
     def _length(self) -> str:
-        least = f", {self.least:g} letters or more" if self.least and self.least > 1 else ""
-        return least + ("" if self.most is None else f", {self.most:g} letters or less")
+        minimum = f", {self.minimum:g} letters or more" if self.minimum and self.minimum > 1 else ""
+        return minimum + ("" if self.maximum is None else f", {self.maximum:g} letters or less")
 
-    def _value(self, text: str) -> Any:
+    def _parse(self, text: str) -> Any:
+        """Return the value of a text; None if the field does not accept it."""
         match self.kind:
             case "choice":
                 return next((choice for choice in self.choices if str(choice) == text), None)
@@ -67,51 +68,55 @@ class FormField(Struct, frozen=True, kw_only=True):
                 return text if self._allows(len(text)) else None
 
     def _allows(self, size: float) -> bool:
-        return (self.least is None or size >= self.least) and (self.most is None or size <= self.most)
+        return (self.minimum is None or size >= self.minimum) and (
+            self.maximum is None or size <= self.maximum
+        )
 
 
-def fields_of(schema: Any) -> list[FormField]:
-    """In the order of the schema; none when it is no schema of a form."""
+def form_fields(schema: Any) -> list[FormField]:
+    """Return the fields of a form's JSON schema, in its order; none if it is not such a schema."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return []
     required = schema.get("required")
-    wanted = required if isinstance(required, list) else []
+    required_names = required if isinstance(required, list) else []
     return [
-        _field(name, each if isinstance(each, dict) else {}, name in wanted)
+        _field(name, each if isinstance(each, dict) else {}, name in required_names)
         for name, each in properties.items()
     ]
 
 
-def check_names(fields: Sequence[FormField], given: Iterable[str]) -> None:
-    names = [field.name for field in fields]
-    for name in given:
-        if name not in names:
-            there = ", ".join(map(printable, names)) or "none"
-            raise Invalid(f"the form has no field {name}; its fields: {there}")
+def check_names(fields: Sequence[FormField], names: Iterable[str]) -> None:
+    """Raise Invalid if a name is not that of a field."""
+    known = [field.name for field in fields]
+    for name in names:
+        if name not in known:
+            listed = ", ".join(map(printable, known)) or "none"
+            raise Invalid(f"the form has no field {name}; its fields: {listed}")
 
 
-def content_of(fields: Sequence[FormField], given: Mapping[str, str]) -> dict[str, Any]:
-    """What is sent for what was given by name, with the types of the schema."""
-    check_names(fields, given)
-    values = {field.name: _filled(field, given.get(field.name)) for field in fields}
+def form_content(fields: Sequence[FormField], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Convert texts, by field name, to the content of the form; raise Invalid for a wrong or missing one."""
+    check_names(fields, texts)
+    values = {field.name: _field_value(field, texts.get(field.name)) for field in fields}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _filled(field: FormField, text: str | None) -> Any:
+def _field_value(field: FormField, text: str | None) -> Any:
+    """Return the value of a text or, without one, the default; None if there is no value."""
     if text:
-        return field.read(text)
+        return field.parse(text)
     if field.default is not None:
         return field.default
     if field.required:
-        takes = "" if field.takes == "text" else f": {field.takes}"
-        raise Invalid(f"{printable(field.name)} must be filled in{takes}")
+        hint = "" if field.expected == "text" else f": {field.expected}"
+        raise Invalid(f"{printable(field.name)} must be filled in{hint}")
     return False if field.kind == "yes" else None
 
 
 def _field(name: str, schema: dict[str, Any], required: bool) -> FormField:
     kind = _kind(schema)
-    least, most = ("minLength", "maxLength") if kind == "text" else ("minimum", "maximum")
+    minimum, maximum = ("minLength", "maxLength") if kind == "text" else ("minimum", "maximum")
     title = schema.get("title")
     return FormField(
         name=name,
@@ -120,8 +125,8 @@ def _field(name: str, schema: dict[str, Any], required: bool) -> FormField:
         required=required,
         choices=schema["enum"] if kind == "choice" else (),
         default=schema.get("default"),
-        least=_bound(schema.get(least)),
-        most=_bound(schema.get(most)),
+        minimum=_bound(schema.get(minimum)),
+        maximum=_bound(schema.get(maximum)),
     )
 
 
@@ -137,13 +142,13 @@ def _bound(value: Any) -> float | None:
 
 def _number(text: str, whole: bool) -> float | None:
     try:
-        return int(text) if whole else _plain(float(text))
+        return int(text) if whole else _shorten_float(float(text))
     except ValueError:
         return None
 
 
-def _plain(number: float) -> float | None:
-    """3 and not 3.0; JSON knows no number that is none."""
+def _shorten_float(number: float) -> float | None:
+    """Return 3 for 3.0; None for infinity and NaN, which JSON cannot express."""
     if not math.isfinite(number):
         return None
     return int(number) if number.is_integer() else number

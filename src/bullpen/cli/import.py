@@ -1,4 +1,4 @@
-"""`bullpen import`: a recording, or the sessions of a `sessions.json`."""
+"""`bullpen import`: import a recording, or the sessions of a `sessions.json` file."""
 
 import json as jsonlib
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 
 from ..client import Client, ImportResult
 from ..domain.errors import Invalid
-from ..log.recorded import MAX_METADATA
+from ..log.recorded import MAX_METADATA_BYTES
 from ..log.recordings import METADATA
 from ..log.zip_reader import ZipReader
 from .output import print_json
@@ -21,10 +21,10 @@ app = new_app()
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A zip of `bullpen export`, or a sessions.json.")],
+    file: Annotated[Path, typer.Argument(help="A zip file of `bullpen export`, or a sessions.json.")],
     json: AsJson = False,
 ) -> int:
-    """Take in a session exported elsewhere, or what agent-console saved; nothing is started.
+    """Import a session that was exported, or the sessions that agent-console saved. Nothing is started.
 
     \b
     Examples:
@@ -32,7 +32,7 @@ def import_(
       bullpen import ~/.agent-console/sessions.json
     """
     recording = _recording(file) if is_zipfile(file.expanduser()) else None
-    entries = [] if recording else _read(file)
+    entries = [] if recording else _read_entries(file)
 
     async def work(client: Client) -> ImportResult:
         return (
@@ -48,41 +48,43 @@ def import_(
 
 
 def _recording(file: Path) -> tuple[str, bytes]:
-    """The session a zip is the recording of, and the zip."""
+    """Return the session id and the bytes of a recording's zip file, or raise Invalid."""
     try:
         with open(file.expanduser(), "rb") as source:
-            metadata = jsonlib.loads(_metadata(ZipReader(source)))
+            metadata = jsonlib.loads(_read_metadata(ZipReader(source)))
             source.seek(0)
             return str(metadata["id"]), source.read()
     except (Invalid, LookupError, TypeError, ValueError, RecursionError) as error:
         raise Invalid(f"{file} is not a recording that bullpen export made: {error}") from None
 
 
-def _metadata(archive: ZipReader) -> bytes:
+def _read_metadata(archive: ZipReader) -> bytes:
     [member] = [each for each in archive.members if each.name == METADATA]
-    if member.size > MAX_METADATA:
-        raise Invalid(f"{METADATA} has at most {MAX_METADATA >> 20} MiB")
+    if member.size > MAX_METADATA_BYTES:
+        raise Invalid(f"{METADATA} has at most {MAX_METADATA_BYTES >> 20} MiB")
     return b"".join(archive.read(member))
 
 
-def _read(file: Path) -> list[Any]:
+def _read_entries(file: Path) -> list[Any]:
+    """Return the list in a `sessions.json` file, or raise Invalid."""
     try:
         entries = jsonlib.loads(file.expanduser().read_bytes())
     except OSError as error:
         raise Invalid(f"cannot read {file}: {error.strerror}") from None
     except ValueError as error:
-        raise Invalid(f"{file} is neither a zip of bullpen export nor JSON: {error}") from None
+        raise Invalid(f"{file} is neither a zip file of bullpen export nor JSON: {error}") from None
     if not isinstance(entries, list):
-        raise Invalid(f"{file} is not a sessions.json: that is a list of sessions")
+        raise Invalid(f"{file} is not a sessions.json: it does not contain a list of sessions")
     return entries
 
 
 def _report(imported: ImportResult) -> None:
-    for taken in imported.taken:
-        print(f"took {taken.title} ({short(taken.session_id)}) with {taken.workers} workers, all ended")
-        for note in taken.notes:
+    for session in imported.taken:
+        name = f"{session.title} ({short(session.session_id)})"
+        print(f"imported {name} with {session.workers} workers, all ended")
+        for note in session.notes:
             print(f"  {note}")
-    for left in imported.left:
-        print(f"left {left.id}: {left.reason}")
+    for entry in imported.left:
+        print(f"skipped {entry.id}: {entry.reason}")
     if not imported.taken and not imported.left:
-        print("there is no session in it")
+        print("the file contains no session")

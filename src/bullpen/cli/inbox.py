@@ -1,4 +1,4 @@
-"""`bullpen inbox`: what waits for a person, over all sessions, and the answers to it."""
+"""`bullpen inbox`: list what waits for the user in all sessions, and answer it."""
 
 import sys
 from typing import Annotated
@@ -7,8 +7,8 @@ import typer
 
 from ..client import Client, InboxItem
 from ..domain.errors import Conflict, NotFound
-from ..domain.reasons import why_turn_ended
-from .approve import choose, what
+from ..domain.reasons import stop_reason_text
+from .approve import choose, describe_call
 from .output import print_json
 from .table import TableCell, TableColumn, print_table
 from .text import ID_LENGTH, age, paint, short
@@ -25,7 +25,7 @@ _COLUMNS = (
     TableColumn("WHAT", least=12),
 )
 _COLOURS = {"failed": "red", "finished": "blue"}
-_HOW = {  # what a person does about it
+_ADVICE = {  # by kind of item: a label and the command
     "permission": ("allow or refuse:", "bullpen inbox --allow ID, or --deny ID"),
     "question": ("answer it with:", "bullpen answer SESSION"),
     "asking": ("answer it there:", "bullpen attach SESSION"),
@@ -36,12 +36,12 @@ _HOW = {  # what a person does about it
 
 @app.command()
 def inbox(
-    allow: Annotated[str | None, typer.Option(metavar="ID", help="Allow what is asked.")] = None,
-    deny: Annotated[str | None, typer.Option(metavar="ID", help="Refuse what is asked.")] = None,
-    seen: Annotated[str | None, typer.Option(metavar="ID", help="You know: take it off the list.")] = None,
+    allow: Annotated[str | None, typer.Option(metavar="ID", help="Allow this request.")] = None,
+    deny: Annotated[str | None, typer.Option(metavar="ID", help="Refuse this request.")] = None,
+    seen: Annotated[str | None, typer.Option(metavar="ID", help="Take this item off the list.")] = None,
     json: AsJson = False,
 ) -> None:
-    """See what waits for you, over all sessions, and answer it.
+    """List what waits for you in all sessions, and answer it.
 
     \b
     Examples:
@@ -71,33 +71,34 @@ def inbox(
 
 
 def find_item(items: list[InboxItem], text: str) -> InboxItem:
-    """The one whose id, as it is shown or whole, begins so."""
+    """Return the item whose full or listed id begins with a text; raise Conflict if several do."""
     exact = [item for item in items if text in (item.id, short_id(item))]
     found = exact or [item for item in items if item.id.startswith(text) or short_id(item).startswith(text)]
     if len(found) > 1:
-        raise Conflict(f"{len(found)} things begin with {text}; give more of the id")
+        raise Conflict(f"{len(found)} items begin with {text}; give more of the id")
     if not found:
-        raise NotFound(f"nothing that waits is called {text}; see: bullpen inbox")
+        raise NotFound(f"there is no item {text} in the inbox; see: bullpen inbox")
     return found[0]
 
 
 def short_id(item: InboxItem) -> str:
-    """The id with only the beginning of its long part."""
+    """Return the id of an item as lists show it, with only the beginning of its long part."""
     first, dot, rest = item.id.partition(".")
     return f"{first[:ID_LENGTH]}{dot}{rest}"
 
 
 async def _answer(client: Client, item: InboxItem, kind: str) -> None:
+    """Answer a permission with the option of a kind; raise Conflict for any other item."""
     if item.kind != "permission":
-        what, how = _HOW.get(item.kind, _HOW["finished"])
-        how = how.replace("SESSION", short(item.session_id)).replace("ID", short_id(item))
-        raise Conflict(f"{short_id(item)} is not a permission; {what} {how}")
+        label, command = _ADVICE.get(item.kind, _ADVICE["finished"])
+        command = command.replace("SESSION", short(item.session_id)).replace("ID", short_id(item))
+        raise Conflict(f"{short_id(item)} is not a permission; {label} {command}")
     await client.answer_permission(item.session_id, item.id, choose(item.options, kind, None))
 
 
 async def _mark_seen(client: Client, item: InboxItem) -> None:
     if item.seq is None:
-        raise Conflict(f"{short_id(item)} waits for an answer; to have seen it is not enough")
+        raise Conflict(f"{short_id(item)} waits for an answer; --seen does not answer it")
     await client.mark_seen(item.session_id, item.seq)
 
 
@@ -109,17 +110,17 @@ def _row(item: InboxItem) -> list[TableCell | str]:
         item.session_title,
         item.role,
         age(item.created_at),
-        what(item.tool_call) if item.tool_call else _happened(item),
+        describe_call(item.tool_call) if item.tool_call else _text(item),
     ]
 
 
 def _hints(items: list[InboxItem]) -> list[str]:
-    """What a person does about what is listed."""
+    """Return one line of advice for each kind of listed item."""
     kinds = {item.kind for item in items}
-    told = dict.fromkeys(_HOW[kind] for kind in _HOW if kind in kinds)
-    return [f"{what:<18} {how}" for what, how in told]
+    advice = dict.fromkeys(_ADVICE[kind] for kind in _ADVICE if kind in kinds)
+    return [f"{label:<18} {command}" for label, command in advice]
 
 
-def _happened(item: InboxItem) -> str:
-    """How a turn ended is a word of the protocol; everything else is a sentence already."""
-    return why_turn_ended(item.text) if item.kind == "finished" else item.text
+def _text(item: InboxItem) -> str:
+    """Return the text of an item; the stop reason of a turn is converted to readable words."""
+    return stop_reason_text(item.text) if item.kind == "finished" else item.text

@@ -1,4 +1,4 @@
-"""Commands that start fast: what was typed is read by us, not by typer."""
+"""Define typer commands that start fast because they convert argument values without typer's converters."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -6,38 +6,42 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from .values import reader
+from .values import find_converter
 
 if TYPE_CHECKING:
     from typer._click import Context, Parameter
 
 
 class LightCommand(TyperCommand):
-    """A command whose values are read by us."""
+    """A command that converts its values with the module `values`."""
 
     def get_params(self, ctx: "Context") -> "list[Parameter]":
-        return [_lightened(parameter) for parameter in super().get_params(ctx)]
+        return [_bypass_typer(parameter) for parameter in super().get_params(ctx)]
 
 
 class LightGroup(TyperGroup):
-    """A group that does the same with its own options."""
+    """A group that converts its own options with the module `values`."""
 
     def get_params(self, ctx: "Context") -> "list[Parameter]":
-        return [_lightened(parameter) for parameter in super().get_params(ctx)]
+        return [_bypass_typer(parameter) for parameter in super().get_params(ctx)]
 
 
 class ListingGroup(LightGroup):
-    """One that lists what it has when nothing else is asked of it, if that takes no argument."""
+    """A group that runs its verb `ls` if no verb is given, and `ls` needs no argument."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        asked = args and (not args[0].startswith("-") or args[0] in ctx.help_option_names)
-        if not asked and (ls := self.commands.get("ls")) and not any(param.required for param in ls.params):
+        has_verb = args and (not args[0].startswith("-") or args[0] in ctx.help_option_names)
+        if (
+            not has_verb
+            and (ls := self.commands.get("ls"))
+            and not any(param.required for param in ls.params)
+        ):
             args = ["ls", *args]
         return super().parse_args(ctx, args)
 
 
 class LightApp(typer.Typer):
-    """An application of such commands."""
+    """A typer application whose commands and groups are those of this module."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"cls": ListingGroup, **settings})
@@ -46,20 +50,22 @@ class LightApp(typer.Typer):
         return super().command(name, **{"cls": LightCommand, **settings})
 
 
-def _lightened(parameter: "Parameter") -> "Parameter":
-    """The same parameter, with a way round typer's conversion."""
+def _bypass_typer(parameter: "Parameter") -> "Parameter":
+    """Return the parameter after replacing typer's conversion of its values."""
     if "process_value" in vars(parameter):
         return parameter
-    thorough = parameter.process_value
+    convert_with_typer = parameter.process_value
     descriptor: Any = vars(parameter).get("type_descriptor")
-    read = descriptor and reader(descriptor.annotation, _name(parameter), descriptor.parameter_info.min)
+    convert = descriptor and find_converter(
+        descriptor.annotation, _name(parameter), descriptor.parameter_info.min
+    )
 
     def process_value(ctx: "Context", value: Any) -> Any:
         given = value not in (None, (), [])
-        if (given and read is None) or (parameter.required and not given):
-            return thorough(ctx, value)
-        if given and read is not None:
-            value = read(value)
+        if (given and convert is None) or (parameter.required and not given):
+            return convert_with_typer(ctx, value)
+        if given and convert is not None:
+            value = convert(value)
         return parameter.callback(ctx, parameter, value) if parameter.callback else value
 
     vars(parameter)["process_value"] = process_value
@@ -67,7 +73,7 @@ def _lightened(parameter: "Parameter") -> "Parameter":
 
 
 def _name(parameter: "Parameter") -> str:
-    """What a person calls it: the long form of an option, the word in the help of an argument."""
+    """Return the name for error messages: the long form of an option, or the metavar of an argument."""
     if parameter.param_type_name == "option":
         return max(parameter.opts, key=len)
     return str(parameter.metavar or parameter.name).upper()

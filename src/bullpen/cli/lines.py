@@ -1,4 +1,4 @@
-"""What a person types, line by line. A thread reads, so that a signal is heard meanwhile."""
+"""Read lines from standard input in a thread, so that the event loop keeps handling signals."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ import threading
 
 
 class StdinLines:
-    """The lines of this terminal, from now on."""
+    """The lines that the user types from now on."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -15,12 +15,12 @@ class StdinLines:
         threading.Thread(target=self._read, args=(loop,), daemon=True).start()
 
     async def ask(self, prompt: str) -> str:
-        """The next line; EOFError when there is none."""
+        """Print a prompt and return the next line, stripped; raise EOFError at the end of input."""
         print(prompt, end="", flush=True)
         line = await self._lines.get()
         if line is None:
             print()
-            self._lines.put_nowait(None)  # whoever asks again learns the same
+            self._lines.put_nowait(None)  # the next call raises EOFError too
             raise EOFError
         return line.strip()
 

@@ -1,4 +1,4 @@
-"""`bullpen logs`: what a terminal printed, or what happened in a session or to an agent."""
+"""`bullpen logs`: print the output of a terminal, or the events of a session or an agent."""
 
 import sys
 from collections import deque
@@ -15,23 +15,25 @@ from .find import SessionMatch, find
 from .output import print_json_line
 from .tail import LastLines
 from .terminal.plain import PlainTextConverter
-from .text import is_colourful
+from .text import shows_colours
 from .verb import AsJson, Target, new_app, with_client
 
 app = new_app()
 
-_PAGE = 1000
+_EVENTS_PER_PAGE = 1000
 
 
 @app.command()
 def logs(
     target: Target,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more comes.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Continue with new output or events.")
+    ] = False,
     tail: Annotated[
         int | None, typer.Option("--tail", "-n", min=0, metavar="LINES", help="Only the last lines.")
     ] = None,
     raw: Annotated[
-        bool, typer.Option("--raw", help="A terminal's very bytes, which a terminal may obey.")
+        bool, typer.Option("--raw", help="Unfiltered bytes, which can control your terminal.")
     ] = False,
     json: AsJson = False,
 ) -> None:
@@ -49,7 +51,9 @@ def logs(
         found = await find(client, target)
         if found.worker is not None and found.worker.has_terminal:
             if json:
-                raise Invalid("a terminal prints text, not JSON; the session has events: leave out the role")
+                raise Invalid(
+                    "a terminal has text, not JSON; for the events of its session, leave out the role"
+                )
             await _print_output(client, found, follow, tail, raw)
         else:
             if raw:
@@ -64,32 +68,32 @@ async def _print_events(
 ) -> None:
     show = print_json_line if json else _print_event
     seq = found.session.last_seq
-    async for event in _past(client, found, tail):
+    async for event in _past_events(client, found, tail):
         show(event)
         seq = max(seq, event.seq)
     if follow:
         async with aclosing(client.follow(found.session.id, seq)) as events:
             async for event in events:
-                if _is_of(event, found):
+                if _belongs_to(event, found):
                     show(event)
 
 
-async def _past(client: Client, found: SessionMatch, tail: int | None) -> AsyncIterator[Event]:
-    """What has happened, or the end of it; where only one worker is meant, what happened to that."""
+async def _past_events(client: Client, found: SessionMatch, tail: int | None) -> AsyncIterator[Event]:
+    """Yield the past events of a session or a worker, or only the last `tail` of them."""
     last = found.session.last_seq
     seq = max(0, last - tail) if tail is not None and found.worker is None else 0
-    kept: deque[Event] = deque(maxlen=tail)
+    pending: deque[Event] = deque(maxlen=tail)
     while seq < last:
-        page = await client.events(found.session.id, after=seq, limit=_PAGE)
-        kept += [event for event in page.events if _is_of(event, found)]
+        page = await client.events(found.session.id, after=seq, limit=_EVENTS_PER_PAGE)
+        pending += [event for event in page.events if _belongs_to(event, found)]
         seq = page.events[-1].seq
-        while tail is None and kept:
-            yield kept.popleft()
-    for event in kept:
+        while tail is None and pending:
+            yield pending.popleft()
+    for event in pending:
         yield event
 
 
-def _is_of(event: Event, found: SessionMatch) -> bool:
+def _belongs_to(event: Event, found: SessionMatch) -> bool:
     return found.worker is None or event.worker_id == found.worker.id
 
 
@@ -101,19 +105,19 @@ async def _print_output(
     client: Client, found: SessionMatch, follow: bool, tail: int | None, raw: bool
 ) -> None:
     assert found.worker is not None
-    where = (found.session.id, found.worker.id)
-    plain = PlainTextConverter(is_colourful())
+    ids = (found.session.id, found.worker.id)
+    plain = PlainTextConverter(shows_colours())
     last = LastLines(tail)
     end = 0
-    async for piece in client.output(*where):
-        _write(last.feed(piece.data if raw else plain.feed(piece.data)))
-        end = piece.end
-    _write(last.rest())
+    async for frame in client.output(*ids):
+        _write(last.feed(frame.data if raw else plain.feed(frame.data)))
+        end = frame.end
+    _write(last.finish())
     if follow:
-        async with client.terminal(*where, after=end) as terminal:
-            async for frame in terminal:
-                if isinstance(frame, OutputFrame | HistoryFrame):
-                    _write(frame.data if raw else plain.feed(frame.data))
+        async with client.terminal(*ids, after=end) as terminal:
+            async for update in terminal:
+                if isinstance(update, OutputFrame | HistoryFrame):
+                    _write(update.data if raw else plain.feed(update.data))
 
 
 def _write(data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""`bullpen ls`: the sessions, what needs a person first."""
+"""`bullpen ls`: list sessions; those that need the user come first."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,18 @@ from ..client import Client, Session
 from .find import find_repository
 from .output import print_json
 from .table import TableCell, TableColumn, path_column, print_table
-from .text import age, by_urgency, fit, home_relative, label, mark, mood, paint, short, trouble
+from .text import (
+    age,
+    by_urgency,
+    display_state,
+    failure_reason,
+    fit,
+    home_relative,
+    paint,
+    short,
+    state_label,
+    state_symbol,
+)
 from .unseen_changes import find_unseen
 from .verb import AsJson, Quiet, new_app, with_client
 
@@ -26,13 +37,13 @@ _COLUMNS = (
     TableColumn("AGE"),
 )
 _RECENT = timedelta(days=1)
-_WHY = 60  # columns
+_MAX_REASON_COLUMNS = 60
 
 
 @app.command()
 def ls(
     everything: Annotated[bool, typer.Option("--all", "-a", help="Ended sessions too.")] = False,
-    repo: Annotated[str | None, typer.Option(help="Only those of a repository.")] = None,
+    repo: Annotated[str | None, typer.Option(help="Only sessions of this repository.")] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -45,7 +56,9 @@ def ls(
       bullpen stop $(bullpen ls -q)
     """
     statuses = () if everything else ("active",) if json or quiet else ("active", "error")
-    found, unseen = with_client(lambda client: _fetch(client, statuses, repo, news=not (json or quiet)))
+    found, unseen = with_client(
+        lambda client: _fetch(client, statuses, repo, with_unseen=not (json or quiet))
+    )
     sessions = found if everything else [each for each in found if each.active]
     if json:
         print_json({"sessions": sessions})
@@ -55,7 +68,7 @@ def ls(
     else:
         if sessions:
             print_table(_COLUMNS, [_row(each, unseen) for each in by_urgency(sessions, unseen)])
-        failed = 0 if everything else _failed_lately(found)
+        failed = 0 if everything else _count_recent_failures(found)
         if failed:
             print(paint(f"{failed} failed in the last day; see: bullpen ls -a", "red"))
         elif not sessions:
@@ -63,31 +76,31 @@ def ls(
 
 
 async def _fetch(
-    client: Client, statuses: tuple[str, ...], repo: str | None, news: bool
+    client: Client, statuses: tuple[str, ...], repo: str | None, with_unseen: bool
 ) -> tuple[list[Session], Collection[str]]:
-    """The sessions, and the workers with news when that matters."""
+    """Return the sessions and, if asked for, the ids of workers with turns that were not seen yet."""
     repo_id = (await find_repository(client, repo)).id if repo else None
     sessions = await client.sessions(status=statuses, repo_id=repo_id)
-    return sessions, await find_unseen(client) if news and sessions else ()
+    return sessions, await find_unseen(client) if with_unseen and sessions else ()
 
 
-def _failed_lately(sessions: list[Session]) -> int:
-    """How many are not listed although they failed a short while ago."""
+def _count_recent_failures(sessions: list[Session]) -> int:
+    """Count the sessions that ended with an error in the last day, which are not listed."""
     now = datetime.now(UTC)
     return sum(not each.active and now - each.updated_at < _RECENT for each in sessions)
 
 
 def _row(session: Session, unseen: Collection[str]) -> list[TableCell | str]:
-    word = mood(session, unseen)
-    shape, colour = mark(word)
-    why = trouble(session) if word == "error" else None
-    state = f"{word}: {fit(why, _WHY)}" if why else label(word, session)
+    state = display_state(session, unseen)
+    symbol, colour = state_symbol(state)
+    reason = failure_reason(session) if state == "error" else None
+    text = f"{state}: {fit(reason, _MAX_REASON_COLUMNS)}" if reason else state_label(state, session)
     roles = ", ".join(worker.role for worker in session.workers if worker.alive)
     return [
-        TableCell(shape, colour),
+        TableCell(symbol, colour),
         session.title,
         short(session.id),
-        TableCell(state, colour),
+        TableCell(text, colour),
         roles or "none",
         home_relative(session.location_path),
         age(session.created_at),

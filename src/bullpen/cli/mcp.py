@@ -1,4 +1,4 @@
-"""`bullpen mcp`: lets an agent use Bullpen, as a server of the Model Context Protocol on stdin and stdout."""
+"""`bullpen mcp`: serve the Model Context Protocol on stdin and stdout, so that an agent can use Bullpen."""
 
 import asyncio
 
@@ -13,10 +13,10 @@ app = new_app()
 def mcp() -> None:
     """Let an agent list, start, prompt, wait for and read sessions.
 
-    An agent's configuration names it as an MCP server. What it may do is decided by BULLPEN_TOKEN: give it
-    one of its own. An agent that runs in Bullpen can also ask you a question (ask_human), with a token or
-    without: it has the key of its own run, which is good for that and for nothing else. An agent that runs
-    elsewhere has no ask_human.
+    Add this command to the agent's configuration as an MCP server. BULLPEN_TOKEN decides what the agent may
+    do: create a token for it. An agent that runs in Bullpen can also ask you a question (ask_human), even
+    without a token: its process has a credential for questions only. An agent that runs elsewhere has no
+    ask_human.
 
     \b
     Examples:

@@ -1,5 +1,7 @@
-"""What an agent may do with Bullpen over MCP. The server decides how far its token goes; nothing here answers
-a permission or a question: that is for people."""
+"""Define the MCP tools with which an agent uses Bullpen.
+
+The server checks what the agent's token allows. No tool answers a permission or a question: only people do.
+"""
 
 import asyncio
 import os
@@ -12,60 +14,60 @@ from ..domain.errors import Invalid, Unauthorized
 from ..domain.titles import short_title
 from ..wire.json import encode
 from ..wire.mcp import McpTool
-from .wait import OUTCOMES, looks
+from .wait import OUTCOMES, watch
 
-LONGEST_WAIT = 50  # seconds: many clients give a call up after a minute
-LONGEST_TEXT = 40_000  # letters of a conversation at once
-SHOWN = 20  # messages
-PIECES = 2_000  # the newest of a conversation; what an agent says comes in many of them
+MAX_WAIT_SECONDS = 50  # many clients give up a call after a minute
+MAX_TEXT_BYTES = 40_000  # of a conversation in one answer
+DEFAULT_MESSAGES = 20
+MAX_CHUNKS = 2_000  # the newest of a conversation; one message of an agent comes in many chunks
 
 _SESSION = {"type": "string", "description": "The id of a session."}
 _SECONDS = {
     "type": "number",
-    "description": f"How long to wait, at most {LONGEST_WAIT}, which it is when left out.",
+    "description": f"How long to wait, at most and by default {MAX_WAIT_SECONDS}.",
 }
 
-STEERING = [
+SESSION_TOOLS = [
     McpTool(
         name="list_sessions",
         title="List sessions",
-        description="Sessions you may see, newest first: id, title, directory, status, its agents.",
+        description="Lists the sessions you may see, newest first: id, title, directory, status, agents.",
         fields={
-            "query": {"type": "string", "description": "Only those with this in their title."},
-            "active": {"type": "boolean", "description": "Only those that have not ended."},
+            "query": {"type": "string", "description": "Only sessions with this text in their title."},
+            "active": {"type": "boolean", "description": "Only sessions that have not ended."},
         },
         reads_only=True,
     ),
     McpTool(
         name="list_agents",
         title="List agents",
-        description="The agents a session can be started with, and whether each is installed.",
+        description="Lists the agents that can be started, and whether each is installed.",
         reads_only=True,
     ),
     McpTool(
         name="start_session",
         title="Start a session",
         description="Starts an agent on a task of its own, in a directory. Returns the session's id at once; "
-        "wait_for_session and read_session tell what came of it.",
+        "use wait_for_session and read_session for the result.",
         fields={
             "agent": {"type": "string", "description": "The agent's id, as in list_agents."},
-            "directory": {"type": "string", "description": "Where it works: an absolute path."},
-            "prompt": {"type": "string", "description": "What it is to do."},
-            "title": {"type": "string", "description": "What people see in the list."},
+            "directory": {"type": "string", "description": "The absolute path of the directory it works in."},
+            "prompt": {"type": "string", "description": "The task."},
+            "title": {"type": "string", "description": "The title that people see in lists."},
         },
         required=("agent", "directory", "prompt"),
     ),
     McpTool(
         name="prompt_session",
         title="Prompt a session",
-        description="Says something to a session's agent. When it is busy the prompt waits in its queue.",
-        fields={"session": _SESSION, "prompt": {"type": "string", "description": "What to say."}},
+        description="Sends a prompt to a session's agent. If the agent is busy, the prompt is queued.",
+        fields={"session": _SESSION, "prompt": {"type": "string", "description": "The text of the prompt."}},
         required=("session", "prompt"),
     ),
     McpTool(
         name="wait_for_session",
         title="Wait for a session",
-        description="Waits until a session's agents are done, one has failed, or one needs a person.",
+        description="Waits until a session's agents are done, or one has failed or needs a person.",
         fields={"session": _SESSION, "seconds": _SECONDS},
         required=("session",),
         reads_only=True,
@@ -73,29 +75,32 @@ STEERING = [
     McpTool(
         name="read_session",
         title="Read a session",
-        description="The last messages of a session, oldest first; `earlier` says whether there are more.",
+        description="Returns the last messages of a session, oldest first; `earlier`: there are more.",
         fields={
             "session": _SESSION,
-            "messages": {"type": "integer", "description": f"How many at most; {SHOWN} when left out."},
+            "messages": {
+                "type": "integer",
+                "description": f"The maximum number; {DEFAULT_MESSAGES} by default.",
+            },
         },
         required=("session",),
         reads_only=True,
     ),
 ]
-ASKING = [
+QUESTION_TOOLS = [
     McpTool(
         name="ask_human",
         title="Ask your human",
-        description="Asks the person you work for a question, which waits in their inbox, and waits for the "
-        "answer. When none has come in time you get a ticket: call again with the ticket alone to wait on.",
+        description="Asks the person you work for a question, which appears in their inbox, and waits for "
+        "the answer. Without an answer in time you get a ticket: call again with only the ticket to wait on.",
         fields={
-            "question": {"type": "string", "description": "What you want to know."},
+            "question": {"type": "string", "description": "The question."},
             "options": {
                 "type": "array",
                 "items": {"type": "string"},
                 "description": "Answers to choose from.",
             },
-            "ticket": {"type": "string", "description": "Of a question asked before."},
+            "ticket": {"type": "string", "description": "The ticket of an earlier question."},
             "seconds": _SECONDS,
         },
     ),
@@ -103,26 +108,26 @@ ASKING = [
 
 
 class McpTools:
-    """`client` steers sessions with a token; `asker` asks with the key of a worker's own run."""
+    """The tools of one agent: `client` has its token, `asker` the credential of its own run for questions."""
 
     def __init__(self, client: Client | None, asker: QuestionClient | None) -> None:
         self._client = client
         self._asker = asker
-        self._offered: dict[str, Callable[..., Awaitable[Any]]] = {}
+        self._functions: dict[str, Callable[..., Awaitable[Any]]] = {}
         self.tools: list[McpTool] = []
         if client is not None:
-            self._offer(STEERING)
+            self._add(SESSION_TOOLS)
         if asker is not None:
-            self._offer(ASKING)
+            self._add(QUESTION_TOOLS)
 
     @classmethod
     @asynccontextmanager
     async def open(cls, env: Mapping[str, str] = os.environ) -> AsyncIterator["McpTools"]:
-        """With what the environment opens: a token, the key of a run, or both."""
+        """Yield the tools for the credentials in the environment: a token, that of a run, or both."""
         asker = QuestionClient.from_environment(env)
         if not env.get("BULLPEN_TOKEN") and asker is None:
             raise Unauthorized(
-                "give it a token of its own in BULLPEN_TOKEN: bullpen token add helper --scope delegate"
+                "set BULLPEN_TOKEN to a token for the agent: bullpen token add helper --scope delegate"
             )
         try:
             if env.get("BULLPEN_TOKEN"):
@@ -135,72 +140,73 @@ class McpTools:
                 await asker.close()
 
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
-        given = {name: value for name, value in arguments.items() if value is not None}
-        return encode(await self._offered[name](**given)).decode()
+        """Call a tool and return its result as JSON text."""
+        present = {name: value for name, value in arguments.items() if value is not None}
+        return encode(await self._functions[name](**present)).decode()
 
-    def _offer(self, tools: list[McpTool]) -> None:
+    def _add(self, tools: list[McpTool]) -> None:
         self.tools += tools
-        self._offered |= {tool.name: getattr(self, f"_{tool.name}") for tool in tools}
+        self._functions |= {tool.name: getattr(self, f"_{tool.name}") for tool in tools}
 
     @property
-    def _steering(self) -> Client:
+    def _session_client(self) -> Client:
         assert self._client is not None
         return self._client
 
     async def _list_sessions(self, query: str | None = None, active: bool = False) -> list[dict[str, Any]]:
         status = ["active"] if active else []
-        return [_shown(session) for session in await self._steering.sessions(status=status, q=query)]
+        return [_describe(session) for session in await self._session_client.sessions(status=status, q=query)]
 
     async def _list_agents(self) -> list[dict[str, Any]]:
-        agents = await self._steering.agents()
+        agents = await self._session_client.agents()
         return [{"id": each.id, "name": each.name, "installed": each.installed} for each in agents]
 
     async def _start_session(
         self, agent: str, directory: str, prompt: str, title: str | None = None
     ) -> dict[str, Any]:
-        client = self._steering
+        client = self._session_client
         title = title or short_title(prompt)
         session = await client.create_session(
             location_path=directory, find_repository=True, agent_id=agent, title=title
         )
         await client.prompt(session.id, prompt)
-        return _shown(session)
+        return _describe(session)
 
     async def _prompt_session(self, session: str, prompt: str) -> dict[str, Any]:
-        prompted = await self._steering.prompt(session, prompt, busy="queue")
+        prompted = await self._session_client.prompt(session, prompt, busy="queue")
         return {"promptId": prompted.prompt_id, "queued": prompted.queued}
 
-    async def _wait_for_session(self, session: str, seconds: float = LONGEST_WAIT) -> dict[str, Any]:
-        client = self._steering
-        async with aclosing(looks(client, session, None)) as seen:
-            found, outcome = await anext(seen)
+    async def _wait_for_session(self, session: str, seconds: float = MAX_WAIT_SECONDS) -> dict[str, Any]:
+        client = self._session_client
+        async with aclosing(watch(client, session, None)) as updates:
+            found, outcome = await anext(updates)
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(seconds, LONGEST_WAIT)):
+                async with asyncio.timeout(min(seconds, MAX_WAIT_SECONDS)):
                     while outcome is None:
-                        found, outcome = await anext(seen)
-        last = _joined(await client.messages(session, limit=PIECES, newest=True))[-1:]
-        return _shown(found) | {"outcome": _outcome(outcome), "last": last}
+                        found, outcome = await anext(updates)
+        last = _join_chunks(await client.messages(session, limit=MAX_CHUNKS, newest=True))[-1:]
+        return _describe(found) | {"outcome": _outcome(outcome), "last": last}
 
-    async def _read_session(self, session: str, messages: int = SHOWN) -> dict[str, Any]:
-        pieces = await self._steering.messages(session, limit=PIECES, newest=True)
-        said = _joined(pieces)
-        shown = _fitting(said[-max(1, messages) :])
-        return {"earlier": len(said) > len(shown) or len(pieces) == PIECES, "messages": shown}
+    async def _read_session(self, session: str, messages: int = DEFAULT_MESSAGES) -> dict[str, Any]:
+        chunks = await self._session_client.messages(session, limit=MAX_CHUNKS, newest=True)
+        joined = _join_chunks(chunks)
+        shown = _limit_text(joined[-max(1, messages) :])
+        return {"earlier": len(joined) > len(shown) or len(chunks) == MAX_CHUNKS, "messages": shown}
 
     async def _ask_human(
         self,
         question: str | None = None,
         options: list[str] | None = None,
         ticket: str | None = None,
-        seconds: float = LONGEST_WAIT,
+        seconds: float = MAX_WAIT_SECONDS,
     ) -> dict[str, Any]:
         assert self._asker is not None
         if ticket is None and not question:
             raise Invalid("ask_human needs a question, or the ticket of one")
-        asked = ticket or await self._asker.ask(question or "", options or [])
-        state = await self._asker.answer(asked, min(seconds, LONGEST_WAIT))
+        question_ticket = ticket or await self._asker.ask(question or "", options or [])
+        state = await self._asker.wait_for_answer(question_ticket, min(seconds, MAX_WAIT_SECONDS))
         if state.status == "pending":
-            return {"status": "no answer yet", "ticket": asked}
+            return {"status": "no answer yet", "ticket": question_ticket}
         return {"status": state.status, "answer": state.answer}
 
 
@@ -208,7 +214,8 @@ def _outcome(code: int | None) -> str:
     return "working" if code is None else OUTCOMES[code]
 
 
-def _shown(session: Session) -> dict[str, Any]:
+def _describe(session: Session) -> dict[str, Any]:
+    """Return what an agent sees of a session."""
     return {
         "id": session.id,
         "title": session.title,
@@ -222,24 +229,24 @@ def _shown(session: Session) -> dict[str, Any]:
     }
 
 
-def _joined(messages: list[Message]) -> list[dict[str, Any]]:
-    """What was said, each thing whole: an agent's text is stored as it came, piece by piece."""
-    whole: list[dict[str, Any]] = []
-    for message in messages:
-        said = {"role": message.role, **message.content}
-        if whole and whole[-1].get("partial") and "partial" in said:
-            said["text"] = whole.pop()["text"] + said["text"]
-        whole.append(said)
-    return whole
+def _join_chunks(messages: list[Message]) -> list[dict[str, Any]]:
+    """Return whole messages: the server stores an agent's text in the chunks in which it arrived."""
+    joined: list[dict[str, Any]] = []
+    for chunk in messages:
+        message = {"role": chunk.role, **chunk.content}
+        if joined and joined[-1].get("partial") and "partial" in message:
+            message["text"] = joined.pop()["text"] + message["text"]
+        joined.append(message)
+    return joined
 
 
-def _fitting(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The newest that fit into what a model is to read at once."""
+def _limit_text(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the newest messages that fit into one answer, at least one."""
     shown: list[dict[str, Any]] = []
-    room = LONGEST_TEXT
-    for said in reversed(messages):
-        room -= len(encode(said))
+    room = MAX_TEXT_BYTES
+    for message in reversed(messages):
+        room -= len(encode(message))
         if room < 0 and shown:
             break
-        shown.append(said)
+        shown.append(message)
     return shown[::-1]

@@ -1,4 +1,4 @@
-"""`bullpen new`: a session with a terminal or an agent, in a directory or a worktree."""
+"""`bullpen new`: create a session with a terminal or an agent, in a directory or a worktree."""
 
 import shutil
 import sys
@@ -14,7 +14,7 @@ from .attach import attach_to
 from .choice import Mode, Model, ModelAndMode
 from .find import SessionMatch
 from .output import print_json
-from .session_place import Base, Branch, InWorktree, create_session, place
+from .session_place import Base, Branch, InWorktree, create_session, session_location
 from .terminal.tty import Tty
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
@@ -24,16 +24,16 @@ app = new_app()
 
 @app.command()
 def new(
-    directory: Annotated[Path | None, typer.Argument(help="Where it works; else here.")] = None,
+    directory: Annotated[Path | None, typer.Argument(help="Its directory; by default this one.")] = None,
     name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
     worktree: InWorktree = False,
     branch: Branch = None,
     base: Base = None,
-    agent: Annotated[str | None, typer.Option(help="An agent in place of a terminal.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Start this agent instead of a terminal.")] = None,
     model: Model = None,
     mode: Mode = None,
     role: Annotated[str | None, typer.Option(help="The role of the agent or terminal.")] = None,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Start it and come back at once.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Start it and return at once.")] = False,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
@@ -51,10 +51,10 @@ def new(
         raise Invalid(f"{'--model' if model else '--mode'} is for an agent; say which with --agent")
 
     async def start(client: Client) -> SessionMatch:
-        where = await place(client, directory, worktree, branch, base, name)
+        location = await session_location(client, directory, worktree, branch, base, name)
         if agent is None:
-            return await _start_terminal(client, where, name, role)
-        session = await create_session(client, **where, title=name, agent_id=agent, role=role)
+            return await _start_terminal(client, location, name, role)
+        session = await create_session(client, **location, title=name, agent_id=agent, role=role)
         return await _choose(client, session, ModelAndMode(model, mode))
 
     if not (detach or json or quiet or agent):
@@ -64,8 +64,8 @@ def new(
     if json:
         print_json(session)
     else:
-        then = "talk with: bullpen chat" if agent else "attach with: bullpen attach"
-        print(session.id if quiet else f"started {session.title}; {then} {short(session.id)}")
+        advice = "talk with: bullpen chat" if agent else "attach with: bullpen attach"
+        print(session.id if quiet else f"started {session.title}; {advice} {short(session.id)}")
     return 0
 
 
@@ -78,23 +78,27 @@ async def _start_session(client: Client, start: Callable[[Client], Awaitable[Ses
 
 
 async def _choose(client: Client, session: Session, choice: ModelAndMode) -> SessionMatch:
+    """Set model and mode of a new agent; remove the session if the agent refuses."""
     try:
-        await choice.make(client, session.id)
+        await choice.apply(client, session.id)
     except BullpenError:
-        if (await client.session(session.id)).active:  # else it tells why its agent did not start
-            await client.delete_session(session.id, purge=True)  # nobody asked for one with another model
+        if (
+            await client.session(session.id)
+        ).active:  # a failed session stays: it shows why its agent did not start
+            await client.delete_session(session.id, purge=True)
         raise
     return SessionMatch(session)
 
 
 async def _start_terminal(
-    client: Client, where: dict[str, Any], name: str | None, role: str | None
+    client: Client, location: dict[str, Any], name: str | None, role: str | None
 ) -> SessionMatch:
-    session = await create_session(client, **where, title=name)
+    """Create a session with a terminal; remove the session if the terminal does not start."""
+    session = await create_session(client, **location, title=name)
     cols, rows = shutil.get_terminal_size() if sys.stdout.isatty() else (None, None)
     try:
         terminal = await client.add_worker(session.id, "terminal", role=role, cols=cols, rows=rows)
     except BullpenError:
-        await client.delete_session(session.id, purge=True)  # nobody asked for an empty one
+        await client.delete_session(session.id, purge=True)
         raise
     return SessionMatch(session, terminal)

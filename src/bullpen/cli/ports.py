@@ -1,4 +1,4 @@
-"""`bullpen ports`: what the programs of a session listen on."""
+"""`bullpen ports`: show the TCP ports on which programs of a session listen."""
 
 from typing import Annotated, NamedTuple
 
@@ -6,7 +6,7 @@ import typer
 from msgspec import to_builtins
 
 from ..client import Client, Port, Session
-from .complete import sessions
+from .complete import sessions as complete_session
 from .find import find_session
 from .output import print_json
 from .table import TableColumn, print_table
@@ -25,7 +25,7 @@ _COLUMNS = (
 
 
 class WorkerPort(NamedTuple):
-    """A port and whose it is."""
+    """A TCP port and the session whose program listens on it."""
 
     session: Session
     port: Port
@@ -36,30 +36,33 @@ def ports(
     session: Annotated[
         str | None,
         typer.Argument(
-            help="A title, an id, or its beginning; every session if not given.", autocompletion=sessions
+            help="A title, an id, or its beginning; by default every session.",
+            autocompletion=complete_session,
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Show what the programs of a session listen on.
+    """Show the ports on which programs of a session listen.
 
     \b
     Examples:
       bullpen ports my-session
       bullpen ports --json | jq .ports[].port
     """
-    found = with_client(lambda client: _look(client, session))
+    found = with_client(lambda client: _find_ports(client, session))
     if json:
         print_json({"ports": [{"sessionId": each.session.id} | to_builtins(each.port) for each in found]})
     elif found:
         print_table(_COLUMNS, [_row(each) for each in found])
     else:
-        print("nothing listens; start your dev server in a terminal of the session")
+        print("no program listens; start your dev server in a terminal of the session")
 
 
-async def _look(client: Client, name: str | None) -> list[WorkerPort]:
-    asked = await client.sessions(status=("active",)) if name is None else [await find_session(client, name)]
-    found = [WorkerPort(each, port) for each in asked for port in await client.ports(each.id)]
+async def _find_ports(client: Client, name: str | None) -> list[WorkerPort]:
+    sessions = (
+        await client.sessions(status=("active",)) if name is None else [await find_session(client, name)]
+    )
+    found = [WorkerPort(each, port) for each in sessions for port in await client.ports(each.id)]
     return sorted(found, key=lambda each: each.port.port)
 
 

@@ -1,4 +1,4 @@
-"""What a person says to an agent, as an argument or on standard input."""
+"""Read the text of a prompt from an argument or from standard input."""
 
 import sys
 
@@ -7,18 +7,18 @@ from ..domain.errors import Invalid
 FROM_STDIN = "-"
 
 
-def words_of(text: str) -> str:
-    """The argument, or for `-` all of standard input; refused when it says nothing."""
-    words = _read_all() if text == FROM_STDIN else text
-    if not words.strip():
+def read_prompt(argument: str) -> str:
+    """Return the argument or, for `-`, all of standard input; raise Invalid for an empty text."""
+    text = _read_stdin() if argument == FROM_STDIN else argument
+    if not text.strip():
         raise Invalid("a message must not be empty")
-    return words
+    return text
 
 
-def _read_all() -> str:
+def _read_stdin() -> str:
     if sys.stdin.isatty():
         print("bullpen: reading the message from here; Ctrl-D ends it", file=sys.stderr)
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
-        raise Invalid("what came on standard input is no text in UTF-8") from None
+        raise Invalid("standard input is not UTF-8 text") from None

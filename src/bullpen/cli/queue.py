@@ -1,4 +1,4 @@
-"""`bullpen queue`: messages that wait for an agent."""
+"""`bullpen queue`: list and change the messages that wait for an agent."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, time, timedelta
@@ -11,14 +11,14 @@ from ..client import Client, Queue, QueueItem
 from ..domain.errors import Invalid, NotFound
 from .find import find_session
 from .output import print_json
-from .prompt_text import words_of
+from .prompt_text import read_prompt
 from .table import TableCell, TableColumn, print_table
 from .text import age, printable, short
 from .verb import AsJson, Quiet, SessionName, new_app, with_client
 
 Result = TypeVar("Result")
 
-app = new_app("See and change the messages that wait for an agent.")
+app = new_app("List and change the messages that wait for an agent.")
 
 MessageName = Annotated[str, typer.Argument(metavar="MESSAGE", help="Its id or the beginning of it.")]
 
@@ -27,7 +27,7 @@ _COLUMNS = (TableColumn("ID"), TableColumn("STATE"), TableColumn("AGE"), TableCo
 
 @app.command()
 def ls(session: SessionName, json: AsJson = False) -> None:
-    """List what waits, in the order it will be sent."""
+    """List the messages in the order in which they will be sent."""
 
     async def work(client: Client) -> Queue:
         return await client.queue((await find_session(client, session)).id)
@@ -48,9 +48,9 @@ def ls(session: SessionName, json: AsJson = False) -> None:
 @app.command()
 def add(
     session: SessionName,
-    text: Annotated[str, typer.Argument(help="What to say; - reads standard input.")],
+    text: Annotated[str, typer.Argument(help="The message; - reads standard input.")],
     *,
-    title: Annotated[str | None, typer.Option(help="What it is called in lists.")] = None,
+    title: Annotated[str | None, typer.Option(help="Its title in lists.")] = None,
     at: Annotated[
         str | None, typer.Option(metavar="TIME", help="Not before 18:30, or 2026-03-01T18:30.")
     ] = None,
@@ -65,9 +65,11 @@ def add(
       bullpen queue add my-session "update the dependencies" --at 23:00
       id=$(bullpen queue add -q my-session "and commit") && bullpen queue rm my-session $id
     """
-    when = time_of(at, clock.now_ms()) if at else None
-    words = words_of(text)
-    item = _do(session, lambda client, id: client.enqueue(id, words, title=title, scheduled_time=when))
+    when = parse_send_time(at, clock.now_ms()) if at else None
+    message = read_prompt(text)
+    item = _with_session(
+        session, lambda client, id: client.enqueue(id, message, title=title, scheduled_time=when)
+    )
     if json:
         print_json(item)
     elif quiet:
@@ -78,12 +80,12 @@ def add(
 
 @app.command()
 def rm(session: SessionName, message: MessageName) -> None:
-    """Take a message out of the queue."""
+    """Remove a message from the queue."""
 
     async def work(client: Client, session_id: str) -> None:
-        await client.remove_queued(session_id, await _find(client, session_id, message))
+        await client.remove_queued(session_id, await _find_message(client, session_id, message))
 
-    _do(session, work)
+    _with_session(session, work)
     print("removed")
 
 
@@ -92,35 +94,35 @@ def now(session: SessionName, message: MessageName) -> None:
     """Send a message before all others."""
 
     async def work(client: Client, session_id: str) -> None:
-        await client.send_now(session_id, await _find(client, session_id, message))
+        await client.send_now(session_id, await _find_message(client, session_id, message))
 
-    _do(session, work)
-    print("goes next")
+    _with_session(session, work)
+    print("will be sent next")
 
 
 @app.command()
 def clear(session: SessionName) -> None:
-    """Take everything out of the queue."""
-    _do(session, lambda client, id: client.clear_queue(id))
+    """Remove all messages from the queue."""
+    _with_session(session, lambda client, id: client.clear_queue(id))
     print("cleared")
 
 
 @app.command()
 def pause(session: SessionName) -> None:
-    """Send nothing until it is resumed."""
-    _do(session, lambda client, id: client.pause_queue(id))
+    """Stop sending messages until the queue is resumed."""
+    _with_session(session, lambda client, id: client.pause_queue(id))
     print("paused")
 
 
 @app.command()
 def resume(session: SessionName) -> None:
-    """Go on with what waits."""
-    _do(session, lambda client, id: client.resume_queue(id))
+    """Continue to send the messages of a paused queue."""
+    _with_session(session, lambda client, id: client.resume_queue(id))
     print("resumed")
 
 
-def time_of(text: str, now_ms: int) -> datetime:
-    """The next time a clock here shows it, or a day and a time."""
+def parse_send_time(text: str, now_ms: int) -> datetime:
+    """Return the next moment with a time of day (18:30), or the moment of a date and time; else Invalid."""
     now = datetime.fromtimestamp(now_ms / 1000).astimezone()
     try:
         if len(text) <= len("18:30"):
@@ -129,9 +131,9 @@ def time_of(text: str, now_ms: int) -> datetime:
             return today if today > now else today + timedelta(days=1)
         moment = datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
-        raise Invalid(f"--at wants a time like 18:30 or 2026-03-01T18:30, not {text}") from None
+        raise Invalid(f"--at needs a time like 18:30 or 2026-03-01T18:30, not {text}") from None
     if moment <= now:
-        raise Invalid(f"--at wants a time that is to come, not {text}")
+        raise Invalid(f"--at needs a time in the future, not {text}")
     return moment
 
 
@@ -141,14 +143,17 @@ def _state(item: QueueItem) -> str:
     return f"{item.scheduled_time.astimezone():%m-%d %H:%M}"
 
 
-def _do(session: str, work: Callable[[Client, str], Awaitable[Result]]) -> Result:
+def _with_session(session: str, work: Callable[[Client, str], Awaitable[Result]]) -> Result:
+    """Call `work` with a client and the id of the named session."""
+
     async def find_and_work(client: Client) -> Result:
         return await work(client, (await find_session(client, session)).id)
 
     return with_client(find_and_work)
 
 
-async def _find(client: Client, session_id: str, text: str) -> str:
+async def _find_message(client: Client, session_id: str, text: str) -> str:
+    """Return the id of the only queued message whose id begins with a text."""
     ids = [each.id for each in (await client.queue(session_id)).messages if each.id.startswith(text)]
     if len(ids) != 1:
         raise NotFound(f"{len(ids) or 'no'} messages begin with {text}; see: bullpen queue ls")

@@ -1,4 +1,4 @@
-"""`bullpen recordings`: the files of recordings, looked at and written anew."""
+"""`bullpen recordings`: check the files of a recording, or write them again."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from .find import find_session
 from .output import print_json
 from .verb import AsJson, new_app, with_client
 
-app = new_app("Check the files of a recording, or write them anew.")
+app = new_app("Check the files of a recording, or write them again.")
 
 
 @app.command()
@@ -18,7 +18,7 @@ def check(
     directory: Annotated[Path, typer.Argument(help="A directory with events.jsonl and metadata.json.")],
     json: AsJson = False,
 ) -> int:
-    """Say whether a recording is whole, and what is missing.
+    """Check whether a recording is complete, and list what is missing.
 
     \b
     Examples:
@@ -27,11 +27,11 @@ def check(
     from ..log.recorded import RecordingDirectory  # noqa: PLC0415
 
     recorded = RecordingDirectory(directory.expanduser())
-    damage = recorded.damage()
+    damage = recorded.describe_damage()
     if json:
         print_json({"events": len(recorded.events), "damage": damage})
     else:
-        print(f"{len(recorded.events)} events, {'damaged' if damage else 'all well'}")
+        print(f"{len(recorded.events)} events, {'damaged' if damage else 'no damage'}")
         for sentence in damage:
             print(f"  {sentence}")
     recorded.close()
@@ -40,10 +40,12 @@ def check(
 
 @app.command()
 def rebuild(
-    session: Annotated[str | None, typer.Argument(help="A title, an id, or its beginning; else all.")] = None,
+    session: Annotated[
+        str | None, typer.Argument(help="A title, an id, or its beginning; by default all.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write the files of a recording anew from the database, which has everything.
+    """Write the files of a recording again from the database.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`bullpen replay`: a session once more, in this terminal."""
+"""`bullpen replay`: replay a session in the terminal."""
 
 import asyncio
 import sys
@@ -19,27 +19,29 @@ app = new_app()
 
 @app.command()
 def replay(
-    target: Annotated[str, typer.Argument(metavar="SESSION|WORKER|DIR", help="What to play.")],
+    target: Annotated[str, typer.Argument(metavar="SESSION|WORKER|DIR", help="The recording.")],
     *,
-    speed: Annotated[float, typer.Option("--speed", "-s", min=0.01, help="Times as fast.")] = 1.0,
+    speed: Annotated[
+        float, typer.Option("--speed", "-s", min=0.01, help="The factor by which to speed up.")
+    ] = 1.0,
     idle: Annotated[
         float,
-        typer.Option("--idle", "-i", min=0.0, metavar="SECONDS", help="The longest silence; 0: as it was."),
+        typer.Option("--idle", "-i", min=0.0, metavar="SECONDS", help="Shorten longer pauses; 0 keeps them."),
     ] = 2.0,
-    seq: Annotated[int, typer.Option("--from", metavar="SEQ", min=0, help="Begin with this event.")] = 0,
+    seq: Annotated[int, typer.Option("--from", metavar="SEQ", min=0, help="Start at this event.")] = 0,
 ) -> None:
-    """Play what happened in a session: its events as lines, and what its terminals said.
+    """Replay a session: its events as lines, and the output of its terminals.
 
     \b
     Keys:
-      space            pause and go on
-      right, left      5 seconds on or back
-      . and n          one moment on while paused; the next prompt or error
+      space            pause or continue
+      right, left      5 seconds forward or back
+      . and n          one step while paused; the next prompt or error
       + and -          faster, slower
-      0                from the beginning
-      q                leave
+      0                from the start
+      q                quit
 
-    A worker's name plays its terminal alone, as it looked. A directory is one with events.jsonl.
+    The name of a worker replays only its terminal, as it looked. A directory must contain events.jsonl.
 
     \b
     Examples:
@@ -49,11 +51,11 @@ def replay(
     """
     from ..log.replay import PlaybackPace, ReplayPlayer  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory(prefix="bullpen-replay-") as room:
-        directory, worker_id = _place(target, Path(room))
+    with tempfile.TemporaryDirectory(prefix="bullpen-replay-") as temporary:
+        directory, worker_id = _locate(target, Path(temporary))
         player = ReplayPlayer.open(directory)
         try:
-            for sentence in player.recorded.damage():
+            for sentence in player.recorded.describe_damage():
                 print(f"bullpen: {sentence}", file=sys.stderr)
             if seq:
                 player.seek_seq(seq)
@@ -62,21 +64,22 @@ def replay(
             player.close()
 
 
-def _place(target: str, room: Path) -> tuple[Path, str | None]:
-    """Where the recording is: a directory, or what the server gives us of a session."""
+def _locate(target: str, temporary: Path) -> tuple[Path, str | None]:
+    """Return the directory of a recording, downloaded if `target` names a session, and the named worker."""
     directory = Path(target).expanduser()
     if (directory / "events.jsonl").is_file():
         return directory, None
 
-    with open(room / "zip", "xb") as out:
-        found = with_client(lambda client: _fetch(client, target, out))
-    with ZipFile(room / "zip") as archive:
-        archive.extractall(room / "recording")
-    return room / "recording", found.worker.id if found.worker else None
+    with open(temporary / "zip", "xb") as out:
+        found = with_client(lambda client: _download(client, target, out))
+    with ZipFile(temporary / "zip") as archive:
+        archive.extractall(temporary / "recording")
+    return temporary / "recording", found.worker.id if found.worker else None
 
 
-async def _fetch(client: Client, target: str, out: BinaryIO) -> SessionMatch:
+async def _download(client: Client, target: str, out: BinaryIO) -> SessionMatch:
+    """Write the zip file of the named session, and return the session."""
     found = await find(client, target)
-    async for piece in client.export(found.session.id, "zip"):
-        out.write(piece)
+    async for chunk in client.export(found.session.id, "zip"):
+        out.write(chunk)
     return found

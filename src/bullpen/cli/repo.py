@@ -1,4 +1,4 @@
-"""`bullpen repo`: the git repositories Bullpen knows."""
+"""`bullpen repo`: register, list, change or unregister git repositories."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from .table import TableColumn, path_column, print_table
 from .text import age, home_relative, short
 from .verb import AsJson, Quiet, new_app, with_client
 
-app = new_app("Register, list, change or forget git repositories.")
+app = new_app("Register, list, change or unregister git repositories.")
 
 _COLUMNS = (
     TableColumn("NAME", least=12),
@@ -27,7 +27,7 @@ _COLUMNS = (
 @app.command()
 def add(
     path: Annotated[Path, typer.Argument(help="The repository's directory.")] = Path("."),
-    name: Annotated[str | None, typer.Option("--name", "-n", help="What to call it.")] = None,
+    name: Annotated[str | None, typer.Option("--name", "-n", help="Its name.")] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -38,8 +38,8 @@ def add(
       bullpen repo add
       bullpen repo add ~/src/site --name site
     """
-    place = os.path.abspath(path.expanduser())
-    repository = with_client(lambda client: client.add_repository(place, name=name))
+    directory = os.path.abspath(path.expanduser())
+    repository = with_client(lambda client: client.add_repository(directory, name=name))
     if json:
         print_json(repository)
     else:
@@ -68,21 +68,27 @@ def ls(json: AsJson = False, quiet: Quiet = False) -> None:
 @app.command(name="set")
 def set_(
     repository: Annotated[str, typer.Argument(help="A name, a path, an id or its beginning.")],
-    name: Annotated[str | None, typer.Option("--name", "-n", help="What to call it.")] = None,
+    name: Annotated[str | None, typer.Option("--name", "-n", help="Its new name.")] = None,
     agent: Annotated[str | None, typer.Option(help="Its default agent; empty for none.")] = None,
     env: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE for all that runs in it; NAME= removes.")
+        list[str] | None, typer.Option(help="NAME=VALUE for its programs; NAME= removes one.")
     ] = None,
     setup: Annotated[str | None, typer.Option(help="A command that runs in every new worktree.")] = None,
-    cleanup: Annotated[str | None, typer.Option(help="A command that runs before one is removed.")] = None,
+    cleanup: Annotated[
+        str | None, typer.Option(help="A command that runs before a worktree is removed.")
+    ] = None,
     queue: Annotated[
         bool | None, typer.Option("--queue/--no-queue", help="Whether messages may wait for its agents.")
     ] = None,
-    queue_delay: Annotated[float | None, typer.Option(metavar="SECONDS", help="Before each message.")] = None,
-    queue_size: Annotated[int | None, typer.Option(metavar="NUMBER", help="Messages that may wait.")] = None,
+    queue_delay: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="The delay before each message.")
+    ] = None,
+    queue_size: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="The most messages that may wait.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Change a repository: what holds for all its sessions and worktrees.
+    """Change the settings of a repository, which apply to all its sessions and worktrees.
 
     \b
     Examples:
@@ -91,9 +97,9 @@ def set_(
       bullpen repo set site --env DATABASE_URL=postgresql://localhost/test
       bullpen repo set site --queue-size 50 --queue-delay 5
     """
-    given = {"enabled": queue, "delay_seconds": queue_delay, "max_size": queue_size}
-    wishes = {key: value for key, value in given.items() if value is not None}
-    variables = dict(map(_variable, env)) if env else None
+    options = {"enabled": queue, "delay_seconds": queue_delay, "max_size": queue_size}
+    queue_settings = {key: value for key, value in options.items() if value is not None}
+    variables = dict(map(_parse_variable, env)) if env else None
 
     async def work(client: Client) -> Repository:
         found = await find_repository(client, repository)
@@ -104,7 +110,7 @@ def set_(
             env=variables,
             setup=setup,
             cleanup=cleanup,
-            queue=wishes or None,
+            queue=queue_settings or None,
         )
 
     edited = with_client(work)
@@ -114,7 +120,8 @@ def set_(
         print(f"changed {edited.name} ({short(edited.id)})")
 
 
-def _variable(text: str) -> tuple[str, str | None]:
+def _parse_variable(text: str) -> tuple[str, str | None]:
+    """Return the name and the value of NAME=VALUE; None for an empty value, which removes it."""
     name, equals, value = text.partition("=")
     if not equals:
         raise Invalid(f"{text} is not NAME=VALUE")
@@ -123,7 +130,7 @@ def _variable(text: str) -> tuple[str, str | None]:
 
 @app.command()
 def rm(repository: Annotated[str, typer.Argument(help="A name, a path, an id or its beginning.")]) -> None:
-    """Forget a repository. Its files stay."""
+    """Unregister a repository. Its files stay."""
 
     async def work(client: Client) -> Repository:
         found = await find_repository(client, repository)
@@ -131,4 +138,4 @@ def rm(repository: Annotated[str, typer.Argument(help="A name, a path, an id or 
         return found
 
     found = with_client(work)
-    print(f"forgot {found.name}; its files are still in {home_relative(found.path)}")
+    print(f"unregistered {found.name}; its files are still in {home_relative(found.path)}")

@@ -1,11 +1,11 @@
-"""Says how a turn came out, to a person or to a script."""
+"""Wait for the end of a turn, and print its result for the user or a script."""
 
 import asyncio
 import sys
 
 from ..client import Client, Event, PromptResult, Worker
 from ..domain.errors import BullpenError, Invalid
-from ..domain.reasons import why_turn_ended
+from ..domain.reasons import stop_reason_text
 from .output import print_json
 from .text import printable, short
 from .turn import FollowedTurn, follow_turn, outcome
@@ -13,13 +13,15 @@ from .unseen_changes import note_seen
 
 
 class TurnTimedOut(BullpenError):
+    """The turn did not end within --timeout."""
+
     code = "timeout"
 
 
-def check_waiting(wait: bool, timeout: float | None) -> None:
-    """Refuses a limit for a wait nobody asked for."""
+def check_timeout(wait: bool, timeout: float | None) -> None:
+    """Raise Invalid if --timeout is given without --wait."""
     if timeout is not None and not wait:
-        raise Invalid("--timeout says how long to wait; add --wait")
+        raise Invalid("--timeout limits the wait; add --wait")
 
 
 async def report_turn(
@@ -30,57 +32,57 @@ async def report_turn(
     json: bool,
     timeout: float | None,
 ) -> int:
-    """Waits for the end of a turn, prints what was answered, returns the exit code."""
-    last = prompted.seq
+    """Wait for the end of a turn, print the agent's answer, and return the exit code."""
+    last_seq = prompted.seq
 
     def note(event: Event) -> None:
-        nonlocal last
-        last = event.seq
+        nonlocal last_seq
+        last_seq = event.seq
 
     try:
         async with asyncio.timeout(timeout):
             turn = await follow_turn(client, session_id, worker.id if worker else None, prompted, note)
     except TimeoutError:
-        raise TurnTimedOut(f"the turn was not over after {timeout:g} seconds; it goes on") from None
+        raise TurnTimedOut(f"the turn was not over after {timeout:g} seconds; it continues") from None
     if json:
         print_json(outcome(turn, session_id))
     else:
         _print_turn(turn, session_id)
     if turn.is_over and sys.stdout.isatty():
-        await note_seen(client, session_id, last)
-    return turn.code
+        await note_seen(client, session_id, last_seq)
+    return turn.exit_code
 
 
 def _print_turn(turn: FollowedTurn, session_id: str) -> None:
     if turn.text:
-        print(plain(turn.text))
+        print(printable_lines(turn.text))
     if turn.error:
         _say(turn.error)
     elif turn.asks is not None:
-        _say(what_to_do(turn.asks, short(session_id)))
-    elif turn.code:
-        _say(f"the turn ended: {why_turn_ended(turn.stop_reason)}")
+        _say(describe_request(turn.asks, short(session_id)))
+    elif turn.exit_code:
+        _say(f"the turn ended: {stop_reason_text(turn.stop_reason)}")
 
 
-def what_to_do(asks: dict[str, object], session: str) -> str:
-    """What it waits for, and what a person does about it."""
-    asked = _what_is_asked(asks)
-    if asks.get("terminal"):
-        return f"it asks: {asked}; answer with: bullpen attach {session}"
-    if "toolCall" in asks:
-        return f"it asks: {asked}; answer with: bullpen approve {session}"
-    return f"it asks: {asked}; answer with: bullpen answer {session}" if "id" in asks else asked
+def describe_request(request: dict[str, object], session: str) -> str:
+    """Return a sentence with what an agent asks, and the command that answers it."""
+    text = _request_text(request)
+    if request.get("terminal"):
+        return f"it asks: {text}; answer with: bullpen attach {session}"
+    if "toolCall" in request:
+        return f"it asks: {text}; answer with: bullpen approve {session}"
+    return f"it asks: {text}; answer with: bullpen answer {session}" if "id" in request else text
 
 
-def _what_is_asked(asks: dict[str, object]) -> str:
-    """A permission or a question in a line."""
-    call = asks.get("toolCall")
+def _request_text(request: dict[str, object]) -> str:
+    """Return the message of a question or the title of a permission's tool call in one line."""
+    call = request.get("toolCall")
     title = call.get("title") if isinstance(call, dict) else None
-    return printable(str(asks.get("message") or title or "a permission"))
+    return printable(str(request.get("message") or title or "a permission"))
 
 
-def plain(text: str) -> str:
-    """An agent's words without anything a terminal would obey."""
+def printable_lines(text: str) -> str:
+    """Return a text of several lines without control characters, which could control the terminal."""
     return "\n".join(printable(line.replace("\t", "    ")) for line in text.split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""`bullpen rm`: sessions cancelled, and purged when that is asked for twice."""
+"""`bullpen rm`: cancel sessions, and with --purge remove their data."""
 
 import sys
 from collections.abc import Callable
@@ -21,13 +21,13 @@ def rm(
     sessions: Annotated[
         list[str], typer.Argument(metavar="SESSION...", help="Titles, ids or their beginnings.")
     ],
-    purge: Annotated[bool, typer.Option("--purge", help="Remove their data too, for ever.")] = False,
+    purge: Annotated[bool, typer.Option("--purge", help="Also remove their data permanently.")] = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", "--force", "-f", help="Do not ask before a purge.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Cancel sessions and end what runs in them. History stays unless purged; worktrees always stay.
+    """Cancel sessions and end their workers. History stays unless purged; worktrees always stay.
 
     \b
     Examples:
@@ -35,32 +35,33 @@ def rm(
       bullpen rm --purge my-session
     """
     say = (lambda _: None) if json else print
-    gone = with_client(lambda client: _rm(client, sessions, purge, yes, say))
+    removed = with_client(lambda client: _remove(client, sessions, purge, yes, say))
     if json:
-        print_json({"sessions": gone})
+        print_json({"sessions": removed})
 
 
-async def _rm(
+async def _remove(
     client: Client, names: list[str], purge: bool, yes: bool, say: Callable[[str], None]
 ) -> list[Session]:
-    """What was meant, as it is or last was; each is told of when it is gone."""
+    """Cancel or purge the named sessions; return them as they are now or were last."""
     sessions = [await find_session(client, name) for name in names]
     if purge and not yes:
-        _ask(sessions)
-    gone = []
+        _confirm_purge(sessions)
+    removed = []
     for session in sessions:
         if session.active or purge:
-            gone.append(await client.delete_session(session.id, purge=purge) or session)
+            removed.append(await client.delete_session(session.id, purge=purge) or session)
             say(f"{'purged' if purge else 'cancelled'} {session.title}")
         else:
-            gone.append(session)
+            removed.append(session)
             advice = f"remove its data with: bullpen rm --purge {short(session.id)}"
             say(f"{session.title} has ended already; {advice}")
-    return gone
+    return removed
 
 
-def _ask(sessions: list[Session]) -> None:
+def _confirm_purge(sessions: list[Session]) -> None:
+    """Ask the user before a purge; abort if the answer is no."""
     if not sys.stdin.isatty():
-        raise Invalid("a purge cannot be undone; say --yes when nobody can be asked")
+        raise Invalid("a purge cannot be undone; without a terminal to confirm it, add --yes")
     titles = ", ".join(session.title for session in sessions)
-    typer.confirm(f"Remove {titles} and all their history for ever?", abort=True, err=True)
+    typer.confirm(f"Remove {titles} and all their history permanently?", abort=True, err=True)

@@ -1,4 +1,4 @@
-"""`bullpen roots`: the directories in which sessions are allowed."""
+"""`bullpen roots`: list, add or remove the directories in which sessions are allowed."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ from .verb import AsJson, new_app, with_client
 app = new_app("Allow sessions in a directory, or list and remove such directories.")
 
 _COLUMNS = (path_column("PATH", least=12), TableColumn("WHY"))
-_WHY = {
+_REASONS = {
     "setting": "the setting workspace_root",
     "scratch": "sessions without a directory",
     "repository": "a registered repository",
@@ -25,7 +25,7 @@ _WHY = {
 
 @app.command()
 def ls(json: AsJson = False) -> None:
-    """List the directories in which sessions are allowed, with all that is below them."""
+    """List the directories in which sessions are allowed, with all directories below them."""
     listed = with_client(lambda client: client.roots())
     if json:
         print_json(listed)
@@ -37,11 +37,12 @@ def ls(json: AsJson = False) -> None:
 def add(
     directory: Annotated[Path, typer.Argument(help="The directory to allow.")] = Path("."),
     force: Annotated[
-        bool, typer.Option("--force", help="Also the home directory, or another that many programs use.")
+        bool,
+        typer.Option("--force", help="Allow even the home directory, or another that many programs use."),
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Allow sessions in a directory and in all that is below it.
+    """Allow sessions in a directory and in all directories below it.
 
     \b
     Examples:
@@ -57,10 +58,10 @@ def add(
 
 @app.command()
 def rm(directory: Annotated[Path, typer.Argument(help="A directory that was added.")]) -> None:
-    """Allow no new sessions in a directory. What runs there goes on."""
+    """Allow no new sessions in a directory. Running sessions continue."""
     with_client(lambda client: client.remove_root(str(absolute(directory))))
     print(f"no new sessions in {home_relative(str(absolute(directory)))}")
 
 
 def _row(root: Root) -> list[str]:
-    return [home_relative(root.path), _WHY.get(root.source, root.source)]
+    return [home_relative(root.path), _REASONS.get(root.source, root.source)]

@@ -1,4 +1,4 @@
-"""`bullpen rules`: which permissions are answered automatically."""
+"""`bullpen rules`: list, add or remove rules that answer permissions automatically."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from .output import print_json
 from .table import TableColumn, print_table
 from .verb import AsJson, new_app, with_client
 
-app = new_app("Answer permissions automatically, by exact rules; everything else asks you.")
+app = new_app("Answer permissions automatically by exact rules; all others ask you.")
 
 _COLUMNS = (
     TableColumn("NAME", least=8),
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 @app.command()
 def ls(json: AsJson = False) -> None:
-    """List the rules, in the order they are tried."""
+    """List the rules in the order in which they are tried."""
     rules = with_client(lambda client: client.rules())
     if json:
         print_json({"rules": rules})
@@ -35,15 +35,15 @@ def ls(json: AsJson = False) -> None:
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="The name of the rule.")],
     agent: Annotated[str, typer.Option(help="The id of the agent.")],
     kind: Annotated[str, typer.Option(help="The kind of tool: read, edit, execute and so on.")],
-    path: Annotated[str | None, typer.Option(help="Only on exactly this path.")] = None,
-    command: Annotated[str | None, typer.Option(help="Only exactly this command line.")] = None,
+    path: Annotated[str | None, typer.Option(help="Only for exactly this path.")] = None,
+    command: Annotated[str | None, typer.Option(help="Only for exactly this command line.")] = None,
     reject: Annotated[bool, typer.Option(help="Refuse instead of allowing.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Add a rule; it is in force at once.
+    """Add a rule, which applies at once.
 
     \b
     Examples:
@@ -63,7 +63,7 @@ def add(
 
 
 @app.command()
-def rm(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+def rm(name: Annotated[str, typer.Argument(help="The name of the rule.")]) -> None:
     """Remove a rule that was added."""
     with_client(lambda client: client.remove_rule(name))
     print("removed")

@@ -1,4 +1,4 @@
-"""`bullpen run`: a prompt to an agent in a new session."""
+"""`bullpen run`: give a prompt to an agent in a new session."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +11,9 @@ from ..domain.titles import short_title
 from .choice import Mode, Model, ModelAndMode
 from .find import find_agent
 from .output import print_json
-from .prompt_text import words_of
-from .report import check_waiting, report_turn
-from .session_place import Base, Branch, InWorktree, create_session, place
+from .prompt_text import read_prompt
+from .report import check_timeout, report_turn
+from .session_place import Base, Branch, InWorktree, create_session, session_location
 from .text import short
 from .verb import AsJson, Quiet, new_app, with_client
 
@@ -22,25 +22,27 @@ app = new_app()
 
 @app.command()
 def run(
-    prompt: Annotated[str, typer.Argument(help="What the agent shall do; - reads standard input.")],
-    agent: Annotated[str | None, typer.Option(help="Which agent; see: bullpen agents ls")] = None,
+    prompt: Annotated[str, typer.Argument(help="The prompt; - reads standard input.")],
+    agent: Annotated[str | None, typer.Option(help="The agent; see: bullpen agents ls")] = None,
     model: Model = None,
     mode: Mode = None,
     directory: Annotated[
-        Path | None, typer.Option("--directory", "-C", help="Where it works; else here.")
+        Path | None, typer.Option("--directory", "-C", help="Its directory; by default this one.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", "-n", help="The session's title; else the prompt's first words.")
+        str | None, typer.Option("--name", "-n", help="The session's title; by default from the prompt.")
     ] = None,
     worktree: InWorktree = False,
     branch: Branch = None,
     base: Base = None,
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Come back at once, as it does unless told to wait.")
+        bool, typer.Option("--detach", "-d", help="Return at once, which is the default.")
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Print the answer when it is done.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the end of the turn and print the answer.")
+    ] = False,
     timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after that.")
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after this time.")
     ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
@@ -59,14 +61,14 @@ def run(
       id=$(bullpen run -q "update the docs") && bullpen chat $id
     """
     if wait and detach:
-        raise Invalid("--detach and --wait cannot both be; leave one out")
-    check_waiting(wait, timeout)
-    words = words_of(prompt)
+        raise Invalid("--detach and --wait exclude each other; leave one out")
+    check_timeout(wait, timeout)
+    text = read_prompt(prompt)
 
     async def work(client: Client) -> int:
-        where = await place(client, directory, worktree, branch, base, words)
-        session = await create_session(client, **where, title=name or short_title(words), agent_id=agent)
-        prompted = await _prompt(client, session, words, ModelAndMode(model, mode))
+        location = await session_location(client, directory, worktree, branch, base, text)
+        session = await create_session(client, **location, title=name or short_title(text), agent_id=agent)
+        prompted = await _prompt(client, session, text, ModelAndMode(model, mode))
         if wait:
             worker = await find_agent(client, session.id)
             return await report_turn(client, session.id, worker, prompted, json, timeout)
@@ -81,13 +83,14 @@ def run(
 
 
 async def _prompt(client: Client, session: Session, text: str, choice: ModelAndMode) -> PromptResult:
+    """Send the first prompt; if that fails, remove the session and raise the reason."""
     try:
-        await choice.make(client, session.id)
+        await choice.apply(client, session.id)
         return await client.prompt(session.id, text)
     except BullpenError:
         now = await client.session(session.id)
         if now.status == "error" and now.workers:
             raise RemoteFault(now.workers[0].error or "the agent did not start") from None
-        said = (await client.events(session.id, types=["user_prompt"], limit=1)).events
-        await client.delete_session(session.id, purge=not said)  # nobody asked for an empty one
+        prompts = (await client.events(session.id, types=["user_prompt"], limit=1)).events
+        await client.delete_session(session.id, purge=not prompts)  # keep no empty session
         raise

@@ -1,4 +1,4 @@
-"""`bullpen search`: finds what was said, in any session."""
+"""`bullpen search`: search the messages and terminal output of all sessions."""
 
 import sys
 from typing import Annotated
@@ -11,8 +11,8 @@ from .find import find_repository, find_session
 from .output import print_json
 from .table import TableColumn, print_table
 from .text import age, short
-from .time_argument import read_moment
-from .values import nearest
+from .time_argument import parse_time_option
+from .values import suggestion
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
@@ -28,31 +28,33 @@ _COLUMNS = (
 
 @app.command()
 def search(
-    words: Annotated[list[str], typer.Argument(help="Words, all of which must be there.")],
-    repo: Annotated[str | None, typer.Option(help="Only in sessions of a repository.")] = None,
-    session: Annotated[str | None, typer.Option(help="Only in one session.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only what an agent said or did, by its id.")] = None,
+    words: Annotated[list[str], typer.Argument(help="Words that must all occur.")],
+    repo: Annotated[str | None, typer.Option(help="Only in sessions of this repository.")] = None,
+    session: Annotated[str | None, typer.Option(help="Only in this session.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Only messages and actions of this agent, by its id.")
+    ] = None,
     role: Annotated[str | None, typer.Option(help="user, agent, system, title or terminal.")] = None,
     kind: Annotated[
-        str | None, typer.Option("--type", help="Only one type of event, like user_prompt or tool_call.")
+        str | None, typer.Option("--type", help="Only events of this type, such as user_prompt or tool_call.")
     ] = None,
     after: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Only later than a time, of this machine unless it names a zone."),
+        typer.Option(metavar="TIME", help="Only after this time, which is local unless it has a zone."),
     ] = None,
-    before: Annotated[str | None, typer.Option(metavar="TIME", help="Only earlier than a time.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
+    before: Annotated[str | None, typer.Option(metavar="TIME", help="Only before this time.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The maximum number of results.")] = 20,
     json: AsJson = False,
 ) -> None:
-    """Find what was said, in any session; the newest first.
+    """Search the messages and terminal output of all sessions; the newest results come first.
 
     \b
     Examples:
       bullpen search flaky test
       bullpen search migration --role user --after 2026-03-01
     """
-    since = read_moment("--after", after) if after else None
-    until = read_moment("--before", before) if before else None
+    since = parse_time_option("--after", after) if after else None
+    until = parse_time_option("--before", before) if before else None
 
     async def work(client: Client) -> list[SearchHit]:
         found = await client.search(
@@ -67,7 +69,7 @@ def search(
             limit=limit,
         )
         if agent and not found:
-            await _doubt(client, agent)
+            await _warn_unknown_agent(client, agent)
         return found
 
     found = with_client(work)
@@ -79,17 +81,17 @@ def search(
         print("nothing found")
 
 
-async def _doubt(client: Client, agent_id: str) -> None:
-    """Says when no agent is called so; no error, for sessions remember agents that are defined no more."""
+async def _warn_unknown_agent(client: Client, agent_id: str) -> None:
+    """Warn if no agent has this id. This is no error: old sessions may name agents that were removed."""
     try:
         known = [each.id for each in await client.agents()]
-    except Forbidden:  # by a token that may not ask
+    except Forbidden:  # the token may not list agents
         return
     if agent_id not in known:
-        hint = nearest(agent_id, known) or "; see: bullpen agents ls"
+        hint = suggestion(agent_id, known) or "; see: bullpen agents ls"
         print(f"bullpen: no agent here is called {agent_id}{hint}", file=sys.stderr)
 
 
 def _row(found: SearchHit) -> list[str]:
-    place = f"{short(found.session_id)}:{found.seq}"
-    return [found.session_title, place, found.role, age(found.timestamp), found.snippet]
+    position = f"{short(found.session_id)}:{found.seq}"
+    return [found.session_title, position, found.role, age(found.timestamp), found.snippet]

@@ -1,4 +1,4 @@
-"""`bullpen send`: another prompt to an agent that is there."""
+"""`bullpen send`: send a prompt to an agent of a session."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -8,23 +8,27 @@ from msgspec import to_builtins
 
 from ..client import Client
 from .choice import Mode, Model, ModelAndMode
-from .default_agent import told
+from .default_agent import receiving_agent
 from .find import find
 from .output import print_json
-from .prompt_text import words_of
-from .report import check_waiting, report_turn
+from .prompt_text import read_prompt
+from .report import check_timeout, report_turn
 from .verb import AsJson, Target, new_app, with_client
 
 app = new_app()
 
 
 class BusyPolicy(StrEnum):
+    """What happens to a prompt while the agent is in a turn."""
+
     QUEUE = "queue"
     REJECT = "reject"
     INTERRUPT = "interrupt"
 
 
 class ForwardedContent(StrEnum):
+    """What of another agent the prompt includes."""
+
     ANSWER = "answer"
     DIFF = "diff"
 
@@ -32,27 +36,27 @@ class ForwardedContent(StrEnum):
 @app.command()
 def send(
     target: Target,
-    text: Annotated[str, typer.Argument(help="ForwardedContent to say; - reads standard input.")] = "",
+    text: Annotated[str, typer.Argument(help="The prompt; - reads standard input.")] = "",
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="ROLE", help="Pass on what comes from the agent in this role."),
+        typer.Option("--from", metavar="ROLE", help="Include the result of the agent in this role."),
     ] = None,
     what: Annotated[
         ForwardedContent | None,
-        typer.Option(help="Of that agent: its last answer (default), or what has changed."),
+        typer.Option(help="Of that agent: its last answer (default) or its changes."),
     ] = None,
     model: Model = None,
     mode: Mode = None,
-    busy: Annotated[
-        BusyPolicy, typer.Option(help="ForwardedContent to do while it works.")
-    ] = BusyPolicy.QUEUE,
-    wait: Annotated[bool, typer.Option("--wait", help="Print the answer when it is done.")] = False,
+    busy: Annotated[BusyPolicy, typer.Option(help="What to do if it is in a turn.")] = BusyPolicy.QUEUE,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the end of the turn and print the answer.")
+    ] = False,
     timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after that.")
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after this time.")
     ] = None,
     json: AsJson = False,
 ) -> int:
-    """Say something to an agent.
+    """Send a prompt to an agent.
 
     \b
     Examples:
@@ -63,24 +67,24 @@ def send(
       bullpen send my-session/reviewer "please review" --from coder --what diff
     """
     if what and not source:
-        raise typer.BadParameter("say whose with --from ROLE", param_hint="--what")
-    check_waiting(wait, timeout)
-    words = words_of(text) if text or not source else ""
+        raise typer.BadParameter("name the agent with --from ROLE", param_hint="--what")
+    check_timeout(wait, timeout)
+    prompt = read_prompt(text) if text or not source else ""
 
     async def work(client: Client) -> int:
         found = await find(client, target)
         worker_id = found.worker.id if found.worker else None
         from_role = {"role": source, "what": what or ForwardedContent.ANSWER} if source else None
-        await ModelAndMode(model, mode).make(client, found.session.id, worker_id)
+        await ModelAndMode(model, mode).apply(client, found.session.id, worker_id)
         prompted = await client.prompt(
-            found.session.id, words, worker_id=worker_id, busy=busy, source=from_role
+            found.session.id, prompt, worker_id=worker_id, busy=busy, source=from_role
         )
-        agent = await told(client, found)
+        agent = await receiving_agent(client, found)
         if wait:
             return await report_turn(client, found.session.id, agent, prompted, json, timeout)
         if json:
-            whom = {"workerId": agent.id, "agentId": agent.agent_id} if agent else {}
-            print_json(to_builtins(prompted) | whom)
+            receiver = {"workerId": agent.id, "agentId": agent.agent_id} if agent else {}
+            print_json(to_builtins(prompted) | receiver)
         else:
             print(f"{'queued for' if prompted.queued else 'sent to'} {found.name}")
         return 0

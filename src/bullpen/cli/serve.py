@@ -1,4 +1,4 @@
-"""`bullpen serve`: the server, in the foreground."""
+"""`bullpen serve`: run the server in the foreground."""
 
 import gc
 import sys
@@ -20,7 +20,7 @@ _HELP = {option.name: f"{option.help[:1].upper()}{option.help[1:]}." for option 
 
 
 def _setting(name: str, metavar: str) -> Any:
-    """A flag for a setting; what it means and allows is said where settings are read."""
+    """Return the option for a setting; the module `config` checks its value."""
     return typer.Option(metavar=metavar, help=_HELP[name])
 
 
@@ -32,7 +32,9 @@ def serve(
     home: Annotated[str | None, _setting("home", "DIRECTORY")] = None,
     workspace_root: Annotated[str | None, _setting("workspace_root", "DIRECTORY")] = None,
     database_url: Annotated[str | None, _setting("database_url", "URL")] = None,
-    token_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Has the owner's token.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A file with the owner's token.")
+    ] = None,
     idle_timeout: Annotated[str | None, _setting("idle_timeout", "MINUTES")] = None,
     max_sessions: Annotated[str | None, _setting("max_sessions", "NUMBER")] = None,
     allowed_hosts: Annotated[str | None, _setting("allowed_hosts", "NAMES")] = None,
@@ -44,7 +46,7 @@ def serve(
         typer.Option("--allow-plain-http-beyond-loopback", help=_HELP["allow_plain_http_beyond_loopback"]),
     ] = False,
     log_level: Annotated[str | None, _setting("log_level", "LEVEL")] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, open no browser.")] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, but open no browser.")] = False,
     take_over: Annotated[
         bool,
         typer.Option(
@@ -54,7 +56,7 @@ def serve(
 ) -> int:
     """Run the server in the foreground. Ctrl-C ends it; agents and terminals go on.
 
-    Every flag has a variable and a line in config.toml too: see bullpen config.
+    Every option can also be set by an environment variable or in config.toml: see bullpen config.
 
     \b
     Examples:
@@ -79,16 +81,18 @@ def serve(
         "log_level": log_level,
     }
     settings = load(flags)
-    gc.disable()  # until the server is ready: what is loaded is no garbage, and looking for some takes time
-    with _without("rich"):  # structlog would load it, for colours that the log of a server does not have
-        main = import_module("bullpen.main")  # by name: main stands above the command line
+    gc.disable()  # until the server is ready: starting creates no garbage, and collecting takes time
+    with _blocked_import(
+        "rich"
+    ):  # structlog would import it for colours, which the server's log does not use
+        main = import_module("bullpen.main")  # by name: main is a layer above the command line
     code: int = main.serve(settings, open_browser=not no_open, take_over=take_over)
     return code
 
 
 @contextmanager
-def _without(package: str) -> Iterator[None]:
-    """Who can do without a package is loaded without it, unless it is there already."""
+def _blocked_import(package: str) -> Iterator[None]:
+    """Let imports of a package fail, unless it is imported already, so that optional uses are skipped."""
     if package in sys.modules:
         yield
         return
@@ -100,6 +104,7 @@ def _without(package: str) -> Iterator[None]:
 
 
 def _read_token(path: Path | None) -> str | None:
+    """Return the token in a file; raise Invalid if it cannot be read or is empty."""
     if path is None:
         return None
     try:

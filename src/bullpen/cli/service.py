@@ -1,4 +1,4 @@
-"""`bullpen service`: the server as a systemd user service."""
+"""`bullpen service`: install, start and stop the server as a systemd user service."""
 
 import os
 import shutil
@@ -18,24 +18,24 @@ from .verb import AsJson, new_app
 app = new_app("Run the server as a systemd user service.")
 
 _START = "bullpen service start"
-_PATIENCE = 30.0  # seconds; stopping the server takes at most a few
-_STOPPED, _NOT_INSTALLED = 3, 4  # exit codes, as systemctl and init scripts have them
-_ABSENT = "the service is not installed; install it with: bullpen service install"
+_TIMEOUT_SECONDS = 30.0  # stopping the server takes a few seconds
+_STOPPED, _NOT_INSTALLED = 3, 4  # exit codes of systemctl and init scripts
+_NOT_INSTALLED_MESSAGE = "the service is not installed; install it with: bullpen service install"
 
 
 class NoSystemd(BullpenError):
-    """There is nobody who would run a unit."""
+    """No systemd user manager runs, so a unit would have no effect."""
 
     code = "no_systemd"
 
 
 @app.command()
 def install(
-    only_print: Annotated[bool, typer.Option("--print", help="Print the unit, write nothing.")] = False,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the unit without writing it.")] = False,
 ) -> None:
     """Write a unit that runs the server whenever you are logged in.
 
-    Settings that come from the environment now are written into it, but for the token.
+    Settings from the environment are written into the unit, except the token.
 
     \b
     Examples:
@@ -63,8 +63,8 @@ def start() -> None:
     """Start the service, now and at every login."""
     _require_unit(unit_file(os.environ))
     _require_systemd()
-    _order("daemon-reload")
-    _order("enable", "--now", NAME)
+    _run_systemctl("daemon-reload")
+    _run_systemctl("enable", "--now", NAME)
     print("started the service")
 
 
@@ -73,7 +73,7 @@ def stop() -> None:
     """Stop the service until it is started again, or until the next login. Terminals and agents go on."""
     _require_unit(unit_file(os.environ))
     _require_systemd()
-    _order("stop", NAME)
+    _run_systemctl("stop", NAME)
     print("stopped the service")
 
 
@@ -83,9 +83,9 @@ def uninstall() -> None:
     path = unit_file(os.environ)
     _require_unit(path)
     _require_systemd()
-    _order("disable", "--now", NAME)
+    _run_systemctl("disable", "--now", NAME)
     path.unlink()
-    _order("daemon-reload")
+    _run_systemctl("daemon-reload")
     print(f"stopped the service and removed {home_relative(str(path))}")
 
 
@@ -97,9 +97,9 @@ def status(json: AsJson = False) -> int:
     """
     path = unit_file(os.environ)
     if not path.exists():
-        return _say_it_is_absent(path, json)
+        return _report_not_installed(path, json)
     _require_systemd()
-    enabled, active = _ask("is-enabled"), _ask("is-active")
+    enabled, active = _query("is-enabled"), _query("is-active")
     if json:
         print_json({"unit": str(path), "enabled": enabled, "active": active})
     else:
@@ -109,41 +109,47 @@ def status(json: AsJson = False) -> int:
     return 0 if active == "active" else _STOPPED
 
 
-def _say_it_is_absent(path: Path, json: bool) -> int:
-    """An answer for who asked how it is, in systemd's words for a unit it does not know; no failure."""
+def _report_not_installed(path: Path, json: bool) -> int:
+    """Print that there is no unit, in JSON with the states of systemd, and return the exit code."""
     if json:
         print_json({"unit": str(path), "enabled": "not-found", "active": "inactive"})
     else:
-        print(_ABSENT)
+        print(_NOT_INSTALLED_MESSAGE)
     return _NOT_INSTALLED
 
 
 def _require_unit(path: Path) -> None:
     if not path.exists():
-        raise Conflict(_ABSENT)
+        raise Conflict(_NOT_INSTALLED_MESSAGE)
 
 
 def _require_systemd() -> None:
-    """Whether the user's own manager answers; that systemd is installed says nothing."""
+    """Raise NoSystemd unless the systemd manager of this user answers; being installed is not enough."""
     if shutil.which("systemctl") is None or _systemctl("show", "--property=Version").returncode != 0:
         raise NoSystemd(
-            "systemd does not run services for this user here; keep `bullpen serve` alive in another way "
-            "(tmux, a supervisor), or take the unit elsewhere: bullpen service install --print"
+            "systemd does not run services for this user here; keep `bullpen serve` running in another way "
+            "(tmux, a supervisor), or install the unit elsewhere: bullpen service install --print"
         )
 
 
-def _order(*arguments: str) -> None:
+def _run_systemctl(*arguments: str) -> None:
+    """Run a systemctl command, and raise RemoteFault with its last line if it fails."""
     done = _systemctl(*arguments)
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or ["it does not say why"]
-        raise RemoteFault(f"systemctl --user {' '.join(arguments)} failed: {said[-1]}")
+        lines = done.stderr.strip().splitlines() or ["it gives no reason"]
+        raise RemoteFault(f"systemctl --user {' '.join(arguments)} failed: {lines[-1]}")
 
 
-def _ask(question: str) -> str:
-    return _systemctl(question, NAME).stdout.strip() or "unknown"
+def _query(verb: str) -> str:
+    """Return what systemctl prints about the service."""
+    return _systemctl(verb, NAME).stdout.strip() or "unknown"
 
 
 def _systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["systemctl", "--user", *arguments], capture_output=True, text=True, check=False, timeout=_PATIENCE
+        ["systemctl", "--user", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TIMEOUT_SECONDS,
     )

@@ -1,4 +1,4 @@
-"""Where a new session lives: a directory, of a registered repository or not, or a worktree of its own."""
+"""Choose the directory or the worktree of a new session from options of the command line."""
 
 import os
 from pathlib import Path
@@ -12,30 +12,32 @@ from .confirm import confirm
 from .find import find_repository_at
 from .text import home_relative, printable
 
-InWorktree = Annotated[bool, typer.Option("--worktree", "-w", help="In a worktree of its own.")]
+InWorktree = Annotated[bool, typer.Option("--worktree", "-w", help="Create a worktree for it.")]
 Branch = Annotated[
-    str | None, typer.Option("--branch", help="The worktree's branch, new or not; else one is named for you.")
+    str | None,
+    typer.Option("--branch", help="The worktree's branch, new or existing; by default a generated name."),
 ]
-Base = Annotated[str | None, typer.Option("--base", help="Where the worktree's new branch begins.")]
+Base = Annotated[str | None, typer.Option("--base", help="The commit where the new branch starts.")]
 
 
 def absolute(directory: Path) -> Path:
+    """Return the absolute path of a directory, with ~ expanded and symbolic links kept."""
     return Path(os.path.abspath(directory.expanduser()))
 
 
-async def create_session(client: Client, **wanted: Any) -> Session:
+async def create_session(client: Client, **fields: Any) -> Session:
     """Create a session. If its directory is not allowed yet, ask the user once and remember the answer."""
     try:
-        return await client.create_session(**wanted)
+        return await client.create_session(**fields)
     except Forbidden as refused:
         root = refused.details.get("allowRoot") if isinstance(refused.details, dict) else None
         if root is None or not confirm(f"Allow sessions in {printable(home_relative(root))}?", default=True):
-            raise  # without a terminal to ask on, the refusal says what to do
+            raise  # the message of the exception advises the user
     await client.add_root(root)
-    return await client.create_session(**wanted)
+    return await client.create_session(**fields)
 
 
-async def place(
+async def session_location(
     client: Client,
     directory: Path | None,
     in_worktree: bool,
@@ -43,9 +45,9 @@ async def place(
     base: str | None,
     prompt: str | None,
 ) -> dict[str, Any]:
-    """Return what `create_session` is told about it.
+    """Return the arguments of `create_session` for the directory or the worktree.
 
-    Sessions do not live in the home directory itself. Started from there, a session gets a new directory.
+    The server does not allow the home directory itself: a session started from there gets a new directory.
     """
     path = absolute(directory or Path("."))
     if not (in_worktree or branch):

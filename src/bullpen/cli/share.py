@@ -1,4 +1,4 @@
-"""`bullpen share`: a link that shows one session."""
+"""`bullpen share`: create a link that shows one session."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ import typer
 from ..client import Client, Share
 from .find import find_session
 from .output import print_json
-from .token import seconds_of
+from .token import parse_duration
 from .verb import AsJson, SessionName, new_app, with_client
 
 app = new_app()
@@ -16,18 +16,18 @@ app = new_app()
 @app.command()
 def share(
     session: SessionName,
-    expires: Annotated[str, typer.Option(metavar="SPAN", help="Dies after 12h, 7d …")] = "7d",
+    expires: Annotated[str, typer.Option(metavar="SPAN", help="Expires after 12h, 7d …")] = "7d",
     json: AsJson = False,
 ) -> None:
-    """Make a link with which others can watch one session, and do nothing else, for a while.
+    """Create a link with which others can watch one session for a limited time, and do nothing else.
 
-    See and revoke it with: bullpen token list, bullpen token revoke.
+    List and revoke links with: bullpen token list, bullpen token revoke.
 
     \b
     Examples:
       bullpen share my-session --expires 12h
     """
-    expires_in = seconds_of(expires)
+    expires_in = parse_duration(expires)
 
     async def work(client: Client) -> Share:
         return await client.share((await find_session(client, session)).id, expires_in=expires_in)
@@ -36,4 +36,4 @@ def share(
     if json:
         print_json(made)
     else:
-        print(f"whoever has this link sees the session for {expires}; it is shown only now:\n{made.url}")
+        print(f"this link shows the session for {expires}; it is printed only now:\n{made.url}")

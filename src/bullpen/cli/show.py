@@ -1,20 +1,20 @@
-"""`bullpen show`: everything about one session."""
+"""`bullpen show`: show one session and its workers."""
 
 from collections.abc import Collection
 
 from ..client import Client, Session, Worker
-from ..domain.reasons import why_ended
+from ..domain.reasons import end_reason_text
 from .find import find_session
 from .output import print_json
 from .table import TableCell, TableColumn, print_table
-from .text import age, home_relative, label, life, mark, mood, short
+from .text import age, display_state, home_relative, short, state_label, state_symbol, worker_state
 from .unseen_changes import find_unseen
 from .verb import AsJson, SessionName, new_app, with_client
 
 app = new_app()
 
-_FACTS = (TableColumn("", least=8), TableColumn("", least=12))
-_WORKERS = (
+_DETAIL_COLUMNS = (TableColumn("", least=8), TableColumn("", least=12))
+WORKER_COLUMNS = (
     TableColumn("ROLE", least=8),
     TableColumn("ID"),
     TableColumn("TYPE"),
@@ -33,30 +33,31 @@ def show(session: SessionName, json: AsJson = False) -> None:
       bullpen show my-session
       bullpen show my-session --json | jq .workers
     """
-    found, unseen = with_client(lambda client: _look(client, session))
+    found, unseen = with_client(lambda client: _fetch(client, session))
     if json:
         print_json(found)
         return
-    print_table(_FACTS, _facts(found, unseen))
+    print_table(_DETAIL_COLUMNS, _details(found, unseen))
     if found.workers:
         print()
-        print_table(_WORKERS, [worker_row(worker) for worker in found.workers])
+        print_table(WORKER_COLUMNS, [worker_row(worker) for worker in found.workers])
 
 
-async def _look(client: Client, name: str) -> tuple[Session, Collection[str]]:
+async def _fetch(client: Client, name: str) -> tuple[Session, Collection[str]]:
+    """Return a session, and the ids of workers with turns that were not seen yet."""
     session = await find_session(client, name)
     return session, await find_unseen(client) if session.active else ()
 
 
-def _facts(session: Session, unseen: Collection[str]) -> list[list[TableCell | str]]:
-    word = mood(session, unseen)
-    shape, colour = mark(word)
-    reason = f" ({why_ended(session.end_reason)})" if session.end_reason else ""
-    state = TableCell(f"{shape} {label(word, session)}{reason}", colour)
+def _details(session: Session, unseen: Collection[str]) -> list[list[TableCell | str]]:
+    state = display_state(session, unseen)
+    symbol, colour = state_symbol(state)
+    reason = f" ({end_reason_text(session.end_reason)})" if session.end_reason else ""
+    state_cell = TableCell(f"{symbol} {state_label(state, session)}{reason}", colour)
     return [
         ["title", session.title],
         ["id", session.id],
-        ["state", state],
+        ["state", state_cell],
         ["type", session.type],
         ["directory", home_relative(session.location_path)],
         ["started", f"{age(session.created_at)} ago"],
@@ -67,8 +68,6 @@ def _facts(session: Session, unseen: Collection[str]) -> list[list[TableCell | s
 
 
 def worker_row(worker: Worker) -> list[TableCell | str]:
+    """Return the cells of a worker under WORKER_COLUMNS."""
     pid = str(worker.pid) if worker.pid and worker.alive else ""
-    return [worker.role, short(worker.id), worker.type, life(worker), pid, age(worker.created_at)]
-
-
-WORKER_COLUMNS = _WORKERS
+    return [worker.role, short(worker.id), worker.type, worker_state(worker), pid, age(worker.created_at)]

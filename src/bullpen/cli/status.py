@@ -1,4 +1,4 @@
-"""`bullpen status`: whether the server runs, and what needs a person. Also what `bullpen` alone says."""
+"""`bullpen status`: show whether the server runs and which sessions need the user."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -9,15 +9,15 @@ import typer
 from .. import __version__
 from ..client import Client, Health, ServerDiscovery, ServerNotRunning, Session
 from .output import print_json
-from .text import by_urgency, fit, label, mark, mood, paint, printable, short
+from .text import by_urgency, display_state, fit, paint, printable, short, state_label, state_symbol
 from .unseen_changes import find_unseen
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
 
 NEEDS_A_PERSON = 3
-_LISTED = 5
-_TITLE = 60  # columns
+_MAX_LISTED = 5
+_MAX_TITLE_COLUMNS = 60
 
 
 @app.command()
@@ -40,55 +40,57 @@ def status(
     if pid:
         print(ServerDiscovery.from_settings().pid())
         return 0
-    health, sessions, unseen = with_client(_look)
-    moods = Counter(mood(session, unseen) for session in sessions)
+    health, sessions, unseen = with_client(_fetch)
+    states = Counter(display_state(session, unseen) for session in sessions)
     if health.away:
-        _report_absence(health, json)
+        _report_degraded(health, json)
         return 1
     if json:
-        print_json({"status": health.status, "version": health.version, "sessions": moods})
+        print_json({"status": health.status, "version": health.version, "sessions": states})
     else:
         _print(health, by_urgency(sessions, unseen), unseen)
-    return NEEDS_A_PERSON if moods["needs input"] else 0
+    return NEEDS_A_PERSON if states["needs input"] else 0
 
 
 def greet() -> None:
-    """Where things stand, and the next steps."""
+    """Print the status of the server and the most useful commands, as `bullpen` without a verb does."""
     try:
-        health, sessions, unseen = with_client(_look)
+        health, sessions, unseen = with_client(_fetch)
     except ServerNotRunning as error:
         print(f"Bullpen {__version__} runs coding agents and never loses a session.\n\n{error}")
         print("Then open a terminal:  bullpen new\nEverything else:       bullpen --help")
         return
     if health.away:
-        _report_absence(health, json=False)
+        _report_degraded(health, json=False)
         return
     sessions = by_urgency(sessions, unseen)
     _print(health, sessions, unseen)
     print()
     if sessions:
-        print(f"Come back to one:   {way_back(sessions[0])}")
+        print(f"Come back to one:   {return_command(sessions[0])}")
     print(
         "Open a terminal:    bullpen new\nOpen the browser:   bullpen url\nEverything else:    bullpen --help"
     )
 
 
-def way_back(session: Session) -> str:
-    """A terminal is attached to, an agent without one is talked to."""
+def return_command(session: Session) -> str:
+    """Return the command that continues a session: attach for a terminal, chat for an agent without one."""
     verb = "attach" if any(worker.has_terminal for worker in session.workers) else "chat"
     return f"bullpen {verb} {short(session.id)}"
 
 
-async def _look(client: Client) -> tuple[Health, list[Session], Collection[str]]:
+async def _fetch(client: Client) -> tuple[Health, list[Session], Collection[str]]:
+    """Return the health, the active sessions, and the ids of workers with turns that were not seen yet."""
     health = await client.health()
     if health.away:
         return health, [], ()
     sessions = await client.sessions(status=("active",))
-    ready = health.status != "starting"  # until then nobody knows what waits
+    ready = health.status != "starting"  # a starting server has no inbox yet
     return health, sessions, await find_unseen(client) if sessions and ready else ()
 
 
-def _report_absence(health: Health, json: bool) -> None:
+def _report_degraded(health: Health, json: bool) -> None:
+    """Print which service the server cannot reach."""
     if json:
         print_json({"status": health.status, "version": health.version, "away": health.away})
     else:
@@ -98,17 +100,17 @@ def _report_absence(health: Health, json: bool) -> None:
 
 
 def _print(health: Health, sessions: list[Session], unseen: Collection[str]) -> None:
-    moods = Counter(mood(session, unseen) for session in sessions)
-    print(f"Bullpen {health.version or __version__} is running; {_count(moods) or 'no sessions'}.")
-    for session in sessions[:_LISTED]:
-        word = mood(session, unseen)
-        shape, colour = mark(word)
-        title = fit(printable(session.title), _TITLE)
-        rest = f"{label(word, session)} · {short(session.id)}"
-        print(f"  {paint(shape, colour)} {title}  {paint(rest, 'grey')}")
-    if len(sessions) > _LISTED:
-        print(f"  … and {len(sessions) - _LISTED} more: bullpen ls")
+    states = Counter(display_state(session, unseen) for session in sessions)
+    print(f"Bullpen {health.version or __version__} is running; {_format_counts(states) or 'no sessions'}.")
+    for session in sessions[:_MAX_LISTED]:
+        state = display_state(session, unseen)
+        symbol, colour = state_symbol(state)
+        title = fit(printable(session.title), _MAX_TITLE_COLUMNS)
+        details = f"{state_label(state, session)} · {short(session.id)}"
+        print(f"  {paint(symbol, colour)} {title}  {paint(details, 'grey')}")
+    if len(sessions) > _MAX_LISTED:
+        print(f"  … and {len(sessions) - _MAX_LISTED} more: bullpen ls")
 
 
-def _count(moods: Counter[str]) -> str:
-    return ", ".join(f"{count} {word}" for word, count in moods.most_common())
+def _format_counts(states: Counter[str]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in states.most_common())

@@ -1,4 +1,4 @@
-"""`bullpen stop`: the graceful end of sessions and workers."""
+"""`bullpen stop`: end sessions or workers gracefully."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -35,7 +35,7 @@ def stop(
 
 
 async def _stop(client: Client, targets: list[str], say: Callable[[str], None]) -> list[SessionMatch]:
-    """What was meant, as it is now; each is told of when it has ended."""
+    """End the named sessions and workers, and return them as they are now."""
     ended = []
     for found in [await find(client, target) for target in targets]:
         if found.session.active:
@@ -48,6 +48,7 @@ async def _stop(client: Client, targets: list[str], say: Callable[[str], None]) 
 
 
 async def _end(client: Client, found: SessionMatch) -> SessionMatch:
+    """End a session or a worker, and return it as it is afterwards."""
     session, worker = found
     if worker is None:
         return SessionMatch(await client.complete_session(session.id))

@@ -1,4 +1,4 @@
-"""Tables that fit the terminal; in a pipe they are as wide as they need to be."""
+"""Print tables that fit the width of the terminal; in a pipe, columns are not shortened."""
 
 import shutil
 import sys
@@ -11,14 +11,16 @@ _GAP = "  "
 
 
 class TableCell(NamedTuple):
+    """A text and the colour in which to print it."""
+
     text: str
     colour: str | None = None
 
 
 class TableColumn(NamedTuple):
-    """A title, and the least room the column may be squeezed into (None: never squeezed).
+    """A column: its title, and the width in characters down to which it may shrink (None: never).
 
-    `fit` shortens a text to so many terminal columns.
+    `fit` shortens a text to a number of characters.
     """
 
     title: str
@@ -32,6 +34,7 @@ def path_column(title: str, least: int) -> TableColumn:
 
 
 def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCell | str]]) -> None:
+    """Print a table, shortened to the width of the terminal if standard output is one."""
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in lay_out(columns, rows, room):
         print(line)
@@ -40,7 +43,7 @@ def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCel
 def lay_out(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCell | str]], room: int | None
 ) -> list[str]:
-    """The lines of a table, none wider than the room as far as its columns can be squeezed."""
+    """Return the lines of a table. Columns shrink until a line fits into `room` characters, if they can."""
     cells = [[_cell(each) for each in row] for row in rows]
     widths = _widths(columns, cells, room)
     head = [TableCell(column.title, "bold") for column in columns]
@@ -58,6 +61,7 @@ def _cell(value: TableCell | str) -> TableCell:
 def _widths(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCell]], room: int | None
 ) -> list[int]:
+    """Return the width of each column."""
     widths = [
         max([width(column.title), *(width(row[index].text) for row in rows)])
         for index, column in enumerate(columns)
@@ -66,7 +70,7 @@ def _widths(
         return widths
     excess = sum(widths) + len(_GAP) * (len(columns) - 1) - room
     while excess > 0:
-        index = _widest(columns, widths)
+        index = _widest_shrinkable(columns, widths)
         if index is None:
             break
         widths[index] -= 1
@@ -74,10 +78,12 @@ def _widths(
     return widths
 
 
-def _widest(columns: Sequence[TableColumn], widths: list[int]) -> int | None:
-    """The widest column that can give."""
-    can = [i for i, column in enumerate(columns) if column.least is not None and widths[i] > column.least]
-    return max(can, key=lambda index: widths[index], default=None)
+def _widest_shrinkable(columns: Sequence[TableColumn], widths: list[int]) -> int | None:
+    """Return the index of the widest column that can shrink further."""
+    shrinkable = [
+        i for i, column in enumerate(columns) if column.least is not None and widths[i] > column.least
+    ]
+    return max(shrinkable, key=lambda index: widths[index], default=None)
 
 
 def _line(columns: Sequence[TableColumn], row: Sequence[TableCell], widths: list[int]) -> str:

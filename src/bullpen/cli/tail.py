@@ -1,10 +1,10 @@
-"""The last lines of a stream, without keeping the stream."""
+"""Collect the last lines of a stream."""
 
 from collections import deque
 
 
 class LastLines:
-    """Holds back so many lines; without a number, nothing."""
+    """A filter that passes only the last `lines` lines of a stream; with None it passes everything."""
 
     def __init__(self, lines: int | None) -> None:
         self._everything = lines is None
@@ -12,15 +12,15 @@ class LastLines:
         self._unfinished = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What can be passed on at once."""
+        """Add data, and return what can be written already."""
         if self._everything:
             return data
         *lines, self._unfinished = (self._unfinished + data).split(b"\n")
         self._lines.extend(line + b"\n" for line in lines)
         return b""
 
-    def rest(self) -> bytes:
-        """What was held back."""
+    def finish(self) -> bytes:
+        """Return the last lines at the end of the stream."""
         if self._unfinished:
             self._lines.append(self._unfinished)
         return b"".join(self._lines)

@@ -1,4 +1,4 @@
-"""Words and colours a person reads in a terminal."""
+"""Format ids, states, times and paths for a terminal, and shorten texts to its width."""
 
 import os
 import sys
@@ -10,9 +10,9 @@ from ..client import Session, Worker
 
 COLOURS = {"green": "32", "amber": "33", "red": "31", "blue": "34", "grey": "90", "bold": "1"}
 ID_LENGTH = 8
-_SHORTEST_PATH = 6  # columns
+_MIN_PATH_COLUMNS = 6
 
-_MARKS = {  # as in the page; both pass tests/golden/words/states.json
+_SYMBOLS = {  # as in the page; tests/golden/words/states.json checks both
     "needs input": ("●", "amber"),
     "error": ("✕", "red"),
     "done": ("◆", "blue"),
@@ -23,11 +23,15 @@ _MARKS = {  # as in the page; both pass tests/golden/words/states.json
 
 
 def short(identifier: str) -> str:
+    """Return the beginning of an id, as lists show it."""
     return identifier[:ID_LENGTH]
 
 
-def mood(session: Session, unseen: Collection[str] = ()) -> str:
-    """What a person wants to know first about a session; `unseen` are the workers with news for them."""
+def display_state(session: Session, unseen: Collection[str] = ()) -> str:
+    """Return the state of a session in one or two words, such as working or needs input.
+
+    `unseen` has the ids of workers whose last turn ended and was not seen yet.
+    """
     alive = [worker for worker in session.workers if worker.alive]
     if session.status == "error":
         return "error"
@@ -35,43 +39,45 @@ def mood(session: Session, unseen: Collection[str] = ()) -> str:
         return "ended"
     if any(worker.activity == "asking" for worker in alive):
         return "needs input"
-    if trouble(session):
+    if failure_reason(session):
         return "error"
-    if any(worker.activity == "active" or worker.foreground or _starts(worker) for worker in alive):
+    if any(
+        worker.activity == "active" or worker.foreground or _is_starting_agent(worker) for worker in alive
+    ):
         return "working"
     return "done" if any(worker.activity == "idle" and worker.id in unseen for worker in alive) else "idle"
 
 
-def _starts(worker: Worker) -> bool:
+def _is_starting_agent(worker: Worker) -> bool:
     return worker.type == "agent" and worker.state == "spawning"
 
 
-def trouble(session: Session) -> str | None:
-    """What went wrong in a session and is not mended, in a line; a command of an agent is the agent's."""
+def failure_reason(session: Session) -> str | None:
+    """Return in one line why a worker or a turn failed; terminals that an agent runs do not count."""
     workers = [worker for worker in session.workers if worker.owner is None]
     failed = [worker.error or "failed" for worker in workers if worker.state == "failed"]
-    turns = [why for worker in workers if (why := worker.turn_failure)]
-    return next((" ".join(why.split()) for why in failed + turns), None)
+    turns = [reason for worker in workers if (reason := worker.turn_failure)]
+    return next((" ".join(reason.split()) for reason in failed + turns), None)
 
 
-def mark(word: str) -> tuple[str, str]:
-    """The shape and the colour of a mood."""
-    return _MARKS[word]
+def state_symbol(state: str) -> tuple[str, str]:
+    """Return the symbol and the colour of a display state."""
+    return _SYMBOLS[state]
 
 
-def label(word: str, session: Session) -> str:
-    """A mood where there is room for a few words; one that ended says how."""
-    return {"done": "done, not seen yet", "ended": session.status}.get(word, word)
+def state_label(state: str, session: Session) -> str:
+    """Return a display state in a few words; that of an ended session says how it ended."""
+    return {"done": "done, not seen yet", "ended": session.status}.get(state, state)
 
 
 def by_urgency(sessions: list[Session], unseen: Collection[str] = ()) -> list[Session]:
-    """What needs a person first; otherwise as they come."""
-    order = list(_MARKS)
-    return sorted(sessions, key=lambda session: order.index(mood(session, unseen)))
+    """Return the sessions sorted by state: those that need the user come first."""
+    order = list(_SYMBOLS)
+    return sorted(sessions, key=lambda session: order.index(display_state(session, unseen)))
 
 
-def life(worker: Worker) -> str:
-    """How a worker is, or how it ended."""
+def worker_state(worker: Worker) -> str:
+    """Return the state of a worker, or how it ended."""
     match worker.state:
         case "active":
             running = f"runs {worker.foreground}" if worker.foreground else "running"
@@ -89,7 +95,7 @@ def life(worker: Worker) -> str:
 
 
 def age(moment: datetime, now: datetime | None = None) -> str:
-    """How long ago, in one unit."""
+    """Return how long ago a moment was, in days, hours, minutes or seconds, such as 3h."""
     seconds = int(((now or datetime.now(UTC)) - moment).total_seconds())
     for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= length:
@@ -98,36 +104,37 @@ def age(moment: datetime, now: datetime | None = None) -> str:
 
 
 def home_relative(path: str) -> str:
+    """Return a path with ~ for the home directory."""
     home = os.path.expanduser("~")
     return "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
 
 
 def printable(text: str) -> str:
-    """One line without anything a terminal would obey."""
+    """Return a text as one line without control characters, which could control the terminal."""
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
 def width(text: str) -> int:
-    """Columns a text takes in a terminal."""
+    """Return the number of terminal columns that a text occupies."""
     return sum(_columns(char) for char in text)
 
 
 def fit(text: str, columns: int) -> str:
-    """The text, cut to so many columns."""
+    """Return the text, cut with an ellipsis to a number of terminal columns."""
     if width(text) <= columns:
         return text
-    kept, room = "", columns - 1
+    head, room = "", columns - 1
     for char in text:
         room -= _columns(char)
         if room < 0:
             break
-        kept += char
-    return kept + "…" if columns > 0 else ""
+        head += char
+    return head + "…" if columns > 0 else ""
 
 
 def fit_path(path: str, columns: int) -> str:
-    """Return the path, shortened in the middle: its beginning and its last parts tell the most."""
-    if width(path) <= columns or columns < _SHORTEST_PATH:
+    """Return the path, shortened in the middle: its beginning and its end are the most useful parts."""
+    if width(path) <= columns or columns < _MIN_PATH_COLUMNS:
         return fit(path, columns)
     head = fit(path, columns // 3)  # ends with the ellipsis
     tail = ""
@@ -139,16 +146,19 @@ def fit_path(path: str, columns: int) -> str:
 
 
 def paint(text: str, colour: str | None) -> str:
-    if colour is None or not is_colourful():
+    """Return the text with the escape sequences of a colour, if standard output shows colours."""
+    if colour is None or not shows_colours():
         return text
     return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m"
 
 
-def is_colourful() -> bool:
+def shows_colours() -> bool:
+    """Return whether standard output is a terminal on which colours are wanted."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _columns(char: str) -> int:
+    """Return the terminal columns of a character: 0, 1 or 2."""
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,4 +1,4 @@
-"""`bullpen token`: who may come in."""
+"""`bullpen token`: add, list, revoke or rotate access tokens."""
 
 import os
 import re
@@ -16,13 +16,13 @@ from .table import TableCell, TableColumn, print_table
 from .text import age, short
 from .verb import AsJson, Quiet, new_app, with_client
 
-app = new_app("Add, list, revoke or rotate the tokens that let others in.")
+app = new_app("Add, list, revoke or rotate access tokens.")
 
 TokenOnly = Annotated[bool, typer.Option("--quiet", "-q", help="Print the token only.")]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_SPAN = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
-_ROUNDING = timedelta(minutes=1)  # a token of 30 days has 30 days left, not 29, right after it was made
+_DURATION = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
+_ROUNDING = timedelta(minutes=1)  # a new token of 30 days shows 30 days, not 29
 _COLUMNS = (
     TableColumn("NAME", least=8),
     TableColumn("ID"),
@@ -35,32 +35,35 @@ _COLUMNS = (
 
 
 class Scope(StrEnum):
+    """What a token allows."""
+
     DELEGATE = "delegate"
     VIEW = "view"
     OPERATE = "operate"
     ADMIN = "admin"
 
 
-def seconds_of(text: str) -> int:
-    """A span like 30d, 12h or 90s."""
-    if not (span := _SPAN.fullmatch(text)):
-        raise Invalid(f"--expires wants a number and one of {', '.join(_UNITS)}, like 30d, not {text}")
-    return int(span[1]) * _UNITS[span[2]]
+def parse_duration(text: str) -> int:
+    """Return the seconds of a duration like 30d, 12h or 90s, or raise Invalid."""
+    if not (duration := _DURATION.fullmatch(text)):
+        raise Invalid(f"--expires needs a number and one of {', '.join(_UNITS)}, like 30d, not {text}")
+    return int(duration[1]) * _UNITS[duration[2]]
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What it is for; shown in the list.")],
+    name: Annotated[str, typer.Argument(help="The name of the token, shown in lists.")],
     *,
-    scope: Annotated[Scope, typer.Option(help="What it may do.")] = Scope.OPERATE,
-    expires: Annotated[str | None, typer.Option(metavar="SPAN", help="Dies after 12h, 30d, 8w …")] = None,
+    scope: Annotated[Scope, typer.Option(help="What the token allows.")] = Scope.OPERATE,
+    expires: Annotated[str | None, typer.Option(metavar="SPAN", help="Expires after 12h, 30d, 8w …")] = None,
     json: AsJson = False,
     quiet: TokenOnly = False,
 ) -> None:
-    """Make a token for a program or a person. Its text is shown this once.
+    """Create a token for a program or a person. Its text is shown only once.
 
-    view may look, operate may also start, type and end, admin may also do this. A delegate, an agent mostly,
-    may start sessions, and see and prompt those it started: give it to bullpen mcp.
+    Scope view allows to read, operate also to start, type into and end sessions, admin also to manage tokens
+    and settings. Scope delegate, for bullpen mcp, allows an agent to start sessions, and to read and prompt
+    the sessions it started.
 
     \b
     Examples:
@@ -68,7 +71,7 @@ def add(
       bullpen token add dashboard --scope view
       export BULLPEN_TOKEN=$(bullpen token add nightly -q)
     """
-    expires_in = seconds_of(expires) if expires is not None else None
+    expires_in = parse_duration(expires) if expires is not None else None
     made = with_client(lambda client: client.add_token(name, scope=scope.value, expires_in=expires_in))
     if json:
         print_json(made)
@@ -76,13 +79,13 @@ def add(
         print(made.token)
     else:
         end = f", expires in {expires}" if expires else ""
-        print(f"made {made.name} ({made.scope}{end}); this is its token, shown only now:\n{made.token}")
+        print(f"created {made.name} ({made.scope}{end}); this is its token, shown only now:\n{made.token}")
 
 
 @app.command("ls", hidden=True)
 @app.command("list")
 def list_(json: AsJson = False, quiet: Quiet = False) -> None:
-    """List tokens, and browsers that logged in. The owner's own token is not among them."""
+    """List tokens and browsers that logged in, but not the owner's own token."""
     tokens = with_client(lambda client: client.tokens())
     if json:
         print_json({"tokens": tokens})
@@ -92,14 +95,14 @@ def list_(json: AsJson = False, quiet: Quiet = False) -> None:
     elif tokens:
         print_table(_COLUMNS, [_row(token, datetime.now(UTC)) for token in tokens])
     else:
-        print("no tokens but the owner's; make one with: bullpen token add <name>")
+        print("no tokens but the owner's; create one with: bullpen token add <name>")
 
 
 @app.command()
 def revoke(
     tokens: Annotated[list[str], typer.Argument(metavar="TOKEN...", help="Names, ids or their beginnings.")],
 ) -> None:
-    """End tokens or devices, at once and with everything they have open.
+    """Revoke tokens or log out devices at once, and close their connections.
 
     \b
     Examples:
@@ -116,9 +119,9 @@ def revoke(
 
 @app.command()
 def rotate(json: AsJson = False, quiet: TokenOnly = False) -> None:
-    """Give the owner another token. The old one is dead at once, and so is all it has open.
+    """Replace the owner's token. The old one is invalid at once, and its connections are closed.
 
-    The command line on this machine finds the new one by itself, unless BULLPEN_TOKEN says otherwise.
+    The command line on this machine finds the new token, unless BULLPEN_TOKEN is set.
     """
     made = with_client(lambda client: client.rotate_token())
     if json:
@@ -126,9 +129,9 @@ def rotate(json: AsJson = False, quiet: TokenOnly = False) -> None:
     elif quiet:
         print(made.token)
     else:
-        print(f"the owner has another token; this is it, shown only now:\n{made.token}")
+        print(f"the owner's token was replaced; the new one, shown only now:\n{made.token}")
         if "BULLPEN_TOKEN" in os.environ:
-            print("BULLPEN_TOKEN still says the old one here; set it anew or unset it")
+            print("BULLPEN_TOKEN still has the old token here; set it to the new one or unset it")
 
 
 def _row(token: Token, now: datetime) -> list[TableCell | str]:

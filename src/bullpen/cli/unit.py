@@ -1,4 +1,4 @@
-"""The systemd unit of the server: its text and its place."""
+"""Generate the systemd unit that runs the server."""
 
 import os
 import shutil
@@ -10,8 +10,8 @@ from ..config import OPTIONS, Config
 
 NAME = "bullpen.service"
 
-# KillMode: any other one ends the keeper, and so every terminal and agent, together with the server.
-# OOMPolicy: when the kernel kills one greedy child, the others go on.
+# KillMode: any other mode would end the keeper with the server, and so every terminal and agent.
+# OOMPolicy: if the kernel kills one process for its memory use, the other processes go on.
 _UNIT = """[Unit]
 Description=Bullpen
 
@@ -28,30 +28,31 @@ WantedBy=default.target
 
 
 def unit_file(env: Mapping[str, str]) -> Path:
+    """Return the path of the unit in the configuration directory of the user."""
     base = env.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
     return Path(base, "systemd", "user", NAME)
 
 
 def unit_text(settings: Config, env: Mapping[str, str]) -> str:
-    """The unit for this very installation, with the settings a login shell would not bring to it."""
-    given = {
+    """Return the unit for this installation, with the settings that come from the environment."""
+    settings_in_env = {
         option.env: env[option.env]
         for option in OPTIONS
         if settings.sources[option.name] == "environment" and not option.secret
     }
-    variables = {"PATH": env.get("PATH", os.defpath), **given}  # agents are found as they are now
+    variables = {"PATH": env.get("PATH", os.defpath), **settings_in_env}  # PATH: to find the same agents
     lines = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in variables.items())
     command = " ".join(_quoted(word.replace("$", "$$")) for word in _command())
     return _UNIT.format(command=command, environment=lines)
 
 
 def _command() -> list[str]:
-    """Ours by its whole path, links as they are: a virtual environment is one."""
-    beside = shutil.which("bullpen", path=str(Path(sys.executable).parent))
-    return [beside] if beside else [sys.executable, "-m", "bullpen"]
+    """Return the command that starts bullpen, with its absolute path in this virtual environment."""
+    program = shutil.which("bullpen", path=str(Path(sys.executable).parent))
+    return [program] if program else [sys.executable, "-m", "bullpen"]
 
 
 def _quoted(word: str) -> str:
-    """A word as systemd reads it."""
+    """Return a word with the quotes and escapes of systemd."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     return f'"{escaped}"' if escaped != word or not word or set(word) & set(" \t'") else word

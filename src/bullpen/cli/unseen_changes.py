@@ -1,4 +1,4 @@
-"""What is done and nobody has seen yet, and that somebody has."""
+"""Find the finished turns that the user has not seen, and mark turns as seen."""
 
 from contextlib import suppress
 
@@ -7,13 +7,13 @@ from ..domain.errors import Forbidden
 
 
 async def find_unseen(client: Client) -> frozenset[str]:
-    """The ids of workers whose turn is over and has not been looked at; a delegate is told of none."""
+    """Return the ids of workers with an ended turn that was not seen; none for a delegate token."""
     with suppress(Forbidden):
         return frozenset(item.worker_id for item in await client.inbox() if item.kind == "finished")
     return frozenset()
 
 
 async def note_seen(client: Client, session_id: str, seq: int) -> None:
-    """Whoever sat here has read it up to an event."""
+    """Mark a session as seen up to an event, if the token allows it."""
     with suppress(Forbidden):
         await client.mark_seen(session_id, seq)

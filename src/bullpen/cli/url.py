@@ -1,4 +1,4 @@
-"""`bullpen url`: a way in for a browser."""
+"""`bullpen url`: print a link that logs in a browser."""
 
 from typing import Annotated
 
@@ -12,10 +12,10 @@ app = new_app()
 
 @app.command()
 def url(
-    qr: Annotated[bool, typer.Option("--qr", help="Also as a code for a phone's camera.")] = False,
+    qr: Annotated[bool, typer.Option("--qr", help="Also print a QR code for a phone.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Print a link that logs one browser in. It works once, for ten minutes.
+    """Print a link that logs in one browser. It works once, within ten minutes.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`bullpen usage`: the tokens and cost that agents report, by day, turn, session, repository or agent."""
+"""`bullpen usage`: show the tokens and cost by day, turn, session, repository or agent."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from .find import find_repository, find_session
 from .output import print_json
 from .table import TableCell, TableColumn, print_table
 from .text import short
-from .time_argument import read_moment
+from .time_argument import parse_time_option
 from .verb import AsJson, new_app, with_client
 
 app = new_app()
@@ -22,20 +22,20 @@ _NUMBERS = ("TURNS", "INPUT", "OUTPUT", "CACHED", "TOTAL", "COST")
 
 @app.command()
 def usage(
-    by: Annotated[By, typer.Option(help="What a line is about.")] = "day",
-    days: Annotated[int, typer.Option(min=1, help="Only so many days back.")] = 30,
-    repo: Annotated[str | None, typer.Option(help="Only sessions of a repository.")] = None,
-    session: Annotated[str | None, typer.Option(help="Only one session.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only one agent, by its id.")] = None,
+    by: Annotated[By, typer.Option(help="The unit of each line.")] = "day",
+    days: Annotated[int, typer.Option(min=1, help="Only the last days.")] = 30,
+    repo: Annotated[str | None, typer.Option(help="Only sessions of this repository.")] = None,
+    session: Annotated[str | None, typer.Option(help="Only this session.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only this agent, by its id.")] = None,
     after: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Only later than a time, of this machine unless it names a zone; in place of --days.",
+            help="Only after this time, which is local unless it has a zone; replaces --days.",
         ),
     ] = None,
-    before: Annotated[str | None, typer.Option(metavar="TIME", help="Only earlier than a time.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many lines.")] = 100,
+    before: Annotated[str | None, typer.Option(metavar="TIME", help="Only before this time.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="The maximum number of lines.")] = 100,
     json: AsJson = False,
 ) -> None:
     """Show the tokens and cost that agents report.
@@ -47,8 +47,8 @@ def usage(
       bullpen usage --by turn --session my-session
     """
     now = datetime.now().astimezone()
-    since = read_moment("--after", after) if after else (now - timedelta(days=days)).isoformat()
-    until = read_moment("--before", before) if before else None
+    since = parse_time_option("--after", after) if after else (now - timedelta(days=days)).isoformat()
+    until = parse_time_option("--before", before) if before else None
 
     async def work(client: Client) -> UsageReport:
         return await client.usage(
@@ -67,13 +67,14 @@ def usage(
         print_json(report)
     elif report.groups:
         columns = (TableColumn(by.upper(), least=10), *map(TableColumn, _NUMBERS))
-        rows = [[_name(by, each), *_numbers(each)] for each in report.groups]
+        rows = [[_group_name(by, each), *_numbers(each)] for each in report.groups]
         print_table(columns, [*rows, [TableCell("all", "bold"), *_numbers(report.total)]])
     else:
-        print("no agent has reported what it used")
+        print("no agent has reported its usage")
 
 
-def _name(by: By, group: UsageGroup) -> str:
+def _group_name(by: By, group: UsageGroup) -> str:
+    """Return the first cell of a line."""
     match by:
         case "day":
             return group.key or ""
@@ -84,6 +85,7 @@ def _name(by: By, group: UsageGroup) -> str:
 
 
 def _numbers(used: UsageTotals) -> list[str]:
+    """Return the cells of a line after the first."""
     cached = used.cached_read_tokens + used.cached_write_tokens
     tokens = (used.turns, used.input_tokens, used.output_tokens, cached, used.total_tokens)
     costs = ", ".join(f"{cost.amount:.2f} {cost.currency}" for cost in used.costs)

@@ -1,4 +1,4 @@
-"""How a word somebody typed becomes a value, or a sentence that says what is accepted.
+"""Convert the arguments of the command line to values, with helpful messages for wrong ones.
 
 typer imports pydantic for this, which takes longer than everything else a command does.
 """
@@ -12,41 +12,46 @@ from typing import Any
 
 from ..domain.errors import Invalid
 
-Read = Callable[[Any], Any]
+Converter = Callable[[Any], Any]
 
-_WORDS: dict[Any, Read] = {str: str, Path: Path, list[str]: list}
+_CONVERTERS: dict[Any, Converter] = {str: str, Path: Path, list[str]: list}
 _NUMBERS = {int: "a whole number", float: "a number"}
 
 
-def reader(annotation: Any, name: str, least: float | None = None) -> Read | None:
-    """What turns text into a value of this type; None for a type no command has. `name` is for mistakes."""
+def find_converter(annotation: Any, name: str, minimum: float | None = None) -> Converter | None:
+    """Return the function that converts a text to a type; None for a type that only typer can convert.
+
+    `name` is the option or argument for error messages.
+    """
     if annotation in _NUMBERS:
-        return lambda text: _number(annotation, name, least, text)
+        return lambda text: _parse_number(annotation, name, minimum, text)
     if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return lambda text: _one_of(annotation, name, text)
-    return _WORDS.get(annotation)
+        return lambda text: _parse_choice(annotation, name, text)
+    return _CONVERTERS.get(annotation)
 
 
-def _number(kind: type[int] | type[float], name: str, least: float | None, text: Any) -> float:
+def _parse_number(kind: type[int] | type[float], name: str, minimum: float | None, text: Any) -> float:
     try:
         value = kind(text)
     except ValueError:
         value = math.nan
-    if math.isfinite(value) and (least is None or value >= least):
+    if math.isfinite(value) and (minimum is None or value >= minimum):
         return value
-    range_ = "" if least is None else f", {least:g} or more"
+    range_ = "" if minimum is None else f", {minimum:g} or more"
     raise Invalid(f"{name} must be {_NUMBERS[kind]}{range_}, not {text}")
 
 
-def _one_of(choices: type[Enum], name: str, text: Any) -> Enum:
+def _parse_choice(choices: type[Enum], name: str, text: Any) -> Enum:
     try:
         return choices(text)
     except ValueError:
         words = [str(choice.value) for choice in choices]
-        raise Invalid(f"{name} must be one of {', '.join(words)}, not {text}{nearest(text, words)}") from None
+        raise Invalid(
+            f"{name} must be one of {', '.join(words)}, not {text}{suggestion(text, words)}"
+        ) from None
 
 
-def nearest(text: str, words: list[str]) -> str:
-    """What was perhaps meant, as the end of a sentence; nothing when nothing is near."""
-    near = difflib.get_close_matches(text, words, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+def suggestion(text: str, words: list[str]) -> str:
+    """Return "; did you mean …?" with the most similar word, or an empty text if none is similar."""
+    similar = difflib.get_close_matches(text, words, n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""

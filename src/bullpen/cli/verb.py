@@ -1,4 +1,4 @@
-"""What every verb is made with: its typer application, options many verbs have, a client to work with."""
+"""Provide what verbs have in common: the typer application, shared options, and a client."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ import typer
 
 from ..client import Client
 from ..domain.errors import BullpenError
-from .complete import sessions
+from .complete import sessions as complete_session
 from .light import LightApp
 
 Result = TypeVar("Result")
@@ -19,16 +19,19 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print ids only.")]
 Target = Annotated[
     str,
     typer.Argument(
-        metavar="SESSION|WORKER", help="A title, an id, or session/role.", autocompletion=sessions
+        metavar="SESSION|WORKER", help="A title, an id, or session/role.", autocompletion=complete_session
     ),
 ]
 SessionName = Annotated[
     str,
-    typer.Argument(metavar="SESSION", help="A title, an id, or its beginning.", autocompletion=sessions),
+    typer.Argument(
+        metavar="SESSION", help="A title, an id, or its beginning.", autocompletion=complete_session
+    ),
 ]
 
 
 def new_app(help: str | None = None) -> typer.Typer:
+    """Return the application of one verb."""
     return LightApp(
         help=help,
         add_completion=False,
@@ -39,14 +42,15 @@ def new_app(help: str | None = None) -> typer.Typer:
 
 
 def with_client(work: Callable[[Client], Awaitable[Result]]) -> Result:
-    """Runs work with a client of the server the settings say."""
+    """Call `work` with a client of the server that the settings name, and return its result."""
 
     async def run() -> Result:
-        async with Client(on_refusal=_say_that_it_waits) as client:
+        async with Client(on_refusal=_print_refusal) as client:
             return await work(client)
 
     return asyncio.run(run())
 
 
-def _say_that_it_waits(refusal: BullpenError) -> None:
+def _print_refusal(refusal: BullpenError) -> None:
+    """Tell the user why a request waits."""
     print(f"{refusal}. Trying again …", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`bullpen wait`: until there is nothing left to wait for."""
+"""`bullpen wait`: wait until a session or a worker is done, has failed or needs a person."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -11,18 +11,22 @@ from ..client import Client, Session, Worker
 from ..domain.errors import BullpenError
 from .find import find
 from .output import print_json
-from .text import life
+from .text import worker_state
 from .verb import AsJson, Target, new_app, with_client
 
 app = new_app()
 
 DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
-# What leaves an agent in its turn, and may come a thousand times a second.
-TALK = frozenset({"agent_message", "agent_thought", "tool_call", "tool_call_update", "plan", "usage"})
+# Events that never end a turn, and of which there may be a thousand in a second.
+PROGRESS_EVENTS = frozenset(
+    {"agent_message", "agent_thought", "tool_call", "tool_call_update", "plan", "usage"}
+)
 OUTCOMES = {DONE: "done", FAILED: "failed", NEEDS_A_PERSON: "needs a person"}
 
 
 class WaitTimedOut(BullpenError):
+    """The session or worker was not done within --timeout."""
+
     code = "timeout"
 
 
@@ -30,13 +34,13 @@ class WaitTimedOut(BullpenError):
 def wait(
     target: Target,
     timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="Give up after that.")
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Give up after this time.")
     ] = None,
     json: AsJson = False,
 ) -> int:
     """Wait until a session or worker is done: terminals until they end, agents until they are idle.
 
-    Exits with 0 when all is well, 1 when something failed or took too long, 3 when a person is asked.
+    Exits with 0 when it is done, 1 when it failed or took too long, 3 when it needs a person.
 
     \b
     Examples:
@@ -45,10 +49,10 @@ def wait(
     """
     session, workers, code = with_client(lambda client: _wait(client, target, timeout))
     if json:
-        how = {"sessionId": session.id, "status": session.status, "outcome": OUTCOMES[code]}
-        print_json(how | {"workers": workers})
+        result = {"sessionId": session.id, "status": session.status, "outcome": OUTCOMES[code]}
+        print_json(result | {"workers": workers})
     else:
-        lines = [f"{worker.role}: {life(worker)}" for worker in workers]
+        lines = [f"{worker.role}: {worker_state(worker)}" for worker in workers]
         print("\n".join(lines) or f"{session.title}: {session.status}")
     return code
 
@@ -56,56 +60,64 @@ def wait(
 async def _wait(client: Client, target: str, timeout: float | None) -> tuple[Session, list[Worker], int]:
     found = await find(client, target)
     try:
-        async with asyncio.timeout(timeout), aclosing(looks(client, found.session.id, found.worker)) as seen:
-            session, code = await anext(seen)
+        async with (
+            asyncio.timeout(timeout),
+            aclosing(watch(client, found.session.id, found.worker)) as updates,
+        ):
+            session, code = await anext(updates)
             while code is None:
-                session, code = await anext(seen)
+                session, code = await anext(updates)
     except TimeoutError:
         raise WaitTimedOut(f"{found.name} was not done after {timeout:g} seconds") from None
-    return session, _meant(session, found.worker), code
+    return session, _selected_workers(session, found.worker), code
 
 
-async def looks(
-    client: Client, session_id: str, meant: Worker | None
+async def watch(
+    client: Client, session_id: str, worker: Worker | None
 ) -> AsyncGenerator[tuple[Session, int | None], None]:
-    """A session whenever something has happened to it, until there is nothing left to wait for."""
-    session, outcome = await _look(client, session_id, meant)
+    """Yield a session and its outcome after every change, until there is an outcome (an exit code).
+
+    With a worker, only that worker counts.
+    """
+    session, outcome = await _fetch_outcome(client, session_id, worker)
     yield session, outcome
     async with aclosing(client.follow(session.id, session.last_seq)) as events:
         while outcome is None:
-            while (await anext(events)).type in TALK:
+            while (await anext(events)).type in PROGRESS_EVENTS:
                 pass
-            session, outcome = await _look(client, session_id, meant)
+            session, outcome = await _fetch_outcome(client, session_id, worker)
             yield session, outcome
 
 
-async def _look(client: Client, session_id: str, meant: Worker | None) -> tuple[Session, int | None]:
-    """A session and its exit code once there is nothing left to wait for, else None.
+async def _fetch_outcome(
+    client: Client, session_id: str, worker: Worker | None
+) -> tuple[Session, int | None]:
+    """Return a session and its exit code, which is None while there is something to wait for.
 
-    The queue first: what has left it by then, the session shows.
+    Read the queue before the session, so that a message sent in between is seen as a turn of the session.
     """
     queue = await client.queue(session_id)
     session = await client.session(session_id)
-    outcome = judge(session, meant)
+    outcome = exit_code_of(session, worker)
     if outcome == DONE and session.active and any(each.is_due for each in queue.messages):
         return session, NEEDS_A_PERSON if queue.paused else None
-    if outcome == DONE and any(worker.turn_failure for worker in _meant(session, meant)):
+    if outcome == DONE and any(each.turn_failure for each in _selected_workers(session, worker)):
         return session, FAILED
     return session, outcome
 
 
-def judge(session: Session, meant: Worker | None) -> int | None:
-    """The exit code once there is nothing left to wait for, else None."""
-    workers = _meant(session, meant)
-    if session.status == "error" or any(_has_failed(worker) for worker in workers):
+def exit_code_of(session: Session, worker: Worker | None) -> int | None:
+    """Return the exit code of a session or a worker; None while there is something to wait for."""
+    workers = _selected_workers(session, worker)
+    if session.status == "error" or any(_has_failed(each) for each in workers):
         return FAILED
-    if any(worker.alive and worker.activity == "asking" for worker in workers):
+    if any(each.alive and each.activity == "asking" for each in workers):
         return NEEDS_A_PERSON
-    return DONE if not session.active or all(_is_done(worker) for worker in workers) else None
+    return DONE if not session.active or all(_is_done(each) for each in workers) else None
 
 
-def _meant(session: Session, worker: Worker | None) -> list[Worker]:
-    """What a command of an agent comes to is the agent's business, unless somebody asks for just that."""
+def _selected_workers(session: Session, worker: Worker | None) -> list[Worker]:
+    """Return the worker, or the terminals and agents of the session except the terminals that agents run."""
     if worker is None:
         own = [each for each in session.workers if each.owner is None]
         return [each for each in own if each.type in ("terminal", "agent")]

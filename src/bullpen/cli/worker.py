@@ -1,4 +1,4 @@
-"""`bullpen worker`: the workers of a session."""
+"""`bullpen worker`: add, list, restart or end workers of a session."""
 
 from typing import Annotated
 
@@ -22,11 +22,11 @@ WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="session/role,
 def add(
     session: SessionName,
     *,
-    type: Annotated[str, typer.Option(help="What kind: terminal, agent, diff, markdown.")] = "terminal",
-    name: Annotated[str | None, typer.Option("--name", "-n", help="What to call it.")] = None,
+    type: Annotated[str, typer.Option(help="The type: terminal, agent, diff, markdown.")] = "terminal",
+    name: Annotated[str | None, typer.Option("--name", "-n", help="Its name.")] = None,
     role: Annotated[str | None, typer.Option(help="Its role, unique in the session.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Which agent, for type agent.")] = None,
-    file: Annotated[str | None, typer.Option(help="Which file, for type markdown.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent, for type agent.")] = None,
+    file: Annotated[str | None, typer.Option(help="The file, for type markdown.")] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,7 +62,7 @@ def ls(session: SessionName, json: AsJson = False, quiet: Quiet = False) -> None
 
 @app.command()
 def restart(worker: WorkerName, json: AsJson = False, quiet: Quiet = False) -> None:
-    """Start a worker again that has ended or failed."""
+    """Restart a worker that has ended or failed."""
 
     async def work(client: Client) -> Worker:
         session, found = await _find_worker(client, worker)
@@ -73,7 +73,7 @@ def restart(worker: WorkerName, json: AsJson = False, quiet: Quiet = False) -> N
 
 @app.command()
 def rm(worker: WorkerName) -> None:
-    """End a worker and give its role back."""
+    """End a worker; its role can be used again."""
 
     async def work(client: Client) -> Worker:
         session, found = await _find_worker(client, worker)
@@ -91,15 +91,17 @@ async def _find_worker(client: Client, text: str) -> tuple[Session, Worker]:
 
 
 def _report(worker: Worker, verb: str, json: bool, quiet: bool) -> None:
+    """Print a worker that was started or restarted."""
     if json:
         print_json(worker)
     elif quiet:
         print(worker.id)
     else:
-        print(f"{verb} {worker.role}; {_what_next(worker)} {short(worker.id)}")
+        print(f"{verb} {worker.role}; {_advice(worker)} {short(worker.id)}")
 
 
-def _what_next(worker: Worker) -> str:
+def _advice(worker: Worker) -> str:
+    """Return the command with which to use a worker, without its argument."""
     if worker.has_terminal:
         return "attach with: bullpen attach"
     return "talk with: bullpen chat" if worker.type == "agent" else "follow with: bullpen logs -f"

@@ -1,4 +1,4 @@
-"""`bullpen worktree`: directories with a branch of their own, made and removed so that nothing is lost."""
+"""`bullpen worktree`: add, list, remove or restore git worktrees of a repository."""
 
 import asyncio
 import sys
@@ -16,7 +16,7 @@ from .table import TableColumn, path_column, print_table
 from .text import age, home_relative, printable
 from .verb import AsJson, Quiet, new_app, with_client
 
-app = new_app("Make, list, remove or restore worktrees of a repository.")
+app = new_app("Add, list, remove or restore worktrees of a repository.")
 
 _COLUMNS = (
     TableColumn("NAME", least=12),
@@ -24,25 +24,27 @@ _COLUMNS = (
     TableColumn("STATE"),
     path_column("PATH", least=12),
 )
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 WorktreeName = Annotated[str, typer.Argument(metavar="WORKTREE", help="Its name; see: bullpen worktree ls")]
 RepositoryName = Annotated[
-    str | None, typer.Option("--repo", "-r", help="Which repository; else the one of this directory.")
+    str | None, typer.Option("--repo", "-r", help="The repository; by default that of this directory.")
 ]
 
 
 @app.command()
 def add(
-    branch: Annotated[str | None, typer.Argument(help="The branch; else one is named for you.")] = None,
-    base: Annotated[str | None, typer.Option("--base", "-b", help="Where a new branch begins.")] = None,
-    name: Annotated[str | None, typer.Option("--name", "-n", help="What to call the worktree.")] = None,
-    existing: Annotated[bool, typer.Option("--existing", "-e", help="The branch is there already.")] = False,
+    branch: Annotated[str | None, typer.Argument(help="The branch; by default a generated name.")] = None,
+    base: Annotated[
+        str | None, typer.Option("--base", "-b", help="The commit where a new branch starts.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", "-n", help="The name of the worktree.")] = None,
+    existing: Annotated[bool, typer.Option("--existing", "-e", help="The branch exists already.")] = False,
     repo: RepositoryName = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a worktree with a branch of its own.
+    """Create a worktree for a new or an existing branch.
 
     \b
     Examples:
@@ -56,13 +58,13 @@ def add(
         adding = client.add_worktree(found.id, branch=branch, base=base, name=name, existing=existing)
         if json or quiet or not sys.stderr.isatty():
             return await adding
-        return await _showing_progress(client, found.id, asyncio.ensure_future(adding))
+        return await _show_progress(client, found.id, asyncio.ensure_future(adding))
 
     made = with_client(work)
     if json:
         print_json(made)
     else:
-        print(made.path if quiet else f"made {made.name} in {home_relative(made.path)}")
+        print(made.path if quiet else f"created {made.name} in {home_relative(made.path)}")
 
 
 @app.command()
@@ -84,10 +86,12 @@ def ls(repo: RepositoryName = None, json: AsJson = False, quiet: Quiet = False) 
 @app.command()
 def rm(
     worktree: WorktreeName,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Also when something would be lost.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", "-f", help="Remove it even if work would be lost.")
+    ] = False,
     repo: RepositoryName = None,
 ) -> None:
-    """Remove a worktree; for 7 days it can be restored. Its branch stays."""
+    """Remove a worktree, which can be restored for 7 days. Its branch stays."""
 
     async def work(client: Client) -> None:
         await client.remove_worktree((await _repository(client, repo)).id, worktree, force=force)
@@ -97,21 +101,21 @@ def rm(
     except Conflict as refused:
         _print_losses(refused)
         raise
-    print(f"removed {worktree}; back within 7 days with: bullpen worktree restore {worktree}")
+    print(f"removed {worktree}; restore it within 7 days with: bullpen worktree restore {worktree}")
 
 
 @app.command()
 def restore(worktree: WorktreeName, repo: RepositoryName = None, json: AsJson = False) -> None:
-    """Bring back a worktree that was removed, just as it was."""
+    """Restore a worktree that was removed, with all its files."""
 
     async def work(client: Client) -> Worktree:
         return await client.restore_worktree((await _repository(client, repo)).id, worktree)
 
-    back = with_client(work)
+    restored = with_client(work)
     if json:
-        print_json(back)
+        print_json(restored)
     else:
-        print(f"{back.name} is back in {home_relative(back.path)}")
+        print(f"restored {restored.name} in {home_relative(restored.path)}")
 
 
 def _print(found: WorktreeList) -> None:
@@ -119,20 +123,21 @@ def _print(found: WorktreeList) -> None:
         [each.name, each.branch or "-", _state(each), home_relative(each.path)] for each in found.worktrees
     ]
     print_table(_COLUMNS, rows)
-    for gone in found.trash:
-        back = f"bullpen worktree restore {gone.name}"
-        print(f"removed {age(gone.removed_at)} ago: {gone.name}; back with: {back}")
+    for trashed in found.trash:
+        command = f"bullpen worktree restore {trashed.name}"
+        print(f"removed {age(trashed.removed_at)} ago: {trashed.name}; restore it with: {command}")
 
 
 async def _repository(client: Client, name: str | None) -> Repository:
+    """Return the repository with a name, by default that of the current directory."""
     if name is not None:
         return await find_repository(client, name)
     return await find_repository_at(client, absolute(Path(".")))
 
 
-async def _showing_progress(client: Client, repo_id: str, adding: "asyncio.Future[Worktree]") -> Worktree:
-    """What git says of how far it is, on one line, until it is done."""
-    while not (await asyncio.wait([adding], timeout=_LOOK_SECONDS))[0]:
+async def _show_progress(client: Client, repo_id: str, adding: "asyncio.Future[Worktree]") -> Worktree:
+    """Show the progress that git reports, on one line, until the worktree is created."""
+    while not (await asyncio.wait([adding], timeout=_POLL_SECONDS))[0]:
         for each in (await client.worktrees(repo_id)).making:
             print(f"\r\x1b[K{printable(each.progress)}", end="", file=sys.stderr, flush=True)
     print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -150,7 +155,7 @@ def _state(worktree: Worktree) -> str:
 
 
 def _print_losses(refused: Conflict) -> None:
-    """Exactly what would go, a line each, before the sentence that refuses it."""
+    """Print the changes and commits that would be lost, one per line."""
     details = refused.details if isinstance(refused.details, dict) else {}
     for line in (*details.get("changes", ()), *details.get("commits", ())):
         print(f"  {printable(str(line))}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The typed Python client: async `Client`, and `SyncClient` for code that does not await."""
+"""Provide the Python client of the server: `Client` for asyncio code, `SyncClient` for blocking code."""
 
 from .client import Client
 from .discovery import ServerAddress, ServerDiscovery

@@ -1,7 +1,7 @@
-"""The typed client: one method for each thing the server can be asked or told.
+"""Provide the asyncio client, with one method for each request that the server answers.
 
-Every request survives a restart of the server; `follow` and `terminal` survive any number of them.
-What needs sockets is imported when it is used: that takes longer than a request.
+Every request survives a restart of the server; `follow` and `terminal` survive any number of restarts.
+Modules that need WebSockets are imported on first use, because importing them takes longer than a request.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
@@ -42,15 +42,15 @@ from .worktrees import WorktreeCalls
 if TYPE_CHECKING:
     from .terminal import Terminal
 
-_PAGE = 100
-_EVENTS = 1000
-_STARTING = 503
+_SESSIONS_PER_PAGE = 100
+_EVENTS_PER_PAGE = 1000
+_UNAVAILABLE = 503
 
 
 class Client(
     AgentCalls, InboxCalls, SearchCalls, TokenCalls, RecordingCalls, FileCalls, WorktreeCalls, RootCalls
 ):
-    """Reaches the server the settings say, or the one at a given url."""
+    """A connection to the server that the settings name, or to the server at `url`."""
 
     def __init__(
         self,
@@ -61,7 +61,11 @@ class Client(
         patience: float = 30.0,
         on_refusal: Callable[[BullpenError], None] | None = None,
     ) -> None:
-        """`on_refusal` is told why a request waits, as while the server cannot reach its database."""
+        """`patience`: seconds for which a request is repeated while the server is away or not ready.
+
+        `on_refusal` is called before a request waits, for example because the server cannot
+        reach its database.
+        """
         if discovery is None:
             discovery = ServerDiscovery.at(url, token or "") if url else ServerDiscovery.from_settings()
         self._discovery = discovery
@@ -76,14 +80,16 @@ class Client(
         await self._rest.close()
 
     async def health(self) -> Health:
-        """Whether the server is ready; one try."""
-        request = RestRequest("GET", "/api/health", telling=frozenset({_STARTING}))
+        """Return whether the server is ready. The request is not repeated."""
+        request = RestRequest("GET", "/api/health", accepted_statuses=frozenset({_UNAVAILABLE}))
         return await self._rest.call(Health, request, patience=0)
 
     async def settings(self) -> Settings:
+        """Return the settings that the server runs with."""
         return await self._rest.call(Settings, RestRequest("GET", "/api/settings"))
 
     async def login_code(self) -> LoginCode:
+        """Create a code that logs in one browser, once, within ten minutes."""
         return await self._rest.call(LoginCode, RestRequest("POST", "/api/login-codes"))
 
     # Sessions
@@ -91,9 +97,9 @@ class Client(
     async def sessions(
         self, *, status: Iterable[str] = (), repo_id: str | None = None, q: str | None = None
     ) -> list[Session]:
-        """All of them, newest first."""
+        """Return all sessions that match, newest first; `q` is text in their title."""
         found: list[Session] = []
-        query = _given(status=",".join(status), repoId=repo_id, q=q, limit=str(_PAGE))
+        query = _without_empty(status=",".join(status), repoId=repo_id, q=q, limit=str(_SESSIONS_PER_PAGE))
         while True:
             query["offset"] = str(len(found))
             page = await self._rest.call(SessionPage, RestRequest("GET", "/api/sessions", query=query))
@@ -102,8 +108,9 @@ class Client(
                 return found
 
     async def session(self, session_id: str) -> Session:
+        """Return one session with its workers."""
         return await self._rest.call(
-            Session, RestRequest("GET", _session(session_id), query={"brief": "true"})
+            Session, RestRequest("GET", _session_path(session_id), query={"brief": "true"})
         )
 
     async def create_session(
@@ -121,8 +128,11 @@ class Client(
         find_repository: bool = False,
         key: str | None = None,
     ) -> Session:
-        """`find_repository`: in the registered repository that the directory is of, if there is one."""
-        body = _given(
+        """Create a session in a directory, a repository or a worktree, with an agent if `agent_id` is given.
+
+        `find_repository`: if the directory belongs to a registered repository, use that repository.
+        """
+        body = _without_empty(
             locationPath=location_path,
             repoId=repo_id,
             worktreeId=worktree_id,
@@ -134,47 +144,50 @@ class Client(
             onLastDisconnect=on_last_disconnect,
         )
         query = {"findRepository": "true"} if find_repository else {}
-        in_worktree = worktree is not None or bool(branch)  # which may have to be made and set up first
-        request = RestRequest("POST", "/api/sessions", body, query=query, key=key, long=in_worktree)
+        in_worktree = worktree is not None or bool(
+            branch
+        )  # creating one and running its setup command takes long
+        request = RestRequest("POST", "/api/sessions", body, query=query, key=key, is_long=in_worktree)
         return await self._rest.call(Session, request)
 
     async def change_session(
         self, session_id: str, *, title: str | None = None, on_last_disconnect: str | None = None
     ) -> Session:
-        body = _given(title=title, onLastDisconnect=on_last_disconnect)
-        return await self._rest.call(Session, RestRequest("PATCH", _session(session_id), body))
+        """Change the title of a session, or what happens when its last viewer leaves: keep or terminate."""
+        body = _without_empty(title=title, onLastDisconnect=on_last_disconnect)
+        return await self._rest.call(Session, RestRequest("PATCH", _session_path(session_id), body))
 
     async def complete_session(self, session_id: str, *, key: str | None = None) -> Session:
-        """Ends a session gracefully."""
-        request = RestRequest("POST", f"{_session(session_id)}/complete", {}, key=key)
+        """End a session gracefully and return it."""
+        request = RestRequest("POST", f"{_session_path(session_id)}/complete", {}, key=key)
         return await self._rest.call(Session, request)
 
     async def restart_session(
         self, session_id: str, *, continue_conversation: bool | None = None, key: str | None = None
     ) -> Worker:
-        """The next run of its first agent."""
-        body = _given(continueConversation=continue_conversation)
-        request = RestRequest("POST", f"{_session(session_id)}/restart", body, key=key)
+        """Start the first agent of a session again and return it."""
+        body = _without_empty(continueConversation=continue_conversation)
+        request = RestRequest("POST", f"{_session_path(session_id)}/restart", body, key=key)
         return await self._rest.call(Worker, request)
 
     async def delete_session(self, session_id: str, *, purge: bool = False) -> Session | None:
-        """Cancels a session; its history stays unless it is purged. None: it was gone when asked again."""
+        """Cancel a session; `purge` also removes its history. None: a repeated request found it removed."""
         query = {"purge": "true"} if purge else {}
-        return await self._rest.remove(Session, RestRequest("DELETE", _session(session_id), query=query))
+        return await self._rest.remove(Session, RestRequest("DELETE", _session_path(session_id), query=query))
 
     async def import_sessions(self, entries: list[Any], *, key: str | None = None) -> ImportResult:
-        """Takes in the entries of a `sessions.json`; nothing is started."""
+        """Import the entries of a `sessions.json` file; no agent or terminal is started."""
         request = RestRequest("POST", "/api/import", {"sessions": entries}, key=key)
         return await self._rest.call(ImportResult, request)
 
     # Workers
 
     async def workers(self, session_id: str) -> list[Worker]:
-        found = await self._rest.call(WorkerList, RestRequest("GET", f"{_session(session_id)}/workers"))
+        found = await self._rest.call(WorkerList, RestRequest("GET", f"{_session_path(session_id)}/workers"))
         return found.workers
 
     async def worker(self, session_id: str, worker_id: str) -> Worker:
-        return await self._rest.call(Worker, RestRequest("GET", _worker(session_id, worker_id)))
+        return await self._rest.call(Worker, RestRequest("GET", _worker_path(session_id, worker_id)))
 
     async def add_worker(
         self,
@@ -190,7 +203,8 @@ class Client(
         rows: int | None = None,
         key: str | None = None,
     ) -> Worker:
-        body = _given(
+        """Start a worker in a session: a terminal, an agent, a diff or a document (markdown)."""
+        body = _without_empty(
             type=type,
             name=name,
             role=role,
@@ -201,12 +215,12 @@ class Client(
             rows=rows,
         )
         return await self._rest.call(
-            Worker, RestRequest("POST", f"{_session(session_id)}/workers", body, key=key)
+            Worker, RestRequest("POST", f"{_session_path(session_id)}/workers", body, key=key)
         )
 
     async def end_worker(self, session_id: str, worker_id: str) -> Worker | None:
-        """The worker once its process is gone. None: it was purged when asked again."""
-        return await self._rest.remove(Worker, RestRequest("DELETE", _worker(session_id, worker_id)))
+        """End a worker, return it once its process has ended; None if a repeated request found it purged."""
+        return await self._rest.remove(Worker, RestRequest("DELETE", _worker_path(session_id, worker_id)))
 
     async def restart_worker(
         self,
@@ -216,30 +230,34 @@ class Client(
         continue_conversation: bool | None = None,
         key: str | None = None,
     ) -> Worker:
-        """The next run of a worker that ended; if its conversation is spoken of, of a living agent too."""
-        body = _given(continueConversation=continue_conversation)
-        request = RestRequest("POST", f"{_worker(session_id, worker_id)}/restart", body, key=key)
+        """Restart a worker that ended. With `continue_conversation` given, restart a running agent too."""
+        body = _without_empty(continueConversation=continue_conversation)
+        request = RestRequest("POST", f"{_worker_path(session_id, worker_id)}/restart", body, key=key)
         return await self._rest.call(Worker, request)
 
     async def output(self, session_id: str, worker_id: str, after: int = 0) -> AsyncIterator[OutputFrame]:
-        """What a terminal has printed so far, from an offset on, as far as it is kept."""
-        request = RestRequest("GET", f"{_worker(session_id, worker_id)}/output", query={"after": str(after)})
+        """Yield what a terminal has printed so far, from an offset on, as far as its recording is kept."""
+        request = RestRequest(
+            "GET", f"{_worker_path(session_id, worker_id)}/output", query={"after": str(after)}
+        )
         async with self._rest.stream(request) as response:
             offset = int(response.headers["x-bullpen-offset"])
-            async for data in response.pieces():
+            async for data in response.body_chunks():
                 yield OutputFrame(offset, data)
                 offset += len(data)
 
     async def ports(self, session_id: str) -> list[Port]:
-        """What programs of a session listen on now, lowest first."""
-        return (await self._rest.call(PortList, RestRequest("GET", f"{_session(session_id)}/ports"))).ports
+        """Return the TCP ports on which programs of a session listen now, lowest first."""
+        return (
+            await self._rest.call(PortList, RestRequest("GET", f"{_session_path(session_id)}/ports"))
+        ).ports
 
     def terminal(
         self, session_id: str, worker_id: str, after: int | None = None, *, may_skip: bool = False
     ) -> AbstractAsyncContextManager["Terminal"]:
-        """A worker's terminal: its history and live output, or its output from an offset on.
+        """Open a worker's terminal: its history and live output, or its output from offset `after` on.
 
-        One who only shows it may skip: far behind, it gets the screen as it is then instead of every byte.
+        `may_skip`: a reader that is far behind receives the current screen instead of every byte.
         """
         from .terminal import open_terminal  # noqa: PLC0415
 
@@ -253,25 +271,26 @@ class Client(
         *,
         after: int = 0,
         before: int | None = None,
-        limit: int = _EVENTS,
+        limit: int = _EVENTS_PER_PAGE,
         types: Iterable[str] = (),
     ) -> EventPage:
-        query = _given(
+        """Return one page of events with `after` < seq < `before`, optionally only of some types."""
+        query = _without_empty(
             after=str(after),
             before=None if before is None else str(before),
             limit=str(limit),
             types=",".join(types),
         )
         return await self._rest.call(
-            EventPage, RestRequest("GET", f"{_session(session_id)}/events", query=query)
+            EventPage, RestRequest("GET", f"{_session_path(session_id)}/events", query=query)
         )
 
     def follow(
         self, session_id: str, after: int = 0, *, looking: bool = False
     ) -> AsyncGenerator[Event, None]:
-        """Every event above `after`, each once and in order, for as long as one listens.
+        """Yield every event after seq `after`, once and in order, until the caller closes the generator.
 
-        `looking`: a person reads along, and need not be notified of what waits in the session.
+        `looking`: a person reads the events, so the server sends no notifications about this session.
         """
         from .following import EventFollower  # noqa: PLC0415
         from .reconnecting_socket import ReconnectingSocket  # noqa: PLC0415
@@ -280,7 +299,7 @@ class Client(
         return EventFollower(link, lambda seq: self.events(session_id, after=seq), after, looking).events()
 
     def dashboard(self) -> AsyncGenerator[News, None]:
-        """All sessions, then every change of one, for as long as one listens; all again after a loss."""
+        """Yield all sessions, then every change of a session; after a reconnection, all sessions again."""
         from .dashboard import Dashboard  # noqa: PLC0415
         from .reconnecting_socket import ReconnectingSocket  # noqa: PLC0415
 
@@ -295,7 +314,8 @@ class Client(
     async def add_repository(
         self, path: str, *, name: str | None = None, key: str | None = None
     ) -> Repository:
-        body = _given(path=path, name=name)
+        """Register a git repository."""
+        body = _without_empty(path=path, name=name)
         return await self._rest.call(Repository, RestRequest("POST", "/api/repositories", body, key=key))
 
     async def edit_repository(
@@ -309,9 +329,9 @@ class Client(
         cleanup: str | None = None,
         queue: Mapping[str, Any] | None = None,
     ) -> Repository:
-        """Says what holds for all its sessions and worktrees; what is left out stays."""
+        """Change settings of all sessions and worktrees of a repository; None leaves a setting as it is."""
         path = f"/api/repositories/{quote(repo_id, safe='')}"
-        said = {
+        fields = {
             "name": name,
             "agentId": agent_id,
             "env": env,
@@ -319,22 +339,24 @@ class Client(
             "cleanup": cleanup,
             "queue": queue,
         }
-        body = {field: value for field, value in said.items() if value is not None}  # an empty one says: none
+        body = {
+            name: value for name, value in fields.items() if value is not None
+        }  # an empty text removes one
         return await self._rest.call(Repository, RestRequest("PATCH", path, body))
 
     async def delete_repository(self, repo_id: str) -> None:
-        """Forgets a repository; its files stay."""
-        await self._rest.order(RestRequest("DELETE", f"/api/repositories/{quote(repo_id, safe='')}"))
+        """Unregister a repository; its files stay."""
+        await self._rest.send(RestRequest("DELETE", f"/api/repositories/{quote(repo_id, safe='')}"))
 
 
-def _session(session_id: str) -> str:
+def _session_path(session_id: str) -> str:
     return f"/api/sessions/{quote(session_id, safe='')}"
 
 
-def _worker(session_id: str, worker_id: str) -> str:
-    return f"{_session(session_id)}/workers/{quote(worker_id, safe='')}"
+def _worker_path(session_id: str, worker_id: str) -> str:
+    return f"{_session_path(session_id)}/workers/{quote(worker_id, safe='')}"
 
 
-def _given(**fields: Any) -> dict[str, Any]:
-    """Only what was said; the server has the defaults."""
+def _without_empty(**fields: Any) -> dict[str, Any]:
+    """Return the fields that have a value; the server has defaults for the others."""
     return {name: value for name, value in fields.items() if value not in (None, "")}

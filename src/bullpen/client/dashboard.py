@@ -1,4 +1,4 @@
-"""All sessions and every change of one, over any number of connections."""
+"""Follow all sessions and their changes over any number of connections."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from typing import Any
@@ -9,28 +9,31 @@ from websockets.asyncio.client import ClientConnection
 from .reconnecting_socket import ReconnectingSocket
 from .shapes import News, Session, SessionChanged, SessionList, SessionRemoved
 
-Listing = Callable[[], Coroutine[Any, Any, list[Session]]]
+FetchSessions = Callable[[], Coroutine[Any, Any, list[Session]]]
 
 
 class Dashboard:
-    """`listing` fetches by REST what does not fit into the first message of a socket."""
+    """A stream of session changes. `fetch_sessions` reads the sessions that do not fit into one message."""
 
-    def __init__(self, link: ReconnectingSocket, listing: Listing) -> None:
+    def __init__(self, link: ReconnectingSocket, fetch_sessions: FetchSessions) -> None:
         self._link = link
-        self._listing = listing
+        self._fetch_sessions = fetch_sessions
 
     def news(self) -> AsyncGenerator[News, None]:
-        return self._link.listen(self._listen)
+        """Yield a SessionList for every connection, then each change."""
+        return self._link.listen(self._read_news)
 
-    async def _listen(self, socket: ClientConnection) -> AsyncIterator[News]:
+    async def _read_news(self, socket: ClientConnection) -> AsyncIterator[News]:
         while True:
             message = msgspec.json.decode(await socket.recv())
-            self._link.progress()
+            self._link.reset_backoff()
             match message:
                 case {"type": "sessions", "sessions": list(sessions), "total": int(total)}:
                     whole = len(sessions) >= total
                     yield SessionList(
-                        sessions=msgspec.convert(sessions, list[Session]) if whole else await self._listing()
+                        sessions=msgspec.convert(sessions, list[Session])
+                        if whole
+                        else await self._fetch_sessions()
                     )
                 case {"type": "session", "session": dict(session)}:
                     yield SessionChanged(session=msgspec.convert(session, Session))

@@ -1,7 +1,7 @@
-"""Where the server is and what opens it: environment first, then the files a local server leaves.
+"""Find the address and the token of the server, in the environment or in the files of a local server.
 
-`server.json` outlives a killed server. It is trusted only while a server holds the lock of its directory:
-otherwise another program may listen on that port, or have that pid.
+`server.json` remains when a server is killed. It is trusted only while a server holds the lock of the data
+directory: otherwise another program may listen on that port or have that process id.
 """
 
 import ipaddress
@@ -20,7 +20,7 @@ NOT_RUNNING = "Bullpen is not running here; start it with: bullpen serve"
 
 
 class ServerAddress(NamedTuple):
-    """Everything needed to reach a server."""
+    """The URL, token and certificate with which a client connects to a server."""
 
     url: str
     token: str
@@ -28,7 +28,7 @@ class ServerAddress(NamedTuple):
 
 
 class ServerDiscovery:
-    """Finds the server anew for every connection: a restart may have moved it to another port."""
+    """Reads the address of the server again for every connection, because a restart may change its port."""
 
     def __init__(self, directory: Path, env: Mapping[str, str], certificate: Path | None = None) -> None:
         self._directory = directory
@@ -40,19 +40,20 @@ class ServerDiscovery:
 
     @classmethod
     def from_settings(cls, env: Mapping[str, str] | None = None) -> "ServerDiscovery":
-        """As the settings in force say."""
+        """Return the discovery of the server that the settings name."""
         env = os.environ if env is None else env
         settings = config.load(env=env)
         return cls(settings.home, env, settings.tls_certificate)
 
     @classmethod
     def at(cls, url: str, token: str) -> "ServerDiscovery":
-        """A server whose place is known."""
+        """Return the discovery of the server at a known URL."""
         return cls(Path(os.devnull), {"BULLPEN_URL": url, "BULLPEN_TOKEN": token})
 
     def find(self) -> ServerAddress:
+        """Return the address; raise ServerNotRunning without a server, Unauthorized without a token."""
         url = self._url or self._read_address()[0]
-        _check(url)
+        _check_url(url)
         return ServerAddress(url, self._token or self._read_token(url), self._certificate)
 
     def pid(self) -> int:
@@ -60,7 +61,7 @@ class ServerDiscovery:
         return self._read_address()[1]
 
     def stamp(self) -> object:
-        """Changes when a local server has started anew."""
+        """Return a value that changes when a local server has started again."""
         if self._url:
             return None
         try:
@@ -69,23 +70,25 @@ class ServerDiscovery:
             return None
         return (status.st_ino, status.st_mtime_ns)
 
-    def absence(self) -> ServerNotRunning:
-        """What to say when nobody answers."""
+    def not_running_error(self) -> ServerNotRunning:
+        """Return the exception to raise when no server answers."""
         if self._url:
             return ServerNotRunning(f"nothing answers at {self._url}; is Bullpen running there?")
         return ServerNotRunning(NOT_RUNNING)
 
     def _read_address(self) -> tuple[str, int]:
+        """Return the URL and the process id of the local server; raise ServerNotRunning if none runs."""
         try:
-            left = json.loads(self._file.read_text())
-            url, pid = str(left["url"]), int(left["pid"])
+            address = json.loads(self._file.read_text())
+            url, pid = str(address["url"]), int(address["pid"])
         except (OSError, ValueError, TypeError, KeyError):
             raise ServerNotRunning(NOT_RUNNING) from None
-        if not home.is_owned(self._directory):
+        if not home.is_held(self._directory):
             raise ServerNotRunning(NOT_RUNNING)
         return url.rstrip("/"), pid
 
     def _read_token(self, url: str) -> str:
+        """Return the token of the local server; never for a server of another machine."""
         if self._url and not _is_loopback(url):
             raise Unauthorized(f"set BULLPEN_TOKEN to a token of the server at {url}")
         try:
@@ -94,17 +97,19 @@ class ServerDiscovery:
             token = ""
         if not token:
             raise Unauthorized(
-                f"there is no token in {self._token_file}; set BULLPEN_TOKEN to one of the server's"
+                f"there is no token in {self._token_file}; set BULLPEN_TOKEN to a token of the server"
             )
         return token
 
 
-def _check(url: str) -> None:
+def _check_url(url: str) -> None:
+    """Raise Invalid unless BULLPEN_URL is an http or https URL."""
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise Invalid(f"BULLPEN_URL must look like http://127.0.0.1:7420, not {url}")
 
 
 def _is_loopback(url: str) -> bool:
+    """Return whether a URL names this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to the server, and the server's refusals as the exceptions they were."""
+"""Convert error answers and close codes of the server to exceptions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,25 +48,25 @@ _BY_CLOSE_CODE: dict[int, tuple[type[BullpenError], str]] = {
     1008: (Invalid, "the server cannot do that here"),
     4401: (Unauthorized, "the server does not take this token any more"),
     4403: (Forbidden, "this token may not do that"),
-    4404: (NotFound, "it is gone"),
+    4404: (NotFound, "the session or worker is gone"),
     4409: (Conflict, "another connection took this one's place"),
 }
 
 
 class ServerNotRunning(BullpenError):
-    """Nobody answers where the server should be."""
+    """No server answers at the expected address."""
 
     code = "server_not_running"
 
 
 class ConnectionLost(BullpenError):
-    """The server went away in the middle of a request and did not come back in time."""
+    """The connection was lost during a request, and the server did not come back in time."""
 
     code = "connection_lost"
 
 
-def refusal(status: int, body: Any, headers: Mapping[str, str] | None = None) -> BullpenError:
-    """The exception behind an error answer; a code newer than this client keeps its name."""
+def error_of_answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> BullpenError:
+    """Return the exception for an error answer. A code unknown to this client is kept as its `code`."""
     fields = body if isinstance(body, dict) else {}
     code = str(fields.get("error") or "")
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status, BullpenError)
@@ -78,13 +78,13 @@ def refusal(status: int, body: Any, headers: Mapping[str, str] | None = None) ->
     return error
 
 
-def closing(code: int | None, reason: str = "") -> BullpenError | None:
-    """The exception behind a close code; None when it is worth connecting again."""
+def error_of_close_code(code: int | None, reason: str = "") -> BullpenError | None:
+    """Return the exception for a WebSocket close code, or None if the client should connect again."""
     if code not in _BY_CLOSE_CODE:
         return None
     kind, sentence = _BY_CLOSE_CODE[code]
     return kind(reason or sentence)
 
 
-def _seconds(text: str | None, otherwise: int | None) -> int | None:
-    return int(text) if text and text.isdecimal() else otherwise
+def _seconds(text: str | None, default: int | None) -> int | None:
+    return int(text) if text and text.isdecimal() else default

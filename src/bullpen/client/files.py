@@ -1,4 +1,4 @@
-"""The client's part for what has changed in a workspace, and what lies in it."""
+"""Provide the client methods for changed files."""
 
 from typing import Any
 from urllib.parse import quote
@@ -8,7 +8,7 @@ from .shapes import ServerShape
 
 
 class FileDiff(ServerShape, frozen=True, kw_only=True):
-    """One changed file; `note` says why its patch is not all there is."""
+    """One changed file of a workspace; `note` says why its patch is incomplete."""
 
     path: str
     status: str
@@ -23,6 +23,8 @@ class FileDiff(ServerShape, frozen=True, kw_only=True):
 
 
 class Diff(ServerShape, frozen=True, kw_only=True):
+    """All changes of a workspace compared with the commit `base`."""
+
     base: str
     files: list[FileDiff]
     additions: int
@@ -31,13 +33,13 @@ class Diff(ServerShape, frozen=True, kw_only=True):
 
 
 class FileCalls:
-    """What can be asked about files."""
+    """The methods of `Client` that read changed files."""
 
     _rest: RestClient
 
     async def diff(self, session_id: str, *, base: str | None = None, worker_id: str | None = None) -> Diff:
-        """What has changed in a session's workspace since its branch left the main line."""
+        """Return the changes in a session's workspace since `base`, by default since its branch began."""
         query: dict[str, Any] = {"base": base, "workerId": worker_id}
-        given = {name: value for name, value in query.items() if value is not None}
+        parameters = {name: value for name, value in query.items() if value is not None}
         path = f"/api/sessions/{quote(session_id, safe='')}/diff"
-        return await self._rest.call(Diff, RestRequest("GET", path, query=given, long=True))
+        return await self._rest.call(Diff, RestRequest("GET", path, query=parameters, is_long=True))

@@ -1,4 +1,4 @@
-"""The events of a session from a number on, each once and in order, over any number of connections."""
+"""Yield the events of a session, each once and in order, over any number of connections."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
@@ -9,31 +9,35 @@ from websockets.asyncio.client import ClientConnection
 from .reconnecting_socket import ReconnectingSocket, ReconnectNeeded
 from .shapes import Event, EventPage
 
-Pages = Callable[[int], Coroutine[Any, Any, EventPage]]
+FetchPage = Callable[[int], Coroutine[Any, Any, EventPage]]
 
 
 class EventFollower:
-    """Where a follower stands. `pages` fetches by REST what a snapshot skips.
+    """A reader of the events of one session; `seq` is the last event it has yielded.
 
-    `looking`: a person reads along, who need not be told elsewhere of what waits.
+    `fetch_page` reads by REST the events that a snapshot replaces. `looking`: a person reads the events, so
+    the server sends no notifications about this session.
     """
 
-    def __init__(self, link: ReconnectingSocket, pages: Pages, after: int, looking: bool = False) -> None:
+    def __init__(
+        self, link: ReconnectingSocket, fetch_page: FetchPage, after: int, looking: bool = False
+    ) -> None:
         self._link = link
-        self._pages = pages
+        self._fetch_page = fetch_page
         self._looking = looking
         self.seq = after
 
     def events(self) -> AsyncGenerator[Event, None]:
-        return self._link.listen(self._listen)
+        """Yield every event after `seq` until the caller closes the generator."""
+        return self._link.listen(self._read_events)
 
-    async def _listen(self, socket: ClientConnection) -> AsyncIterator[Event]:
+    async def _read_events(self, socket: ClientConnection) -> AsyncIterator[Event]:
         if self._looking:
             await socket.send(msgspec.json.encode({"type": "looking", "visible": True}).decode())
         await socket.send(msgspec.json.encode({"type": "subscribe", "after": self.seq}).decode())
         while True:
             message = msgspec.json.decode(await socket.recv())
-            self._link.progress()
+            self._link.reset_backoff()
             match message:
                 case {"type": "events", "events": list(items)}:
                     for event in self._admit(msgspec.convert(items, list[Event])):
@@ -43,19 +47,19 @@ class EventFollower:
                         yield event
 
     def _admit(self, events: list[Event]) -> Iterator[Event]:
-        """The new ones of these; known ones come again after a reconnection."""
+        """Yield the events that were not yielded before; a reconnection repeats some."""
         for event in events:
             if event.seq <= self.seq:
                 continue
             if event.seq != self.seq + 1:
-                raise ReconnectNeeded  # a number was left out
+                raise ReconnectNeeded  # an event is missing
             self.seq = event.seq
             yield event
 
     async def _catch_up(self, seq: int) -> AsyncIterator[Event]:
-        """What a snapshot stands for. A follower wants every event, not their sum."""
+        """Yield the events up to `seq`, which the server replaced by a snapshot."""
         while self.seq < seq:
-            page = await self._pages(self.seq)
+            page = await self._fetch_page(self.seq)
             if not page.events:
                 raise ReconnectNeeded
             for event in self._admit(page.events):

@@ -1,4 +1,4 @@
-"""What the server says when it was asked to find things again, or to add up what was used."""
+"""Define the answers of the server to searches and usage reports."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from .shapes import EPOCH, ServerShape
 
 
 class SearchHit(ServerShape, frozen=True, kw_only=True):
-    """A moment of a session, with some of what was said then."""
+    """A search result: an event of a session, with the part of its text that matched."""
 
     session_id: str
     seq: int
@@ -25,16 +25,20 @@ class SearchHit(ServerShape, frozen=True, kw_only=True):
 
 
 class SearchResults(ServerShape, frozen=True, kw_only=True):
+    """The answer to a search, newest result first."""
+
     results: list[SearchHit]
 
 
 class Cost(ServerShape, frozen=True, kw_only=True):
+    """An amount of money that an agent reported."""
+
     amount: float
     currency: str
 
 
 class UsageTotals(ServerShape, frozen=True, kw_only=True):
-    """What some turns used, as far as their agents say."""
+    """The tokens and cost of some turns, as far as their agents report them."""
 
     turns: int = 0
     input_tokens: int = 0
@@ -47,7 +51,7 @@ class UsageTotals(ServerShape, frozen=True, kw_only=True):
 
 
 class UsageGroup(UsageTotals, frozen=True, kw_only=True):
-    """The same of a day, a turn, a session, a repository or an agent: its id, or the date."""
+    """The totals of one day, turn, session, repository or agent; `key` is the date or the id."""
 
     key: str | None = None
     title: str = ""
@@ -57,6 +61,8 @@ class UsageGroup(UsageTotals, frozen=True, kw_only=True):
 
 
 class UsageReport(ServerShape, frozen=True, kw_only=True):
+    """Totals per group; `by` is day, turn, session, repository or agent."""
+
     by: str
     groups: list[UsageGroup]
     total: UsageTotals

@@ -1,25 +1,26 @@
-"""What comes from a terminal's socket, as values."""
+"""Parse the messages of a terminal's WebSocket into typed frames."""
 
 from typing import Any, NamedTuple
 
 import msgspec
 
-_OFFSET = 8
+_OFFSET_BYTES = 8
 
 
 class OutputFrame(NamedTuple):
-    """Bytes of the program; `offset` is that of the first."""
+    """Output of the program; `offset` is the position of its first byte in the run's output."""
 
     offset: int
     data: bytes
 
     @property
     def end(self) -> int:
+        """The offset behind the last byte."""
         return self.offset + len(self.data)
 
 
 class HistoryFrame(NamedTuple):
-    """The screen and what scrolled off it, to be drawn on an empty terminal; output goes on at `offset`."""
+    """Bytes that draw the screen and its scrollback on an empty terminal; output continues at `offset`."""
 
     offset: int
     cols: int
@@ -29,7 +30,7 @@ class HistoryFrame(NamedTuple):
 
 
 class SizeFrame(NamedTuple):
-    """The size in force; `owner`: it is ours."""
+    """The size of the terminal; `owner` says whether this client decides it."""
 
     cols: int
     rows: int
@@ -37,28 +38,28 @@ class SizeFrame(NamedTuple):
 
 
 class ActivityFrame(NamedTuple):
-    """What an agent in a terminal does, and why that is thought so."""
+    """The activity of an agent in a terminal, and the reason for that verdict."""
 
     activity: str
     why: str
 
 
 class ExitFrame(NamedTuple):
-    """The program ended; no byte comes after this."""
+    """The program ended with an exit code or by a signal; no output follows."""
 
     code: int | None
     signal: str | None
 
 
 class ErrorFrame(NamedTuple):
-    """The server would not do something."""
+    """The server refused a message of this client."""
 
     error: str
     message: str
 
 
 class Disconnected(NamedTuple):
-    """The connection is gone; it is being opened again."""
+    """The connection was lost; the client is opening it again."""
 
 
 class Reconnected(NamedTuple):
@@ -66,7 +67,7 @@ class Reconnected(NamedTuple):
 
 
 class InputAccepted(NamedTuple):
-    """Input up to n has reached the keeper."""
+    """The keeper has received all input up to batch number `n`."""
 
     n: int
 
@@ -83,14 +84,14 @@ Frame = (
 )
 
 
-def read(message: str | bytes) -> Frame | InputAccepted | None:
-    """One message; None for a kind that is newer than this client."""
+def parse_frame(message: str | bytes) -> Frame | InputAccepted | None:
+    """Return the frame of one message, or None for a type newer than this client."""
     if isinstance(message, bytes):
-        return OutputFrame(int.from_bytes(message[:_OFFSET], "big"), message[_OFFSET:])
-    return _read_object(msgspec.json.decode(message))
+        return OutputFrame(int.from_bytes(message[:_OFFSET_BYTES], "big"), message[_OFFSET_BYTES:])
+    return _parse_object(msgspec.json.decode(message))
 
 
-def _read_object(message: Any) -> Frame | InputAccepted | None:
+def _parse_object(message: Any) -> Frame | InputAccepted | None:
     frame: Frame | InputAccepted | None = None
     match message:
         case {"type": "ack", "n": int(n)}:

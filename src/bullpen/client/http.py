@@ -1,7 +1,7 @@
-"""Connections to one server: HTTP/1.1, kept open for the next request.
+"""Send HTTP/1.1 requests to one server over a pool of persistent connections.
 
-Ours because a command is over sooner than a general HTTP client is imported. No redirects, no cookies and no
-proxies: each could show the token to somebody else.
+A general HTTP client takes longer to import than most commands run. Redirects, cookies and proxies are not
+supported: each could send the token to another server.
 """
 
 import asyncio
@@ -17,58 +17,60 @@ from .. import clock
 from ..domain.errors import Invalid
 from .response import BrokenConnection, HttpResponse
 
-_CONNECT = 5.0  # seconds
-_SILENCE = 30.0
-_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # seconds, seconds, times
-_IDLE = 4.0  # a server closes what was not used for 5
-_GOODBYE = 1.0
-_MOST = 100  # connections at once
-_PORTS = {"http": 80, "https": 443}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONNECT_SECONDS = 5.0
+_STALL_SECONDS = 30.0
+_KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # seconds, seconds, probes
+_MAX_IDLE_SECONDS = 4.0  # the server closes a connection that was idle for 5
+_CLOSE_SECONDS = 1.0
+_MAX_CONNECTIONS = 100
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 _NOT_IN_TARGET = re.compile(r"[^\x21-\x7e]")
 
 
 class ConnectFailed(Exception):
-    """No connection, so nothing was sent; the cause is an OSError."""
+    """No connection could be opened, so nothing was sent. `__cause__` is an OSError."""
 
 
 class OutgoingRequest(NamedTuple):
-    """One request as it goes out."""
+    """One HTTP request as it is sent."""
 
     method: str
     target: str  # path and query, quoted
     headers: Mapping[str, str]
     body: bytes | None = None
-    silence: float | None = None  # seconds without a byte after which it is given up; else the pool's
+    stall_seconds: float | None = (
+        None  # seconds without a byte until the request fails; None: the pool's value
+    )
 
 
 class ConnectionPool:
-    """Opens connections as they are needed. `context` is for https."""
+    """Persistent connections to one server, opened when they are needed. `context` is for https."""
 
-    def __init__(self, url: str, context: SSLContext | None, *, silence: float | None = None) -> None:
-        self._place = urlsplit(url)
+    def __init__(self, url: str, context: SSLContext | None, *, stall_seconds: float | None = None) -> None:
+        self._url = urlsplit(url)
         self._context = context
-        self._silence = _SILENCE if silence is None else silence
-        self._room = asyncio.Semaphore(_MOST)
+        self._stall_seconds = _STALL_SECONDS if stall_seconds is None else stall_seconds
+        self._slots = asyncio.Semaphore(_MAX_CONNECTIONS)
         self._idle: list[_Connection] = []
         self._closed = False
 
     async def close(self) -> None:
-        """Ends the connections nobody uses; the others end with their answer."""
+        """Close the idle connections; a connection in use is closed after its answer."""
         self._closed = True
         idle, self._idle = self._idle, []
         for connection in idle:
             await connection.close()
 
     @asynccontextmanager
-    async def send(self, call: OutgoingRequest) -> AsyncIterator[HttpResponse]:
-        """The answer, whose body is read while the block runs."""
-        head = _head(call, self._place)
-        async with self._room:
-            connection = self._take() or await self._open()
+    async def send(self, request: OutgoingRequest) -> AsyncIterator[HttpResponse]:
+        """Send a request and yield its answer. Read the body inside the `async with` block."""
+        head = _request_head(request, self._url)
+        async with self._slots:
+            connection = self._take_idle() or await self._open()
             try:
-                silence = self._silence if call.silence is None else call.silence
-                response = await connection.ask(head + (call.body or b""), silence)
+                stall = self._stall_seconds if request.stall_seconds is None else request.stall_seconds
+                response = await connection.send(head + (request.body or b""), stall)
                 yield response
             except BaseException:
                 connection.abort()
@@ -82,7 +84,7 @@ class ConnectionPool:
         else:
             connection.abort()
 
-    def _take(self) -> "_Connection | None":
+    def _take_idle(self) -> "_Connection | None":
         while self._idle:
             connection = self._idle.pop()
             if connection.is_fresh():
@@ -91,47 +93,48 @@ class ConnectionPool:
         return None
 
     async def _open(self) -> "_Connection":
-        place = self._place
+        url = self._url
         try:
-            async with asyncio.timeout(_CONNECT):
+            async with asyncio.timeout(_CONNECT_SECONDS):
                 reader, writer = await asyncio.open_connection(
-                    place.hostname, place.port or _PORTS[place.scheme], ssl=self._context
+                    url.hostname, url.port or _DEFAULT_PORTS[url.scheme], ssl=self._context
                 )
-            _watch(writer.get_extra_info("socket"))
+            _enable_keepalive(writer.get_extra_info("socket"))
         except OSError as error:  # a timeout is one
             raise ConnectFailed(str(error)) from error
         return _Connection(reader, writer)
 
 
 class _Connection:
-    """One request at a time."""
+    """A connection that carries one request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
         self.idle_since = 0.0
 
-    async def ask(self, message: bytes, silence: float) -> HttpResponse:
+    async def send(self, message: bytes, stall_seconds: float) -> HttpResponse:
+        """Send a request and return its answer once the head of the answer has arrived."""
         self._writer.write(message)
         try:
-            async with asyncio.timeout(silence):
+            async with asyncio.timeout(stall_seconds):
                 await self._writer.drain()
         except OSError as error:
-            raise BrokenConnection(str(error) or "nothing was taken in time") from None
-        response = HttpResponse(self._reader, silence)
-        await response.begin()
+            raise BrokenConnection(str(error) or "the server did not read the request in time") from None
+        response = HttpResponse(self._reader, stall_seconds)
+        await response.read_head()
         return response
 
     def is_fresh(self) -> bool:
-        """Whether the other side probably still listens."""
+        """Return whether the server probably still keeps the connection open."""
         closed = self._reader.at_eof() or self._writer.is_closing()
-        return not closed and clock.monotonic() - self.idle_since < _IDLE
+        return not closed and clock.monotonic() - self.idle_since < _MAX_IDLE_SECONDS
 
     async def close(self) -> None:
-        """Says goodbye, which takes a moment when it is encrypted."""
+        """Close the connection; TLS needs a moment to announce the end."""
         self._writer.close()
         with suppress(OSError):
-            async with asyncio.timeout(_GOODBYE):
+            async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._writer.wait_closed()
         self.abort()
 
@@ -139,30 +142,31 @@ class _Connection:
         self._writer.transport.abort()
 
 
-def _watch(connection: socket.socket) -> None:
-    """Has the system ask whether the other side is still there: one at work may be silent for long."""
+def _enable_keepalive(connection: socket.socket) -> None:
+    """Detect a dead server with TCP keepalive: a request that takes long may send no byte meanwhile."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _ALIVE.items():
-        if option := getattr(socket, name, None):  # not every system has all of them
+    for name, value in _KEEPALIVE.items():
+        if option := getattr(socket, name, None):  # some systems lack some of these options
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-def _head(call: OutgoingRequest, place: SplitResult) -> bytes:
-    target = place.path + call.target
+def _request_head(request: OutgoingRequest, url: SplitResult) -> bytes:
+    """Return the request line and the headers; raise Invalid if they contain forbidden characters."""
+    target = url.path + request.target
     if _NOT_IN_TARGET.search(target):
-        raise Invalid(f"{target!r} cannot be asked for: it has to be quoted")
-    headers = {"Host": _host(place), "Accept": "*/*", **call.headers}
-    if call.body is not None or call.method not in ("GET", "DELETE"):
-        headers["Content-Length"] = str(len(call.body or b""))
+        raise Invalid(f"{target!r} is not a valid path: percent-encode its special characters")
+    headers = {"Host": _host_header(url), "Accept": "*/*", **request.headers}
+    if request.body is not None or request.method not in ("GET", "DELETE"):
+        headers["Content-Length"] = str(len(request.body or b""))
     for name, value in headers.items():
-        if _CONTROL.search(value):
+        if _CONTROL_CHARACTER.search(value):
             raise Invalid(f"{name} must not contain control characters")
-    lines = [f"{call.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    lines = [f"{request.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-def _host(place: SplitResult) -> str:
-    """As a browser writes it: without a user, and without the port everybody expects."""
-    name = place.hostname or ""
+def _host_header(url: SplitResult) -> str:
+    """Return the Host header as browsers write it: without a user, and without the default port."""
+    name = url.hostname or ""
     name = f"[{name}]" if ":" in name else name if name.isascii() else name.encode("idna").decode()
-    return name if place.port in (None, _PORTS[place.scheme]) else f"{name}:{place.port}"
+    return name if url.port in (None, _DEFAULT_PORTS[url.scheme]) else f"{name}:{url.port}"

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for a thread that cannot await."""
+"""Run an event loop in its own thread for code that cannot await."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class LoopThread:
-    """Runs coroutines, iterators and contexts of one loop for other threads."""
+    """An event loop in a thread that runs coroutines, iterators and contexts for other threads."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -19,12 +19,14 @@ class LoopThread:
         self._thread.start()
 
     def close(self) -> None:
+        """Stop the loop and end its thread."""
         self.run(self._loop.shutdown_asyncgens())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine in the loop and return its result."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -33,6 +35,8 @@ class LoopThread:
             raise
 
     def iterate(self, items: AsyncIterator[Result]) -> Iterator[Result]:
+        """Yield the items of an asynchronous iterator."""
+
         async def step() -> tuple[Result] | None:
             async for item in items:
                 return (item,)
@@ -46,12 +50,12 @@ class LoopThread:
                 self.run(items.aclose())
 
     @contextmanager
-    def hold(self, context: AbstractAsyncContextManager[Result]) -> Iterator[Result]:
-        """Enters and leaves a context in one task, as task groups demand."""
+    def enter(self, context: AbstractAsyncContextManager[Result]) -> Iterator[Result]:
+        """Enter an asynchronous context, and leave it in the same task, as task groups require."""
         opened: Future[Result] = Future()
         release = asyncio.Event()
 
-        async def keep() -> None:
+        async def hold_open() -> None:
             try:
                 async with context as value:
                     opened.set_result(value)
@@ -61,10 +65,10 @@ class LoopThread:
                     opened.set_exception(error)
                 raise
 
-        kept = asyncio.run_coroutine_threadsafe(keep(), self._loop)
+        holding = asyncio.run_coroutine_threadsafe(hold_open(), self._loop)
         value = opened.result()
         try:
             yield value
         finally:
             self._loop.call_soon_threadsafe(release.set)
-            kept.result()
+            holding.result()

@@ -1,4 +1,4 @@
-"""A worker's own voice: asks a person something with the key its run was given, and waits for the answer."""
+"""Ask a person a question from inside a worker's process, and wait for the answer."""
 
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
@@ -9,11 +9,11 @@ from .discovery import ServerDiscovery
 from .rest import RestClient, RestRequest
 from .talk_shapes import AskedQuestion, AskedQuestionState
 
-_A_WAIT = 10.0  # seconds: a request that hangs longer looks like a dead server
+_MAX_POLL_SECONDS = 10.0  # a longer request looks like a dead server
 
 
 class QuestionClient:
-    """A question is known by its ticket, which says where in the log it stands."""
+    """A client that asks questions with the credential of a worker's run. A ticket identifies a question."""
 
     def __init__(self, url: str, path: str, token: str) -> None:
         self._rest = RestClient(ServerDiscovery.at(url, token), 30.0)
@@ -21,7 +21,7 @@ class QuestionClient:
 
     @classmethod
     def from_environment(cls, env: Mapping[str, str]) -> "QuestionClient | None":
-        """What the process of a worker finds in its environment; None outside one."""
+        """Return the client of the worker that this process belongs to; None outside a worker."""
         url, token = env.get("BULLPEN_ACTIVITY_URL"), env.get("BULLPEN_ACTIVITY_TOKEN")
         if not url or not token:
             return None
@@ -32,21 +32,21 @@ class QuestionClient:
         await self._rest.close()
 
     async def ask(self, message: str, options: list[str]) -> str:
-        """The ticket of the question."""
+        """Ask a question and return its ticket."""
         body = {"message": message, "options": options}
         asked = await self._rest.call(AskedQuestion, RestRequest("POST", f"{self._path}/questions", body))
         return f"{asked.seq}.{asked.id}"
 
-    async def answer(self, ticket: str, seconds: float) -> AskedQuestionState:
-        """What has become of a question, after so many seconds at most."""
+    async def wait_for_answer(self, ticket: str, seconds: float) -> AskedQuestionState:
+        """Return the state of a question once it is answered, or after `seconds`."""
         seq, dot, id = ticket.partition(".")
         if not (seq.isascii() and seq.isdecimal() and dot):
-            raise Invalid(f"{ticket} is no ticket of a question")
+            raise Invalid(f"{ticket} is not a ticket of a question")
         deadline = clock.monotonic() + seconds
         while True:
             left = max(0.0, deadline - clock.monotonic())
-            query = {"seq": seq, "wait": f"{min(left, _A_WAIT):g}"}
+            query = {"seq": seq, "wait": f"{min(left, _MAX_POLL_SECONDS):g}"}
             path = f"{self._path}/questions/{quote(id, safe='')}"
             state = await self._rest.call(AskedQuestionState, RestRequest("GET", path, query=query))
-            if state.status != "pending" or left <= _A_WAIT:
+            if state.status != "pending" or left <= _MAX_POLL_SECONDS:
                 return state

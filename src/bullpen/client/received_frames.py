@@ -1,30 +1,30 @@
-"""What was received and not yet drawn, and how far: no byte twice, none left out."""
+"""Queue the received frames of a terminal for their reader, without losing or repeating a byte."""
 
 import asyncio
 
 from .frames import Frame, HistoryFrame, OutputFrame
 
-_MOST_UNREAD = 4 * 1024 * 1024
-_ACKNOWLEDGE = 64 * 1024  # bytes drawn between two acknowledgements
+_MAX_UNREAD_BYTES = 4 * 1024 * 1024
+_ACKNOWLEDGE_BYTES = 64 * 1024  # drawn between two acknowledgements
 
 
 class MissingOutput(Exception):
-    """Bytes are missing: this connection cannot be trusted to bring the rest."""
+    """Output is missing; a new connection must request it again."""
 
 
 class ReceivedFrames:
-    """Frames of one terminal between its socket and its reader."""
+    """A queue of terminal frames that knows which output was received and which was drawn."""
 
     def __init__(self, after: int | None, may_skip: bool) -> None:
-        self.position = after  # the next byte we have not received; None: a history tells
+        self.position = after  # offset of the next byte to receive; None: the first frame decides
         self._may_skip = may_skip
         self._drawn = self._acknowledged = after or 0
         self._frames: asyncio.Queue[Frame | None] = asyncio.Queue()
         self._unread = 0
         self._room = asyncio.Event()
 
-    def admit(self, frame: Frame) -> Frame | None:
-        """What is new in a frame, if anything."""
+    def remove_known(self, frame: Frame) -> Frame | None:
+        """Return the part of a frame that was not received before; None if all of it was."""
         if isinstance(frame, HistoryFrame):
             self.position = frame.offset
             return frame
@@ -39,25 +39,26 @@ class ReceivedFrames:
         return OutputFrame(position, frame.data[position - frame.offset :])
 
     async def put(self, frame: Frame | None) -> None:
-        """None is the end. Waits while the reader is far behind."""
+        """Append a frame, None at the end. Wait while the reader is far behind."""
         self._frames.put_nowait(frame)
         self._unread += _size(frame)
-        while self._unread > _MOST_UNREAD:
+        while self._unread > _MAX_UNREAD_BYTES:
             self._room.clear()
             await self._room.wait()
 
     async def get(self) -> Frame | None:
+        """Return the next frame; None at the end, however often it is called then."""
         frame = await self._frames.get()
         self._unread -= _size(frame)
         self._room.set()
         if frame is None:
-            self._frames.put_nowait(None)  # the end stays the end for whoever asks next
+            self._frames.put_nowait(None)  # the next call returns None too
         return frame
 
-    def drawn(self, frame: Frame) -> bool:
-        """The reader is done with a frame; whether the server should hear how far it is.
+    def mark_drawn(self, frame: Frame) -> bool:
+        """Record that the reader is done with a frame. Return whether an acknowledgement is due.
 
-        A reader who says so is taken for a screen: far behind, it gets the screen instead of the bytes.
+        The server lets a reader that acknowledges skip output: far behind, it gets the current screen.
         """
         if isinstance(frame, HistoryFrame):
             self._drawn = self._acknowledged = frame.offset
@@ -65,15 +66,15 @@ class ReceivedFrames:
             self._drawn = frame.end
         return self._is_due()
 
-    def acknowledgement(self) -> int | None:
-        """The offset to tell the server, when there is something to tell."""
+    def take_acknowledgement(self) -> int | None:
+        """Return the offset to acknowledge to the server, or None if no acknowledgement is due."""
         if not self._is_due():
             return None
         self._acknowledged = self._drawn
         return self._drawn
 
     def _is_due(self) -> bool:
-        return self._may_skip and self._drawn - self._acknowledged >= _ACKNOWLEDGE
+        return self._may_skip and self._drawn - self._acknowledged >= _ACKNOWLEDGE_BYTES
 
 
 def _size(frame: Frame | None) -> int:

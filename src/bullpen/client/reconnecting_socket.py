@@ -1,4 +1,4 @@
-"""One socket to the server that is opened again whenever it is lost."""
+"""Connect a WebSocket to the server, and connect it again whenever the connection is lost."""
 
 import asyncio
 import ssl
@@ -16,68 +16,70 @@ from ..domain.errors import BullpenError, RemoteFault
 from . import tls
 from .backoff import Backoff
 from .discovery import ServerAddress, ServerDiscovery
-from .errors import ConnectionLost, ServerNotRunning, closing, refusal
+from .errors import ConnectionLost, ServerNotRunning, error_of_answer, error_of_close_code
 
-_LARGEST = 64 * 1024 * 1024  # a history of many pages is one message
-_POLL = 0.1
-_PASSING = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+_MAX_MESSAGE_BYTES = 64 * 1024 * 1024  # a history of many pages is one message
+_POLL_SECONDS = 0.1
+_TRANSIENT_STATUSES = frozenset(
+    {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
+)
 
 Item = TypeVar("Item")
 
 
 class ReconnectNeeded(Exception):
-    """This connection cannot be trusted to bring the rest."""
+    """The connection skipped something that its reader needs; a new connection must request it."""
 
 
 class ReconnectingSocket:
-    """`path` is asked before every connection, so that it can say how far we are."""
+    """A WebSocket that connects again after a loss. `path` returns the path for each connection."""
 
     def __init__(self, discovery: ServerDiscovery, path: Callable[[], str]) -> None:
         self._discovery = discovery
         self._path = path
         self._backoff = Backoff()
         self._stamp: object = None
-        self._met = False
-        self._tried = False
+        self._has_connected = False
+        self._has_tried = False
 
     async def connect(self) -> ClientConnection:
-        """An open socket, however long it takes; an error when the server refuses or never was there."""
+        """Return an open socket, however long it takes; raise if the server refuses or never answered."""
         while True:
-            if self._tried:
-                await self._wait(self._backoff.next())
-            self._tried = True
+            if self._has_tried:
+                await self._wait(self._backoff.next_delay())
+            self._has_tried = True
             self._stamp = self._discovery.stamp()
             try:
                 socket = await self._open(self._discovery.find())
             except (OSError, InvalidHandshake, ServerNotRunning) as error:
-                self._judge(error)
+                self._raise_unless_transient(error)
             else:
-                self._met = True
+                self._has_connected = True
                 return socket
 
     async def listen(
-        self, to: Callable[[ClientConnection], AsyncIterator[Item]]
+        self, read: Callable[[ClientConnection], AsyncIterator[Item]]
     ) -> AsyncGenerator[Item, None]:
-        """What one socket after another brings, for as long as the server lets us in."""
+        """Yield what `read` yields for one connection after another, until the server refuses one."""
         while True:
             socket = await self.connect()
             try:
-                async for item in to(socket):
+                async for item in read(socket):
                     yield item
             except ConnectionClosed as closed:
-                self.lost(closed)
+                self.raise_if_final(closed)
             except (ReconnectNeeded, ConnectionLost, ServerNotRunning):
-                pass  # asked again from where we stand
+                pass  # the next connection continues from the current position
             finally:
                 await socket.close()
 
-    def progress(self) -> None:
-        """Something was received: the next loss is a first one."""
+    def reset_backoff(self) -> None:
+        """Start the delays again: a message was received, so the connection worked."""
         self._backoff.reset()
 
-    def lost(self, closed: ConnectionClosed) -> None:
-        """A socket was closed; raises when there is no point in opening another."""
-        if closed.rcvd is not None and (error := closing(closed.rcvd.code, closed.rcvd.reason)):
+    def raise_if_final(self, closed: ConnectionClosed) -> None:
+        """Raise the error of a close code after which a new connection is useless."""
+        if closed.rcvd is not None and (error := error_of_close_code(closed.rcvd.code, closed.rcvd.reason)):
             raise error from None
 
     async def _open(self, server: ServerAddress) -> ClientConnection:
@@ -87,35 +89,37 @@ class ReconnectingSocket:
             f"{'wss' if secure else 'ws'}://{rest}{self._path()}",
             additional_headers={"Authorization": f"Bearer {server.token}"},
             user_agent_header=f"bullpen/{__version__}",
-            ssl=tls.context(server),
+            ssl=tls.ssl_context(server),
             server_hostname=urlsplit(server.url).hostname if secure else None,
             compression=None,
-            proxy=None,  # it would be shown the token
-            max_size=_LARGEST,
+            proxy=None,  # a proxy would receive the token
+            max_size=_MAX_MESSAGE_BYTES,
             open_timeout=10,
             close_timeout=1,
         )
 
-    def _judge(self, error: Exception) -> None:
+    def _raise_unless_transient(self, error: Exception) -> None:
         if isinstance(error, InvalidStatus):
-            if error.response.status_code in _PASSING:
+            if error.response.status_code in _TRANSIENT_STATUSES:
                 return
-            raise _refusal(error) from None
+            raise _error_of_handshake(error) from None
         if isinstance(error, ssl.SSLCertVerificationError):
             raise RemoteFault(f"the server's certificate is not trusted: {error.verify_message}") from None
-        if not self._met:
-            raise (error if isinstance(error, BullpenError) else self._discovery.absence()) from None
+        if not self._has_connected:
+            raise (
+                error if isinstance(error, BullpenError) else self._discovery.not_running_error()
+            ) from None
 
     async def _wait(self, seconds: float) -> None:
-        """Until the time is over or a local server has started anew."""
+        """Wait until the time is over or a local server has started again."""
         deadline = clock.monotonic() + seconds
         while (left := deadline - clock.monotonic()) > 0 and self._discovery.stamp() == self._stamp:  # noqa: ASYNC110
-            await asyncio.sleep(min(_POLL, left))
+            await asyncio.sleep(min(_POLL_SECONDS, left))
 
 
-def _refusal(error: InvalidStatus) -> BullpenError:
+def _error_of_handshake(error: InvalidStatus) -> BullpenError:
     try:
         body = msgspec.json.decode(error.response.body or b"")
     except msgspec.DecodeError:
         body = None
-    return refusal(error.response.status_code, body, error.response.headers)
+    return error_of_answer(error.response.status_code, body, error.response.headers)

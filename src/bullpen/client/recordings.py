@@ -1,4 +1,4 @@
-"""The part of the client that carries recordings: out as files, in again, shown to others."""
+"""Provide the client methods for recordings: export, import, rebuild and share."""
 
 from collections.abc import AsyncIterator
 from urllib.parse import quote
@@ -8,34 +8,34 @@ from .shapes import ImportResult, RebuildResult, Share
 
 
 class RecordingCalls:
-    """What can be asked about recordings."""
+    """The methods of `Client` that send requests about recordings."""
 
     _rest: RestClient
 
     async def export(
         self, session_id: str, format: str = "zip", *, redact: bool = False, worker_id: str | None = None
     ) -> AsyncIterator[bytes]:
-        """A session as a file, piece by piece."""
+        """Yield a session as a file in chunks; `format` is zip, jsonl, markdown or cast."""
         query = {"format": format, "redact": "true" if redact else "false"}
         if worker_id:
             query["worker"] = worker_id
         path = f"/api/sessions/{quote(session_id, safe='')}/export"
         async with self._rest.stream(RestRequest("GET", path, query=query)) as response:
-            async for data in response.pieces():
+            async for data in response.body_chunks():
                 yield data
 
     async def import_recording(self, session_id: str, data: bytes) -> ImportResult:
-        """Takes in a zip that was exported elsewhere."""
+        """Import a zip file that a server exported."""
         path = f"/api/recordings/{quote(session_id, safe='')}"
-        return await self._rest.call(ImportResult, RestRequest("PUT", path, raw=data, long=True))
+        return await self._rest.call(ImportResult, RestRequest("PUT", path, raw=data, is_long=True))
 
     async def rebuild_recordings(self, session_id: str | None = None) -> RebuildResult:
-        """Writes the files of a recording, or of all, anew from the log."""
+        """Write the files of one recording, or of all, again from the database."""
         body = {"sessionId": session_id} if session_id else {}
-        request = RestRequest("POST", "/api/recordings/rebuild", body, long=True)
+        request = RestRequest("POST", "/api/recordings/rebuild", body, is_long=True)
         return await self._rest.call(RebuildResult, request)
 
     async def share(self, session_id: str, *, expires_in: int, key: str | None = None) -> Share:
-        """A link that shows one session, for so many seconds."""
+        """Create a link that shows one session for `expires_in` seconds."""
         path = f"/api/sessions/{quote(session_id, safe='')}/share"
         return await self._rest.call(Share, RestRequest("POST", path, {"expiresIn": expires_in}, key=key))

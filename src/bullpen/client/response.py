@@ -1,37 +1,37 @@
-"""What a server answers to one request, read while it arrives."""
+"""Read the answer to one HTTP request while it arrives."""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-_PIECE = 64 * 1024
-_LONGEST_HEAD = 64 * 1024
-_FINAL = 200  # below it are interim answers: the real one follows
+_READ_BYTES = 64 * 1024
+_MAX_HEAD_BYTES = 64 * 1024
+_FIRST_FINAL_STATUS = 200  # a lower status is an interim answer, and the final one follows
 
 
 class BrokenConnection(Exception):
-    """The connection broke or spoke no HTTP; the request may have had its effect."""
+    """The connection broke or the answer is not HTTP. The request may have taken effect."""
 
 
 class BodyTooLong(Exception):
-    """A body is longer than its reader takes."""
+    """The body is longer than its reader allows."""
 
 
 class HttpResponse:
-    """Status and headers are there after `begin`; header names are in lower case."""
+    """An answer of the server. `read_head` sets its status and headers, whose names are in lower case."""
 
-    def __init__(self, reader: asyncio.StreamReader, silence: float) -> None:
+    def __init__(self, reader: asyncio.StreamReader, stall_seconds: float) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self._reader = reader
-        self._silence = silence  # seconds without a byte after which it is given up
+        self._stall_seconds = stall_seconds  # seconds without a byte until reading fails
         self._parser = HttpResponseParser(self)
         self._body: list[bytes] = []
-        self._begun = False
+        self._has_head = False
         self._complete = False
-        self._stays_open = False
-        self._excess = False  # more came than was asked for
+        self._keeps_alive = False
+        self._has_excess = False  # the server sent more than one answer
 
     @property
     def is_error(self) -> bool:
@@ -39,40 +39,40 @@ class HttpResponse:
 
     @property
     def leaves_connection_usable(self) -> bool:
-        """Whether the connection stands exactly behind this answer and stays open."""
-        return self._complete and self._stays_open and not self._excess
+        """Whether another request can use the connection: it is open, and nothing follows this answer."""
+        return self._complete and self._keeps_alive and not self._has_excess
 
-    async def begin(self) -> None:
-        """Reads the head."""
+    async def read_head(self) -> None:
+        """Read the status and the headers."""
         read = 0
-        while not self._begun:
-            if read > _LONGEST_HEAD:
-                raise BrokenConnection("the head of the answer has no end")
+        while not self._has_head:
+            if read > _MAX_HEAD_BYTES:
+                raise BrokenConnection("the headers of the answer are too long")
             read += await self._feed()
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+    async def body_chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body as it arrives."""
         while True:
             body, self._body = self._body, []
-            for piece in body:
-                yield piece
+            for chunk in body:
+                yield chunk
             if self._complete and not self._body:
                 return
             await self._feed()
 
-    async def read(self, most: int) -> bytes:
-        """The whole body."""
+    async def read(self, max_bytes: int) -> bytes:
+        """Return the whole body; raise BodyTooLong if it has more than `max_bytes`."""
         body = bytearray()
-        async for piece in self.pieces():
-            body += piece
-            if len(body) > most:
+        async for chunk in self.body_chunks():
+            body += chunk
+            if len(body) > max_bytes:
                 raise BodyTooLong
         return bytes(body)
 
     async def _feed(self) -> int:
         try:
-            async with asyncio.timeout(self._silence):
-                data = await self._reader.read(_PIECE)
+            async with asyncio.timeout(self._stall_seconds):
+                data = await self._reader.read(_READ_BYTES)
             if data:
                 self._parser.feed_data(data)
             else:
@@ -82,33 +82,33 @@ class HttpResponse:
         return len(data)
 
     def _end_with_connection(self) -> None:
-        """An answer that names no length ends where the connection does; any other was cut off."""
+        """Complete an answer without a length, which ends with the connection; raise for any other answer."""
         chunked = "chunked" in self.headers.get("transfer-encoding", "")
-        if not self._begun or chunked or "content-length" in self.headers:
+        if not self._has_head or chunked or "content-length" in self.headers:
             raise BrokenConnection("the connection was closed in the middle of an answer")
         self._complete = True
 
-    # What the parser calls
+    # Callbacks of the parser
 
     def on_message_begin(self) -> None:
-        self._excess = self._excess or self._complete
+        self._has_excess = self._has_excess or self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._complete:
             self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        if not self._complete and self._parser.get_status_code() >= _FINAL:
+        if not self._complete and self._parser.get_status_code() >= _FIRST_FINAL_STATUS:
             self.status = self._parser.get_status_code()
-            self._begun = True
+            self._has_head = True
         elif not self._complete:
             self.headers.clear()
 
-    def on_body(self, piece: bytes) -> None:
+    def on_body(self, chunk: bytes) -> None:
         if not self._complete:
-            self._body.append(piece)
+            self._body.append(chunk)
 
     def on_message_complete(self) -> None:
-        if self._begun and not self._complete:
+        if self._has_head and not self._complete:
             self._complete = True
-            self._stays_open = self._parser.should_keep_alive()  # the parser forgets it afterwards
+            self._keeps_alive = self._parser.should_keep_alive()  # only valid in this callback

@@ -1,7 +1,7 @@
-"""Requests to the REST interface, repeated when the server dies under them or is without its database.
+"""Send REST requests, and repeat them when the server restarts or cannot reach its database.
 
-A request whose answer was lost may have had its effect. Repeating it is safe: every POST keeps one
-Idempotency-Key over all tries, the other methods say what shall be, not what to do.
+A request whose answer was lost may have taken effect. Repeating it is safe: every POST keeps one
+Idempotency-Key over all attempts, and the other methods are idempotent.
 """
 
 import asyncio
@@ -20,30 +20,30 @@ from ..domain.errors import BullpenError, RemoteFault, Unavailable
 from . import tls
 from .backoff import Backoff
 from .discovery import ServerAddress, ServerDiscovery
-from .errors import ConnectionLost, ServerNotRunning, refusal
+from .errors import ConnectionLost, ServerNotRunning, error_of_answer
 from .http import ConnectFailed, ConnectionPool, OutgoingRequest
 from .response import BodyTooLong, BrokenConnection, HttpResponse
 
 Answer = TypeVar("Answer")
 
-_LARGEST = 512 * 1024 * 1024  # bytes of an answer that is read as a whole
-_STARTING = 503
-_GONE = 404
-_LONG = 7200.0  # seconds: the server ends a command after half an hour, and a copy after an hour
+_MAX_ANSWER_BYTES = 512 * 1024 * 1024  # of an answer that is read as a whole
+_UNAVAILABLE = 503
+_NOT_FOUND = 404
+_LONG_STALL_SECONDS = 7200.0  # the server ends a command after half an hour, and a copy after an hour
 
 
 @dataclass(frozen=True)
 class RestRequest:
-    """One order or question, the same in every try."""
+    """One REST request, identical in every attempt."""
 
     method: str
     path: str
     body: Any = None
     query: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
-    telling: frozenset[int] = frozenset()  # error statuses whose body is the answer all the same
+    accepted_statuses: frozenset[int] = frozenset()  # error statuses that have a normal answer as body
     raw: bytes | None = None  # a body that is not JSON
-    long: bool = False  # it takes as long as it takes: commands of a person, a large upload
+    is_long: bool = False  # it may take long: it runs a command of the user, or uploads a large file
 
     def __post_init__(self) -> None:
         if self.method == "POST" and self.key is None:
@@ -51,7 +51,7 @@ class RestRequest:
 
 
 class RestReply(NamedTuple):
-    """An answer that is there as a whole."""
+    """An answer that was received completely."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,16 +63,16 @@ class RestReply(NamedTuple):
 
 
 class _NoAnswer(Exception):
-    """A try failed in a way that passes. `sent`: it may have had its effect."""
+    """An attempt failed for a passing reason. `sent`: the request may have taken effect."""
 
-    def __init__(self, why: BullpenError, sent: bool) -> None:
-        super().__init__(str(why))
-        self.why = why
+    def __init__(self, reason: BullpenError, sent: bool) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
         self.sent = sent
 
 
 class RestClient:
-    """One pool of connections to wherever the server is."""
+    """Sends requests to the server, and repeats each for up to `patience` seconds."""
 
     def __init__(self, discovery: ServerDiscovery, patience: float) -> None:
         self.on_refusal: Callable[[BullpenError], None] = lambda _: None  # called once before a request waits
@@ -80,76 +80,77 @@ class RestClient:
         self._patience = patience
         self._server: ServerAddress | None = None
         self._pool: ConnectionPool | None = None
-        self._met = False  # it has answered before: a refused connection is a restart, not an absence
+        self._has_answered = False  # after the first answer, a refused connection means a restart
 
     async def close(self) -> None:
+        """Close all connections."""
         if self._pool is not None:
             await self._pool.close()
             self._pool = None
 
     async def call(self, answer: type[Answer], request: RestRequest, patience: float | None = None) -> Answer:
-        """The answer as a value; with no patience, one try."""
-        reply = await self._ask(request, self._patience if patience is None else patience)
-        return _read(answer, request, reply)
+        """Send a request and return its decoded answer. With a patience of 0, make one attempt."""
+        reply = await self._send_with_retries(request, self._patience if patience is None else patience)
+        return _decode(answer, request, reply)
 
     async def remove(self, answer: type[Answer], request: RestRequest) -> Answer | None:
-        """The same of a DELETE; None when a try whose answer was lost has done it."""
-        reply = await self._ask(request, self._patience)
-        return None if reply.is_error else _read(answer, request, reply)
+        """Send a DELETE and return its answer; None if an attempt whose answer was lost did the work."""
+        reply = await self._send_with_retries(request, self._patience)
+        return None if reply.is_error else _decode(answer, request, reply)
 
-    async def order(self, request: RestRequest) -> None:
-        """A request whose answer does not matter."""
-        await self._ask(request, self._patience)
+    async def send(self, request: RestRequest) -> None:
+        """Send a request and ignore the body of its answer."""
+        await self._send_with_retries(request, self._patience)
 
     @asynccontextmanager
     async def stream(self, request: RestRequest) -> AsyncIterator[HttpResponse]:
-        """The answer while it arrives; not repeated."""
+        """Send a request once, and yield the answer while it arrives."""
         try:
             pool, call = await self._prepare(request)
             async with pool.send(call) as response:
                 if response.is_error:
-                    raise _refusal(await _whole(request, response))
+                    raise _error_of(await _read_reply(request, response))
                 yield response
         except (ConnectFailed, BrokenConnection) as error:
-            raise self._absence(error) from None
+            raise self._connection_error(error) from None
 
-    async def _ask(self, request: RestRequest, patience: float) -> RestReply:
+    async def _send_with_retries(self, request: RestRequest, patience: float) -> RestReply:
         backoff = Backoff()
         deadline = clock.monotonic() + patience
-        sent = told = False
+        sent = notified = False
         while True:
-            began = clock.monotonic()
+            started = clock.monotonic()
             try:
-                reply = await self._try(request)
+                reply = await self._attempt(request)
             except _NoAnswer as failed:
                 sent = sent or failed.sent
-                if request.long and failed.sent:
-                    deadline += clock.monotonic() - began  # its absence tries one's patience, not its work
+                if request.is_long and failed.sent:
+                    deadline += clock.monotonic() - started  # only time without a server counts as waiting
                 left = deadline - clock.monotonic()
-                if left <= 0 or not (sent or self._met):
-                    raise failed.why from None
-                if isinstance(failed.why, Unavailable) and not told:
-                    told = True
-                    self.on_refusal(failed.why)
-                await asyncio.sleep(min(backoff.next(), left))
+                if left <= 0 or not (sent or self._has_answered):
+                    raise failed.reason from None
+                if isinstance(failed.reason, Unavailable) and not notified:
+                    notified = True
+                    self.on_refusal(failed.reason)
+                await asyncio.sleep(min(backoff.next_delay(), left))
                 continue
-            done_before = sent and request.method == "DELETE" and reply.status == _GONE
-            if reply.is_error and not done_before and reply.status not in request.telling:
-                raise _refusal(reply)
+            done_before = sent and request.method == "DELETE" and reply.status == _NOT_FOUND
+            if reply.is_error and not done_before and reply.status not in request.accepted_statuses:
+                raise _error_of(reply)
             return reply
 
-    async def _try(self, request: RestRequest) -> RestReply:
+    async def _attempt(self, request: RestRequest) -> RestReply:
         try:
             pool, call = await self._prepare(request)
             async with pool.send(call) as response:
-                reply = await _whole(request, response)
+                reply = await _read_reply(request, response)
         except ServerNotRunning as error:
             raise _NoAnswer(error, sent=False) from None
         except (ConnectFailed, BrokenConnection) as error:
-            raise _NoAnswer(self._absence(error), sent=isinstance(error, BrokenConnection)) from None
-        self._met = True
-        if reply.status == _STARTING and _STARTING not in request.telling:
-            raise _NoAnswer(_refusal(reply), sent=False)
+            raise _NoAnswer(self._connection_error(error), sent=isinstance(error, BrokenConnection)) from None
+        self._has_answered = True
+        if reply.status == _UNAVAILABLE and _UNAVAILABLE not in request.accepted_statuses:
+            raise _NoAnswer(_error_of(reply), sent=False)
         return reply
 
     async def _prepare(self, request: RestRequest) -> tuple[ConnectionPool, OutgoingRequest]:
@@ -165,45 +166,47 @@ class RestClient:
             headers["Content-Type"] = "application/octet-stream"
             body = request.raw
         target = f"{request.path}?{urlencode(request.query)}" if request.query else request.path
-        call = OutgoingRequest(request.method, target, headers, body, _LONG if request.long else None)
+        call = OutgoingRequest(
+            request.method, target, headers, body, _LONG_STALL_SECONDS if request.is_long else None
+        )
         return await self._pool_for(server), call
 
     async def _pool_for(self, server: ServerAddress) -> ConnectionPool:
         if self._pool is None or self._server != server:
             await self.close()
             self._server = server
-            self._pool = ConnectionPool(server.url, tls.context(server))
+            self._pool = ConnectionPool(server.url, tls.ssl_context(server))
         return self._pool
 
-    def _absence(self, error: ConnectFailed | BrokenConnection) -> BullpenError:
+    def _connection_error(self, error: ConnectFailed | BrokenConnection) -> BullpenError:
         if isinstance(error.__cause__, SSLCertVerificationError):
             return RemoteFault(f"the server's certificate is not trusted: {error.__cause__.verify_message}")
         if isinstance(error, ConnectFailed):
-            return self._discovery.absence()
+            return self._discovery.not_running_error()
         return ConnectionLost("the server went away before it answered; see whether it runs: bullpen status")
 
 
-def _read(answer: type[Answer], request: RestRequest, reply: RestReply) -> Answer:
+def _decode(answer: type[Answer], request: RestRequest, reply: RestReply) -> Answer:
     try:
         return msgspec.json.decode(reply.body, type=answer)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         where = f"{request.method} {request.path}"
-        raise RemoteFault(f"the server's answer to {where} makes no sense: {error}") from None
+        raise RemoteFault(f"the server's answer to {where} cannot be decoded: {error}") from None
 
 
-async def _whole(request: RestRequest, response: HttpResponse) -> RestReply:
+async def _read_reply(request: RestRequest, response: HttpResponse) -> RestReply:
     try:
-        return RestReply(response.status, response.headers, await response.read(_LARGEST))
+        return RestReply(response.status, response.headers, await response.read(_MAX_ANSWER_BYTES))
     except BodyTooLong:
         where = f"{request.method} {request.path}"
         raise RemoteFault(
-            f"the server's answer to {where} is larger than {_LARGEST >> 20} MiB; ask for less at a time"
+            f"the server's answer to {where} exceeds {_MAX_ANSWER_BYTES >> 20} MiB; request less at a time"
         ) from None
 
 
-def _refusal(reply: RestReply) -> BullpenError:
+def _error_of(reply: RestReply) -> BullpenError:
     try:
         body = msgspec.json.decode(reply.body)
     except msgspec.DecodeError:
         body = None
-    return refusal(reply.status, body, reply.headers)
+    return error_of_answer(reply.status, body, reply.headers)

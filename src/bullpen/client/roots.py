@@ -1,15 +1,16 @@
-"""The part of the client about workspace roots: where sessions are allowed."""
+"""Provide the client methods for workspace roots, the directories in which sessions are allowed."""
 
 from .rest import RestClient, RestRequest
 from .shapes import Root, RootList
 
 
 class RootCalls:
-    """The directories in which sessions may live. All of it needs the scope admin."""
+    """The methods of `Client` about workspace roots. All of them need a token with scope admin."""
 
     _rest: RestClient
 
     async def roots(self) -> RootList:
+        """Return the workspace roots."""
         return await self._rest.call(RootList, RestRequest("GET", "/api/roots"))
 
     async def add_root(self, path: str, *, force: bool = False, key: str | None = None) -> Root:
@@ -18,4 +19,5 @@ class RootCalls:
         return await self._rest.call(Root, RestRequest("POST", "/api/roots", body, key=key))
 
     async def remove_root(self, path: str) -> None:
-        await self._rest.order(RestRequest("DELETE", "/api/roots", query={"path": path}))
+        """Allow no new sessions in a directory; running sessions continue."""
+        await self._rest.send(RestRequest("DELETE", "/api/roots", query={"path": path}))

@@ -1,11 +1,11 @@
-"""The part of the client that finds things again, and adds up what was used."""
+"""Provide the client methods for searches and usage reports."""
 
 from .found_shapes import SearchHit, SearchResults, UsageReport
 from .rest import RestClient, RestRequest
 
 
 class SearchCalls:
-    """Over all sessions."""
+    """The methods of `Client` that search sessions and report usage."""
 
     _rest: RestClient
 
@@ -22,8 +22,8 @@ class SearchCalls:
         before: str | None = None,
         limit: int = 20,
     ) -> list[SearchHit]:
-        """The newest moments with all these words."""
-        wanted = {
+        """Return the newest events that contain all words of `q`."""
+        parameters = {
             "q": q,
             "repoId": repo_id,
             "agentId": agent_id,
@@ -34,7 +34,7 @@ class SearchCalls:
             "before": before,
             "limit": str(limit),
         }
-        query = {name: value for name, value in wanted.items() if value is not None}
+        query = {name: value for name, value in parameters.items() if value is not None}
         return (await self._rest.call(SearchResults, RestRequest("GET", "/api/search", query=query))).results
 
     async def usage(
@@ -49,8 +49,11 @@ class SearchCalls:
         utc_offset: int = 0,
         limit: int = 100,
     ) -> UsageReport:
-        """What turns used; `utc_offset` in minutes says whose days are meant."""
-        wanted = {
+        """Return the tokens and cost of turns, grouped by day, turn, session, repository or agent.
+
+        Days begin at midnight in the time zone `utc_offset`, in minutes.
+        """
+        parameters = {
             "by": by,
             "repoId": repo_id,
             "agentId": agent_id,
@@ -60,5 +63,5 @@ class SearchCalls:
             "utcOffset": str(utc_offset),
             "limit": str(limit),
         }
-        query = {name: value for name, value in wanted.items() if value is not None}
+        query = {name: value for name, value in parameters.items() if value is not None}
         return await self._rest.call(UsageReport, RestRequest("GET", "/api/usage", query=query))

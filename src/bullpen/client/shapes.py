@@ -1,4 +1,4 @@
-"""What the server says, as values. Fields a newer server adds are ignored, words it adds are kept."""
+"""Define the answers of the server as types; fields that a newer server adds are ignored."""
 
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class ServerShape(Struct, frozen=True, kw_only=True, rename="camel"):
-    """camelCase on the wire."""
+    """The base of the server's answers. Field names are in camelCase in JSON."""
 
 
 class Worker(ServerShape, frozen=True, kw_only=True):
@@ -43,22 +43,24 @@ class Worker(ServerShape, frozen=True, kw_only=True):
 
     @property
     def alive(self) -> bool:
+        """Whether the worker is starting or running."""
         return self.state in ("spawning", "active")
 
     @property
     def turn_failure(self) -> str | None:
-        """Why the last turn of an agent at rest failed; None when it did not."""
-        why = self.activity_why or ""
-        return why if self.alive and self.activity == "idle" and why.startswith(TURN_FAILED) else None
+        """Why the last turn of an idle agent failed; None if it did not fail."""
+        reason = self.activity_why or ""
+        failed = self.alive and self.activity == "idle" and reason.startswith(TURN_FAILED)
+        return reason if failed else None
 
     @property
     def has_terminal(self) -> bool:
-        """Whether one can attach to it."""
+        """Whether a client can attach to the worker's terminal."""
         return self.type == "terminal" or self.agent_kind == "pty"
 
 
 class Port(ServerShape, frozen=True, kw_only=True):
-    """What a program of a worker listens on."""
+    """A TCP port on which a program of a worker listens."""
 
     port: int
     address: str
@@ -69,6 +71,8 @@ class Port(ServerShape, frozen=True, kw_only=True):
 
 
 class PortList(ServerShape, frozen=True, kw_only=True):
+    """The ports of a session."""
+
     ports: list[Port]
 
 
@@ -96,10 +100,13 @@ class Session(ServerShape, frozen=True, kw_only=True):
         return self.status == "active"
 
     def worker(self, worker_id: str) -> Worker | None:
+        """Return the worker with an id, or None."""
         return next((worker for worker in self.workers if worker.id == worker_id), None)
 
 
 class SessionPage(ServerShape, frozen=True, kw_only=True):
+    """Up to `limit` of `total` sessions, from `offset` on."""
+
     sessions: list[Session]
     total: int
     limit: int
@@ -107,13 +114,13 @@ class SessionPage(ServerShape, frozen=True, kw_only=True):
 
 
 class SessionList(ServerShape, frozen=True, kw_only=True):
-    """All sessions as they are now: the first news, and again after every loss of the connection."""
+    """All sessions; the first item of the dashboard, and the first after every reconnection."""
 
     sessions: list[Session]
 
 
 class SessionChanged(ServerShape, frozen=True, kw_only=True):
-    """One session as it is now, new or changed."""
+    """A session that is new or has changed."""
 
     session: Session
 
@@ -128,7 +135,7 @@ News: TypeAlias = SessionList | SessionChanged | SessionRemoved
 
 
 class ImportedSession(ServerShape, frozen=True, kw_only=True):
-    """A saved session that is here now; `notes` say what is not as it was."""
+    """A session that was imported; `notes` say what could not be restored."""
 
     id: str
     session_id: str
@@ -138,17 +145,21 @@ class ImportedSession(ServerShape, frozen=True, kw_only=True):
 
 
 class SkippedEntry(ServerShape, frozen=True, kw_only=True):
+    """An entry of an imported file that was skipped, and the reason."""
+
     id: str
     reason: str
 
 
 class ImportResult(ServerShape, frozen=True, kw_only=True):
+    """The sessions that an import created, and the entries it skipped (`left`)."""
+
     taken: list[ImportedSession]
     left: list[SkippedEntry]
 
 
 class Event(ServerShape, frozen=True, kw_only=True):
-    """A numbered fact. Same (session, seq): same event, everywhere, for ever."""
+    """An event of a session. The event with a given session and `seq` never changes."""
 
     seq: int
     type: str
@@ -159,11 +170,15 @@ class Event(ServerShape, frozen=True, kw_only=True):
 
 
 class EventPage(ServerShape, frozen=True, kw_only=True):
+    """Some events of a session; `head` is the seq of its newest event."""
+
     events: list[Event]
     head: int
 
 
 class Repository(ServerShape, frozen=True, kw_only=True):
+    """A registered git repository and its settings."""
+
     id: str
     name: str
     path: str
@@ -172,7 +187,7 @@ class Repository(ServerShape, frozen=True, kw_only=True):
     setup: str = ""
     cleanup: str = ""
     created_at: datetime = EPOCH
-    queue: dict[str, Any] = {}  # how the queues of its sessions work; None: as everywhere
+    queue: dict[str, Any] = {}  # settings of its sessions' queues; None: the default of the server
 
 
 class Root(ServerShape, frozen=True, kw_only=True):
@@ -184,14 +199,14 @@ class Root(ServerShape, frozen=True, kw_only=True):
 
 
 class RootList(ServerShape, frozen=True, kw_only=True):
-    """`fixed`: the setting workspace_root decides, and no root can be added or removed."""
+    """All workspace roots. `fixed`: the setting workspace_root forbids to add or remove one."""
 
     fixed: bool
     roots: list[Root]
 
 
 class Worktree(ServerShape, frozen=True, kw_only=True):
-    """One of a repository's directories; `problem` is what is wrong with it."""
+    """A git worktree of a repository; `problem` says why it cannot be used, if so."""
 
     name: str
     path: str
@@ -215,18 +230,25 @@ class TrashedWorktree(ServerShape, frozen=True, kw_only=True):
 
 
 class UnfinishedWorktree(ServerShape, frozen=True, kw_only=True):
+    """A worktree that is being created, with the last progress line of git."""
+
     name: str
     progress: str
 
 
 class WorktreeList(ServerShape, frozen=True, kw_only=True):
+    """The worktrees of a repository: existing, removed (`trash`) and being created (`making`)."""
+
     worktrees: list[Worktree]
     trash: list[TrashedWorktree] = []
     making: list[UnfinishedWorktree] = []
 
 
 class Health(ServerShape, frozen=True, kw_only=True):
-    """`status` is ok, starting, full (the disk is), or degraded (without what `away` names)."""
+    """Whether the server is ready.
+
+    `status` is ok, starting, full (no disk space) or degraded (the services in `away` do not answer).
+    """
 
     status: str
     version: str | None = None
@@ -241,29 +263,33 @@ class Setting(ServerShape, frozen=True, kw_only=True):
 
 
 class Settings(ServerShape, frozen=True, kw_only=True):
-    """What a server runs with."""
+    """The settings that a server uses."""
 
     log_level: str
     started_with: dict[str, Setting] = {}  # by name; empty from a server of an older version
 
 
 class LoginCode(ServerShape, frozen=True, kw_only=True):
-    """Opens the web UI once, for ten minutes."""
+    """A code and a link that log in one browser, once, within ten minutes."""
 
     code: str
     url: str
 
 
 class WorkerList(ServerShape, frozen=True, kw_only=True):
+    """The workers of a session."""
+
     workers: list[Worker]
 
 
 class RepositoryList(ServerShape, frozen=True, kw_only=True):
+    """All registered repositories."""
+
     repositories: list[Repository]
 
 
 class Token(ServerShape, frozen=True, kw_only=True):
-    """A key to the house; `kind` tells a browser that logged in (device) from a token."""
+    """A credential of the server without its secret: a `token`, or a logged-in browser (kind `device`)."""
 
     id: str
     name: str
@@ -275,28 +301,32 @@ class Token(ServerShape, frozen=True, kw_only=True):
 
 
 class NewToken(Token, frozen=True, kw_only=True):
-    """A token with its text, which nobody can see again."""
+    """A token that was just created, with its secret text, which the server never shows again."""
 
     token: str
 
 
 class Share(NewToken, frozen=True, kw_only=True):
-    """A token that shows one session, and the link with it."""
+    """A token that shows one session read-only, and the link that contains it."""
 
     session_id: str
     url: str
 
 
 class RebuildResult(ServerShape, frozen=True, kw_only=True):
-    """How many recordings were written anew, and how many events they hold."""
+    """How many recordings were written again, and how many events they contain."""
 
     sessions: int
     events: int
 
 
 class RotatedToken(ServerShape, frozen=True, kw_only=True):
+    """The new text of the owner's token."""
+
     token: str
 
 
 class TokenList(ServerShape, frozen=True, kw_only=True):
+    """All tokens and logged-in browsers."""
+
     tokens: list[Token]

@@ -1,4 +1,4 @@
-"""The same client for code that does not await."""
+"""Provide the blocking client for code that does not await."""
 
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 def _waiting(
     method: Callable[Concatenate[Client, Params], Coroutine[Any, Any, Result]],
 ) -> Callable[Concatenate["SyncClient", Params], Result]:
-    """A method of Client whose result is waited for."""
+    """Return a blocking version of a method of Client."""
 
     @wraps(method)
     def call(self: "SyncClient", /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
@@ -31,7 +31,7 @@ def _waiting(
 
 
 class SyncTerminal:
-    """Iterate over it for frames; write to it from any thread."""
+    """A worker's terminal for blocking code. Iterate over it for frames; write to it from any thread."""
 
     def __init__(self, thread: LoopThread, terminal: "Terminal") -> None:
         self._thread = thread
@@ -41,12 +41,16 @@ class SyncTerminal:
         return self._thread.iterate(aiter(self._terminal))
 
     def write(self, data: bytes) -> None:
+        """Type data into the terminal."""
         self._thread.run(self._terminal.write(data))
 
     def flush(self) -> None:
+        """Wait until the keeper has received all that was written."""
         self._thread.run(self._terminal.flush())
 
     def resize(self, cols: int, rows: int) -> None:
+        """Set the size that this viewer can display."""
+
         async def resize() -> None:
             self._terminal.resize(cols, rows)
 
@@ -54,7 +58,7 @@ class SyncTerminal:
 
 
 class SyncClient:
-    """Use it as a context: leaving it ends its thread."""
+    """The blocking version of `Client`. Use it in a `with` statement, which ends its thread."""
 
     def __init__(
         self,
@@ -138,24 +142,29 @@ class SyncClient:
     rotate_token = _waiting(Client.rotate_token)
 
     def follow(self, session_id: str, after: int = 0, *, looking: bool = False) -> Iterator[Event]:
+        """Yield every event after a seq; see `Client.follow`."""
         return self._thread.iterate(self._client.follow(session_id, after, looking=looking))
 
     def dashboard(self) -> Iterator[News]:
+        """Yield all sessions, then every change of a session; see `Client.dashboard`."""
         return self._thread.iterate(self._client.dashboard())
 
     def output(self, session_id: str, worker_id: str, after: int = 0) -> Iterator[OutputFrame]:
+        """Yield what a terminal has printed so far; see `Client.output`."""
         return self._thread.iterate(self._client.output(session_id, worker_id, after))
 
     def export(
         self, session_id: str, format: str = "zip", *, redact: bool = False, worker_id: str | None = None
     ) -> Iterator[bytes]:
-        pieces = self._client.export(session_id, format, redact=redact, worker_id=worker_id)
-        return self._thread.iterate(pieces)
+        """Yield a session as a file in chunks; see `Client.export`."""
+        chunks = self._client.export(session_id, format, redact=redact, worker_id=worker_id)
+        return self._thread.iterate(chunks)
 
     @contextmanager
     def terminal(
         self, session_id: str, worker_id: str, after: int | None = None, *, may_skip: bool = False
     ) -> Iterator[SyncTerminal]:
+        """Open a worker's terminal; see `Client.terminal`."""
         context = self._client.terminal(session_id, worker_id, after, may_skip=may_skip)
-        with self._thread.hold(context) as terminal:
+        with self._thread.enter(context) as terminal:
             yield SyncTerminal(self._thread, terminal)

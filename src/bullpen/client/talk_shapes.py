@@ -1,4 +1,4 @@
-"""What the server says about talking: agents, what they ask, what waits for them and for people."""
+"""Define the answers of the server about agents, conversations, queues, the inbox and rules."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from .shapes import EPOCH, ServerShape
 
 
 class Agent(ServerShape, frozen=True, kw_only=True):
-    """An agent that is defined; `missing` names the program it lacks, `logged_in` is a hint."""
+    """An agent that the server can start. `missing` names a program it lacks; `logged_in` may be wrong."""
 
     id: str
     name: str
@@ -25,11 +25,13 @@ class Agent(ServerShape, frozen=True, kw_only=True):
 
 
 class AgentList(ServerShape, frozen=True, kw_only=True):
+    """All defined agents."""
+
     agents: list[Agent]
 
 
 class PromptResult(ServerShape, frozen=True, kw_only=True):
-    """What became of a prompt; `seq` is that of the event that tells of it."""
+    """The result of a prompt: sent or queued; `seq` is the event that recorded it."""
 
     prompt_id: str
     seq: int
@@ -37,7 +39,7 @@ class PromptResult(ServerShape, frozen=True, kw_only=True):
 
 
 class PendingRequest(ServerShape, frozen=True, kw_only=True):
-    """What an agent waits for a person with."""
+    """The base of the requests with which an agent waits for a person."""
 
     id: str
     worker_id: str
@@ -46,18 +48,20 @@ class PendingRequest(ServerShape, frozen=True, kw_only=True):
 
 
 class Permission(PendingRequest, frozen=True, kw_only=True):
-    """What an agent asks leave for; `tool_call` and `options` are in its own words."""
+    """A permission that an agent requests; it sent `tool_call` and `options` in this form."""
 
     tool_call: dict[str, Any] = field(default_factory=dict)
     options: list[Any] = field(default_factory=list)
 
 
 class PermissionList(ServerShape, frozen=True, kw_only=True):
+    """The permission requests of a session that wait for an answer."""
+
     permissions: list[Permission]
 
 
 class Question(PendingRequest, frozen=True, kw_only=True):
-    """A form an agent wants filled in."""
+    """A question of an agent: a message with a form to fill in, or a URL to visit."""
 
     message: str
     form: Any = None
@@ -65,18 +69,20 @@ class Question(PendingRequest, frozen=True, kw_only=True):
 
 
 class QuestionList(ServerShape, frozen=True, kw_only=True):
+    """The questions of a session that wait for an answer."""
+
     questions: list[Question]
 
 
 class AskedQuestion(ServerShape, frozen=True, kw_only=True):
-    """A question a worker asked by itself, and the event that asks it."""
+    """A question that a worker's process asked, and the `seq` of its event."""
 
     id: str
     seq: int
 
 
 class AskedQuestionState(ServerShape, frozen=True, kw_only=True):
-    """What has become of it: `pending`, `accepted` with an answer, `declined` or `cancelled`."""
+    """The state of such a question: `pending`, `accepted` with an answer, `declined` or `cancelled`."""
 
     id: str
     status: str
@@ -85,7 +91,7 @@ class AskedQuestionState(ServerShape, frozen=True, kw_only=True):
 
 
 class Message(ServerShape, frozen=True, kw_only=True):
-    """Something a person, an agent or the system said; `content` has a `type`."""
+    """A message of a person, an agent or the system; `content` has a `type`."""
 
     id: str
     seq: int
@@ -95,11 +101,13 @@ class Message(ServerShape, frozen=True, kw_only=True):
 
 
 class MessageList(ServerShape, frozen=True, kw_only=True):
+    """The messages of a conversation."""
+
     messages: list[Message]
 
 
 class QueueItem(Struct, frozen=True, kw_only=True):
-    """A message that waits for the agent."""
+    """A message that waits in the queue until the agent is idle."""
 
     id: str
     message: str
@@ -112,18 +120,20 @@ class QueueItem(Struct, frozen=True, kw_only=True):
 
     @property
     def is_due(self) -> bool:
-        """Whether it waits for the agent alone, and not for a time of its own."""
+        """Whether its scheduled time, if any, has passed."""
         return self.scheduled_time is None or self.scheduled_time <= datetime.now(UTC)
 
 
 class Queue(Struct, frozen=True, kw_only=True):
+    """The message queue of a session."""
+
     messages: list[QueueItem]
     count: int
     paused: bool = False
 
 
 class InboxItem(ServerShape, frozen=True, kw_only=True):
-    """One thing that waits for a person; `seq` is there for what happened and only has to be seen."""
+    """One thing that waits for a person. `seq` is set if it only has to be seen, not answered."""
 
     id: str
     kind: str
@@ -143,11 +153,13 @@ class InboxItem(ServerShape, frozen=True, kw_only=True):
 
 
 class Inbox(ServerShape, frozen=True, kw_only=True):
+    """Everything that waits for a person."""
+
     items: list[InboxItem]
 
 
 class Rule(ServerShape, frozen=True, kw_only=True):
-    """Which permissions are answered automatically, and how."""
+    """A rule that answers matching permission requests automatically."""
 
     name: str
     agent_id: str
@@ -159,4 +171,6 @@ class Rule(ServerShape, frozen=True, kw_only=True):
 
 
 class RuleList(ServerShape, frozen=True, kw_only=True):
+    """The permission rules, in the order in which they are tried."""
+
     rules: list[Rule]

@@ -1,4 +1,4 @@
-"""One task beside a body of code, for code whose callers expect plain exceptions."""
+"""Run a background task during a `with` block, and raise its errors without an exception group."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -7,8 +7,8 @@ from typing import Any
 
 
 @asynccontextmanager
-async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Runs work until the body is done; whichever of the two fails first, its error comes out as it is."""
+async def background_task(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `work` until the block ends. If the task or the block fails, raise the first error."""
     try:
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(work)

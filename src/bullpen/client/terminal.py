@@ -1,8 +1,8 @@
-"""A worker's terminal that survives its connections.
+"""Keep a worker's terminal connected, without losing or repeating output or input.
 
-Output is known by offset: after a loss it goes on at the first byte not yet received. Input is known by
-number under a writer id of our own: it is sent again until acknowledged, so each batch reaches the
-program once. One task reads the socket and one writes it; everybody else leaves work for them.
+Output is identified by its offset: a new connection continues at the first byte not yet received. Input is
+sent in numbered batches under a writer id until it is acknowledged, so each batch reaches the program once.
+One task reads the socket and one task writes to it; callers only set what the writing task has to send.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from .discovery import ServerDiscovery
 from .frames import Disconnected, ErrorFrame, ExitFrame, Frame, HistoryFrame, InputAccepted, Reconnected
 from .received_frames import MissingOutput, ReceivedFrames
 from .reconnecting_socket import ReconnectingSocket
-from .tasks import beside
+from .tasks import background_task
 from .unacknowledged_input import UnacknowledgedInput
 
-_MOST_UNSENT = 1024 * 1024
-_LAST_WORDS = 1.0  # seconds
+_MAX_UNSENT_BYTES = 1024 * 1024
+_FINAL_ACKNOWLEDGEMENT_SECONDS = 1.0
 
 
 class Terminal:
-    """Iterate over it for frames; write to it at any time, connected or not."""
+    """A worker's terminal. Iterate over it for frames; write to it at any time, connected or not."""
 
     def __init__(
         self, discovery: ServerDiscovery, session_id: str, worker_id: str, after: int | None, may_skip: bool
@@ -43,63 +43,63 @@ class Terminal:
         self._run: int | None = None
         self._size: tuple[int, int] | None = None
         self._redraw = False
-        self._work = asyncio.Event()  # for the task that sends
-        self._settled = asyncio.Condition()  # input was taken, or never will be
-        self._end: BullpenError | None = None  # why no more input is taken
+        self._has_work = asyncio.Event()  # wakes the task that sends
+        self._input_changed = asyncio.Condition()  # input was acknowledged, or no more will be
+        self._end: BullpenError | None = None  # why no more input is accepted
 
     @property
     def position(self) -> int | None:
-        """The offset of the next byte to come; None before the first."""
+        """The offset of the next byte to receive; None before the first."""
         return self._incoming.position
 
     async def write(self, data: bytes) -> None:
-        """Types data: at once, unless very much is waiting. `flush` tells when it was taken."""
-        await self._until(lambda: self._outgoing.size < _MOST_UNSENT)
+        """Type data into the terminal. Wait only while very much input is unacknowledged; see `flush`."""
+        await self._wait_until(lambda: self._outgoing.size < _MAX_UNSENT_BYTES)
         self._outgoing.add(data)
-        self._work.set()
+        self._has_work.set()
 
     async def flush(self) -> None:
-        """Waits until all that was written has reached the keeper."""
-        await self._until(lambda: not self._outgoing)
+        """Wait until the keeper has received all that was written."""
+        await self._wait_until(lambda: not self._outgoing)
 
     def resize(self, cols: int, rows: int) -> None:
-        """Says how much we can show; said again on every connection."""
+        """Set the size that this viewer can display; every new connection sends it again."""
         self._size = (cols, rows)
-        self._work.set()
+        self._has_work.set()
 
     def redraw(self) -> None:
-        """Asks for the history anew, because what was drawn is spoilt."""
+        """Request the history again, because the viewer has drawn over the screen."""
         self._redraw = True
-        self._work.set()
+        self._has_work.set()
 
     async def __aiter__(self) -> AsyncIterator[Frame]:
         while (frame := await self._incoming.get()) is not None:
             yield frame
-            if self._incoming.drawn(frame):
-                self._work.set()
+            if self._incoming.mark_drawn(frame):
+                self._has_work.set()
         if self._end is not None and not isinstance(self._end, _TerminalEnded):
             raise self._end
 
     async def run(self) -> None:
-        """Keeps the terminal connected until the program ends or the server refuses."""
+        """Keep the terminal connected until the program ends or the server refuses."""
         try:
             await self._stay_connected()
             self._end = _TerminalEnded("the program ended before it read everything")
         except BullpenError as error:
             self._end = error
         await self._incoming.put(None)
-        await self._settle()
+        await self._notify_writers()
 
     async def _stay_connected(self) -> None:
         while True:
             socket = await self._link.connect()
             try:
                 await self._incoming.put(Reconnected())
-                async with beside(self._send(socket)):
+                async with background_task(self._send(socket)):
                     await self._receive(socket)
                 return
             except ConnectionClosed as closed:
-                self._link.lost(closed)
+                self._link.raise_if_final(closed)
             except MissingOutput:
                 pass
             finally:
@@ -107,37 +107,37 @@ class Terminal:
             await self._incoming.put(Disconnected())
 
     async def _receive(self, socket: ClientConnection) -> None:
-        """Until the program ends."""
+        """Read frames until the program ends."""
         while True:
-            frame = frames.read(await socket.recv())
+            frame = frames.parse_frame(await socket.recv())
             if isinstance(frame, HistoryFrame):
                 self._check_run(frame)
             if isinstance(frame, InputAccepted):
-                self._outgoing.taken(frame.n)
-                self._link.progress()
-                await self._settle()
+                self._outgoing.acknowledge(frame.n)
+                self._link.reset_backoff()
+                await self._notify_writers()
             elif isinstance(frame, ErrorFrame) and frame.error == RemoteFault.code:
-                raise MissingOutput  # the keeper was out of reach: input goes on where it took the last
-            elif frame is not None and (fresh := self._incoming.admit(frame)) is not None:
-                self._link.progress()
-                await self._incoming.put(fresh)
+                raise MissingOutput  # the keeper did not answer: connect again and send unacknowledged input
+            elif frame is not None and (new := self._incoming.remove_known(frame)) is not None:
+                self._link.reset_backoff()
+                await self._incoming.put(new)
             if isinstance(frame, ExitFrame):
-                await self._hear_out(socket)
+                await self._read_last_acknowledgements(socket)
                 return
 
-    async def _hear_out(self, socket: ClientConnection) -> None:
-        """An acknowledgement may come right behind the exit."""
+    async def _read_last_acknowledgements(self, socket: ClientConnection) -> None:
+        """Read on for a moment: acknowledgements may follow the exit frame."""
         with suppress(TimeoutError, ConnectionClosed):
-            async with asyncio.timeout(_LAST_WORDS):
+            async with asyncio.timeout(_FINAL_ACKNOWLEDGEMENT_SECONDS):
                 while self._outgoing:
-                    match frames.read(await socket.recv()):
+                    match frames.parse_frame(await socket.recv()):
                         case InputAccepted(n):
-                            self._outgoing.taken(n)
+                            self._outgoing.acknowledge(n)
                         case ErrorFrame():
                             return
 
     def _check_run(self, history: HistoryFrame) -> None:
-        """Offsets and numbers are those of one run; another one is another terminal."""
+        """Raise Conflict if the program was restarted: offsets and batch numbers belong to one run."""
         if self._run is not None and history.run != self._run:
             raise Conflict("the program ended and was started again meanwhile; attach to it anew")
         self._run = history.run
@@ -146,19 +146,19 @@ class Terminal:
         sent = 0
         size: tuple[int, int] | None = None
         while True:
-            self._work.clear()
+            self._has_work.clear()
             if self._redraw:
-                self._link.progress()  # no loss: the next connection need not wait
+                self._link.reset_backoff()  # this is no failure: connect again at once
                 await socket.close()
             if self._size is not None and self._size != size:
                 size = self._size
-                await _say(socket, {"type": "resize", "cols": size[0], "rows": size[1]})
+                await _send_json(socket, {"type": "resize", "cols": size[0], "rows": size[1]})
             for batch in self._outgoing.after(sent):
-                await _say(socket, batch.message())
+                await _send_json(socket, batch.message())
                 sent = batch.n
-            if (offset := self._incoming.acknowledgement()) is not None:
-                await _say(socket, {"type": "ack", "offset": offset})
-            await self._work.wait()
+            if (offset := self._incoming.take_acknowledgement()) is not None:
+                await _send_json(socket, {"type": "ack", "offset": offset})
+            await self._has_work.wait()
 
     def _address(self) -> str:
         query = {"client": self.writer}
@@ -171,29 +171,30 @@ class Terminal:
             query["run"] = str(self._run)
         return f"{self._path}?{urlencode(query)}"
 
-    async def _settle(self) -> None:
-        async with self._settled:
-            self._settled.notify_all()
+    async def _notify_writers(self) -> None:
+        async with self._input_changed:
+            self._input_changed.notify_all()
 
-    async def _until(self, true: Callable[[], bool]) -> None:
-        async with self._settled:
-            await self._settled.wait_for(lambda: true() or self._end is not None)
-        if not true() and self._end is not None:
+    async def _wait_until(self, is_true: Callable[[], bool]) -> None:
+        async with self._input_changed:
+            await self._input_changed.wait_for(lambda: is_true() or self._end is not None)
+        if not is_true() and self._end is not None:
             raise self._end
 
 
 class _TerminalEnded(Conflict):
-    """The end everybody expects: not an error to someone who only reads."""
+    """The program ended: an error for a writer, the normal end for a reader."""
 
 
 @asynccontextmanager
 async def open_terminal(
     discovery: ServerDiscovery, session_id: str, worker_id: str, after: int | None, may_skip: bool
 ) -> AsyncIterator[Terminal]:
+    """Yield a terminal that stays connected during the `async with` block; see `Client.terminal`."""
     terminal = Terminal(discovery, session_id, worker_id, after, may_skip)
-    async with beside(terminal.run()):
+    async with background_task(terminal.run()):
         yield terminal
 
 
-async def _say(socket: ClientConnection, message: dict[str, Any]) -> None:
+async def _send_json(socket: ClientConnection, message: dict[str, Any]) -> None:
     await socket.send(msgspec.json.encode(message).decode())

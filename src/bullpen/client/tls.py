@@ -1,16 +1,16 @@
-"""How the certificate of an https server is checked."""
+"""Create the TLS context that checks the certificate of an https server."""
 
 import ssl
 
 from .discovery import ServerAddress
 
 
-def context(server: ServerAddress) -> ssl.SSLContext | None:
-    """Always strict; None when nothing is encrypted. Reading the authorities takes longer than a request."""
+def ssl_context(server: ServerAddress) -> ssl.SSLContext | None:
+    """Return a context that verifies the server; None for http, as loading the authorities is slow."""
     if not server.url.startswith("https:"):
         return None
-    strict = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    strict.load_default_certs()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_default_certs()
     if server.certificate is not None:
-        strict.load_verify_locations(server.certificate)
-    return strict
+        context.load_verify_locations(server.certificate)
+    return context

@@ -1,4 +1,4 @@
-"""The part of the client that deals with worktrees."""
+"""Provide the client methods for worktrees."""
 
 from urllib.parse import quote
 
@@ -8,12 +8,12 @@ from .shapes import TrashedWorktree, Worktree, WorktreeList
 
 
 class WorktreeCalls:
-    """Mixed into the client."""
+    """The methods of `Client` about the worktrees of a repository."""
 
     _rest: RestClient
 
     async def worktrees(self, repo_id: str) -> WorktreeList:
-        """Those there are, those in the trash, and those being made."""
+        """Return the worktrees that exist, that can be restored, and that are being created."""
         return await self._rest.call(WorktreeList, RestRequest("GET", f"{_repository(repo_id)}/worktrees"))
 
     async def add_worktree(
@@ -27,21 +27,25 @@ class WorktreeCalls:
         prompt: str | None = None,
         key: str | None = None,
     ) -> Worktree:
+        """Create a worktree for a new or an existing branch; `prompt` helps to choose a name."""
         body = {"branch": branch, "base": base, "name": name, "existing": existing, "prompt": prompt}
-        request = RestRequest("POST", f"{_repository(repo_id)}/worktrees", body, key=key, long=True)
+        request = RestRequest("POST", f"{_repository(repo_id)}/worktrees", body, key=key, is_long=True)
         return await self._rest.call(Worktree, request)
 
     async def remove_worktree(self, repo_id: str, name: str, *, force: bool = False) -> TrashedWorktree:
-        """Moves a worktree to the trash; a Conflict whose details say what would be lost."""
+        """Move a worktree to the trash, or raise Conflict with details of the work that would be lost."""
         query = {"force": "true"} if force else {}
-        request = RestRequest("DELETE", _worktree(repo_id, name), query=query, long=True)
+        request = RestRequest("DELETE", _worktree(repo_id, name), query=query, is_long=True)
         trashed = await self._rest.remove(TrashedWorktree, request)
         return trashed or await self._last_trashed(repo_id, name)
 
     async def restore_worktree(
         self, repo_id: str, name: str, *, id: str | None = None, key: str | None = None
     ) -> Worktree:
-        request = RestRequest("POST", f"{_worktree(repo_id, name)}/restore", {"id": id}, key=key, long=True)
+        """Restore a removed worktree; `id` selects one of several with the same name."""
+        request = RestRequest(
+            "POST", f"{_worktree(repo_id, name)}/restore", {"id": id}, key=key, is_long=True
+        )
         return await self._rest.call(Worktree, request)
 
     async def _last_trashed(self, repo_id: str, name: str) -> TrashedWorktree:

@@ -1,1 +1,1 @@
-"""Words and rules of Bullpen: values in, values out; no I/O and no await."""
+"""The vocabulary and the rules of Bullpen as pure functions and values, without I/O and without await."""

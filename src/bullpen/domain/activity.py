@@ -1,63 +1,66 @@
-"""What an agent in a terminal is doing, judged by all that is known of it at a moment (R72)."""
+"""Decide what an agent in a terminal is doing (working, idle, asking) from all evidence of one moment."""
 
 from msgspec import Struct
 
 from .signs import JudgedActivity, ScreenPatterns
 from .states import Activity
 
-HOLD = 0.3  # seconds a judgement must stand before it is told: a screen is drawn in several pieces
-CALM = 0.5  # seconds of silence after which a bell is a call and not a part of the noise
-ECHO = 1.0  # seconds in which what a program writes may be an echo of what was typed
+SETTLE_SECONDS = 0.3  # a new activity must hold this long: programs draw a screen in several pieces
+BELL_SILENCE_SECONDS = 0.5  # a bell asks for a user after this silence; sooner it belongs to the output
+ECHO_SECONDS = 1.0  # output this soon after typing may be an echo of the typed text
 
 
 class ActivityEvidence(Struct, frozen=True, kw_only=True):
-    """All that is known; times are seconds ago."""
+    """What is known about an agent in a terminal at one moment."""
 
-    now: Activity  # as it was told last
-    shown: JudgedActivity | None = None  # by the screen
-    claim: JudgedActivity | None = None  # by the agent itself, while its screen shows nothing newer
-    call: str | None = None  # a bell or a notice, since anybody typed
-    writes: bool = False
-    quiet: float = 0.0
-    typed: float | None = None  # None: nobody did
+    current: Activity  # the activity of the last event
+    screen: JudgedActivity | None = None  # according to the patterns on the screen
+    reported: JudgedActivity | None = None  # by the agent itself, until its screen shows something newer
+    notification: str | None = None  # a bell or a notification sequence since the last typed input
+    is_writing: bool = False
+    silent_seconds: float = 0.0
+    seconds_since_typing: float | None = None  # None: nothing was typed
 
 
-def judge(evidence: ActivityEvidence, signs: ScreenPatterns) -> JudgedActivity | None:
-    """The best judgement there is; None: nothing says that anything has changed."""
-    if evidence.claim is not None:
-        return evidence.claim
-    if evidence.shown is not None:
-        return evidence.shown
-    if evidence.call is not None and evidence.quiet >= CALM:
-        return JudgedActivity(Activity.ASKING, evidence.call)
-    if evidence.writes and (evidence.typed is None or evidence.typed > ECHO):
+def judge_activity(evidence: ActivityEvidence, signs: ScreenPatterns) -> JudgedActivity | None:
+    """Return the most reliable activity that the evidence shows, or None if nothing indicates a change."""
+    if evidence.reported is not None:
+        return evidence.reported
+    if evidence.screen is not None:
+        return evidence.screen
+    if evidence.notification is not None and evidence.silent_seconds >= BELL_SILENCE_SECONDS:
+        return JudgedActivity(Activity.ASKING, evidence.notification)
+    if evidence.is_writing and (
+        evidence.seconds_since_typing is None or evidence.seconds_since_typing > ECHO_SECONDS
+    ):
         return JudgedActivity(Activity.ACTIVE, "it writes")
-    if evidence.quiet >= signs.silence and _may_fall_silent(evidence):
+    if evidence.silent_seconds >= signs.silence and _may_fall_silent(evidence):
         return JudgedActivity(Activity.IDLE, f"silent for {signs.silence:g} s")
     return None
 
 
-def look_again(evidence: ActivityEvidence, signs: ScreenPatterns, in_turn: bool) -> float | None:
-    """Seconds until silence alone changes the judgement; None when it never does."""
-    looks_idle = evidence.shown is not None and evidence.shown.activity is Activity.IDLE
-    if in_turn and looks_idle and evidence.now is not Activity.IDLE:
-        return max(0.0, signs.silence - evidence.quiet)
-    if evidence.claim is not None or evidence.shown is not None:
+def seconds_to_next_check(evidence: ActivityEvidence, signs: ScreenPatterns, in_turn: bool) -> float | None:
+    """Return the seconds until silence alone changes the judgement, or None if silence never does."""
+    looks_idle = evidence.screen is not None and evidence.screen.activity is Activity.IDLE
+    if in_turn and looks_idle and evidence.current is not Activity.IDLE:
+        return max(0.0, signs.silence - evidence.silent_seconds)
+    if evidence.reported is not None or evidence.screen is not None:
         return None
-    if evidence.call is not None and evidence.quiet < CALM:
-        return CALM - evidence.quiet
-    if evidence.now is not Activity.IDLE and _may_fall_silent(evidence):
-        return max(0.0, signs.silence - evidence.quiet)
+    if evidence.notification is not None and evidence.silent_seconds < BELL_SILENCE_SECONDS:
+        return BELL_SILENCE_SECONDS - evidence.silent_seconds
+    if evidence.current is not Activity.IDLE and _may_fall_silent(evidence):
+        return max(0.0, signs.silence - evidence.silent_seconds)
     return None
 
 
-def hold(verdict: JudgedActivity, signs: ScreenPatterns, in_turn: bool) -> float:
-    """Seconds a judgement must stand before it is told."""
-    return signs.settle if in_turn and verdict.activity is Activity.IDLE else HOLD
+def required_stability(verdict: JudgedActivity, signs: ScreenPatterns, in_turn: bool) -> float:
+    """Return for how many seconds a judgement must stay the same before it becomes an event."""
+    return signs.settle if in_turn and verdict.activity is Activity.IDLE else SETTLE_SECONDS
 
 
 def _may_fall_silent(evidence: ActivityEvidence) -> bool:
-    """A question stays one, however long nobody answers."""
-    return evidence.now is not Activity.ASKING or (
-        evidence.typed is not None and evidence.typed <= evidence.quiet + ECHO
+    """Return whether silence means idle. An agent that asks keeps asking until a person types."""
+    return evidence.current is not Activity.ASKING or (
+        evidence.seconds_since_typing is not None
+        and evidence.seconds_since_typing <= evidence.silent_seconds + ECHO_SECONDS
     )

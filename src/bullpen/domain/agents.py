@@ -1,4 +1,4 @@
-"""An agent definition: how an agent is started, what it is offered, and how it differs from the rest."""
+"""The definition of an agent: how to start it, what Bullpen offers it, how it deviates from the protocol."""
 
 import difflib
 import re
@@ -13,30 +13,31 @@ from .ids import is_safe_id
 from .logins import LoginSigns, check_login
 from .signs import ScreenPatterns, TypingKeys, check_keys, check_signs
 
-_NAME = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class OfferedCapabilities(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What we do for the agent when it asks: files inside the workspace, terminals shown live."""
+    """The capabilities that Bullpen announces to the agent: access to workspace files, and terminals."""
 
     fs: bool = True
     terminal: bool = True
 
 
 class AgentQuirks(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """How the agent differs from the protocol."""
+    """The ways in which an agent deviates from the Agent Client Protocol."""
 
-    mode_text: str | None = None  # agent text that matches is a change of mode; group 1 is the mode
-    missing_file: Literal["error", "empty"] = "error"  # how reading a file that is not there is answered
-    load_after: int = 0  # seconds; loaded sooner after it was made, a session is destroyed
-    late_history: bool = False  # repeats a loaded conversation only after it has said it is loaded
-    ends_on_eof: bool = True  # whether it ends when its input does
+    mode_text: str | None = None  # regular expression: matching agent text sets the mode to group 1
+    missing_file: Literal["error", "empty"] = "error"  # the answer to reading a missing file
+    load_after: int = 0  # seconds; the agent destroys a session that is loaded sooner after its creation
+    late_history: bool = False  # repeats the old conversation after its answer to session/load
+    ends_on_eof: bool = True  # whether the process exits when its input ends
 
 
 class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Commands are argument lists. `{sessionId}` stands for the agent's session, `{prompt}` for a text.
+    """Everything Bullpen knows about one kind of agent.
 
-    `signs` and `keys` are of those that only have a terminal.
+    In a command (a list of arguments), `{sessionId}` stands for the agent's session and `{prompt}` for a
+    text. `signs` and `keys` are for agents that have only a terminal (kind `pty`).
     """
 
     id: str
@@ -47,14 +48,14 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     pass_env: tuple[str, ...] = ()
     offer: OfferedCapabilities = OfferedCapabilities()
     description: str = ""
-    install: str = ""  # what a person types to have it
-    auth: dict[str, str] = {}  # a variable that is set: the method to authenticate with
+    install: str = ""  # the shell command that installs the agent
+    auth: dict[str, str] = {}  # environment variable: the authentication method to use if it is set
     login_command: tuple[str, ...] = ()
     login: LoginSigns = LoginSigns()
     continue_command: tuple[str, ...] = ()
     title_command: tuple[str, ...] = ()
     mcp_servers: tuple[dict[str, Any], ...] = ()
-    restart: bool = False  # whether it is started again by itself when it crashed
+    restart: bool = False  # whether Bullpen restarts the agent after a crash
     quirks: AgentQuirks = AgentQuirks()
     signs: ScreenPatterns = ScreenPatterns()
     keys: TypingKeys = TypingKeys()
@@ -70,12 +71,15 @@ _PARTS: dict[str, type[Struct]] = {
 
 
 def read_definition(data: Mapping[str, Any], source: str) -> AgentDefinition:
-    """The definition an untrusted object stands for; Invalid says what is wrong, where, and what is near."""
+    """Return the definition in untrusted `data`, or raise Invalid with the mistake and the nearest name.
+
+    `source` names the file or request in the error message.
+    """
     _check_names(data, AgentDefinition, source)
     for part, shape in _PARTS.items():
         if isinstance(inner := data.get(part), Mapping):
             _check_names(inner, shape, f"{part} in {source}")
-    _check_word(data.get("kind"), ("acp", "pty"), f"kind in {source}")
+    _check_choice(data.get("kind"), ("acp", "pty"), f"kind in {source}")
     try:
         definition = msgspec.convert(dict(data), AgentDefinition)
     except msgspec.ValidationError as error:
@@ -84,28 +88,31 @@ def read_definition(data: Mapping[str, Any], source: str) -> AgentDefinition:
     return definition
 
 
-def fill(command: Iterable[str], **values: str) -> tuple[str, ...]:
-    """A command with its `{names}` filled in; an argument stays one argument."""
-    return tuple(_NAME.sub(lambda found: values.get(found[1], found[0]), each) for each in command)
+def fill_placeholders(command: Iterable[str], **values: str) -> tuple[str, ...]:
+    """Return the command with each `{name}` replaced by its value. Unknown names stay as they are."""
+    return tuple(
+        _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), argument) for argument in command
+    )
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence that says what the right word may be."""
+    """Return the end of an error message: the known word nearest to a wrong one, or all known words."""
     known = sorted(known)
     near = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
 
 
 def _check_names(data: Mapping[str, Any], shape: type[Struct], source: str) -> None:
+    """Raise Invalid if `data` has a field that `shape` does not have."""
     known = [field.encode_name for field in msgspec.structs.fields(shape)]
     for name in data:
         if name not in known:
             raise Invalid(f"{source} has an unknown setting {name}{did_you_mean(str(name), known)}")
 
 
-def _check_word(word: Any, known: tuple[str, ...], place: str) -> None:
-    if isinstance(word, str) and word not in known:
-        raise Invalid(f"{place} is {word}{did_you_mean(word, known)}")
+def _check_choice(value: Any, choices: tuple[str, ...], place: str) -> None:
+    if isinstance(value, str) and value not in choices:
+        raise Invalid(f"{place} is {value}{did_you_mean(value, choices)}")
 
 
 def _check_values(definition: AgentDefinition, source: str) -> None:

@@ -1,7 +1,7 @@
-"""Orders a session can be given, and what each comes to: drafts of facts, or a refusal.
+"""Decide what a command to a session does: return the drafts of its events, or raise why it is refused.
 
-Every decision is a plain function of the snapshot, so it can be tested without a server and made
-while the log holds still.
+Every decision is a plain function of the snapshot. It can be tested without a server, and the log calls it
+while no other change is made.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from .conversation import ConversationReset, TurnEnd
-from .conversation_rules import loose_ends
+from .conversation_rules import cancel_open_items
 from .errors import Conflict, Invalid
 from .events import (
     Draft,
@@ -25,14 +25,18 @@ from .states import SessionStatus, WorkerState
 
 WORKER_TYPES = ("agent", "terminal", "diff", "markdown")
 LAST_DISCONNECT = ("keep", "terminate")
-MAX_ROLE = 64
-MAX_TITLE = 200
-REPLACED = "replaced"  # why a worker gave its role to another
-IDLE = "idle_timeout"  # why a session ended that nobody ended
+MAX_ROLE_LENGTH = 64
+MAX_TITLE_LENGTH = 200
+REPLACED = "replaced"  # reason: another worker took over the role
+IDLE = "idle_timeout"  # reason: the session was idle for too long
 
 
 class AddWorker(Struct, frozen=True, kw_only=True):
-    """Start a worker. A role that failed or ended is started again or taken over; a living one is refused."""
+    """The command to start a worker.
+
+    If the role is held by a worker that failed or exited, that worker is restarted. A role whose worker is
+    alive is refused.
+    """
 
     worker_id: str
     type: str
@@ -47,13 +51,13 @@ class AddWorker(Struct, frozen=True, kw_only=True):
 
 
 def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
-    """The spawning of a new worker, or of the one that holds the wanted role."""
+    """Return the draft that starts a new worker, or the next run of the worker that holds the role."""
     require_active(snapshot)
-    _check(order)
-    name = check_text("name", order.name or order.type.capitalize(), MAX_ROLE)
+    _check_order(order)
+    name = check_text("name", order.name or order.type.capitalize(), MAX_ROLE_LENGTH)
     if order.role is not None:
-        role = check_text("role", order.role, MAX_ROLE)
-        if holder := snapshot.in_role(role):
+        role = check_text("role", order.role, MAX_ROLE_LENGTH)
+        if holder := snapshot.worker_in_role(role):
             if holder.type != order.type:
                 raise Conflict(f"the role {role} belongs to a {holder.type}")
             return restart_worker(snapshot, holder.id, order.cols, order.rows)
@@ -62,19 +66,19 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
     return _first_run(order, name, role)
 
 
-def take_role(snapshot: Snapshot, order: AddWorker, failure: str | None = None) -> list[Draft]:
-    """A worker for a role: the one that ended there when it is the same, else another in its place.
+def start_in_role(snapshot: Snapshot, order: AddWorker, failure: str | None = None) -> list[Draft]:
+    """Return drafts that start a worker in a role; an ended worker with other settings is replaced.
 
-    `failure` says why it cannot even begin; then that is its whole life.
+    With `failure`, the worker fails at once with this text: it could not even be started.
     """
     require_active(snapshot)
-    _check(order)
-    holder = snapshot.in_role(check_text("role", order.role or "", MAX_ROLE))
-    if holder is None or holder.alive or holder.type != order.type or _is_like(holder, order):
+    _check_order(order)
+    holder = snapshot.worker_in_role(check_text("role", order.role or "", MAX_ROLE_LENGTH))
+    if holder is None or holder.alive or holder.type != order.type or _same_settings(holder, order):
         drafts = [add_worker(snapshot, order)]
     else:
-        gone = Draft(WorkerTerminated(reason=REPLACED), holder.id, holder.role)
-        drafts = [gone, _first_run(order, order.name or holder.name, holder.role)]
+        terminated = Draft(WorkerTerminated(reason=REPLACED), holder.id, holder.role)
+        drafts = [terminated, _first_run(order, order.name or holder.name, holder.role)]
     if failure is not None:
         drafts.append(Draft(WorkerFailed(error=failure), drafts[-1].worker_id, drafts[-1].role))
     return drafts
@@ -88,7 +92,10 @@ def restart_worker(
     *,
     automatic: bool = False,
 ) -> Draft:
-    """The next run of a worker that failed or ended; an agent goes back to its conversation."""
+    """Return the draft that starts the next run of a worker that failed or exited.
+
+    `automatic`: no user ordered the restart. An agent continues its conversation.
+    """
     require_active(snapshot)
     worker = snapshot.worker(worker_id)
     if worker.state not in (WorkerState.EXITED, WorkerState.FAILED):
@@ -110,14 +117,14 @@ def restart_worker(
     return Draft(fact, worker.id, worker.role)
 
 
-def begin_anew(snapshot: Snapshot, worker_id: str) -> list[Draft]:
-    """The next run of an agent, which knows nothing of what was said before."""
+def restart_with_new_conversation(snapshot: Snapshot, worker_id: str) -> list[Draft]:
+    """Return drafts that restart an agent without its earlier conversation."""
     spawning = restart_worker(snapshot, worker_id)
     return [spawning, Draft(ConversationReset(), spawning.worker_id, spawning.role)]
 
 
-def halt_agent(snapshot: Snapshot, worker_id: str) -> list[Draft]:
-    """The end of an agent's run that is to be followed by another; nothing when it has ended."""
+def end_run_for_restart(snapshot: Snapshot, worker_id: str) -> list[Draft]:
+    """Return drafts that end the run of an agent which is about to be restarted; none if it has ended."""
     require_active(snapshot)
     worker = snapshot.worker(worker_id)
     if not worker.alive:
@@ -128,14 +135,14 @@ def halt_agent(snapshot: Snapshot, worker_id: str) -> list[Draft]:
 
 
 def end_worker(snapshot: Snapshot, worker_id: str, reason: str) -> list[Draft]:
-    """The end of one worker, and of what it runs; nothing when it was ended before."""
+    """Return drafts that terminate a worker and the terminals it owns; none if it is terminated already."""
     return _terminated(snapshot, [snapshot.worker(worker_id)], reason)
 
 
 def end_session(
     snapshot: Snapshot, status: SessionStatus, reason: str, detail: str | None = None
 ) -> list[Draft]:
-    """The end of a session and of every worker in it; nothing when it ended the same way before."""
+    """Return drafts that end a session and its workers; none if it has ended with the same status already."""
     if snapshot.status is status:
         return []
     require_active(snapshot)
@@ -144,8 +151,9 @@ def end_session(
 
 
 def change_session(snapshot: Snapshot, title: str | None, on_last_disconnect: str | None) -> list[Draft]:
+    """Return the draft that changes the title or `on_last_disconnect`; none if both stay the same."""
     if title is not None:
-        title = check_text("title", title, MAX_TITLE)
+        title = check_text("title", title, MAX_TITLE_LENGTH)
     if on_last_disconnect is not None:
         check_last_disconnect(on_last_disconnect)
     if title in (None, snapshot.title) and on_last_disconnect in (None, snapshot.on_last_disconnect):
@@ -154,54 +162,61 @@ def change_session(snapshot: Snapshot, title: str | None, on_last_disconnect: st
 
 
 def require_active(snapshot: Snapshot) -> None:
+    """Raise Conflict if the session has ended."""
     if snapshot.status is not SessionStatus.ACTIVE:
         raise Conflict(f"the session is {snapshot.status} and takes no more orders")
 
 
 def free_role(snapshot: Snapshot, wanted: str) -> str:
-    """The wanted role, or the first of wanted-2, wanted-3 … that nobody holds."""
+    """Return the wanted role, or the first of wanted-2, wanted-3 … that no worker holds."""
     role, number = wanted, 1
-    while snapshot.in_role(role):
+    while snapshot.worker_in_role(role):
         number += 1
         role = f"{wanted}-{number}"
     return role
 
 
-def check_text(what: str, text: str, longest: int) -> str:
-    """One line a person can read, or Invalid."""
+def check_text(what: str, text: str, max_length: int) -> str:
+    """Return the stripped text, or raise Invalid unless it is one printable line.
+
+    `what` names it in the error.
+    """
     text = text.strip()
     if not text:
         raise Invalid(f"a {what} must not be empty")
-    if len(text) > longest:
-        raise Invalid(f"a {what} has at most {longest} characters")
+    if len(text) > max_length:
+        raise Invalid(f"a {what} has at most {max_length} characters")
     if not text.isprintable():
         raise Invalid(f"a {what} must be one line of printable characters")
     return text
 
 
 def check_size(cols: int, rows: int) -> None:
+    """Raise Invalid unless a terminal can have this size."""
     if not (1 <= cols <= 1000 and 1 <= rows <= 1000):
         raise Invalid("a terminal has 1 to 1000 columns and rows")
 
 
 def check_last_disconnect(value: str) -> str:
+    """Return the value, or raise Invalid if it is not a choice for `onLastDisconnect`."""
     if value not in LAST_DISCONNECT:
         raise Invalid(f"onLastDisconnect is one of {', '.join(LAST_DISCONNECT)}, not {value}")
     return value
 
 
-def _check(order: AddWorker) -> None:
-    """Invalid when it makes no sense, whoever holds its role."""
+def _check_order(order: AddWorker) -> None:
+    """Raise Invalid if the order is invalid by itself, whichever worker holds the role."""
     if order.type not in WORKER_TYPES:
         raise Invalid(f"a worker's type is one of {', '.join(WORKER_TYPES)}, not {order.type}")
     if order.type == "markdown" and not order.file_path:
         raise Invalid("a document needs the path of its file (filePath)")
     check_size(order.cols, order.rows)
     if order.name is not None:
-        check_text("name", order.name, MAX_ROLE)
+        check_text("name", order.name, MAX_ROLE_LENGTH)
 
 
 def _first_run(order: AddWorker, name: str, role: str) -> Draft:
+    """Return the draft that starts the first run of a new worker."""
     fact = WorkerSpawning(
         worker_type=order.type,
         name=name,
@@ -216,13 +231,13 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
     return Draft(fact, order.worker_id, role)
 
 
-def _is_like(worker: Worker, order: AddWorker) -> bool:
-    same = (order.agent_id, order.workspace, order.file_path)
-    return (worker.agent_id, worker.workspace, worker.file_path) == same
+def _same_settings(worker: Worker, order: AddWorker) -> bool:
+    ordered = (order.agent_id, order.workspace, order.file_path)
+    return (worker.agent_id, worker.workspace, worker.file_path) == ordered
 
 
 def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> list[Draft]:
-    """Each once, and after everything that it leaves open."""
+    """Return drafts that end each worker once, after its open requests and its terminals."""
     drafts: list[Draft] = []
     ended: set[str] = set()
     for worker in workers:
@@ -241,11 +256,11 @@ def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> l
 
 
 def _closed(snapshot: Snapshot, worker: Worker, reason: str) -> list[Draft]:
-    """What an agent leaves open when it ends: questions, tool calls, its turn, its terminals."""
+    """Return drafts that close what an agent leaves open: questions, tool calls, its turn, its terminals."""
     conversation = snapshot.conversations.get(worker.id)
     if conversation is None or not worker.alive:
         return []
-    facts = loose_ends(conversation, by=reason)
+    facts = cancel_open_items(conversation, by=reason)
     if conversation.turn is not None:
         facts.append(TurnEnd(stop_reason="cancelled"))
     owned = [w for w in snapshot.workers.values() if w.alive and w.owner == worker.id]

@@ -1,7 +1,7 @@
-"""The facts of a conversation with an agent: what was asked, said, done, allowed, and what is still open.
+"""The facts of a conversation with an agent: prompts, answers, tool calls, permissions and protocol traffic.
 
-Names and shapes are the contract's. What an agent says in its own words (a tool call, a plan, a mode) is
-kept in its own words: nothing is dropped because it does not validate.
+Names and shapes are part of the protocol. The agent's own objects (a tool call, a plan, a mode) are kept as
+sent: nothing is dropped because it does not validate.
 """
 
 from typing import Any, ClassVar, Self
@@ -11,16 +11,16 @@ from msgspec import UNSET, Struct, UnsetType
 
 from .events import Fact
 
-TURN_FAILED = "the turn failed"  # how what a person reads of such a turn begins
+TURN_FAILED = "the turn failed"  # prefix of the message about a failed turn
 
 
 def request_id(worker_id: str, run: int, offset: int) -> str:
-    """The name of an agent's request: where its line begins, the same however often it is read."""
+    """Return the id of an agent's request, made from the offset of its line, so that it never changes."""
     return f"{worker_id}.{run}.{offset}"
 
 
 class ForwardedFrom(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The worker of which a prompt passes something on: its last `answer`, or the `diff` of its workspace."""
+    """The worker whose content a prompt forwards: its last `answer`, or the `diff` of its workspace."""
 
     worker_id: str
     role: str
@@ -28,7 +28,7 @@ class ForwardedFrom(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class UserPrompt(Fact, frozen=True, kw_only=True):
-    """`from` is there when a person passes on what another worker said."""
+    """A user sent a prompt to the agent. `from` is set if the prompt forwards content of another worker."""
 
     text: str
     prompt_id: str
@@ -38,14 +38,14 @@ class UserPrompt(Fact, frozen=True, kw_only=True):
 
 
 class UserEcho(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """What the agent says the user said; not a prompt of ours."""
+    """The agent repeated a user message; this is not a prompt from Bullpen."""
 
     content: Any
     message_id: str | None = None
 
 
 class AgentMessage(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """A piece of raw markdown; pieces simply join. `partial: false` carries the last, perhaps empty."""
+    """A piece of the agent's answer in Markdown. Pieces are concatenated; the last has `partial: false`."""
 
     text: str
     partial: bool
@@ -53,13 +53,15 @@ class AgentMessage(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AgentThought(Fact, frozen=True, kw_only=True, omit_defaults=True):
+    """A piece of the agent's reasoning text; pieces are concatenated like those of AgentMessage."""
+
     text: str
     partial: bool
     message_id: str | None = None
 
 
 class AgentContent(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """A block of an answer that is not text: an image, audio, a resource."""
+    """A block of the agent's answer that is not text: an image, audio, or a resource."""
 
     content: Any
     message_id: str | None = None
@@ -67,7 +69,7 @@ class AgentContent(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class OpaqueAgentData:
-    """Data that is the agent's own object, whatever is in it."""
+    """Mixin for facts whose data is the agent's own object, stored unchanged."""
 
     __slots__ = ()
 
@@ -85,23 +87,28 @@ class OpaqueAgentData:
 
 
 class ToolCall(OpaqueAgentData, Fact, frozen=True, kw_only=True):
+    """The agent announced a tool call."""
+
     call: dict[str, Any]
 
 
 class ToolCallUpdate(OpaqueAgentData, Fact, frozen=True, kw_only=True):
+    """The agent reported progress or the result of a tool call."""
+
     call: dict[str, Any]
 
 
 class Plan(Fact, frozen=True, kw_only=True):
-    """The whole plan, as it stands now."""
+    """The agent's whole current plan."""
 
     entries: list[Any]
 
 
 class Permission(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """A question with options: `pending` when asked, then once more, `selected` or `cancelled`.
+    """A permission request: one event with status `pending`, then one with `selected` or `cancelled`.
 
-    `tool_call` is what a person has to see; what of it the question itself did not say is `announced`.
+    `tool_call` is what a user needs to decide. `announced` names the parts that came from an earlier
+    announcement and not from the request itself.
     """
 
     id: str
@@ -114,7 +121,10 @@ class Permission(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Question(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """A form (or an address to visit): `pending`, then `accepted`, `declined` or `cancelled`."""
+    """A form or URL for the user.
+
+    Its events have status `pending`, then `accepted`, `declined` or `cancelled`.
+    """
 
     id: str
     message: str
@@ -126,41 +136,47 @@ class Question(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FileRead(Fact, frozen=True, kw_only=True):
+    """The agent read a file of the workspace through Bullpen."""
+
     path: str
     size: int
 
 
 class FileWrite(Fact, frozen=True, kw_only=True):
+    """The agent wrote a file of the workspace through Bullpen."""
+
     path: str
     size: int
 
 
 class TurnStart(Fact, frozen=True, kw_only=True):
+    """The agent began to work on a prompt."""
+
     prompt_id: str
 
 
 class TurnEnd(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """`stop_reason` is the agent's word, or `error`, or `unknown` when it gave none."""
+    """The turn ended. `stop_reason` is the agent's word, `error`, or `unknown` if the agent gave none."""
 
     stop_reason: str
     error: str | None = None
 
     @property
     def failure(self) -> str | None:
-        """What a person reads of a turn that failed; None for any other."""
+        """The message for a user about a failed turn; None if the turn did not fail."""
         if self.stop_reason not in ("error", "unknown"):
             return None
         return f"{TURN_FAILED}: {self.error or 'the agent gave no reason'}"
 
 
 class AgentInitialized(Fact, frozen=True, kw_only=True):
-    """The handshake: what the agent is and can, in its own words."""
+    """The agent answered `initialize` with its name and capabilities."""
 
     result: dict[str, Any]
 
 
 class AgentSession(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """The agent has a session of its own for us: a new one, or the old one loaded or resumed."""
+    """The agent created, loaded or resumed its own session."""
 
     acp_session_id: str
     how: str
@@ -170,29 +186,35 @@ class AgentSession(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ConversationReset(Fact, frozen=True, kw_only=True):
-    """What was said before is not gone back to: the next process begins anew."""
+    """The earlier conversation is abandoned: the next process starts a new one."""
 
 
 class ModeChanged(Fact, frozen=True, kw_only=True):
+    """The agent's mode changed."""
+
     mode_id: str
 
 
 class ModelChanged(Fact, frozen=True, kw_only=True):
+    """The agent's model changed."""
+
     model_id: str
 
 
 class ConfigChanged(Fact, frozen=True, kw_only=True):
-    """All options with their values, as they are now."""
+    """All configuration options of the agent with their current values."""
 
     config_options: list[Any]
 
 
 class CommandsAvailable(Fact, frozen=True, kw_only=True):
+    """The slash commands that the agent offers now."""
+
     commands: list[Any]
 
 
 class Usage(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """How full the context is and what it cost so far; `turn` is what one turn used, in its own words."""
+    """How full the context is, and the cost so far. `turn` is the agent's own record of one turn's usage."""
 
     used: int | float | None = None
     size: int | float | None = None
@@ -201,22 +223,23 @@ class Usage(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionInfo(Fact, frozen=True, kw_only=True):
-    """What the agent says of its session: a title, a date."""
+    """Title and other information that the agent reports about its session."""
 
     info: dict[str, Any]
 
 
 class UnknownUpdate(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """Something we have no word for, or of a session that is not ours: kept, and shown plainly."""
+    """An update of unknown type, or of another session of the agent: stored and shown unchanged."""
 
     update: Any
     acp_session_id: str | None = None
 
 
 class Diagnostic(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that is no part of the protocol: a stray line, or one that is left out.
+    """Output that is not part of the protocol: an invalid line, or one that is too long.
 
-    `skipping` is where a line begins that is too long; `skipped` how long it was in the end.
+    `skipping` is the offset at which a line that is too long begins; `skipped` is the length it had in the
+    end.
     """
 
     text: str
@@ -226,7 +249,7 @@ class Diagnostic(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RequestSent(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """A request of ours is in flight; `n` is its line in the outbox and its id on the wire."""
+    """Bullpen sent a request. `n` is the number of its line in the outbox and its JSON-RPC id."""
 
     n: int
     method: str
@@ -234,20 +257,22 @@ class RequestSent(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RequestAnswered(Fact, frozen=True, kw_only=True, omit_defaults=True):
+    """The agent answered request `n`."""
+
     n: int
     method: str
     error: dict[str, Any] | None = None
 
 
 class NoticeSent(Fact, frozen=True, kw_only=True):
-    """A line that wants no answer."""
+    """Bullpen sent a line that needs no answer."""
 
     n: int
     method: str
 
 
 class RequestReceived(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """The agent waits for us; `rpc_id` is its own number, which only the answer needs."""
+    """The agent sent a request that waits for an answer. `rpc_id` is the agent's id for it."""
 
     id: str
     rpc_id: Any
@@ -256,7 +281,7 @@ class RequestReceived(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ReplySent(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """A line that answers the agent; `id` names the request when it had to wait."""
+    """Bullpen sent the answer to a request. `id` names the request if it had to wait for a user."""
 
     n: int
     method: str

@@ -1,4 +1,4 @@
-"""Decisions about a conversation: how to go back to it, what to close when it stops, what to choose."""
+"""Decisions about a conversation: how to resume it, what to cancel when it stops, which options to choose."""
 
 from collections.abc import Container, Iterable
 from typing import Any
@@ -11,20 +11,20 @@ from .conversation_state import Conversation
 from .events import Fact
 
 
-def ways_back(state: Conversation, quirks: AgentQuirks, now: int) -> list[str]:
-    """The methods to try, in order, to have a session again after the agent's process was started anew."""
-    ways = []
+def reattach_methods(state: Conversation, quirks: AgentQuirks, now: int) -> list[str]:
+    """Return the ACP methods to try, in order, to get a session after the agent's process was restarted."""
+    methods = []
     if state.session is not None and state.acp_session_id:
-        if state.capable("sessionCapabilities", "resume"):
-            ways.append("session/resume")
-        # Loaded too early, the session of some agents is gone for good.
-        if state.capable("loadSession") and now - state.session.since >= quirks.load_after * 1000:
-            ways.append("session/load")
-    return [*ways, "session/new"]
+        if state.has_capability("sessionCapabilities", "resume"):
+            methods.append("session/resume")
+        # Some agents destroy a session that is loaded too soon after its creation.
+        if state.has_capability("loadSession") and now - state.session.since >= quirks.load_after * 1000:
+            methods.append("session/load")
+    return [*methods, "session/new"]
 
 
-def loose_ends(state: Conversation, by: str) -> list[Fact]:
-    """What has to be said when nothing more will come: open questions and tool calls are cancelled."""
+def cancel_open_items(state: Conversation, by: str) -> list[Fact]:
+    """Return facts that cancel all open permissions, questions and tool calls. `by` says on whose behalf."""
     permissions = [replace(each.fact, status="cancelled", by=by) for each in state.permissions.values()]
     questions = [replace(each.fact, status="cancelled", by=by) for each in state.questions.values()]
     tools = [
@@ -35,11 +35,11 @@ def loose_ends(state: Conversation, by: str) -> list[Fact]:
 
 
 def auth_method(state: Conversation, definition: AgentDefinition, env: Container[str]) -> str | None:
-    """The method to log in with that needs nobody: one whose variables are all set."""
+    """Return the id of an authentication method that needs no user because its variables are set, or None."""
     for method in _auth_methods(state):
         match method:
-            case {"type": "env_var", "id": str(id), "vars": [_, *_] as wanted}:
-                names = [each.get("name") for each in wanted if isinstance(each, dict)]
+            case {"type": "env_var", "id": str(id), "vars": [_, *_] as variables}:
+                names = [each.get("name") for each in variables if isinstance(each, dict)]
                 if all(isinstance(name, str) and name in env for name in names):
                     return id
     offered = [method.get("id") for method in _auth_methods(state)]
@@ -50,7 +50,7 @@ def auth_method(state: Conversation, definition: AgentDefinition, env: Container
 
 
 def login_command(state: Conversation, definition: AgentDefinition) -> tuple[str, ...]:
-    """What a person runs in a terminal to log in; empty when nobody knows."""
+    """Return the command that a user runs in a terminal to log in; empty if no command is known."""
     for method in _auth_methods(state):
         match method:
             case {"type": "terminal"}:
@@ -60,8 +60,11 @@ def login_command(state: Conversation, definition: AgentDefinition) -> tuple[str
     return definition.login_command
 
 
-def option_of_kind(options: Iterable[Any], *kinds: str) -> str | None:
-    """The id of the first option of the first kind there is: ids are free text, kinds are not."""
+def first_option_of_kind(options: Iterable[Any], *kinds: str) -> str | None:
+    """Return the id of the first option whose kind comes first in `kinds`, or None.
+
+    Clients match kinds because the ids are free text.
+    """
     for kind in kinds:
         for option in options:
             match option:

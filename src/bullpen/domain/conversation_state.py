@@ -1,6 +1,7 @@
-"""What the facts of a conversation add up to: a pure fold, bounded whatever an agent does.
+"""The state of one agent's conversation, computed from its events by a pure fold; its size is bounded.
 
-It holds all a new server process needs to go on: in a handshake, in a turn, with a question open.
+It holds all that a new server process needs to continue: during the handshake, in a turn, or with an open
+question.
 """
 
 from typing import Any
@@ -36,11 +37,11 @@ from .conversation import (
 from .events import Event, WorkerExited, WorkerFailed, WorkerSpawning, WorkerTerminated
 from .tool_calls import Tools, with_tool_call
 
-REATTACHING = frozenset({"session/load", "session/resume"})
+REATTACH_METHODS = frozenset({"session/load", "session/resume"})
 
 
 class PendingCall(Struct, frozen=True, kw_only=True):
-    """A request of ours that has no answer yet."""
+    """A request from Bullpen to the agent that the agent has not answered yet."""
 
     method: str
     since: int
@@ -48,7 +49,7 @@ class PendingCall(Struct, frozen=True, kw_only=True):
 
 
 class PendingAgentRequest(Struct, frozen=True, kw_only=True):
-    """A request of the agent that has no answer yet."""
+    """A request from the agent to Bullpen that Bullpen has not answered yet."""
 
     rpc_id: Any
     method: str
@@ -57,24 +58,25 @@ class PendingAgentRequest(Struct, frozen=True, kw_only=True):
 
 
 class RunTraffic(Struct, frozen=True, kw_only=True):
-    """The lines of one run: the number of the last one sent, and what is in flight both ways."""
+    """The JSON-RPC traffic of one run: the number of the last sent line, and open requests on both sides."""
 
     sent: int = 0
     calls: dict[int, PendingCall] = {}
     asks: dict[str, PendingAgentRequest] = {}
-    skipping: int | None = None  # where a line began that is being left out
+    skipping: int | None = None  # offset at which a line began that is too long and is skipped
 
     @property
     def next_n(self) -> int:
-        """The number of our next line: every line is told by one fact, so they can be counted."""
+        """The number of the next line to the agent. Each line has one fact, so lines can be counted."""
         return self.sent + 1
 
     def waits_for(self, *methods: str) -> bool:
+        """Return whether a request with one of these methods is not answered yet."""
         return any(call.method in methods for call in self.calls.values())
 
 
 class AcpSession(Struct, frozen=True, kw_only=True):
-    """The agent's own session, and what can be set in it."""
+    """The agent's own session, and the modes, models, options and commands that it offers."""
 
     id: str
     since: int
@@ -85,34 +87,38 @@ class AcpSession(Struct, frozen=True, kw_only=True):
 
 
 class Turn(Struct, frozen=True, kw_only=True):
+    """The running turn of an agent."""
+
     prompt_id: str
     since: int
     cancelling: bool = False
 
 
 class OpenTextBlock(Struct, frozen=True):
-    """Text that is being said; its end is still to come."""
+    """A text block that the agent is still sending."""
 
     type: str
     message_id: str | None = None
 
 
 class OpenPermission(Struct, frozen=True, kw_only=True):
-    """A permission nobody has given or refused."""
+    """A permission request that is not answered yet."""
 
     fact: Permission
     since: int
 
 
 class OpenQuestion(Struct, frozen=True, kw_only=True):
+    """A form that is not answered yet."""
+
     fact: Question
     since: int
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """One agent worker, as it is after an event."""
+    """The state of one agent's conversation after an event."""
 
-    agent: dict[str, Any] | None = None  # its answer to initialize
+    agent: dict[str, Any] | None = None  # the agent's answer to `initialize`
     session: AcpSession | None = None
     turn: Turn | None = None
     block: OpenTextBlock | None = None
@@ -122,28 +128,30 @@ class Conversation(Struct, frozen=True, kw_only=True):
     questions: dict[str, OpenQuestion] = {}
     usage: Usage = Usage()
     traffic: RunTraffic = RunTraffic()
-    loaded: bool = False  # the agent went back to its session by loading it, and no turn began since
-    recap: bool = False  # the agent's session is new to what was said before: the next prompt tells it
+    loaded: bool = False  # the agent resumed its session with session/load, and no turn has begun since
+    recap: bool = False  # the agent's session is new: the next prompt must include the earlier conversation
 
     @property
     def replaying(self) -> bool:
-        """Whether what is said now was said before: the agent repeats its history while it loads.
+        """Whether the agent is repeating history: it has not answered session/load or session/resume yet.
 
-        Resuming must not repeat, but some agents do; nothing new can be said before either is answered.
+        Agents must not repeat history when they resume, but some do. No new text can arrive before the
+        answer.
         """
-        return self.traffic.waits_for(*REATTACHING)
+        return self.traffic.waits_for(*REATTACH_METHODS)
 
     @property
     def acp_session_id(self) -> str | None:
-        """The agent's name for its session; it outlives the process, so that the next can go back to it."""
+        """The agent's id of its session. It outlives the process, so the next process can resume it."""
         return self.session.id or None if self.session else None
 
     @property
     def asking(self) -> bool:
+        """Whether a permission or a question is open."""
         return bool(self.permissions or self.questions)
 
-    def capable(self, *path: str) -> bool:
-        """Whether the agent said it can: `{}` counts as a yes, a missing or false value as a no."""
+    def has_capability(self, *path: str) -> bool:
+        """Return whether the agent announced a capability. `{}` counts as yes; missing or false as no."""
         value: Any = (self.agent or {}).get("agentCapabilities")
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
@@ -151,7 +159,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 
 def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noqa: PLR0911, PLR0912 (a table)
-    """The conversation after one more event of its worker."""
+    """Return the conversation after one more event of its worker."""
     fact, now = event.fact, event.timestamp
     match fact:
         case AgentMessage() | AgentThought():
@@ -170,7 +178,7 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
         case TurnEnd():
             return replace(state, turn=None, block=None, tools={})
         case Usage():
-            return replace(state, usage=_added(state.usage, fact))
+            return replace(state, usage=_merged_usage(state.usage, fact))
         case AgentInitialized():
             return replace(state, agent=fact.result)
         case ConversationReset():
@@ -198,7 +206,7 @@ def _with_permission(state: Conversation, fact: Permission, now: int) -> Convers
     return replace(
         state,
         permissions=state.permissions | {fact.id: OpenPermission(fact=fact, since=now)},
-        tools=with_tool_call(state.tools, fact.tool_call),  # it may never have been announced
+        tools=with_tool_call(state.tools, fact.tool_call),  # some agents never announce the call itself
     )
 
 
@@ -213,9 +221,10 @@ def _with_settings(
     fact: AgentSession | ModeChanged | ModelChanged | ConfigChanged | CommandsAvailable,
     now: int,
 ) -> AcpSession | None:
+    """Return the session with changed modes, models, options or commands."""
     if isinstance(fact, AgentSession):
         return _attached(session, fact, now)
-    session = session or AcpSession(id="", since=now)  # some agents speak before their session is made
+    session = session or AcpSession(id="", since=now)  # some agents send updates before the session exists
     match fact:
         case ModeChanged():
             return replace(session, modes=_with_current(session.modes, "currentModeId", fact.mode_id))
@@ -228,6 +237,7 @@ def _with_settings(
 
 
 def _attached(session: AcpSession | None, fact: AgentSession, now: int) -> AcpSession:
+    """Return the session that the agent created, loaded or resumed."""
     same = session is not None and session.id == fact.acp_session_id
     return AcpSession(
         id=fact.acp_session_id,
@@ -240,6 +250,7 @@ def _attached(session: AcpSession | None, fact: AgentSession, now: int) -> AcpSe
 
 
 def _with_current(choices: Any, key: str, value: str) -> dict[str, Any]:
+    """Return the choices with the current value changed."""
     return {**choices, key: value} if isinstance(choices, dict) else {key: value}
 
 
@@ -272,11 +283,11 @@ def _with_traffic(
 
 
 def _after_run(state: Conversation) -> Conversation:
-    """What a process takes with it; its session, its plan and what it used can be gone back to."""
+    """Return the conversation without what ends with the process; session, plan and usage remain."""
     return Conversation(session=state.session, plan=state.plan, usage=state.usage, recap=state.recap)
 
 
-def _added(usage: Usage, fact: Usage) -> Usage:
+def _merged_usage(usage: Usage, fact: Usage) -> Usage:
     return Usage(
         used=usage.used if fact.used is None else fact.used,
         size=usage.size if fact.size is None else fact.size,
@@ -285,5 +296,5 @@ def _added(usage: Usage, fact: Usage) -> Usage:
     )
 
 
-def _without(things: dict[Any, Any], key: Any) -> dict[Any, Any]:
-    return {name: each for name, each in things.items() if name != key}
+def _without(items: dict[Any, Any], key: Any) -> dict[Any, Any]:
+    return {name: item for name, item in items.items() if name != key}

@@ -1,4 +1,4 @@
-"""The facts of workers that show files: what changed in a work tree, what a document says."""
+"""The facts of workers that show files: the changes of a work tree, and the text of a document."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from .events import Fact
 
 
 class DiffChanged(Fact, frozen=True, kw_only=True):
-    """The changes of a work tree as they now are; `patch` is None when it is too long to be kept."""
+    """The current changes of a work tree. `patch` is None if it is too long to be stored."""
 
     base: str
     files: list[dict[str, Any]]  # without their patches
@@ -17,7 +17,7 @@ class DiffChanged(Fact, frozen=True, kw_only=True):
 
 
 class DocumentChanged(Fact, frozen=True, kw_only=True):
-    """What a file says now, in its raw text; `text` is None when it cannot be shown, and `note` says why."""
+    """The current text of a file. If it cannot be shown, `text` is None and `note` says why."""
 
     path: str
     text: str | None = None

@@ -1,4 +1,4 @@
-"""What a program we start inherits of our environment: what any program needs, and nothing of ours."""
+"""Select which environment variables a program started by Bullpen inherits: the common ones, no secrets."""
 
 from collections.abc import Collection, Mapping
 
@@ -29,19 +29,20 @@ COMMON = frozenset(
     }
 )
 COMMON_PREFIXES = ("LC_", "XDG_")
-PERSONAL = frozenset({"SSH_AUTH_SOCK", "DISPLAY"})  # more for what a person runs: a shell, a setup command
+# Also inherited by programs that a user runs: a shell, a setup command.
+PERSONAL = frozenset({"SSH_AUTH_SOCK", "DISPLAY"})
 
-# Our own secrets, and the traces of an outer agent, which make an inner one believe it runs inside it.
+# Secrets of Bullpen, and variables of an outer agent, which would make an inner agent believe it is nested.
 NEVER = frozenset({"CLAUDECODE"})
 NEVER_PREFIXES = ("BULLPEN_", "CLAUDE_CODE_")
 
 
-def inherited(env: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:
-    """What passes of an environment; `more` are names that may, too."""
-    return {name: value for name, value in env.items() if _passes(name, more)}
+def inherited_environment(env: Mapping[str, str], extra: Collection[str] = ()) -> dict[str, str]:
+    """Return the variables of `env` that a program inherits. `extra` names further allowed ones."""
+    return {name: value for name, value in env.items() if _is_inherited(name, extra)}
 
 
-def _passes(name: str, more: Collection[str]) -> bool:
+def _is_inherited(name: str, extra: Collection[str]) -> bool:
     if name in NEVER or name.startswith(NEVER_PREFIXES):
         return False
-    return name in COMMON or name.startswith(COMMON_PREFIXES) or name in more
+    return name in COMMON or name.startswith(COMMON_PREFIXES) or name in extra

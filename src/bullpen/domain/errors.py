@@ -1,12 +1,12 @@
-"""What can go wrong, by who has to do something about it; `code` is part of the contract."""
+"""The exceptions that Bullpen raises, classed by what the caller can do; `code` is part of the API."""
 
 from typing import Self
 
 
 class BullpenError(Exception):
-    """Text for a person, in one sentence that says what to do where that helps.
+    """Base class. The text is one sentence for a user, with advice where that helps.
 
-    `details` are for a program, or for a person who wants to know it exactly: whatever JSON can say.
+    `details` is any JSON value with further information for a program or an interested user.
     """
 
     code = "internal"
@@ -14,59 +14,62 @@ class BullpenError(Exception):
     retry_after: int | None = None  # seconds, when the same request may succeed later
 
     def with_details(self, details: object) -> Self:
+        """Set `details` and return the exception itself."""
         self.details = details
         return self
 
 
 class NotFound(BullpenError):
+    """The object does not exist."""
+
     code = "not_found"
 
 
 class Conflict(BullpenError):
-    """The state does not allow it."""
+    """The current state does not allow the request."""
 
     code = "conflict"
 
 
 class Invalid(BullpenError):
-    """The request makes no sense."""
+    """The request or its data is invalid."""
 
     code = "invalid"
 
 
 class TooLarge(BullpenError):
-    """More than we take."""
+    """The request or its data exceeds a size limit."""
 
     code = "too_large"
 
 
 class UnsupportedType(BullpenError):
-    """Not a kind of thing we take."""
+    """The media type is not supported."""
 
     code = "unsupported_media_type"
 
 
 class Unauthorized(BullpenError):
-    """Nobody we know."""
+    """The request has no valid credential."""
 
     code = "unauthorized"
 
 
 class Forbidden(BullpenError):
-    """Somebody we know, who may not."""
+    """The credential is valid and does not allow this request."""
 
     code = "forbidden"
 
 
 class TooMany(BullpenError):
-    """A limit is reached; it can be tried again later."""
+    """A limit is reached; the same request may succeed later."""
 
     code = "too_many"
     retry_after: int = 60
 
 
 class Unavailable(BullpenError):
-    """A resource (the database, file descriptors, memory) cannot be used now. Nothing was changed."""
+    """A resource (the database, file descriptors, memory) is unavailable for now. Nothing was changed."""
 
     code = "unavailable"
     retry_after: int | None = 5
@@ -76,22 +79,22 @@ class StorageFull(Unavailable):
     """The disk has no room for another event."""
 
     code = "storage_full"
-    retry_after = None  # until a person frees some space
+    retry_after = None  # it lasts until a user frees some space
 
 
 class RemoteFault(BullpenError):
-    """The agent, git or the keeper broke its side."""
+    """The agent, git or the keeper failed or broke its protocol."""
 
     code = "remote_fault"
 
 
 class EmptyMessage(Invalid):
-    """A message with nothing in it."""
+    """A message has neither text nor an image."""
 
     code = "empty_message"
 
 
 class QueueFull(Conflict):
-    """The queue takes no more for now."""
+    """The message queue holds as many messages as its settings allow."""
 
     code = "queue_full"

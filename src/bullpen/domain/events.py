@@ -1,8 +1,7 @@
-"""Facts, and the events they become once they have a number.
+"""Facts (what happened) and events (facts with a number and a time), as they are stored and sent.
 
-A fact is what happened. The log turns it into an event: numbered, dated, never changed. Both are data, which
-never refers back to itself: they are no work for the garbage collector (`gc=False`).
-Stored data outlives this file: fields are only added, with a default.
+Both are immutable data that never refers back to itself, so the garbage collector may ignore them
+(`gc=False`). Stored data outlives this file: fields are only added, with a default.
 """
 
 import re
@@ -25,102 +24,116 @@ class Fact(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
         FACTS[cls.type] = cls
 
     def to_data(self) -> Any:
-        """The `data` object as it is stored and sent."""
+        """Return the `data` object of the event as it is stored and sent."""
         return msgspec.to_builtins(self)
 
     @classmethod
     def from_data(cls, data: Any) -> Self:
+        """Return the fact in a decoded `data` object, or raise msgspec.ValidationError."""
         return msgspec.convert(data, cls)
 
 
-# Numbers that have a column of the database: what does not fit makes the fact an Unknown one.
+# Numbers that are stored in a database column. A fact with a number out of range is read as Unknown.
 Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Run = Annotated[int, Meta(ge=1, le=(1 << 31) - 1)]
-WindowSide = Annotated[int, Meta(ge=1, le=(1 << 16) - 1)]  # as much as a terminal can have
+WindowSide = Annotated[int, Meta(ge=1, le=(1 << 16) - 1)]  # the limit of the kernel
 
 
 class SessionStart(Fact, frozen=True, kw_only=True):
+    """The session was created; always event 1."""
+
     session_type: str
     location_path: str
     title: str
     repo_id: str | None = None
     worktree_id: str | None = None
     on_last_disconnect: str = "keep"
-    founder: str | None = None  # the agent it is made with, whose failure to begin is its own
-    started_by: str | None = None  # the delegate that started it, by the id of its token
+    founder: str | None = None  # id of the first agent; until it answers, its failure fails the session
+    started_by: str | None = None  # token id of the delegate that started it
 
 
 class SessionImported(Fact, frozen=True, kw_only=True):
-    """It was saved by another program, under this id and at this time, in that program's words."""
+    """The session was imported from another program, which had this id and creation time for it."""
 
     original_id: str
     created_at: str
 
 
 class SessionChanged(Fact, frozen=True, kw_only=True):
-    """New values of what a person may edit; None leaves a value as it was."""
+    """A user changed the session; None leaves a value as it was."""
 
     title: str | None = None
     on_last_disconnect: str | None = None
 
 
 class SessionEnd(Fact, frozen=True, kw_only=True):
+    """The session ended."""
+
     status: str
     reason: str
     detail: str | None = None
 
 
 class WorkerSpawning(Fact, frozen=True, kw_only=True):
-    """A run begins: the first one makes the worker, a later one starts it again."""
+    """A run of a worker begins. The first run creates the worker, later runs restart it."""
 
     worker_type: str
     name: str
     run: Run
     workspace: str
     agent_id: str | None = None
-    agent_kind: str | None = None  # how one talks to it: acp, pty
+    agent_kind: str | None = None  # acp: JSON-RPC on pipes; pty: keystrokes in a terminal
     file_path: str | None = None
     cols: WindowSide = 80
     rows: WindowSide = 24
-    automatic: bool = False  # nobody asked for it: its last run crashed
+    automatic: bool = False  # restarted by Bullpen after a crash, not by a user
 
 
 class WorkerCommand(Fact, frozen=True, kw_only=True):
-    """What a terminal runs in place of a shell; `owner` is the agent that ordered it.
+    """The command a terminal runs in place of a shell; `owner` is the agent that ordered it.
 
-    `like_agent` is the definition whose environment it gets: by name, since that may hold keys.
+    `like_agent` is the id of the agent definition whose environment the command gets. The environment itself
+    is not stored because it may hold secrets.
     """
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
     like_agent: str | None = None
     owner: str | None = None
-    output_limit: int | None = None  # bytes of its output the owner wants to see
+    output_limit: int | None = None  # bytes of output that the owner asked for
 
 
 class WorkerReady(Fact, frozen=True, kw_only=True):
+    """The worker's program runs."""
+
     pid: Int64 | None = None
 
 
 class WorkerExited(Fact, frozen=True, kw_only=True):
+    """The worker's program ended by itself."""
+
     exit_code: Int64 | None = None
     signal: str | None = None
 
 
 class WorkerFailed(Fact, frozen=True, kw_only=True):
+    """The worker could not be started, or its program was lost."""
+
     error: str
     exit_code: Int64 | None = None
     signal: str | None = None
     stderr: str | None = None
-    again: bool = False  # it is about to be started again, by itself
+    again: bool = False  # Bullpen is about to restart it
 
 
 class WorkerTerminated(Fact, frozen=True, kw_only=True):
+    """A user or a rule ended the worker. Its role is free and it never runs again."""
+
     reason: str
 
 
 class WorkerActivity(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent does now; by hand: somebody typed that into its terminal, it was not prompted."""
+    """The agent's activity changed. `by_hand`: the work was typed into its terminal, not prompted."""
 
     activity: str
     why: str
@@ -128,14 +141,14 @@ class WorkerActivity(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Error(Fact, frozen=True, kw_only=True):
-    """Something a reader of the time line should know went wrong."""
+    """An error that a reader of the session's history should know about."""
 
     message: str
     detail: str | None = None
 
 
 class Unknown(Fact, frozen=True, kw_only=True):
-    """A fact of a newer Bullpen, kept as it was said."""
+    """A fact from a newer version of Bullpen, stored unchanged."""
 
     name: str
     data: Any
@@ -145,7 +158,7 @@ class Unknown(Fact, frozen=True, kw_only=True):
 
 
 class Draft(Struct, frozen=True, gc=False):
-    """A fact on its way into the log."""
+    """A fact that is about to be appended to the log, with the worker it concerns."""
 
     fact: Fact
     worker_id: str | None = None
@@ -153,7 +166,7 @@ class Draft(Struct, frozen=True, gc=False):
 
 
 class Event(Struct, frozen=True, gc=False):
-    """A fact with its number. Same (session, seq): same event, everywhere, for ever."""
+    """A fact with its number. The same (session, seq) is the same event on every client at every time."""
 
     seq: int
     timestamp: int  # milliseconds since the epoch; never goes back within a session
@@ -167,7 +180,7 @@ class Event(Struct, frozen=True, gc=False):
 
 
 def read_fact(name: str, data: Any) -> Fact:
-    """The fact a stored event was made of; a name or a shape we do not know is kept, not refused."""
+    """Return the fact of a stored event. An unknown name or an unexpected shape gives an Unknown fact."""
     known = FACTS.get(name)
     if known is None or known is Unknown:
         return Unknown(name=name, data=data)

@@ -1,4 +1,4 @@
-"""Names the failures of the machine: no free file descriptor, no memory, no thread, a broken disk."""
+"""Recognize and describe failures of the machine: no file descriptor, memory or thread, or a disk error."""
 
 import errno
 
@@ -12,14 +12,14 @@ _REASONS = {
     errno.EAGAIN: "the machine has no resources left for another process or thread",
     errno.EIO: "a disk or another device failed with an input/output error",
 }
-FAILURES = frozenset(_REASONS) - {errno.EAGAIN}  # that one has other meanings, too
+FAILURES = frozenset(_REASONS) - {errno.EAGAIN}  # EAGAIN has other meanings, too
 _NO_THREAD = "can't start new thread"  # the text is all that Python's RuntimeError has
 
 
 def explain(error: BaseException) -> BullpenError | None:
-    """Return what a user is told about an exception, or None if the exception is a mistake in the program.
+    """Return the error to report to a user, or None if the exception is a bug.
 
-    An exception group is explained only if each exception in it is: no mistake may hide behind a failure.
+    An exception group is explained only if each exception in it is, so that no bug is hidden by a failure.
     """
     match error:
         case BullpenError():
@@ -36,7 +36,7 @@ def explain(error: BaseException) -> BullpenError | None:
     return None
 
 
-def reason_of(error: BaseException) -> str:
-    """Return why something failed, in one sentence for a user."""
+def describe_failure(error: BaseException) -> str:
+    """Return the cause of an exception as one sentence for a user; a bug gives "internal error"."""
     explained = explain(error)
     return "internal error" if explained is None else str(explained)

@@ -1,4 +1,4 @@
-"""Ids: how they are made and how an untrusted one is recognised."""
+"""Create ids, and check ids that come from outside."""
 
 import re
 import uuid
@@ -7,10 +7,10 @@ _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 def new_id() -> str:
-    """A fresh id for a session, worker, repository or message."""
+    """Return a new random id for a session, worker, repository or message."""
     return str(uuid.uuid4())
 
 
 def is_safe_id(text: str) -> bool:
-    """Whether text from outside can stand as one path segment and one log field."""
+    """Return whether untrusted text can be used as one path segment and one log field."""
     return _SAFE.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""What waits for a person: questions that are open, and what happened while nobody looked."""
+"""The inbox: what waits for a user (open questions, failed workers, finished turns), and its order."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,13 +8,13 @@ from msgspec import Struct
 from .snapshot import Snapshot, Worker
 from .states import Activity, SessionStatus, WorkerState
 
-# What an agent cannot go on without comes first, then what went wrong, then what is done.
+# By urgency: what blocks an agent, then what failed, then what is finished.
 ORDER = ("permission", "question", "asking", "failed", "finished")
 NEEDS_INPUT = frozenset({"permission", "question", "asking"})
 
 
 class InboxItem(Struct, frozen=True, kw_only=True):
-    """One thing that waits. `seq` is there for what happened: having seen the log so far takes it away."""
+    """One item of the inbox. With `seq` it reports an event and goes once the user has seen that event."""
 
     id: str
     kind: str
@@ -34,11 +34,12 @@ class InboxItem(Struct, frozen=True, kw_only=True):
 
     @property
     def needs_input(self) -> bool:
+        """Whether an agent waits for an answer to this item."""
         return self.kind in NEEDS_INPUT
 
 
-def waiting(snapshot: Snapshot) -> list[InboxItem]:
-    """What the agents of a session ask and nobody has answered."""
+def open_items(snapshot: Snapshot) -> list[InboxItem]:
+    """Return the permissions, questions and terminal prompts of a session that wait for an answer."""
     if snapshot.status is not SessionStatus.ACTIVE:
         return []
     permissions = [
@@ -48,7 +49,7 @@ def waiting(snapshot: Snapshot) -> list[InboxItem]:
             id=each.permission.id,
             kind="permission",
             since=each.since,
-            text=_what(each.permission.tool_call),
+            text=_call_title(each.permission.tool_call),
             tool_call=each.permission.tool_call,
             options=each.permission.options,
         )
@@ -67,16 +68,16 @@ def waiting(snapshot: Snapshot) -> list[InboxItem]:
         )
         for each in snapshot.questions
     ]
-    return [*permissions, *questions, *_asking(snapshot)]
+    return [*permissions, *questions, *_terminal_prompts(snapshot)]
 
 
-def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
-    """By urgency, then the oldest first."""
+def sort_by_urgency(items: Iterable[InboxItem]) -> list[InboxItem]:
+    """Return the items by kind in the order of ORDER, the oldest first."""
     return sorted(items, key=lambda each: (ORDER.index(each.kind), each.since, each.id))
 
 
-def signature(snapshot: Snapshot) -> tuple[Any, ...]:
-    """What of a session the inbox depends on: while this stays the same, so does the inbox."""
+def inbox_signature(snapshot: Snapshot) -> tuple[Any, ...]:
+    """Return the part of a session that its inbox items depend on; compare it to detect a change."""
     asked = tuple(
         (id, tuple(each.permissions), tuple(each.questions), each.turn and each.turn.prompt_id)
         for id, each in snapshot.conversations.items()
@@ -85,8 +86,8 @@ def signature(snapshot: Snapshot) -> tuple[Any, ...]:
     return snapshot.status, snapshot.title, workers, asked
 
 
-def _asking(snapshot: Snapshot) -> list[InboxItem]:
-    """Agents in terminals that wait there: what they ask is on their screen."""
+def _terminal_prompts(snapshot: Snapshot) -> list[InboxItem]:
+    """Return an item for each agent in a terminal that asks something on its screen."""
     return [
         _item(
             snapshot,
@@ -101,7 +102,7 @@ def _asking(snapshot: Snapshot) -> list[InboxItem]:
     ]
 
 
-def _item(snapshot: Snapshot, worker: Worker, **what: Any) -> InboxItem:
+def _item(snapshot: Snapshot, worker: Worker, **fields: Any) -> InboxItem:
     return InboxItem(
         session_id=snapshot.id,
         session_title=snapshot.title,
@@ -109,10 +110,10 @@ def _item(snapshot: Snapshot, worker: Worker, **what: Any) -> InboxItem:
         worker_id=worker.id,
         role=worker.role,
         agent_id=worker.agent_id,
-        **what,
+        **fields,
     )
 
 
-def _what(call: dict[str, Any]) -> str:
-    """A line about a tool call; what it exactly is stands in the call itself."""
+def _call_title(call: dict[str, Any]) -> str:
+    """Return one line about a tool call; the details are in the call itself."""
     return str(call.get("title") or call.get("kind") or "something")

@@ -1,4 +1,4 @@
-"""By which signs a login to an agent is known; a sign is there or not, nobody reads it."""
+"""Detect from files and variables whether a user is logged in to an agent; their content is not read."""
 
 import re
 from collections.abc import Mapping
@@ -9,35 +9,35 @@ from msgspec import Struct
 
 from .errors import Invalid
 
-_PLACE = re.compile(r"(?:\$\{(?P<name>[A-Za-z_]\w*):-(?P<otherwise>(?:~|/)[^${}]*)\})?(?P<rest>[^${}]*)")
+_PATH = re.compile(r"(?:\$\{(?P<name>[A-Za-z_]\w*):-(?P<otherwise>(?:~|/)[^${}]*)\})?(?P<rest>[^${}]*)")
 
 System = Literal["linux", "macos"]
 
 
 class LoginStatus(StrEnum):
-    """Whether somebody is logged in to an agent, as far as signs tell."""
+    """Whether a user is logged in to an agent, as far as the login signs show."""
 
     YES = "yes"
-    NO = "no"  # none of the signs is there
-    UNKNOWN = "unknown"  # no signs are known, or a login need not leave one
-    NONE = "none"  # it needs no login
+    NO = "no"  # none of the signs exists
+    UNKNOWN = "unknown"  # no signs are defined, or a login may leave none
+    NONE = "none"  # the agent needs no login
 
 
 class LoginSigns(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Any one of these files or variables is a sign of a login."""
+    """Files and variables of which any one shows that a user is logged in."""
 
     needed: bool = True
-    files: tuple[str, ...] = ()  # `~/…`, `/…`, or `${NAME:-~/…}/…` where a variable moves it
+    files: tuple[str, ...] = ()  # `~/…`, `/…`, or `${NAME:-~/…}/…` if a variable can change the directory
     env: tuple[str, ...] = ()
-    hidden: tuple[System, ...] = ()  # where it may be kept out of sight: in a keyring, among settings
+    hidden: tuple[System, ...] = ()  # systems where the login may be stored without a sign, as in a keyring
 
 
 def check_login(login: LoginSigns, source: str) -> None:
-    """Invalid says which sign makes no sense."""
+    """Raise Invalid, naming `source`, if a login sign is not a valid path or variable name."""
     if not login.needed and (login.files or login.env or login.hidden):
         raise Invalid(f"{source}: login.needed is false, so there can be no signs of one")
     for place in login.files:
-        if "\0" in place or not _is_place(place):
+        if "\0" in place or not _is_sign_path(place):
             raise Invalid(f"{source}: login.files has {place!r}; a file is ~/…, /… or ${{NAME:-~/…}}/…")
     for name in login.env:
         if not name or "=" in name or "\0" in name:
@@ -45,8 +45,8 @@ def check_login(login: LoginSigns, source: str) -> None:
 
 
 def sign_path(place: str, env: Mapping[str, str]) -> str | None:
-    """The path a file of signs stands for in an environment; None when that has no place for it."""
-    found = _PLACE.fullmatch(place)
+    """Return the absolute path of a sign file in an environment, or None if it cannot be expanded."""
+    found = _PATH.fullmatch(place)
     if found is None:
         return None
     path = (env.get(found["name"]) or found["otherwise"]) + found["rest"] if found["name"] else place
@@ -55,8 +55,8 @@ def sign_path(place: str, env: Mapping[str, str]) -> str | None:
     return path if path.startswith("/") else None
 
 
-def judge(login: LoginSigns, has_sign: bool, system: str) -> LoginStatus:
-    """What signs come to on a system, by the name Python has for it."""
+def login_status(login: LoginSigns, has_sign: bool, system: str) -> LoginStatus:
+    """Return the login status, given whether a sign exists. `system` is Python's name of the platform."""
     if not login.needed:
         return LoginStatus.NONE
     if has_sign:
@@ -66,8 +66,8 @@ def judge(login: LoginSigns, has_sign: bool, system: str) -> LoginStatus:
     return LoginStatus.NO
 
 
-def _is_place(place: str) -> bool:
-    found = _PLACE.fullmatch(place)
+def _is_sign_path(place: str) -> bool:
+    found = _PATH.fullmatch(place)
     if found is None:
         return False
     return found["rest"].startswith("/") if found["name"] else place.startswith(("/", "~/"))

@@ -1,4 +1,4 @@
-"""Questions that wait for a person: permissions and forms. The first answer wins; a second is a Conflict."""
+"""Answer open permissions and questions. The first answer counts; a second one raises Conflict."""
 
 from typing import Any
 
@@ -15,14 +15,17 @@ ACTIONS = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
 def answer_permission(
     snapshot: Snapshot, permission_id: str, option_id: str, by: str
 ) -> tuple[str, Permission]:
-    """The worker that asked and the fact that answers it."""
+    """Return the id of the worker that asked and the fact with the chosen option.
+
+    Raise Conflict if the permission was answered before, NotFound if it does not exist.
+    """
     worker_id, open = find_permission(snapshot, permission_id)
     _check_option(open, option_id)
     return worker_id, replace(open.fact, status="selected", option_id=option_id, by=by)
 
 
 def find_permission(snapshot: Snapshot, permission_id: str) -> tuple[str, OpenPermission]:
-    """The worker that asked, and what it asked; nobody has answered it."""
+    """Return the id of the worker that asked and its open permission."""
     for worker_id, conversation in snapshot.conversations.items():
         if open := conversation.permissions.get(permission_id):
             return worker_id, open
@@ -32,7 +35,7 @@ def find_permission(snapshot: Snapshot, permission_id: str) -> tuple[str, OpenPe
 def answer_question(
     snapshot: Snapshot, question_id: str, action: str, content: dict[str, Any] | None, by: str
 ) -> tuple[str, Question]:
-    """The worker that asked and the fact that answers it."""
+    """Return the id of the worker that asked and the fact with the answer to its form."""
     if action not in ACTIONS:
         raise Invalid(f"a question is answered with one of {', '.join(ACTIONS)}, not {action}")
     for worker_id, conversation in snapshot.conversations.items():
@@ -43,12 +46,14 @@ def answer_question(
 
 
 def _check_option(open: OpenPermission, option_id: str) -> None:
+    """Raise Invalid if the permission has no such option."""
     known = [option.get("optionId") for option in open.fact.options if isinstance(option, dict)]
     if option_id not in known:
         raise Invalid(f"the options are {', '.join(map(str, known)) or 'none'}, not {option_id}")
 
 
 def _gone(snapshot: Snapshot, what: str, id: str) -> Conflict | NotFound:
+    """Return the error for a request that is not open: Conflict if it was answered, else NotFound."""
     if id in snapshot.settled:
         return Conflict(f"the {what} was answered before")
     return NotFound(f"no open {what} {id}")

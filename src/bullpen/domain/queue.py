@@ -1,7 +1,7 @@
-"""The message queue of a session (R54): its facts, what they add up to, and the orders it takes.
+"""The message queue of a session: its facts, its state as a fold of them, and the commands that change it.
 
-An item leaves in the very change that records its prompt, so that a crash can neither lose nor double it.
-Names are those of R54.
+The event that takes an item out of the queue is part of the same change as the event of its prompt, so that a
+crash can neither lose nor send it twice. The names are part of the protocol.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ DIRECTIONS = ("up", "down")
 
 
 class QueueAdded(Fact, frozen=True, kw_only=True):
-    """`urgent`: it goes first, and neither a pause nor a delay holds it."""
+    """A message entered the queue. An `urgent` one goes first; neither a pause nor a delay holds it back."""
 
     id: str
     message: str
@@ -32,7 +32,7 @@ class QueueAdded(Fact, frozen=True, kw_only=True):
 
 
 class QueueEdited(Fact, frozen=True, kw_only=True):
-    """What is left out stays; a title that was made for the old words goes with them."""
+    """A user changed a message. UNSET fields stay; a generated title is dropped when the text changes."""
 
     id: str
     message: str
@@ -41,64 +41,78 @@ class QueueEdited(Fact, frozen=True, kw_only=True):
 
 
 class QueueTitled(Fact, frozen=True, kw_only=True):
-    """A title that was made for it."""
+    """A title was generated for a message."""
 
     id: str
     title: str
 
 
 class QueueMoved(Fact, frozen=True, kw_only=True):
-    """One place up or down; `front` is before all others, and urgent."""
+    """A message moved `up` or `down` by one place, or to the `front`, where it is urgent."""
 
     id: str
     direction: str
 
 
 class QueueRemoved(Fact, frozen=True, kw_only=True):
+    """A user removed a message."""
+
     id: str
 
 
 class QueueCleared(Fact, frozen=True, kw_only=True):
-    pass
+    """A user removed all messages."""
 
 
 class QueueSending(Fact, frozen=True, kw_only=True):
+    """A message is being sent to its agent."""
+
     id: str
 
 
 class QueueSent(Fact, frozen=True, kw_only=True):
+    """A message was sent and left the queue."""
+
     id: str
 
 
 class QueueFailed(Fact, frozen=True, kw_only=True):
+    """A message could not be sent and stays in the queue."""
+
     id: str
     error: str
 
 
 class QueuePaused(Fact, frozen=True, kw_only=True):
+    """The queue stopped sending."""
+
     why: str
 
 
 class QueueResumed(Fact, frozen=True, kw_only=True):
-    pass
+    """The queue sends again."""
 
 
 class QueueConfigured(Fact, frozen=True, kw_only=True):
+    """The settings of the queue changed."""
+
     enabled: bool
     delay_seconds: float
     max_size: int
     auto_generate_titles: bool
-    inherited: bool = False  # they are those of the repository, or of the house
+    inherited: bool = False  # they are the settings of the repository or the server
 
 
 class QueueItem(Struct, frozen=True, kw_only=True):
+    """A message that waits in the queue."""
+
     id: str
     message: str
     queued_at: int
     image_ids: tuple[str, ...] = ()
     client_id: str | None = None
     title: str | None = None
-    own_title: bool = False  # given by a person: no other is made
+    own_title: bool = False  # a user chose the title, so that none is generated
     scheduled_time: int | None = None
     state: str = "queued"
     worker_id: str | None = None
@@ -107,6 +121,8 @@ class QueueItem(Struct, frozen=True, kw_only=True):
 
 
 class QueueSettings(Struct, frozen=True, kw_only=True):
+    """The settings of a queue. `inherited`: they follow those of the repository or the server."""
+
     enabled: bool = True
     delay_seconds: float = 0
     max_size: int = 10
@@ -115,7 +131,7 @@ class QueueSettings(Struct, frozen=True, kw_only=True):
 
 
 class QueueOverrides(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody wants otherwise; None is as it was."""
+    """Settings that differ from the inherited ones; None inherits the value."""
 
     enabled: bool | None = None
     delay_seconds: float | None = None
@@ -123,18 +139,20 @@ class QueueOverrides(Struct, frozen=True, kw_only=True, omit_defaults=True):
     auto_generate_titles: bool | None = None
 
     def over(self, settings: QueueSettings) -> QueueSettings:
-        wanted = {name: value for name, value in asdict(self).items() if value is not None}
-        return check_settings(replace(settings, **wanted))
+        """Return the settings with these overrides applied."""
+        overrides = {name: value for name, value in asdict(self).items() if value is not None}
+        return check_settings(replace(settings, **overrides))
 
 
 class Queue(Struct, frozen=True, kw_only=True):
-    """The items in the order they will be sent."""
+    """The queue of a session: its items in the order in which they are sent, and its settings."""
 
     items: tuple[QueueItem, ...] = ()
     paused: bool = False
     settings: QueueSettings = QueueSettings()
 
     def item(self, item_id: str) -> QueueItem:
+        """Return the item, or raise NotFound."""
         for item in self.items:
             if item.id == item_id:
                 return item
@@ -142,12 +160,12 @@ class Queue(Struct, frozen=True, kw_only=True):
 
     @property
     def waiting(self) -> bool:
-        """Whether something is to be sent sooner or later."""
+        """Whether an item waits to be sent."""
         return any(item.state == "queued" for item in self.items)
 
 
 def fold_queue(queue: Queue, fact: Fact, now: int) -> Queue:  # noqa: PLR0911 (a table)
-    """The queue after one more fact; facts of others leave it as it is."""
+    """Return the queue after one more fact. Facts that do not concern the queue leave it unchanged."""
     if not fact.type.startswith("queue_"):
         return queue
     match fact:
@@ -164,9 +182,9 @@ def fold_queue(queue: Queue, fact: Fact, now: int) -> Queue:  # noqa: PLR0911 (a
         case QueueCleared():
             return replace(queue, items=(), paused=False)
         case QueueSending():
-            return _with(queue, fact.id, state="sending")
+            return _with_item_changed(queue, fact.id, state="sending")
         case QueueFailed():
-            return _with(queue, fact.id, state="failed")
+            return _with_item_changed(queue, fact.id, state="failed")
         case QueuePaused() | QueueResumed():
             return replace(queue, paused=isinstance(fact, QueuePaused))
         case QueueConfigured():
@@ -175,34 +193,37 @@ def fold_queue(queue: Queue, fact: Fact, now: int) -> Queue:  # noqa: PLR0911 (a
             return queue
 
 
-def enqueue(queue: Queue, wish: QueueAdded) -> Draft:
-    """One more message, or the reason why not: it is empty, or there are too many."""
-    check_message(wish.message, wish.image_ids)
+def enqueue(queue: Queue, added: QueueAdded) -> Draft:
+    """Return the draft that adds a message; raise if it is empty or the queue is full or turned off."""
+    check_message(added.message, added.image_ids)
     if not queue.settings.enabled:
         raise Conflict("the queue of this session is turned off")
     if len(queue.items) >= queue.settings.max_size:
         raise QueueFull(f"the queue holds {queue.settings.max_size} messages already; try again later")
-    if any(item.id == wish.id for item in queue.items):
-        raise Conflict(f"a message {wish.id} waits in the queue already")
-    return Draft(wish)
+    if any(item.id == added.id for item in queue.items):
+        raise Conflict(f"a message {added.id} waits in the queue already")
+    return Draft(added)
 
 
-def edit(queue: Queue, wish: QueueEdited) -> Draft:
-    item = queue.item(wish.id)
-    check_message(wish.message, item.image_ids)
-    return Draft(wish)
+def edit(queue: Queue, edited: QueueEdited) -> Draft:
+    """Return the draft that edits a message; raise NotFound if it left the queue."""
+    item = queue.item(edited.id)
+    check_message(edited.message, item.image_ids)
+    return Draft(edited)
 
 
 def needs_title(queue: Queue, item: QueueItem) -> bool:
+    """Return whether a title should be generated for the item."""
     return queue.settings.auto_generate_titles and item.title is None and item.state == "queued"
 
 
-def title_by_words(item: QueueItem) -> Draft:
+def default_title(item: QueueItem) -> Draft:
+    """Return the draft that titles an item with the first words of its message."""
     return Draft(QueueTitled(id=item.id, title=short_title(item.message, len(item.image_ids))))
 
 
 def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
-    """One place; at the end of the way nothing happens."""
+    """Return the draft that moves a message one place up or down; none if it is at that end already."""
     queue.item(item_id)
     if direction not in DIRECTIONS:
         raise Invalid(f"a message moves up or down, not {direction}")
@@ -212,40 +233,46 @@ def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
 
 
 def remove(queue: Queue, item_id: str) -> list[Draft]:
+    """Return the draft that removes a message, or raise NotFound."""
     queue.item(item_id)
     return [Draft(QueueRemoved(id=item_id))]
 
 
 def clear(queue: Queue) -> list[Draft]:
+    """Return the draft that empties the queue and ends a pause; none if there is nothing to do."""
     return [Draft(QueueCleared())] if queue.items or queue.paused else []
 
 
-def hurry(queue: Queue, item_id: str) -> list[Draft]:
-    """The message goes before all others, whether the queue is paused or not."""
+def move_to_front(queue: Queue, item_id: str) -> list[Draft]:
+    """Return the draft that makes a message urgent: first in the queue, also while it is paused."""
     queue.item(item_id)
     return [Draft(QueueMoved(id=item_id, direction="front"))]
 
 
 def pause(queue: Queue, why: str) -> list[Draft]:
+    """Return the draft that pauses the queue; none if it is paused already."""
     return [] if queue.paused else [Draft(QueuePaused(why=why))]
 
 
 def resume(queue: Queue) -> list[Draft]:
+    """Return the draft that ends a pause; none if the queue is not paused."""
     return [Draft(QueueResumed())] if queue.paused else []
 
 
 def configure(queue: Queue, settings: QueueSettings) -> list[Draft]:
+    """Return the draft that changes the settings; none if they are the same already."""
     if check_settings(settings) == queue.settings:
         return []
     return [Draft(QueueConfigured(**asdict(settings)))]
 
 
-def inherit(queue: Queue, settings: QueueSettings) -> list[Draft]:
-    """Takes over what the repository or the house wants, unless somebody wanted it otherwise here."""
+def inherit_settings(queue: Queue, settings: QueueSettings) -> list[Draft]:
+    """Return the draft that takes over inherited settings; none if this queue has settings of its own."""
     return configure(queue, settings) if queue.settings.inherited else []
 
 
 def check_settings(settings: QueueSettings) -> QueueSettings:
+    """Return the settings, or raise Invalid if a value is out of range."""
     if not 1 <= settings.max_size <= 1000:
         raise Invalid("max_size is from 1 to 1000")
     if not 0 <= settings.delay_seconds <= 86_400:
@@ -253,15 +280,19 @@ def check_settings(settings: QueueSettings) -> QueueSettings:
     return settings
 
 
-def after_bad_turn(queue: Queue, why: str) -> list[Fact]:
-    """A turn that failed or was cancelled pauses what waits; what is urgent was meant to follow it."""
-    waits = [item for item in queue.items if item.state == "queued"]
-    if not waits or queue.paused or waits[0].urgent:
+def pause_after_failed_turn(queue: Queue, why: str) -> list[Fact]:
+    """Return a fact that pauses the queue after a failed or cancelled turn, if messages wait.
+
+    An urgent message is not paused: it was meant to follow that turn.
+    """
+    waiting = [item for item in queue.items if item.state == "queued"]
+    if not waiting or queue.paused or waiting[0].urgent:
         return []
     return [QueuePaused(why=why)]
 
 
 def check_message(message: str, image_ids: Iterable[str]) -> None:
+    """Raise EmptyMessage if a message has neither text nor images."""
     if not message.strip() and not tuple(image_ids):
         raise EmptyMessage("a message must not be empty")
 
@@ -287,14 +318,14 @@ def _added(items: tuple[QueueItem, ...], new: QueueItem) -> tuple[QueueItem, ...
 
 
 def _moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[QueueItem, ...]:
-    at = next((place for place, item in enumerate(items) if item.id == item_id), None)
-    if at is None:
+    index = next((index for index, item in enumerate(items) if item.id == item_id), None)
+    if index is None:
         return items
-    rest = [item for item in items if item.id != item_id]
+    others = [item for item in items if item.id != item_id]
     if direction == "front":
-        return (replace(items[at], urgent=True, state="queued"), *rest)
-    to = min(max(0, at - 1 if direction == "up" else at + 1), len(rest))
-    return (*rest[:to], items[at], *rest[to:])
+        return (replace(items[index], urgent=True, state="queued"), *others)
+    target = min(max(0, index - 1 if direction == "up" else index + 1), len(others))
+    return (*others[:target], items[index], *others[target:])
 
 
 def _edited(item: QueueItem, fact: QueueEdited) -> QueueItem:
@@ -313,6 +344,6 @@ def _titled(item: QueueItem, fact: QueueTitled) -> QueueItem:
     return replace(item, title=fact.title) if item.id == fact.id and not item.own_title else item
 
 
-def _with(queue: Queue, item_id: str, **changes: str) -> Queue:
+def _with_item_changed(queue: Queue, item_id: str, **changes: str) -> Queue:
     items = tuple(replace(item, **changes) if item.id == item_id else item for item in queue.items)
     return replace(queue, items=items)

@@ -1,20 +1,20 @@
-"""Why something ended, in words for a person; events and JSON keep the words of the protocol.
+"""Describe to a user why a session, a worker or a turn ended. Events keep the reasons of the protocol.
 
-`ui/src/state/reasons.ts` is its twin in the page; both pass `tests/golden/words/reasons.json`.
+`ui/src/state/reasons.ts` is the same for the page; both pass `tests/golden/words/reasons.json`.
 """
 
 BY_A_PERSON = "ended by a person"
 
-_END = {  # of a session or a worker
+_END_REASONS = {  # of a session or a worker
     "user_request": BY_A_PERSON,
-    "user requested": BY_A_PERSON,  # of a worker, as the relay says it
+    "user requested": BY_A_PERSON,  # the relay's name for it
     "cancelled": BY_A_PERSON,
     "last_disconnect": "its last viewer left",
     "idle_timeout": "it was idle for too long",
     "error": "it failed",
     "replaced": "another took its role",
 }
-_TURN = {
+_STOP_REASONS = {
     "end_turn": "the turn is over",
     "max_tokens": "it has used all its tokens",
     "max_turn_requests": "it has made all the requests a turn may make",
@@ -24,26 +24,29 @@ _TURN = {
 }
 
 
-def why_ended(reason: str | None) -> str:
-    """Of a session or a worker."""
-    return _END.get(reason or "", spoken(reason))
+def end_reason_text(reason: str | None) -> str:
+    """Return the text for why a session or a worker ended."""
+    return _END_REASONS.get(reason or "", readable(reason))
 
 
-def why_turn_ended(stop_reason: str | None) -> str:
-    """Agents have stop reasons of their own too."""
-    return _TURN.get(stop_reason or "", spoken(stop_reason))
+def stop_reason_text(stop_reason: str | None) -> str:
+    """Return the text for why a turn ended. Agents also have stop reasons of their own."""
+    return _STOP_REASONS.get(stop_reason or "", readable(stop_reason))
 
 
-def how_session_ended(status: str, reason: str | None) -> str:
-    """The same as a sentence of its own."""
-    return f"the session is {status} ({why_ended(reason)})" if status != "error" else "the session failed"
+def session_end_text(status: str, reason: str | None) -> str:
+    """Return a sentence that says how and why a session ended."""
+    if status == "error":
+        return "the session failed"
+    return f"the session is {status} ({end_reason_text(reason)})"
 
 
-def how_worker_ended(reason: str | None) -> str:
-    why = why_ended(reason)
+def worker_end_text(reason: str | None) -> str:
+    """Return a phrase that says why a worker ended."""
+    why = end_reason_text(reason)
     return why if why == BY_A_PERSON else f"ended: {why}"
 
 
-def spoken(word: str | None) -> str:
-    """A word of a protocol that has no other."""
+def readable(word: str | None) -> str:
+    """Return a protocol word as readable text, or "unknown" if there is none."""
     return (word or "unknown").replace("_", " ")

@@ -1,4 +1,4 @@
-"""Rows that change: what a person set up, as opposed to what happened."""
+"""Records: rows of the database that users create and change, as opposed to events."""
 
 from msgspec import Struct
 
@@ -6,18 +6,18 @@ from .queue import QueueOverrides
 
 
 class Repository(Struct, frozen=True, kw_only=True):
-    """A git repository a person registered."""
+    """A git repository that a user registered."""
 
     id: str
     path: str
     name: str
     created_at: int
     updated_at: int
-    queue: QueueOverrides = QueueOverrides()  # what its sessions inherit
+    queue: QueueOverrides = QueueOverrides()  # inherited by the queues of its sessions
 
 
 class RepositorySettings(Struct, frozen=True, kw_only=True):
-    """What a person decided about a repository; `git_dir` is where we found it when it was registered."""
+    """A user's settings for a repository. `git_dir` is the git directory at registration."""
 
     git_dir: str | None = None
     agent_id: str | None = None
@@ -27,9 +27,9 @@ class RepositorySettings(Struct, frozen=True, kw_only=True):
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """A key to the house. A device's key has a second secret; a program's has none.
+    """A bearer token. A browser's token has a second secret, a program's has none.
 
-    One with a session opens that session only, and only to look at it: a share.
+    A token with a session id is a share link: it can read that session and nothing else.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Token(Struct, frozen=True, kw_only=True):
 
 
 class LoginCode(Struct, frozen=True, kw_only=True):
-    """What logs one browser in, once, for a while; its device gets this scope."""
+    """A code with which one browser can log in once before it expires; its token gets this scope."""
 
     hash: str
     scope: str

@@ -1,7 +1,7 @@
-"""Rules for automatic answers: what a person decided once about permissions. Where none fits exactly, we ask.
+"""Rules that answer permission requests automatically. If no rule matches exactly, the user is asked.
 
-An agent describes its own call, so nothing here guesses: every word must be there and be the very same. A
-call that carries more than the rule speaks of (a command, another path, an environment) is another call.
+An agent describes its own tool call, so matching never guesses: each field must be present and equal. A call
+that carries more than the rule names (a command, another path, an environment) does not match.
 """
 
 import shlex
@@ -15,18 +15,18 @@ from msgspec import Struct
 from .conversation import Permission
 from .errors import Invalid
 
-# The protocol's kinds of tools; `other` says nothing, so that no rule can be about it.
+# The protocol's kinds of tool calls without `other`, which does not say what the call does.
 KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode")
 ANSWERS = {"allow": "allow_once", "reject": "reject_once"}
-LONGEST = 4096
+MAX_TEXT_LENGTH = 4096
 
-_PATHS = ("path", "file_path", "filePath", "abs_path", "absolutePath", "notebook_path")
-_COMMANDS = ("command", "cmd")
-_ELSEWHERE = ("cwd", "env", "workdir", "environment")
+_PATH_FIELDS = ("path", "file_path", "filePath", "abs_path", "absolutePath", "notebook_path")
+_COMMAND_FIELDS = ("command", "cmd")
+_CONTEXT_FIELDS = ("cwd", "env", "workdir", "environment")
 
 
 class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`answer` to an agent's calls of a kind; with a path or a command only to those on exactly that."""
+    """Give `answer` to an agent's calls of one kind; with a path or command only to calls on exactly that."""
 
     name: str
     agent_id: str
@@ -40,7 +40,7 @@ class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def read_rule(value: Any) -> Rule:
-    """A rule from outside; Invalid with one sentence when it is none."""
+    """Return the rule in untrusted data, or raise Invalid with the reason."""
     try:
         rule = msgspec.convert(value, Rule)
     except msgspec.ValidationError as error:
@@ -71,42 +71,42 @@ def find_rule(
     permission: Permission,
     announced: dict[str, Any] | None = None,
 ) -> tuple[Rule, str] | None:
-    """The first rule about this very question, and the option that answers it so.
+    """Return the first rule that matches a permission request and the option to choose, or None.
 
-    The kind must stand in the question itself; the rest may come from how the call was `announced`.
+    The kind must be in the request itself; other fields may come from the earlier announcement of the call.
     """
     kind = None if "kind" in permission.announced else permission.tool_call.get("kind")
-    call = {**(announced or {}), **_said(permission.tool_call), "kind": kind}
+    call = {**(announced or {}), **_without_nulls(permission.tool_call), "kind": kind}
     for rule in rules:
-        if rule.agent_id == agent_id and _is_about(rule, call):
+        if rule.agent_id == agent_id and _matches(rule, call):
             option_id = _only_option(permission.options, ANSWERS[rule.answer])
             if option_id is not None:
                 return rule, option_id
     return None
 
 
-def _said(call: dict[str, Any]) -> dict[str, Any]:
+def _without_nulls(call: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in call.items() if value is not None}
 
 
-def _is_about(rule: Rule, call: dict[str, Any]) -> bool:
+def _matches(rule: Rule, call: dict[str, Any]) -> bool:
     if call["kind"] != rule.kind:
         return False
-    given = call.get("rawInput", {})
-    if not isinstance(given, dict) or any(given.get(name) for name in _ELSEWHERE):
+    arguments = call.get("rawInput", {})
+    if not isinstance(arguments, dict) or any(arguments.get(name) for name in _CONTEXT_FIELDS):
         return False
-    if _command(given) != rule.command:
+    if _command(arguments) != rule.command:
         return False
-    paths = _paths(call, given)
+    paths = _paths(call, arguments)
     return rule.path is None or (bool(paths) and all(path == rule.path for path in paths))
 
 
-def _command(given: dict[str, Any]) -> str | None:
-    """The command line of a call; None when it runs nothing. What is no command line equals no rule's."""
-    present = [given[name] for name in _COMMANDS if given.get(name) is not None]
+def _command(arguments: dict[str, Any]) -> str | None:
+    """Return the command line of a call; None if it runs none; "", which no rule has, if it is ambiguous."""
+    present = [arguments[name] for name in _COMMAND_FIELDS if arguments.get(name) is not None]
     if len(present) > 1:
         return ""
-    command, args = present[0] if present else None, given.get("args", [])
+    command, args = present[0] if present else None, arguments.get("args", [])
     words = [command] if isinstance(command, str) else command
     match words, args:
         case None, []:
@@ -117,19 +117,19 @@ def _command(given: dict[str, Any]) -> str | None:
             return ""
 
 
-def _paths(call: dict[str, Any], given: dict[str, Any]) -> list[Any]:
-    """Every path a call speaks of, wherever it does."""
-    parts = [*_list(call.get("locations")), *_list(call.get("content"))]
+def _paths(call: dict[str, Any], arguments: dict[str, Any]) -> list[Any]:
+    """Return every path in a call: in its locations, its content and its arguments."""
+    parts = [*_as_list(call.get("locations")), *_as_list(call.get("content"))]
     found = [part.get("path") for part in parts if isinstance(part, dict) and "path" in part]
-    return [*found, *(given[name] for name in _PATHS if name in given)]
+    return [*found, *(arguments[name] for name in _PATH_FIELDS if name in arguments)]
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
 def _only_option(options: Iterable[Any], kind: str) -> str | None:
-    """The id of the one option of a kind; of several we would have to guess."""
+    """Return the id of the option of this kind, or None if there is none or more than one."""
     match [each for each in options if isinstance(each, dict) and each.get("kind") == kind]:
         case [{"optionId": str(id)}]:
             return id
@@ -138,10 +138,10 @@ def _only_option(options: Iterable[Any], kind: str) -> str | None:
 
 
 def _check_text(text: str | None) -> None:
-    """What a person reads in a rule must be what it says: no invisible letters."""
+    """Raise Invalid if a text of a rule is empty, too long, or has invisible characters."""
     if text is None:
         return
-    if not text.strip() or len(text) > LONGEST:
-        raise Invalid(f"every word of a rule has 1 to {LONGEST} letters")
+    if not text.strip() or len(text) > MAX_TEXT_LENGTH:
+        raise Invalid(f"every word of a rule has 1 to {MAX_TEXT_LENGTH} letters")
     if any(unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cn", "Zl", "Zp") for letter in text):
         raise Invalid("a rule has letters that cannot be seen")

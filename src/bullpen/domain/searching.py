@@ -1,4 +1,4 @@
-"""What of the log can be found again: whole messages, tool calls, titles, what went wrong."""
+"""Extract searchable text from events: whole messages, tool calls, titles and errors."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -8,24 +8,24 @@ from msgspec import Struct
 from .conversation import AgentMessage, AgentThought, Plan, ToolCall, ToolCallUpdate, TurnEnd, UserPrompt
 from .events import Error, Event, SessionChanged, SessionStart, WorkerExited, WorkerFailed, WorkerTerminated
 
-PRINTED = "terminal"  # type and role of what a terminal printed
-ROLES = ("user", "agent", "system", "title", PRINTED)  # who said it
-_SAID = (UserPrompt, AgentMessage, AgentThought, ToolCall, ToolCallUpdate, Plan)
-_TOLD = (SessionStart, SessionChanged, Error, WorkerFailed)
-TYPES = (*(fact.type for fact in (*_SAID, *_TOLD)), PRINTED)  # of the events that have words
-LONGEST = 100_000  # letters of one document
-LONGEST_BLOCK = 500  # events a message may take until it is found as far as it got
+TERMINAL_OUTPUT = "terminal"  # type and role of terminal output
+ROLES = ("user", "agent", "system", "title", TERMINAL_OUTPUT)  # the author of a text
+_CONVERSATION = (UserPrompt, AgentMessage, AgentThought, ToolCall, ToolCallUpdate, Plan)
+_SESSION = (SessionStart, SessionChanged, Error, WorkerFailed)
+TYPES = (*(fact.type for fact in (*_CONVERSATION, *_SESSION)), TERMINAL_OUTPUT)  # the searchable event types
+MAX_DOCUMENT_LENGTH = 100_000  # characters
+MAX_MESSAGE_EVENTS = 500  # a longer message is split into several documents
 
-# After these nothing more comes of a message, even of one whose last piece is missing.
-_ENDS = (TurnEnd, WorkerExited, WorkerFailed, WorkerTerminated)
+# These facts end a message whose last piece is missing.
+_MESSAGE_ENDS = (TurnEnd, WorkerExited, WorkerFailed, WorkerTerminated)
 
-_WORDY = ("title", "rawInput", "rawOutput", "content", "locations")
+_CALL_FIELDS = ("title", "rawInput", "rawOutput", "content", "locations")
 
 
 class SearchDocument(Struct, frozen=True, kw_only=True):
-    """Some text, and the moment it was said: its first event.
+    """A searchable text with the number and time of its first event.
 
-    What a terminal printed has the run and the offset of its recording; its event is the last one before.
+    Terminal output also has the run and the offset in its recording; its event is the last one before it.
     """
 
     seq: int
@@ -39,30 +39,33 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
 
 
 class DocumentBatch(Struct, frozen=True):
-    """What some events of a session come to, and the last event that need not be read again."""
+    """The documents of some events. `until` is the last event that need not be read again."""
 
     documents: list[SearchDocument]
     until: int
 
 
-def read_documents(events: Iterable[Event], impatient: bool = False) -> DocumentBatch:
-    """Messages come in pieces: one that has not ended is left for the next time, unless we are impatient."""
+def read_documents(events: Iterable[Event], flush: bool = False) -> DocumentBatch:
+    """Return the documents in some events. A message without its last piece is left for the next batch.
+
+    `flush`: also return unfinished messages.
+    """
     open: dict[tuple[str | None, str], list[Event]] = {}
     documents: list[SearchDocument] = []
     last = 0
     for event in events:
         last = event.seq
-        if isinstance(event.fact, _ENDS):
+        if isinstance(event.fact, _MESSAGE_ENDS):
             for key in [key for key in open if key[0] == event.worker_id]:
                 documents += _joined(open.pop(key))
         if isinstance(event.fact, AgentMessage | AgentThought):
             pieces = open.setdefault((event.worker_id, event.type), [])
             pieces.append(event)
-            if not event.fact.partial or len(pieces) >= LONGEST_BLOCK:
+            if not event.fact.partial or len(pieces) >= MAX_MESSAGE_EVENTS:
                 documents += _joined(open.pop((event.worker_id, event.type)))
-        elif found := _text(event):
+        elif found := _role_and_text(event):
             documents += _documents(event, *found)
-    if impatient:
+    if flush:
         documents += [document for pieces in open.values() for document in _joined(pieces)]
         return DocumentBatch(documents, last)
     firsts = [pieces[0].seq for pieces in open.values()]
@@ -70,19 +73,20 @@ def read_documents(events: Iterable[Event], impatient: bool = False) -> Document
 
 
 def _joined(pieces: list[Event]) -> Iterator[SearchDocument]:
+    """Yield the document of a message that came in pieces."""
     text = "".join(piece.fact.text for piece in pieces)  # type: ignore[attr-defined]
     return _documents(pieces[0], "agent", text)
 
 
-def _text(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a table)
-    """Who said it, and what; None for what nobody would look for."""
+def _role_and_text(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a table)
+    """Return the author's role and the text of an event; None if it has no searchable text."""
     match event.fact:
         case UserPrompt() as fact:
             return "user", fact.text
         case ToolCall() | ToolCallUpdate() as fact:
-            return "system", " ".join(_words({name: fact.call.get(name) for name in _WORDY}))
+            return "system", " ".join(_strings({name: fact.call.get(name) for name in _CALL_FIELDS}))
         case Plan() as fact:
-            return "system", " ".join(_words(fact.entries))
+            return "system", " ".join(_strings(fact.entries))
         case SessionStart() | SessionChanged() as fact if fact.title:
             return "title", fact.title
         case Error() as fact:
@@ -94,7 +98,7 @@ def _text(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a table)
 
 
 def _documents(event: Event, role: str, text: str) -> Iterator[SearchDocument]:
-    text = text.strip()[:LONGEST]
+    text = text.strip()[:MAX_DOCUMENT_LENGTH]
     if text:
         yield SearchDocument(
             seq=event.seq,
@@ -106,14 +110,14 @@ def _documents(event: Event, role: str, text: str) -> Iterator[SearchDocument]:
         )
 
 
-def _words(value: Any) -> Iterator[str]:
-    """All text in a value, however deep: agents describe their calls as they like."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every string in a JSON value: agents describe their calls in their own structures."""
+    remaining = [value]
+    while remaining:
+        match remaining.pop():
             case str(text):
                 yield text
             case dict() as fields:
-                waiting.extend(reversed(fields.values()))
+                remaining.extend(reversed(fields.values()))
             case list() as items:
-                waiting.extend(reversed(items))
+                remaining.extend(reversed(items))

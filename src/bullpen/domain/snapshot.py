@@ -1,7 +1,7 @@
-"""What the events of a session add up to: a pure fold.
+"""The state of a session, computed from its events by a pure fold.
 
-Immutable, so that a change can be computed, stored, and only then be true. `ui/src/state/session.ts`
-is its twin and passes the same golden files.
+Immutable, so that a change can be computed and stored before it takes effect. `ui/src/state/session.ts` does
+the same for the page and passes the same golden files.
 """
 
 from collections.abc import Iterable
@@ -28,18 +28,20 @@ from .events import (
     WorkerTerminated,
 )
 from .queue import Queue, fold_queue
-from .reasons import how_worker_ended
+from .reasons import worker_end_text
 from .states import ALIVE, Activity, SessionStatus, WorkerState, next_state, next_status
 
-RESTARTS = 16  # times of restarts that are remembered of a worker
-SETTLED = 256  # answered questions that are remembered: a second answer is told from a wrong one
+MAX_RESTART_TIMES = 16  # remembered of a worker
+MAX_SETTLED = (
+    256  # remembered ids of answered requests: a second answer is a Conflict, an unknown id NotFound
+)
 
-# What shows that an agent has answered at least once.
+# Facts that show that an agent has answered at least once.
 ANSWERS = (AgentMessage, AgentThought, Plan, ToolCall, Permission, Question)
 
 
 class Worker(Struct, frozen=True, kw_only=True):
-    """One agent conversation, terminal, diff or document of a session."""
+    """The state of one worker of a session: an agent, a terminal, a diff or a document."""
 
     id: str
     type: str
@@ -55,7 +57,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     activity: Activity = Activity.UNKNOWN
     activity_why: str = "just started"
     activity_since: int = 0
-    by_hand: bool = False  # what it does was typed into its terminal
+    by_hand: bool = False  # the current work was typed into the terminal, not prompted
     run: int = 1
     cols: int = 80
     rows: int = 24
@@ -64,26 +66,27 @@ class Worker(Struct, frozen=True, kw_only=True):
     signal: str | None = None
     error: str | None = None
     command: WorkerCommand | None = None  # what a terminal runs in place of a shell
-    restarts: tuple[int, ...] = ()  # when it was last started again by itself
-    again: bool = False  # it crashed, and is about to be
+    restarts: tuple[int, ...] = ()  # times of the last automatic restarts
+    again: bool = False  # it crashed and is about to be restarted automatically
 
     @property
     def alive(self) -> bool:
+        """Whether the worker is spawning or active."""
         return self.state in ALIVE
 
     @property
     def owner(self) -> str | None:
-        """The agent whose command a terminal runs."""
+        """The id of the agent whose command this terminal runs, or None."""
         return self.command.owner if self.command else None
 
     @property
     def is_typed_to(self) -> bool:
-        """Whether it is an agent that only has a terminal."""
+        """Whether the worker is an agent that has only a terminal: prompts are typed into it."""
         return self.agent_kind == "pty"
 
 
 class PendingPermission(Struct, frozen=True, kw_only=True):
-    """A permission nobody has given or refused, and the worker that waits for it."""
+    """An open permission request with the worker that waits for the answer."""
 
     worker: Worker
     permission: Permission
@@ -91,7 +94,7 @@ class PendingPermission(Struct, frozen=True, kw_only=True):
 
 
 class PendingQuestion(Struct, frozen=True, kw_only=True):
-    """A form nobody has filled in, and the worker that waits for it."""
+    """An open form with the worker that waits for the answer."""
 
     worker: Worker
     question: Question
@@ -99,7 +102,7 @@ class PendingQuestion(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """A session as it is after event `last_seq`."""
+    """The state of a session after event `last_seq`."""
 
     id: str
     type: str = "quick"
@@ -115,26 +118,26 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     updated_at: int = 0
     last_seq: int = 0
     workers: dict[str, Worker] = {}
-    conversations: dict[str, Conversation] = {}  # of the agents, by worker
+    conversations: dict[str, Conversation] = {}  # of agents, by worker id
     queue: Queue = Queue()
-    settled: tuple[str, ...] = ()  # questions that were answered, the newest last
-    founder: str | None = None  # the agent the session was made with, until it has answered
-    started_by: str | None = None  # the delegate that started it, by the id of its token
+    settled: tuple[str, ...] = ()  # ids of answered permissions and questions, the newest last
+    founder: str | None = None  # id of the agent the session was created with, until it has answered
+    started_by: str | None = None  # token id of the delegate that started it
 
     @property
     def live(self) -> bool:
-        """Whether some worker is alive, or about to be again (the active/inactive of seed 004)."""
+        """Whether a worker is alive, or about to be restarted automatically."""
         return any(worker.alive or worker.again for worker in self.workers.values())
 
     @property
     def primary(self) -> Worker | None:
-        """The first agent, whom a prompt is for unless it names another."""
+        """The first agent that is not terminated. Prompts go to it unless they name another agent."""
         agents = (worker for worker in self.workers.values() if worker.type == "agent")
         return next((worker for worker in agents if worker.state is not WorkerState.TERMINATED), None)
 
     @property
     def permissions(self) -> list[PendingPermission]:
-        """The open ones of all workers, oldest first."""
+        """The open permissions of all workers, oldest first."""
         found = [
             PendingPermission(worker=self.worker(worker_id), permission=open.fact, since=open.since)
             for worker_id, conversation in self.conversations.items()
@@ -144,7 +147,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> list[PendingQuestion]:
-        """The same of forms."""
+        """The open questions of all workers, oldest first."""
         found = [
             PendingQuestion(worker=self.worker(worker_id), question=open.fact, since=open.since)
             for worker_id, conversation in self.conversations.items()
@@ -153,13 +156,14 @@ class Snapshot(Struct, frozen=True, kw_only=True):
         return sorted(found, key=lambda each: each.since)
 
     def worker(self, worker_id: str) -> Worker:
+        """Return the worker, or raise NotFound."""
         try:
             return self.workers[worker_id]
         except KeyError:
             raise NotFound(f"no worker {worker_id} in session {self.id}") from None
 
-    def in_role(self, role: str) -> Worker | None:
-        """The worker that holds a role; a terminated one has given it back."""
+    def worker_in_role(self, role: str) -> Worker | None:
+        """Return the worker that holds a role, or None. A terminated worker holds no role."""
         for worker in self.workers.values():
             if worker.role == role and worker.state is not WorkerState.TERMINATED:
                 return worker
@@ -167,13 +171,14 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def fold(snapshot: Snapshot, event: Event) -> Snapshot:
-    """The snapshot after one more event. Refuses an event out of order or against the tables."""
+    """Return the snapshot after one more event, or raise Conflict if it is out of order or not allowed."""
     if event.seq != snapshot.last_seq + 1:
         raise Conflict(f"event {event.seq} cannot follow {snapshot.last_seq}")
     return replace(_apply(snapshot, event), last_seq=event.seq, updated_at=event.timestamp)
 
 
 def fold_all(snapshot: Snapshot, events: Iterable[Event]) -> Snapshot:
+    """Return the snapshot after several events."""
     for event in events:
         snapshot = fold(snapshot, event)
     return snapshot
@@ -208,13 +213,14 @@ def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
             return _with_worker(snapshot, _first_run(event, fact), event)
         case _ if event.worker_id is not None:
             before = snapshot.worker(event.worker_id)
-            return _with_worker(snapshot, _change(before, event), event)
+            return _with_worker(snapshot, _changed_worker(before, event), event)
         case fact:
             queue = fold_queue(snapshot.queue, fact, event.timestamp)
             return snapshot if queue is snapshot.queue else replace(snapshot, queue=queue)
 
 
 def _with_worker(snapshot: Snapshot, worker: Worker, event: Event) -> Snapshot:
+    """Return the snapshot with a changed worker and its conversation after the event."""
     workers = snapshot.workers | {worker.id: worker}
     if worker.type != "agent":
         return replace(snapshot, workers=workers)
@@ -230,25 +236,27 @@ def _with_worker(snapshot: Snapshot, worker: Worker, event: Event) -> Snapshot:
 
 
 def _settled(settled: tuple[str, ...], event: Event) -> tuple[str, ...]:
+    """Return the ids of answered requests after the event."""
     match event.fact:
         case Permission() | Question() as fact if fact.status != "pending":
-            return (*settled, fact.id)[-SETTLED:]
+            return (*settled, fact.id)[-MAX_SETTLED:]
         case _:
             return settled
 
 
 def _founder(snapshot: Snapshot, event: Event) -> str | None:
-    """Nobody's, once it has answered."""
-    answered = snapshot.founder == event.worker_id and is_answer(event.fact)
+    """Return the founder after the event: None once it has answered."""
+    answered = snapshot.founder == event.worker_id and shows_agent_answer(event.fact)
     return None if answered else snapshot.founder
 
 
-def is_answer(fact: Fact) -> bool:
-    """Whether it shows that an agent has answered."""
+def shows_agent_answer(fact: Fact) -> bool:
+    """Return whether the fact shows that an agent has answered."""
     return isinstance(fact, ANSWERS) or (isinstance(fact, TurnEnd) and fact.stop_reason != "error")
 
 
 def _first_run(event: Event, fact: WorkerSpawning) -> Worker:
+    """Return the worker that its first WorkerSpawning event creates."""
     if event.worker_id is None:
         raise Conflict(f"event {event.seq} starts a worker without an id")
     return Worker(
@@ -269,7 +277,8 @@ def _first_run(event: Event, fact: WorkerSpawning) -> Worker:
     )
 
 
-def _change(worker: Worker, event: Event) -> Worker:
+def _changed_worker(worker: Worker, event: Event) -> Worker:
+    """Return the worker after an event."""
     worker = replace(worker, last_active_at=event.timestamp)
     match event.fact:
         case WorkerActivity() as fact:
@@ -283,12 +292,13 @@ def _change(worker: Worker, event: Event) -> Worker:
         case WorkerCommand() as fact:
             return replace(worker, command=fact)
         case WorkerSpawning() | WorkerReady() | WorkerExited() | WorkerFailed() | WorkerTerminated():
-            return _step(worker, event)
+            return _with_next_state(worker, event)
         case _:
             return worker
 
 
-def _step(worker: Worker, event: Event) -> Worker:
+def _with_next_state(worker: Worker, event: Event) -> Worker:
+    """Return the worker after an event that changes its state."""
     worker = replace(
         worker,
         state=next_state(worker.state, event.fact),
@@ -309,7 +319,7 @@ def _step(worker: Worker, event: Event) -> Worker:
                 signal=None,
                 error=None,
                 activity_why="starting",
-                restarts=(*worker.restarts, event.timestamp)[-RESTARTS:]
+                restarts=(*worker.restarts, event.timestamp)[-MAX_RESTART_TIMES:]
                 if fact.automatic
                 else worker.restarts,
             )
@@ -326,6 +336,6 @@ def _step(worker: Worker, event: Event) -> Worker:
                 activity_why="failed",
             )
         case WorkerTerminated() as fact:
-            return replace(worker, activity_why=how_worker_ended(fact.reason))
+            return replace(worker, activity_why=worker_end_text(fact.reason))
         case _:
             return worker

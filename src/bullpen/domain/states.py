@@ -1,7 +1,6 @@
-"""The three axes of state as tables, and the words five vocabularies have for them.
+"""The state machines of sessions and workers as tables, and the names of states in the other vocabularies.
 
-An event that is not in a table is refused and nothing has changed. `docs/states.md` is
-generated from here.
+An event that is not in a table is refused, and nothing changes. `docs/states.md` is generated from here.
 """
 
 from enum import StrEnum
@@ -19,7 +18,7 @@ from .events import (
 
 
 class SessionStatus(StrEnum):
-    """Of a session."""
+    """Whether a session is active, or how it ended."""
 
     ACTIVE = "active"
     COMPLETED = "completed"
@@ -28,7 +27,7 @@ class SessionStatus(StrEnum):
 
 
 class WorkerState(StrEnum):
-    """Of a worker's life."""
+    """The state of a worker's process."""
 
     SPAWNING = "spawning"
     ACTIVE = "active"
@@ -38,7 +37,7 @@ class WorkerState(StrEnum):
 
 
 class Activity(StrEnum):
-    """Of a living worker."""
+    """What a living worker is doing."""
 
     UNKNOWN = "unknown"
     ACTIVE = "active"
@@ -47,7 +46,7 @@ class Activity(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Activity":
-        return cls.UNKNOWN  # a word of a newer Bullpen, or of nobody
+        return cls.UNKNOWN  # a value of a newer version
 
 
 ALIVE = frozenset({WorkerState.SPAWNING, WorkerState.ACTIVE})
@@ -79,7 +78,7 @@ WORKER: dict[WorkerState, dict[type[Fact], WorkerState]] = {
 
 
 def next_state(state: WorkerState, fact: Fact) -> WorkerState:
-    """The state a worker is in after the fact; a Conflict when the table has no such step."""
+    """Return the state of a worker after the fact; raise Conflict if the table has no such transition."""
     try:
         return WORKER[state][type(fact)]
     except KeyError:
@@ -87,15 +86,15 @@ def next_state(state: WorkerState, fact: Fact) -> WorkerState:
 
 
 def next_status(status: SessionStatus, fact: SessionEnd) -> SessionStatus:
-    """The status a session has after the fact; a Conflict when the table has no such step."""
+    """Return the status of a session after the fact; raise Conflict if the table has no such step."""
     allowed = SESSION[status].get(type(fact), frozenset())
     if fact.status not in allowed:
         raise Conflict(f"a session that is {status} cannot become {fact.status}")
     return SessionStatus(fact.status)
 
 
-def panel_word(state: WorkerState | None, activity: Activity) -> str:
-    """The word of the agent panel (R3) for a worker, or for no worker at all."""
+def panel_status(state: WorkerState | None, activity: Activity) -> str:
+    """Return the status that the agent panel shows for a worker, or for no worker (state None)."""
     match state:
         case None:
             return "idle"
@@ -109,11 +108,11 @@ def panel_word(state: WorkerState | None, activity: Activity) -> str:
             return "exited"
 
 
-def relay_session_word(status: SessionStatus) -> str:
-    """The word of the relay for a session (R61)."""
+def relay_session_state(status: SessionStatus) -> str:
+    """Return the relay's name for the state of a session."""
     return "ACTIVE" if status is SessionStatus.ACTIVE else "TERMINATED"
 
 
-def relay_agent_word(state: WorkerState) -> str:
-    """The word of the relay for an agent (R61)."""
+def relay_agent_state(state: WorkerState) -> str:
+    """Return the relay's name for the state of an agent."""
     return "TERMINATED" if state is WorkerState.EXITED else state.name

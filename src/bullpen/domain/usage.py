@@ -1,4 +1,4 @@
-"""What turns cost: tokens and money, as agents report them, each in its own words."""
+"""Token counts and costs of turns, extracted from the various forms in which agents report them."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from .conversation import Usage
 
-MOST = 10**15  # anything above is nonsense, and would not fit the database
+MAX_AMOUNT = 10**15  # larger numbers are errors and would not fit into the database
 
 
 class TokenCounts(Struct, frozen=True, kw_only=True):
-    """Of one turn; 0 for what an agent does not tell apart."""
+    """The tokens of one turn; 0 for a count that the agent does not report separately."""
 
     input: int = 0
     output: int = 0
@@ -21,54 +21,62 @@ class TokenCounts(Struct, frozen=True, kw_only=True):
 
 
 class Money(Struct, frozen=True):
+    """An amount of money in a currency."""
+
     amount: float
     currency: str
 
 
 def tokens_of(usage: Usage) -> TokenCounts | None:
-    """What one turn used; None when nothing is said of that."""
+    """Return the tokens that the last turn used, or None if the agent reports none."""
     match usage.turn:
-        case {"token_count": dict(words)}:  # Gemini's
-            return _tokens(words)
-        case dict(words):
-            return _tokens(words)
+        case {"token_count": dict(counts)}:  # Gemini's
+            return _tokens(counts)
+        case dict(counts):
+            return _tokens(counts)
         case _:
             return None
 
 
 def cost_of(usage: Usage, before: Any) -> Money | None:
-    """What was spent since the agent last said what all cost so far; less than that is a new count."""
-    now, then = _money(usage.cost), _money(before)
-    if now is None:
+    """Return the cost since `before`, the cost reported earlier, or None if no cost is reported.
+
+    Agents report a running total. If it has become smaller or has another currency, it is a new total.
+    """
+    current, earlier = _money(usage.cost), _money(before)
+    if current is None:
         return None
-    if then is None or then.currency != now.currency or then.amount > now.amount:
-        return now
-    return Money(now.amount - then.amount, now.currency)
+    if earlier is None or earlier.currency != current.currency or earlier.amount > current.amount:
+        return current
+    return Money(current.amount - earlier.amount, current.currency)
 
 
-def _tokens(words: dict[str, Any]) -> TokenCounts | None:
+def _tokens(counts: dict[str, Any]) -> TokenCounts | None:
     parts = {
-        "input": _number(words, "inputTokens", "input_tokens"),
-        "output": _number(words, "outputTokens", "output_tokens"),
-        "cached_read": _number(words, "cachedReadTokens", "cached_read_tokens"),
-        "cached_write": _number(words, "cachedWriteTokens", "cached_write_tokens"),
-        "thought": _number(words, "thoughtTokens", "thought_tokens"),
+        "input": _number(counts, "inputTokens", "input_tokens"),
+        "output": _number(counts, "outputTokens", "output_tokens"),
+        "cached_read": _number(counts, "cachedReadTokens", "cached_read_tokens"),
+        "cached_write": _number(counts, "cachedWriteTokens", "cached_write_tokens"),
+        "thought": _number(counts, "thoughtTokens", "thought_tokens"),
     }
-    total = _number(words, "totalTokens", "total_tokens") or sum(parts.values())
+    total = _number(counts, "totalTokens", "total_tokens") or sum(parts.values())
     return TokenCounts(**parts, total=total) if total else None
 
 
-def _number(words: dict[str, Any], *names: str) -> int:
+def _number(counts: dict[str, Any], *names: str) -> int:
+    """Return the first of the named counts that is a valid number, else 0."""
     for name in names:
-        value = words.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST:
+        value = counts.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MAX_AMOUNT:
             return int(value)
     return 0
 
 
 def _money(cost: Any) -> Money | None:
     match cost:
-        case {"amount": int() | float() as amount} if not isinstance(amount, bool) and 0 <= amount < MOST:
+        case {"amount": int() | float() as amount} if (
+            not isinstance(amount, bool) and 0 <= amount < MAX_AMOUNT
+        ):
             currency = cost.get("currency")
             return Money(float(amount), currency if isinstance(currency, str) and currency else "USD")
         case _:

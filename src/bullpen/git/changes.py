@@ -1,13 +1,13 @@
-"""What is in a worktree and nowhere else: what would be lost with it."""
+"""Find what would be lost with a worktree: uncommitted changes, and commits that are nowhere else."""
 
 from msgspec import Struct
 
 from .places import GitDirectories
 from .run import run_git
 
-MOST = 200  # of each kind that are named
+MAX_NAMED = 200  # changes or commits that are listed
 
-# What git leaves while something is going on, and what that is called.
+# The file that git leaves during each unfinished operation.
 _UNFINISHED = {
     "MERGE_HEAD": "merge",
     "CHERRY_PICK_HEAD": "cherry-pick",
@@ -19,7 +19,7 @@ _UNFINISHED = {
 
 
 class WorkTreeStatus(Struct, frozen=True, kw_only=True):
-    """How a work tree differs from its last commit, and its branch from the one it follows."""
+    """How a work tree differs from its last commit, and its branch from the upstream branch."""
 
     changes: list[tuple[str, str]]  # two letters and a path, as in `git status --short`
     ahead: int = 0
@@ -27,7 +27,7 @@ class WorkTreeStatus(Struct, frozen=True, kw_only=True):
 
 
 class WorktreeLoss(Struct, frozen=True, kw_only=True):
-    """What would go with a worktree. Lists are cut; the counts are not."""
+    """What would be lost with a worktree. The lists are cut, the counts are complete."""
 
     changes: list[str]
     commits: list[str]
@@ -35,38 +35,38 @@ class WorktreeLoss(Struct, frozen=True, kw_only=True):
     change_count: int
     commit_count: int
 
-    def sentence(self) -> str:
-        """What it is in a few words; empty when nothing would be lost."""
-        said = []
+    def describe(self) -> str:
+        """Return a short description, empty if nothing would be lost."""
+        losses = []
         if self.change_count:
-            said.append(f"{self.change_count} uncommitted change{'s' * (self.change_count > 1)}")
+            losses.append(f"{self.change_count} uncommitted change{'s' * (self.change_count > 1)}")
         if self.commit_count:
-            said.append(f"{self.commit_count} commit{'s' * (self.commit_count > 1)} kept nowhere else")
+            losses.append(f"{self.commit_count} commit{'s' * (self.commit_count > 1)} kept nowhere else")
         if self.unfinished:
-            said.append(f"an unfinished {self.unfinished}")
-        return " and ".join(said)
+            losses.append(f"an unfinished {self.unfinished}")
+        return " and ".join(losses)
 
 
-async def read_status(place: GitDirectories, timeout: float = 10.0) -> WorkTreeStatus:
-    """Uncommitted changes, untracked files included and ignored ones not."""
+async def read_status(git_dirs: GitDirectories, timeout: float = 10.0) -> WorkTreeStatus:
+    """Return the uncommitted changes, with untracked files and without ignored ones."""
     options = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-    said = await run_git(place, "status", *options, timeout=timeout)
-    return _parse(said.output.decode("utf-8", "surrogateescape"))
+    result = await run_git(git_dirs, "status", *options, timeout=timeout)
+    return _parse(result.output.decode("utf-8", "surrogateescape"))
 
 
-async def read_loss(place: GitDirectories, branch: str | None) -> WorktreeLoss:
-    """Changes nobody committed, and commits that no other branch, tag or remote has."""
-    status = await read_status(place, timeout=60)
+async def read_loss(git_dirs: GitDirectories, branch: str | None) -> WorktreeLoss:
+    """Return the uncommitted changes, and the commits that no other branch, tag or remote has."""
+    status = await read_status(git_dirs, timeout=60)
     own = (f"--exclude={branch}",) if branch else ()
     elsewhere = ("--not", *own, "--branches", "--tags", "--remotes")
     options = ("--oneline", "--no-decorate", "--no-color", "HEAD", *elsewhere)
-    said = await run_git(place, "log", *options, accept=(0, 128), timeout=60, cut=True)
-    commits = said.output.decode("utf-8", "replace").splitlines() if said.code in (0, -9) else []
+    result = await run_git(git_dirs, "log", *options, accept=(0, 128), timeout=60, cut=True)
+    commits = result.output.decode("utf-8", "replace").splitlines() if result.code in (0, -9) else []
     return WorktreeLoss(
-        changes=[f"{letters} {path}" for letters, path in status.changes[:MOST]],
-        commits=commits[:MOST],
+        changes=[f"{letters} {path}" for letters, path in status.changes[:MAX_NAMED]],
+        commits=commits[:MAX_NAMED],
         unfinished=next(
-            (word for name, word in _UNFINISHED.items() if (place.git_dir / name).exists()), None
+            (operation for name, operation in _UNFINISHED.items() if (git_dirs.git_dir / name).exists()), None
         ),
         change_count=len(status.changes),
         commit_count=len(commits),
@@ -74,6 +74,7 @@ async def read_loss(place: GitDirectories, branch: str | None) -> WorktreeLoss:
 
 
 def _parse(output: str) -> WorkTreeStatus:
+    """Parse the output of `git status --porcelain=v2 --branch -z`."""
     changes: list[tuple[str, str]] = []
     ahead = behind = 0
     fields = iter(output.split("\0"))
@@ -83,16 +84,17 @@ def _parse(output: str) -> WorkTreeStatus:
                 changes.append(_tracked(field, 8))
             case "2":
                 changes.append(_tracked(field, 9))
-                next(fields)  # where it was renamed from
+                next(fields)  # the old path
             case "u":
                 changes.append(_tracked(field, 10))
             case "?":
                 changes.append(("??", field[2:]))
             case "#" if field.startswith("# branch.ab "):
-                ahead, behind = (abs(int(word)) for word in field.split()[2:])
+                ahead, behind = (abs(int(count)) for count in field.split()[2:])
     return WorkTreeStatus(changes=changes, ahead=ahead, behind=behind)
 
 
 def _tracked(field: str, before_path: int) -> tuple[str, str]:
-    words = field.split(" ", before_path)
-    return words[1].replace(".", " "), words[-1]
+    """Return letters and path of an entry with so many columns before the path."""
+    columns = field.split(" ", before_path)
+    return columns[1].replace(".", " "), columns[-1]

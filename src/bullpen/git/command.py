@@ -1,4 +1,4 @@
-"""Start the git program with an environment of our own. All other modules call `run_git` in run.py."""
+"""Start the git program with an environment that Bullpen makes; other modules call `run_git` in run.py."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -7,29 +7,29 @@ from ..domain.errors import RemoteFault
 from ..domain.failures import explain
 from .process import ProcessResult, run_process
 
-TIMEOUT = 10.0  # seconds
-LIMIT = 16 << 20  # bytes of output
+TIMEOUT_SECONDS = 10.0
+MAX_OUTPUT_BYTES = 16 << 20
 _NOT_FOUND = 127  # exit code of a shell that finds no such program
 
 
 async def start_git(
     verb: str,
-    words: Sequence[str],
+    arguments: Sequence[str],
     environment: Mapping[str, str],
     *,
-    where: Sequence[str] = (),
+    options: Sequence[str] = (),
     stdin: bytes = b"",
-    timeout: float = TIMEOUT,
-    limit: int = LIMIT,
+    timeout: float = TIMEOUT_SECONDS,
+    limit: int = MAX_OUTPUT_BYTES,
     on_progress: Callable[[str], None] | None = None,
 ) -> ProcessResult:
-    """Run `git <where> <verb> <words>`, or raise RemoteFault if git cannot be started or takes too long.
+    """Run `git <options> <verb> <arguments>`; raise RemoteFault if it cannot start or takes too long.
 
     Git inherits only PATH and HOME from the server. It reads no configuration of the system or the user.
     """
     try:
         ended = await run_process(
-            ["git", "--no-optional-locks", "--no-pager", *where, verb, *words],
+            ["git", "--no-optional-locks", "--no-pager", *options, verb, *arguments],
             env={**_environment(), **environment},
             cwd="/",  # git changes to the work tree itself and must not discover a repository here
             timeout=timeout,

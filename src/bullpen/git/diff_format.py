@@ -1,4 +1,4 @@
-"""What `git diff --raw --no-abbrev --numstat --patch -z` prints, as values."""
+"""Parse the output of `git diff --raw --no-abbrev --numstat --patch -z`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,10 +7,10 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-MOST_PATCH = 256 << 10  # bytes of one file's patch that are shown
+MAX_PATCH_BYTES = 256 << 10  # of one file's patch that are shown
 CUT = "cut: the change of this file is too large to show whole"
 
-_WORDS = {
+_STATUS_NAMES = {
     "A": "added",
     "C": "copied",
     "D": "deleted",
@@ -21,13 +21,15 @@ _WORDS = {
 }
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _HEADER = b"diff --git "
-NOTHING = b"0" * 40  # the object of what is not there, or has not been read
+NO_OBJECT = b"0" * 40  # git prints it for a missing file, and for one that it has not read
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 
 
 class Hunk(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The line ranges of one hunk."""
+
     old_start: int
     old_lines: int
     new_start: int
@@ -35,7 +37,7 @@ class Hunk(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FileDiff(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One changed file. Counts are None for what has no lines. Names may have surrogate escapes."""
+    """One changed file. The counts are None for a file without lines. Names may have surrogate escapes."""
 
     path: str
     old_path: str | None = None
@@ -47,36 +49,36 @@ class FileDiff(Struct, frozen=True, kw_only=True, rename="camel"):
     unstaged: bool = False
     hunks: tuple[Hunk, ...] = ()
     patch: str = ""
-    note: str | None = None  # why the patch is not all there is
+    note: str | None = None  # why the patch is incomplete
 
 
 class IndexDifferences(Struct, frozen=True, kw_only=True):
-    """Which object the index has of a path, by what it differs in from a commit; of none it has `NOTHING`."""
+    """How the index differs from the base and from HEAD: the object of each path, NO_OBJECT for none."""
 
     from_base: Mapping[bytes, bytes] = {}
     from_head: Mapping[bytes, bytes] = {}
 
-    def stages(self, path: bytes) -> bool:
+    def is_staged(self, path: bytes) -> bool:
         return path in self.from_head
 
-    def differs(self, path: bytes, found: bytes) -> bool:
-        """Whether the work tree has something else of a path that is not as in the base.
+    def is_unstaged(self, path: bytes, found: bytes) -> bool:
+        """Return whether a path differs between the index and the work tree, where git found this object.
 
-        Git names no object of a file it has not read, and when it looked for renames it has read some.
+        Git prints no object for a file that it has not read; it reads some to detect renames.
         """
         known = self.from_head.get(path, self.from_base.get(path))
-        return found != known if found != NOTHING else known != NOTHING
+        return found != known if found != NO_OBJECT else known != NO_OBJECT
 
 
 def parse_raw(output: bytes) -> dict[bytes, bytes]:
-    """The object of each path on the right side, of a list without renames; one not merged has several."""
+    """Return the new object of each path in a raw diff without renames; an unmerged path has b""."""
     fields = iter(output.split(b"\0"))
     entries = ((field.split(b" "), next(fields)) for field in fields if field)
     return {path: b"" if letter == b"U" else found for (_, _, _, found, letter), path in entries}
 
 
 def parse_diff(output: bytes, index: IndexDifferences) -> list[FileDiff]:
-    """The files of a diff of the work tree in git's order, each with its patch."""
+    """Return the files of a diff of the work tree in git's order, each with its patch."""
     listed, patch = _split(output)
     files = list(_listed_files(listed, index))
     chunks = _chunks(patch)
@@ -87,7 +89,7 @@ def parse_diff(output: bytes, index: IndexDifferences) -> list[FileDiff]:
 
 
 def new_file(path: bytes, content: bytes | None, note: str | None = None) -> FileDiff:
-    """A file git does not know, as a diff would show it if it did."""
+    """Return an untracked file as a diff would show it if it were tracked."""
     file = FileDiff(path=_name(path), status="untracked", unstaged=True, note=note)
     if content is None:
         return file
@@ -98,10 +100,11 @@ def new_file(path: bytes, content: bytes | None, note: str | None = None) -> Fil
 
 
 def with_patch(file: FileDiff, patch: bytes) -> FileDiff:
-    if len(patch) <= MOST_PATCH:
+    """Return the file with its patch, cut at MAX_PATCH_BYTES, and its hunks."""
+    if len(patch) <= MAX_PATCH_BYTES:
         shown = text(patch)
         return replace(file, patch=shown, hunks=_hunks(shown))
-    shown = text(patch[: patch.rindex(b"\n", 0, MOST_PATCH) + 1])
+    shown = text(patch[: patch.rindex(b"\n", 0, MAX_PATCH_BYTES) + 1])
     return replace(file, patch=shown, hunks=_hunks(shown), note=CUT)
 
 
@@ -114,7 +117,7 @@ def _name(path: bytes) -> str:
 
 
 def _split(output: bytes) -> tuple[bytes, bytes]:
-    """The two lists, and the patch behind them."""
+    """Split the output into the raw and numstat lists, and the patch behind them."""
     if output.startswith(_HEADER):
         return b"", output
     listed, separator, patch = output.partition(b"\0\0" + _HEADER)
@@ -122,6 +125,7 @@ def _split(output: bytes) -> tuple[bytes, bytes]:
 
 
 def _listed_files(listed: bytes, index: IndexDifferences) -> Iterator[tuple[bytes, FileDiff]]:
+    """Yield path and values of each file in the raw and numstat lists."""
     fields = iter(listed.split(b"\0"))
     states: dict[bytes, tuple[str, bytes | None, bytes]] = {}
     for field in fields:
@@ -132,13 +136,13 @@ def _listed_files(listed: bytes, index: IndexDifferences) -> Iterator[tuple[byte
             if letter in "RC":
                 old, path = path, next(fields)
             if letter != "U" or path not in states:
-                states[path] = (_WORDS.get(letter, "modified"), old, found)
+                states[path] = (_STATUS_NAMES.get(letter, "modified"), old, found)
         elif field:
             added, deleted, path = field.split(b"\t", 2)
-            if not path:  # of a rename: both names follow
+            if not path:  # a rename: both names follow
                 next(fields)
                 path = next(fields)
-            status, old, found = states.get(path, ("modified", None, NOTHING))
+            status, old, found = states.get(path, ("modified", None, NO_OBJECT))
             yield (
                 path,
                 FileDiff(
@@ -148,25 +152,25 @@ def _listed_files(listed: bytes, index: IndexDifferences) -> Iterator[tuple[byte
                     additions=None if added == b"-" else int(added),
                     deletions=None if deleted == b"-" else int(deleted),
                     binary=added == b"-",
-                    staged=index.stages(path),
-                    unstaged=index.differs(path, found),
+                    staged=index.is_staged(path),
+                    unstaged=index.is_unstaged(path, found),
                 ),
             )
 
 
 def _chunks(patch: bytes) -> list[bytes]:
-    """The patch of each file; inside one no line begins like a header, for each has its sign in front."""
+    """Split a patch by files. Lines inside begin with a sign, so none looks like the header of a file."""
     starts = [match.start() for match in re.finditer(b"^" + _HEADER, patch, re.MULTILINE)]
     return [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
 
 
 def _path_of(chunk: bytes) -> bytes:
-    """Which file a patch is about: both names in its header are alike, but for renames, which say so."""
+    """Return the path of a patch. Its header has the same name twice; renames and copies name it again."""
     header, _, rest = chunk.partition(b"\n")
     for line in rest.split(b"\n"):
-        for word in (b"rename to ", b"copy to "):
-            if line.startswith(word):
-                return _unquoted(line.removeprefix(word))
+        for prefix in (b"rename to ", b"copy to "):
+            if line.startswith(prefix):
+                return _unquoted(line.removeprefix(prefix))
         if line.startswith((b"--- ", b"@@ ", b"Binary files ", b"GIT binary patch")):
             break
     names = header.removeprefix(_HEADER)
@@ -200,6 +204,7 @@ def _hunks(patch: str) -> tuple[Hunk, ...]:
 
 
 def _creation(path: bytes, lines: list[bytes]) -> bytes:
+    """Return the patch that creates a file with these lines."""
     name = b"b/" + path
     head = _HEADER + b"a/" + path + b" " + name + b"\nnew file mode 100644\n"
     if not lines:

@@ -1,15 +1,15 @@
-"""Which repository a directory belongs to, found without asking git and without believing much."""
+"""Find the work tree that contains a directory, without running git, and check what its files claim."""
 
 from pathlib import Path
 
 from .places import GitDirectories
 
 _POINTER = "gitdir: "
-_MOST = 4096  # bytes of a file that names a directory
+_MAX_POINTER_BYTES = 4096  # of a file that names a directory
 
 
-def find_place(directory: Path) -> GitDirectories | None:
-    """The work tree that holds a directory, or None."""
+def find_git_directories(directory: Path) -> GitDirectories | None:
+    """Return the work tree that contains a directory, with its git directories; None without one."""
     for work_tree in (directory, *directory.parents):
         dot_git = work_tree / ".git"
         if dot_git.is_symlink():
@@ -22,14 +22,14 @@ def find_place(directory: Path) -> GitDirectories | None:
 
 
 def _linked(work_tree: Path, dot_git: Path) -> GitDirectories | None:
-    """A linked worktree, when the repository it names knows it and does not lie inside it."""
-    said = _read(dot_git)
-    if not said.startswith(_POINTER):
+    """Return a linked worktree if the repository that it names lists it and is not inside it."""
+    pointer = _read(dot_git)
+    if not pointer.startswith(_POINTER):
         return None
-    git_dir = (work_tree / said.removeprefix(_POINTER)).resolve()
+    git_dir = (work_tree / pointer.removeprefix(_POINTER)).resolve()
     common = git_dir.parent.parent
-    known = git_dir.parent.name == "worktrees" and _is_git_dir(common)
-    if not known or common.is_relative_to(work_tree.resolve()):
+    is_worktree = git_dir.parent.name == "worktrees" and _is_git_dir(common)
+    if not is_worktree or common.is_relative_to(work_tree.resolve()):
         return None
     if (git_dir / _read(git_dir / "gitdir")).resolve() != dot_git.resolve():
         return None
@@ -43,6 +43,6 @@ def _is_git_dir(path: Path) -> bool:
 def _read(path: Path) -> str:
     try:
         with path.open(encoding="utf-8", errors="surrogateescape") as file:
-            return file.read(_MOST).strip()
+            return file.read(_MAX_POINTER_BYTES).strip()
     except OSError:
         return ""

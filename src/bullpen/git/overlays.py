@@ -1,4 +1,4 @@
-"""Give git a common directory that has the repository's objects and refs, and a configuration of our own.
+"""Give git a common directory with the objects and refs of a repository, but with a safe configuration.
 
 Git reads `$GIT_COMMON_DIR/config` and ignores the configuration in `$GIT_DIR` (see gitrepository-layout(5)).
 An overlay is such a directory: symbolic links to what a repository shares between its worktrees, no hooks,
@@ -38,12 +38,12 @@ MAX_CONFIG = 4 << 20  # bytes of one configuration file
 
 _CONFIG = "config"
 _WORKTREE_CONFIG = "config.worktree"
-_GIT_DIR = "git-dir"  # a link of ours: it dangles when the worktree is gone
+_GIT_DIR = "git-dir"  # a link to the git directory; it dangles when the worktree is gone
 _SHARED = ("HEAD", "info", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
 
 
 class _ConfigFile(Struct, frozen=True):
-    """A configuration file as it was read last."""
+    """The content of a configuration file, and its settings."""
 
     content: bytes
     settings: list[Setting]
@@ -56,6 +56,7 @@ class _Sources(Struct, frozen=True):
     of_repository: list[_ConfigFile]
 
     def render(self) -> bytes:
+        """Return the configuration file of the overlay."""
         of_user = [each for file in self.of_user for each in select_of_user(file.settings)]
         of_repository = [each for file in self.of_repository for each in select_of_repository(file.settings)]
         return render(of_user + of_repository)
@@ -67,22 +68,22 @@ class Overlays:
     def __init__(self) -> None:
         self._files: dict[Path, _ConfigFile] = {}
         self._written: dict[Path, _Sources] = {}
-        self._kept_in: Path | None = None
+        self._directory: Path | None = None
 
     def keep_in(self, directory: Path) -> None:
         """Keep the overlays over restarts, and remove those of worktrees that are gone."""
-        self._kept_in = directory
+        self._directory = directory
         for overlay in directory.glob("*"):
             if not (overlay / _GIT_DIR).exists():
                 shutil.rmtree(overlay, ignore_errors=True)
 
-    async def prepare(self, place: GitDirectories) -> Path:
+    async def prepare(self, git_dirs: GitDirectories) -> Path:
         """Return the overlay of a worktree, with the settings that its configuration has now."""
-        sources = await self._sources(place)
-        overlay = self._path(place)
+        sources = await self._sources(git_dirs)
+        overlay = self._path(git_dirs)
         if self._written.get(overlay) != sources or not (overlay / _CONFIG).exists():
             try:
-                _write(overlay, place, sources.render())
+                _write(overlay, git_dirs, sources.render())
             except OSError as error:
                 fault = RemoteFault(f"{overlay} cannot be written: {error.strerror}")
                 raise explain(error) or fault from None
@@ -97,15 +98,15 @@ class Overlays:
         own = await self._read(repository.git_dir / _WORKTREE_CONFIG)
         return render(select_of_new_worktree(own.settings))
 
-    async def _sources(self, place: GitDirectories) -> _Sources:
+    async def _sources(self, git_dirs: GitDirectories) -> _Sources:
         home = Path(os.environ.get("HOME", "/"))
         of_user = [
             await self._read(file, includes=True)
             for file in (home / ".config/git/config", home / ".gitconfig")
         ]
-        of_repository = [await self._read(place.common_dir / _CONFIG)]
+        of_repository = [await self._read(git_dirs.common_dir / _CONFIG)]
         if has_worktree_config(of_repository[0].settings):
-            of_repository.append(await self._read(place.git_dir / _WORKTREE_CONFIG))
+            of_repository.append(await self._read(git_dirs.git_dir / _WORKTREE_CONFIG))
         return _Sources(of_user, of_repository)
 
     async def _read(self, file: Path, *, includes: bool = False) -> _ConfigFile:
@@ -117,9 +118,9 @@ class Overlays:
             self._files[file] = known = _ConfigFile(content, settings)
         return known
 
-    def _path(self, place: GitDirectories) -> Path:
-        name = hashlib.sha256(os.fsencode(place.git_dir) + b"\0" + os.fsencode(place.common_dir))
-        return (self._kept_in or self._temporary) / name.hexdigest()[:32]
+    def _path(self, git_dirs: GitDirectories) -> Path:
+        name = hashlib.sha256(os.fsencode(git_dirs.git_dir) + b"\0" + os.fsencode(git_dirs.common_dir))
+        return (self._directory or self._temporary) / name.hexdigest()[:32]
 
     @cached_property
     def _temporary(self) -> Path:
@@ -161,10 +162,10 @@ def _read_file(file: Path) -> bytes:
         raise explain(error) or fault from None
 
 
-def _write(overlay: Path, place: GitDirectories, config: bytes) -> None:
+def _write(overlay: Path, git_dirs: GitDirectories, config: bytes) -> None:
     """Make an overlay or replace its configuration. A git that a killed server left may be using it."""
     overlay.mkdir(mode=0o700, parents=True, exist_ok=True)
-    links = {name: place.common_dir / name for name in _SHARED} | {_GIT_DIR: place.git_dir}
+    links = {name: git_dirs.common_dir / name for name in _SHARED} | {_GIT_DIR: git_dirs.git_dir}
     for name, target in links.items():
         with suppress(FileExistsError):
             (overlay / name).symlink_to(target)

@@ -1,4 +1,4 @@
-"""Where git works: directories that we determined, never those a `.git` file in a workspace names."""
+"""Name the directories that git works with; the server determines them, not a `.git` file in a workspace."""
 
 from pathlib import Path
 
@@ -20,20 +20,20 @@ class GitDirectories(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def main(cls, git_dir: Path, work_tree: Path) -> "GitDirectories":
-        """The repository's own work tree."""
+        """Return the directories of the repository's main work tree."""
         return cls(git_dir=git_dir, common_dir=git_dir, work_tree=work_tree)
 
 
 def find_git_dir(directory: Path) -> Path:
-    """The git directory of a repository a person registers; looked for once, then stored."""
+    """Return the git directory of a repository that a user registers, or raise Invalid if there is none."""
     dot = directory / ".git"
     if not dot.is_file():
         found = dot
     else:
-        words = dot.read_text("utf-8", "surrogateescape").strip()
-        if not words.startswith("gitdir: "):
-            raise Invalid(f"{dot} does not say where the repository is")
-        found = directory / words.removeprefix("gitdir: ")
+        pointer = dot.read_text("utf-8", "surrogateescape").strip()
+        if not pointer.startswith("gitdir: "):
+            raise Invalid(f"{dot} does not name a git directory")
+        found = directory / pointer.removeprefix("gitdir: ")
     if (found / "commondir").exists():
         raise Invalid(f"{directory} is a worktree; register the repository it belongs to")
     if not (found / "HEAD").is_file():

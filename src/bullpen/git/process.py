@@ -1,4 +1,4 @@
-"""One child process from its start to its end: bounded in time and output, and never left behind."""
+"""Run one process to its end, with limits for time and output, and leave no process of its group behind."""
 
 import asyncio
 import os
@@ -11,17 +11,17 @@ from msgspec import Struct
 
 from .. import clock
 
-CHUNK = 1 << 16
-ERRORS_KEPT = 1 << 14
-GRACE_SECONDS = 2.0
-GONE_SECONDS = 10.0
-LOOK_SECONDS = 0.05
+READ_BYTES = 1 << 16
+MAX_STDERR_BYTES = 1 << 14  # the last ones are kept
+GRACE_SECONDS = 2.0  # until marked processes are killed
+KILL_TIMEOUT_SECONDS = 10.0  # until marked processes must be gone after that
+POLL_SECONDS = 0.05
 _MARKER = "BULLPEN_ERRAND"
-_UMASK = 'umask "$0"; exec "$@"'  # uvloop takes no umask, and ours is the one of private files
+_UMASK = 'umask "$0"; exec "$@"'  # uvloop takes no umask, and that of the server is for private files
 
 
 class ProcessResult(Struct, frozen=True, kw_only=True):
-    """What became of a process; `cut` when it said more than was wanted and was ended for that."""
+    """How a process ended and what it printed. `cut`: it was killed because it exceeded the output limit."""
 
     code: int
     output: bytes
@@ -30,7 +30,7 @@ class ProcessResult(Struct, frozen=True, kw_only=True):
 
 
 class _OutputTooLong(Exception):
-    """It said more than was wanted."""
+    """A process has printed more than the limit."""
 
 
 async def run_process(
@@ -44,12 +44,11 @@ async def run_process(
     on_line: Callable[[str], None] | None = None,
     umask: str = "027",
 ) -> ProcessResult:
-    """Runs a program in a process group of its own and gives back what it said.
+    """Run a program in a process group of its own, and return its exit code and output.
 
-    Raises TimeoutError and OSError. Whatever the way out, cancellation included, the whole group is gone
-    afterwards.
+    Raise TimeoutError or OSError. In every case, also after a cancellation, the whole group is killed.
     """
-    process = await _whole(
+    process = await _finish_start(
         asyncio.create_subprocess_exec(
             "/bin/sh",
             "-c",
@@ -75,63 +74,63 @@ async def run_process(
                     readers.create_task(_drain(process.stderr, errors.take))
             except* _OutputTooLong:
                 cut = True
-                _end_group(process)
+                _kill_group(process)
             await process.wait()
     finally:
-        _end_group(process)
+        _kill_group(process)
         await asyncio.shield(process.wait())
     return ProcessResult(code=process.returncode or 0, output=output.bytes(), errors=errors.text(), cut=cut)
 
 
-async def _whole(start: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
-    """A start that is cancelled in its middle would end the process alone, not what it has started."""
+async def _finish_start(start: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """Await the start of a process. If it is cancelled, kill the group of the process once it has started."""
     starting = asyncio.ensure_future(start)
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_end_started)  # also when we are not let wait for it
+        starting.add_done_callback(_kill_started)  # also if this task is cancelled again
         with suppress(OSError):
             await (await asyncio.shield(starting)).wait()
         raise
 
 
-def _end_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+def _kill_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
     if not starting.cancelled() and starting.exception() is None:
-        _end_group(starting.result())
+        _kill_group(starting.result())
 
 
-def marked(marker: str | None) -> dict[str, str]:
-    """What a process carries in its environment so that a later server can find it."""
+def marker_variables(marker: str | None) -> dict[str, str]:
+    """Return the environment variable by which a later server finds a process with this marker."""
     return {_MARKER: marker} if marker else {}
 
 
-async def end_marked(marker: str) -> None:
-    """Ends what a killed server left running for an errand, and waits until it is gone.
+async def kill_marked(marker: str) -> None:
+    """Kill the processes with this marker that a killed server left running, and wait until they are gone.
 
-    Not at once: a git that is about to end by itself leaves no lock behind.
+    They have a moment to end by themselves first: a git that does leaves no lock file behind.
     """
-    begun = clock.monotonic()
+    started_at = clock.monotonic()
     while pids := await asyncio.to_thread(_find_marked, f"{_MARKER}={marker}".encode()):
-        waited = clock.monotonic() - begun
+        waited = clock.monotonic() - started_at
         for pid in pids if waited > GRACE_SECONDS else ():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if waited > GRACE_SECONDS + GONE_SECONDS:
+        if waited > GRACE_SECONDS + KILL_TIMEOUT_SECONDS:
             raise TimeoutError(f"the processes {pids} do not end")
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 def _find_marked(variable: bytes) -> list[int]:
     found = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
-        with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # not ours, or just ended
+        with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # another user's, or just ended
             if variable in file.read().split(b"\0"):
                 found.append(int(pid))
     return found
 
 
 class _BoundedOutput:
-    """Bytes up to a limit; one more is an _Excess."""
+    """Collects output up to a limit, and raises _OutputTooLong beyond it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -150,28 +149,28 @@ class _BoundedOutput:
 
 
 class _StderrLines:
-    """What is said on stderr: whole lines told as they come, the last ones kept."""
+    """Passes on each line of stderr as it arrives, and keeps the last ones."""
 
     def __init__(self, on_line: Callable[[str], None] | None) -> None:
         self._on_line = on_line
-        self._open = b""
+        self._incomplete = b""
         self._kept = b""
 
     def take(self, data: bytes) -> None:
-        *whole, rest = (self._open + data).replace(b"\r", b"\n").split(b"\n")
-        self._open = rest[-ERRORS_KEPT:]
+        *whole, rest = (self._incomplete + data).replace(b"\r", b"\n").split(b"\n")
+        self._incomplete = rest[-MAX_STDERR_BYTES:]
         for line in whole:
-            self._note(line)
+            self._add_line(line)
 
     def text(self) -> str:
-        self._note(self._open)
-        self._open = b""
+        self._add_line(self._incomplete)
+        self._incomplete = b""
         return self._kept.decode("utf-8", "replace").strip()
 
-    def _note(self, line: bytes) -> None:
+    def _add_line(self, line: bytes) -> None:
         if not line.strip():
             return
-        self._kept = (self._kept + line + b"\n")[-ERRORS_KEPT:]
+        self._kept = (self._kept + line + b"\n")[-MAX_STDERR_BYTES:]
         if self._on_line:
             self._on_line(line.decode("utf-8", "replace").strip())
 
@@ -179,9 +178,8 @@ class _StderrLines:
 async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
     if stream is None:
         return
-    with suppress(
-        BrokenPipeError, ConnectionResetError, RuntimeError
-    ):  # it needed no more; uvloop's is the last
+    # The process may end without reading all of it; uvloop raises RuntimeError then.
+    with suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
         stream.write(data)
         await stream.drain()
         stream.close()
@@ -190,11 +188,11 @@ async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
 
 async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], None]) -> None:
     assert stream is not None
-    while data := await stream.read(CHUNK):
+    while data := await stream.read(READ_BYTES):
         take(data)
 
 
-def _end_group(process: asyncio.subprocess.Process) -> None:
-    """Ends what is left of the group, grandchildren that outlived the process included."""
+def _kill_group(process: asyncio.subprocess.Process) -> None:
+    """Kill what is left of the process group, also descendants that outlived the process."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

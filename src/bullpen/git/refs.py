@@ -1,11 +1,11 @@
-"""Names from outside: branches, revisions, worktrees; refused when git could read more into them."""
+"""Check the names of branches, revisions and worktrees that clients send, before git gets them."""
 
 import re
 import unicodedata
 
 from ..domain.errors import Invalid
 
-LONGEST = 200  # bytes; a component of a ref is a file name
+MAX_NAME_BYTES = 200  # a component of a ref is a file name
 MAIN = "main"  # the name of the repository's own work tree in every list
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -16,7 +16,7 @@ _SLUG_LENGTH = 40
 
 
 def check_branch(name: str) -> str:
-    """The name, when git would take it for a branch and for nothing else."""
+    """Return the name if git accepts it as a branch and as nothing else, or raise Invalid."""
     _check_text("branch", name)
     wrong = _FORBIDDEN.search(name) or name.startswith(("-", "/", ".")) or name.endswith(("/", "."))
     if wrong or name in ("@", "HEAD") or name.startswith("refs/"):
@@ -25,7 +25,7 @@ def check_branch(name: str) -> str:
 
 
 def check_revision(text: str) -> str:
-    """A revision as a person writes one: a branch, a tag, a commit, or some steps before it."""
+    """Return the text if it can name a commit, such as a branch, a tag or `main~2`, or raise Invalid."""
     _check_text("base", text)
     if _FORBIDDEN_REVISION.search(text) or text.startswith("-"):
         raise Invalid(f"{text!r} does not name a commit")
@@ -33,7 +33,7 @@ def check_revision(text: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """One segment of a path that git keeps as it is."""
+    """Return the name if it can name a worktree, which is also a directory, or raise Invalid."""
     _check_text("name", name)
     if not _NAME.fullmatch(name) or ".." in name or name.endswith((".", ".lock")):
         raise Invalid(f"{name!r} cannot be the name of a worktree; use letters, digits, dots, _ and -")
@@ -43,16 +43,17 @@ def check_name(name: str) -> str:
 
 
 def slug(text: str) -> str:
-    """A name made of the first words of a text; empty when it has none."""
+    """Return a name made of the first words of a text, in lower case with hyphens; empty without words."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     words = re.findall(r"[a-z0-9]+", plain)[:_SLUG_WORDS]
     return "-".join(words)[:_SLUG_LENGTH].strip("-")
 
 
-def _check_text(what: str, text: str) -> None:
+def _check_text(kind: str, text: str) -> None:
+    """Raise Invalid if the text is empty, too long or not valid Unicode; `kind` names it in the error."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise Invalid(f"the {what} is not valid text") from None
-    if not 0 < size <= LONGEST:
-        raise Invalid(f"the {what} has 1 to {LONGEST} bytes, not {size}")
+        raise Invalid(f"the {kind} is not valid text") from None
+    if not 0 < size <= MAX_NAME_BYTES:
+        raise Invalid(f"the {kind} has 1 to {MAX_NAME_BYTES} bytes, not {size}")

@@ -1,12 +1,12 @@
-"""Which commit a name stands for."""
+"""Resolve a revision to a commit."""
 
 from .places import GitDirectories
 from .run import run_git
 
 
-async def find_commit(place: GitDirectories, revision: str) -> str | None:
-    """The commit a revision stands for; None when there is none."""
-    said = await run_git(
-        place, "rev-parse", "--verify", "--quiet", refs=[f"{revision}^{{commit}}"], accept=(0, 1, 128)
+async def find_commit(git_dirs: GitDirectories, revision: str) -> str | None:
+    """Return the id of the commit that a revision names, or None."""
+    result = await run_git(
+        git_dirs, "rev-parse", "--verify", "--quiet", refs=[f"{revision}^{{commit}}"], accept=(0, 1, 128)
     )
-    return None if said.code else said.output.decode().split()[-1]
+    return None if result.code else result.output.decode().split()[-1]

@@ -1,12 +1,12 @@
 """Call git so that nothing a repository contains makes git run a program.
 
 Git runs programs that its configuration names: hooks, fsmonitor, filters, external diffs, helpers. So git
-gets a configuration of our own (see overlays.py), a small environment, and directories that the server
-determined.
+gets a configuration that the server makes (see overlays.py), a small environment, and directories that the
+server determined.
 
-    place = Place(git_dir=…, common_dir=…, work_tree=…)
-    said = await run_git(place, "diff", "--numstat", "-z", refs=[base], paths=["src/a.py"])
-    said.output                                                       # bytes, as git wrote them
+    git_dirs = GitDirectories(git_dir=…, common_dir=…, work_tree=…)
+    result = await run_git(git_dirs, "diff", "--numstat", "-z", refs=[base], paths=["src/a.py"])
+    result.output                                                       # bytes, as git wrote them
 
 Names that come from clients or agents go into `refs` and `paths`, which stand behind `--end-of-options` and
 `--`, never into the options.
@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from ..domain.errors import Conflict, RemoteFault
-from .command import LIMIT, TIMEOUT, start_git
+from .command import MAX_OUTPUT_BYTES, TIMEOUT_SECONDS, start_git
 from .overlays import OVERLAYS
 from .places import GitDirectories
-from .process import ProcessResult, marked
+from .process import ProcessResult, marker_variables
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 
@@ -60,63 +60,64 @@ class GitFailed(RemoteFault):
 
 
 async def run_git(
-    place: GitDirectories,
+    git_dirs: GitDirectories,
     verb: str,
     *options: str,
     refs: Sequence[str] = (),
     paths: Sequence[str] | None = None,
     stdin: bytes = b"",
-    timeout: float = TIMEOUT,
-    limit: int = LIMIT,
+    timeout: float = TIMEOUT_SECONDS,
+    limit: int = MAX_OUTPUT_BYTES,
     cut: bool = False,
     accept: Sequence[int] = (0,),
     on_progress: Callable[[str], None] | None = None,
     marker: str | None = None,
 ) -> ProcessResult:
-    """Run `git <verb> <options> --end-of-options <refs> -- <paths>` in a place.
+    """Run `git <verb> <options> --end-of-options <refs> -- <paths>` with these directories.
 
-    `options` are words of our own. `refs` and `paths` may come from any client; paths are taken literally.
+    `options` come from Bullpen itself. `refs` and `paths` may come from a client; paths are taken literally.
     Raise GitFailed if the exit code is not in `accept`. Raise RemoteFault if git prints more than `limit`
     bytes, unless `cut` allows the result to be cut there. `on_progress` gets each line of stderr. Cancelling
-    ends git and its children. With a `marker`, `end_marked` can end them after a kill of the server.
+    ends git and its children. With a `marker`, `kill_marked` can kill them after a crash of the server.
     """
-    overlay = await OVERLAYS.prepare(place)
-    where = (f"--git-dir={place.git_dir}", f"--work-tree={place.work_tree}")
-    words = [*VERBS[verb], *options]
+    overlay = await OVERLAYS.prepare(git_dirs)
+    directory_options = (f"--git-dir={git_dirs.git_dir}", f"--work-tree={git_dirs.work_tree}")
+    arguments = [*VERBS[verb], *options]
     if refs:
-        words += ["--end-of-options", *refs]
+        arguments += ["--end-of-options", *refs]
     if paths is not None:
-        words += ["--", *paths]
+        arguments += ["--", *paths]
     ended = await start_git(
         verb,
-        words,
-        {"GIT_COMMON_DIR": str(overlay), **marked(marker)},
-        where=where,
+        arguments,
+        {"GIT_COMMON_DIR": str(overlay), **marker_variables(marker)},
+        options=directory_options,
         stdin=stdin,
         timeout=timeout,
         limit=limit,
         on_progress=on_progress,
     )
-    ended = replace(ended, errors=ended.errors.replace(str(overlay), str(place.common_dir)))
+    ended = replace(ended, errors=ended.errors.replace(str(overlay), str(git_dirs.common_dir)))
     if ended.cut:
         if cut:
             return ended
-        raise RemoteFault(f"git {verb} said more than {limit} bytes")
+        raise RemoteFault(f"git {verb} printed more than {limit} bytes")
     if ended.code not in accept:
         raise _failure(verb, ended)
     return ended
 
 
 def _failure(verb: str, ended: ProcessResult) -> Conflict | GitFailed:
+    """Return the error for an exit code that is not accepted: Conflict if another git holds a lock."""
     if ".lock': File exists" in ended.errors:
         lock = ended.errors.partition("Unable to create '")[2].partition("'")[0]
-        return Conflict(f"{lock} is left of another git; wait for that git to end, or remove the file")
+        return Conflict(f"{lock} was left by another git; wait until that git ends, or remove the file")
     return GitFailed(verb, ended)
 
 
 def _reason(ended: ProcessResult) -> str:
     """Return the first line that git calls fatal or an error."""
     lines = ended.errors.splitlines()
-    marked = [line for line in lines if line.startswith(("fatal: ", "error: "))]
-    line = (marked or lines or [f"it ended with code {ended.code}"])[0]
+    errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    line = (errors or lines or [f"it ended with code {ended.code}"])[0]
     return line.removeprefix("fatal: ").removeprefix("error: ")[:500]

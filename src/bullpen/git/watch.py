@@ -1,4 +1,4 @@
-"""Directories watched for changes, without asking again and again."""
+"""Watch directories for changes of their files, with the kernel's notifications."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -10,73 +10,75 @@ import watchfiles
 
 from .places import GitDirectories
 
-DEBOUNCE = 400  # milliseconds a change waits for others at most
-TIMEOUT = 1000  # milliseconds of nothing
-STEP = 200  # milliseconds without a change that end the wait
+DEBOUNCE_MS = 400  # a change waits so long for others at most
+TIMEOUT_MS = 1000  # without a change, until the watcher checks whether it should stop
+STEP_MS = 200  # without a change, which end the debounce early
 
-# What changes without changing what a person sees.
-_DULL = frozenset(
+# Directories whose changes do not matter to users.
+_IGNORED_NAMES = frozenset(
     {"node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hg"}
 )
-_TELLING = frozenset({"HEAD", "index", "packed-refs", "MERGE_HEAD"})  # of a git directory
+_GIT_FILES = frozenset({"HEAD", "index", "packed-refs", "MERGE_HEAD"})  # whose changes matter
 
 
-async def watch_work_tree(place: GitDirectories, is_watched: Callable[[str], bool]) -> AsyncGenerator[None]:
+async def watch_work_tree(
+    git_dirs: GitDirectories, is_watched: Callable[[str], bool]
+) -> AsyncGenerator[None]:
     """Yield each time that files, the index or a branch have changed. `is_watched` can leave out paths."""
-    paths = [place.work_tree]
-    if not place.git_dir.is_relative_to(place.work_tree):
-        paths.append(place.git_dir)
-    refs = place.common_dir / "refs" / "heads"
-    if refs.is_dir() and not refs.is_relative_to(place.work_tree):
+    paths = [git_dirs.work_tree]
+    if not git_dirs.git_dir.is_relative_to(git_dirs.work_tree):
+        paths.append(git_dirs.git_dir)
+    refs = git_dirs.common_dir / "refs" / "heads"
+    if refs.is_dir() and not refs.is_relative_to(git_dirs.work_tree):
         paths.append(refs)
-    async for _ in watch(paths, lambda path: _matters(place, Path(path)) and is_watched(path)):
+    async for _ in watch(paths, lambda path: _matters(git_dirs, Path(path)) and is_watched(path)):
         yield
 
 
 async def watch(
     paths: list[Path], matters: Callable[[str], bool], *, recursive: bool = True
 ) -> AsyncGenerator[None]:
-    """One item each time that something that matters has changed below the paths, which must exist.
+    """Yield each time that a path for which `matters` is true has changed below `paths`, which must exist.
 
-    The first comes unasked: what changed before the watch stood was not seen.
+    It also yields once at the start, since changes before the watch began are not seen.
     """
-    loop, news, stop = asyncio.get_running_loop(), asyncio.Event(), Event()
+    loop, changed, stop = asyncio.get_running_loop(), asyncio.Event(), Event()
 
-    def look() -> None:
+    def watch_in_thread() -> None:
         changes = watchfiles.watch(
             *paths,
             watch_filter=lambda _, path: matters(path),
-            debounce=DEBOUNCE,
-            step=STEP,
+            debounce=DEBOUNCE_MS,
+            step=STEP_MS,
             stop_event=stop,
-            rust_timeout=TIMEOUT,
+            rust_timeout=TIMEOUT_MS,
             yield_on_timeout=True,
             raise_interrupt=False,
             recursive=recursive,
             ignore_permission_denied=True,
         )
-        for count, seen in enumerate(changes):
-            if seen or count == 0:
-                loop.call_soon_threadsafe(news.set)
+        for count, batch in enumerate(changes):
+            if batch or count == 0:
+                loop.call_soon_threadsafe(changed.set)
 
-    with ThreadPoolExecutor(1, "watch") as thread:  # one each: a watch holds its thread as long as it lasts
-        looking = loop.run_in_executor(thread, look)
-        looking.add_done_callback(lambda _: news.set())
+    with ThreadPoolExecutor(1, "watch") as thread:  # busy as long as the watch lasts
+        watching = loop.run_in_executor(thread, watch_in_thread)
+        watching.add_done_callback(lambda _: changed.set())
         try:
-            while not looking.done():
-                await news.wait()
-                news.clear()
-                if not looking.done():
+            while not watching.done():
+                await changed.wait()
+                changed.clear()
+                if not watching.done():
                     yield
-            looking.result()
+            watching.result()
         finally:
             stop.set()
-            if not looking.done():
-                await asyncio.wait([looking])
+            if not watching.done():
+                await asyncio.wait([watching])
 
 
-def _matters(place: GitDirectories, path: Path) -> bool:
-    for git_dir in (place.git_dir, place.common_dir):
+def _matters(git_dirs: GitDirectories, path: Path) -> bool:
+    for git_dir in (git_dirs.git_dir, git_dirs.common_dir):
         if path.is_relative_to(git_dir):
-            return path.name in _TELLING or path.is_relative_to(git_dir / "refs" / "heads")
-    return _DULL.isdisjoint(path.parts)
+            return path.name in _GIT_FILES or path.is_relative_to(git_dir / "refs" / "heads")
+    return _IGNORED_NAMES.isdisjoint(path.parts)

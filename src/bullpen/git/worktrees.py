@@ -1,4 +1,4 @@
-"""The worktrees of a repository: listed as git knows them, made, and taken back when a later step fails."""
+"""List, add and discard the worktrees and branches of a repository."""
 
 import os
 from collections.abc import Callable
@@ -15,50 +15,51 @@ from .revisions import find_commit
 from .run import GitFailed, run_git
 
 CHECKOUT_SECONDS = 600.0
-DIRECTORY_MODE = 0o750  # what git makes with the umask we give it
+DIRECTORY_MODE = 0o750  # as git makes it with the umask that Bullpen sets
 
 
 class Worktree(Struct, frozen=True, kw_only=True):
-    """One line of `git worktree list`; `name` is that of its directory under `.git/worktrees`."""
+    """One worktree of a repository; `name` is that of its directory under `.git/worktrees`, or `main`."""
 
     name: str
-    place: GitDirectories
+    git_dirs: GitDirectories
     branch: str | None
     head: str | None
     is_main: bool
 
     @property
     def path(self) -> Path:
-        return self.place.work_tree
+        return self.git_dirs.work_tree
 
 
 async def list_worktrees(repository: GitDirectories) -> list[Worktree]:
-    """All of them, the main one first. Raises when git cannot say; the caller then knows nothing new."""
+    """Return all worktrees, the main one first, or raise RemoteFault if git cannot list them."""
     if not repository.common_dir.is_dir():
         raise RemoteFault(
             f"the repository {repository.work_tree} is gone: {repository.common_dir} is missing"
         )
-    said = await run_git(repository, "worktree", "list", "--porcelain", "-z")
-    first, *others = _records(said.output)
+    result = await run_git(repository, "worktree", "list", "--porcelain", "-z")
+    first, *others = _records(result.output)
     names = _names(repository.common_dir)
     found = [_worktree(first, MAIN, repository, is_main=True)]
     for record in others:
         path = Path(record["worktree"])
         if name := names.get(path):
-            place = _linked(repository, name, path)
-            found.append(_worktree(record, name, place, is_main=False))
+            git_dirs = _linked(repository, name, path)
+            found.append(_worktree(record, name, git_dirs, is_main=False))
     return found
 
 
 async def find_worktree(repository: GitDirectories, name: str) -> Worktree:
+    """Return the worktree with this name, or raise NotFound."""
     for worktree in await list_worktrees(repository):
         if worktree.name == name:
             return worktree
     raise NotFound(f"{repository.work_tree} has no worktree {name}")
 
 
-async def resolve(repository: GitDirectories, revision: str) -> str:
-    """The commit a revision stands for."""
+async def resolve_revision(repository: GitDirectories, revision: str) -> str:
+    """Return the id of the commit that a revision names, or raise Invalid."""
     commit = await find_commit(repository, revision)
     if commit is None:
         raise Invalid(f"{repository.work_tree} has no commit {revision}")
@@ -66,17 +67,19 @@ async def resolve(repository: GitDirectories, revision: str) -> str:
 
 
 async def branch_head(repository: GitDirectories, branch: str) -> str | None:
-    """The commit a branch of this repository is at; None when there is no such branch."""
+    """Return the commit at the head of a local branch, or None if there is no such branch."""
     options = ("--verify", "--quiet")
-    said = await run_git(repository, "rev-parse", *options, refs=[f"refs/heads/{branch}"], accept=(0, 1, 128))
-    return None if said.code else said.output.decode().split()[-1]
+    result = await run_git(
+        repository, "rev-parse", *options, refs=[f"refs/heads/{branch}"], accept=(0, 1, 128)
+    )
+    return None if result.code else result.output.decode().split()[-1]
 
 
 async def remote_head(repository: GitDirectories, branch: str) -> str | None:
-    """The commit of the one remote branch of that name, as it was last fetched."""
+    """Return the commit of the remote branch with this name, if exactly one remote has it."""
     pattern = f"refs/remotes/*/{branch}"
-    said = await run_git(repository, "for-each-ref", "--format=%(objectname)", refs=[pattern])
-    heads = said.output.decode().split()
+    result = await run_git(repository, "for-each-ref", "--format=%(objectname)", refs=[pattern])
+    heads = result.output.decode().split()
     return heads[0] if len(heads) == 1 else None
 
 
@@ -107,23 +110,23 @@ async def add_worktree(
 async def discard_worktree(repository: GitDirectories, path: Path) -> None:
     """Remove a worktree that was just made, with everything in it."""
     await run_git(repository, "worktree", "remove", "--force", "--force", refs=[str(path)], timeout=60)
-    with suppress(OSError):  # others are left
+    with suppress(OSError):  # other worktrees are left
         (repository.common_dir / "worktrees").rmdir()
 
 
 async def create_branch(
     repository: GitDirectories, branch: str, head: str, marker: str | None = None
 ) -> None:
-    """Makes a branch at a commit; a Conflict when one is in the way."""
-    order = f"create refs/heads/{branch}\0{head}\0"
+    """Make a branch at a commit, or raise Conflict if that is not possible."""
+    command = f"create refs/heads/{branch}\0{head}\0"
     try:
-        await run_git(repository, "update-ref", "--stdin", "-z", stdin=order.encode(), marker=marker)
+        await run_git(repository, "update-ref", "--stdin", "-z", stdin=command.encode(), marker=marker)
     except GitFailed as failed:
         raise Conflict(f"the branch {branch} cannot be made: {failed}") from None
 
 
 async def delete_branch(repository: GitDirectories, branch: str, head: str) -> None:
-    """Takes back a branch that was just made, unless it has moved on."""
+    """Delete a branch, unless it is no longer at the commit `head`."""
     await run_git(repository, "update-ref", "-d", refs=[f"refs/heads/{branch}", head])
 
 
@@ -150,11 +153,11 @@ def _separate_from_overlay(repository: GitDirectories, path: Path, config: bytes
         (admin / "config.worktree").write_bytes(config)
 
 
-def _worktree(record: dict[str, str], name: str, place: GitDirectories, *, is_main: bool) -> Worktree:
+def _worktree(record: dict[str, str], name: str, git_dirs: GitDirectories, *, is_main: bool) -> Worktree:
     branch = record.get("branch")
     return Worktree(
         name=name,
-        place=place,
+        git_dirs=git_dirs,
         branch=branch.removeprefix("refs/heads/") if branch else None,
         head=record.get("HEAD"),
         is_main=is_main,
@@ -167,14 +170,14 @@ def _linked(repository: GitDirectories, name: str, path: Path) -> GitDirectories
 
 
 def _records(output: bytes) -> list[dict[str, str]]:
-    """Blocks of `key value` lines that end with NUL, an empty line after each block."""
+    """Parse the output of `git worktree list --porcelain -z` into one dictionary per worktree."""
     blocks = output.decode("utf-8", "surrogateescape").split("\0\0")
     lines = [[line.partition(" ") for line in block.split("\0") if line] for block in blocks]
     return [{key: value for key, _, value in block} for block in lines if block]
 
 
 def _names(common_dir: Path) -> dict[Path, str]:
-    """Which directory under `.git/worktrees` belongs to which path."""
+    """Return the name of the directory under `.git/worktrees` for each worktree path."""
     found = {}
     for pointer in (common_dir / "worktrees").glob("*/gitdir"):
         text = pointer.read_text("utf-8", "surrogateescape").rstrip("\n")

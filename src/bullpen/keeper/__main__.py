@@ -1,6 +1,6 @@
-"""`python -m bullpen.keeper <home> [<id>]`: take the lock, listen, and go on as a daemon when both worked.
+"""`python -m bullpen.keeper <home> [<id>]`: take the lock, listen on the socket, and become a daemon.
 
-The caller's process ends with 0 once the socket takes connections, or with 1 and a reason on stderr.
+The command exits with 0 once the socket accepts connections, or with 1 and a reason on stderr.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .loop import EventLoop
 from .service import KeeperService
 from .spawn import KEEPER_UMASK
 
-_PATIENCE = 60.0
-_BACKLOG = 16
+_IDLE_SECONDS = 60.0  # without a server and without children, until the keeper ends
+_BACKLOG = 16  # connections
 
 
 def main() -> None:
@@ -33,9 +33,10 @@ def main() -> None:
         listening = _listen(directory, f"{name}.sock")
     except OSError as error:
         sys.exit(f"keeper {name}: {error}")
-    _go_on_alone(directory, f"{name}.log")
+    _become_daemon(directory, f"{name}.log")
     loop = EventLoop()
-    KeeperService(name, listening, spools, float(os.environ.get("BULLPEN_KEEPER_PATIENCE", _PATIENCE)), loop)
+    idle_timeout = float(os.environ.get("BULLPEN_KEEPER_PATIENCE", _IDLE_SECONDS))
+    KeeperService(name, listening, spools, idle_timeout, loop)
     gc.freeze()
     loop.run()
     for suffix in (".sock", ".log", ".lock"):
@@ -55,29 +56,29 @@ def _open_directories(home: str) -> tuple[int, int]:
 
 
 def _lock(directory: int, name: str) -> int:
-    """Held until this process ends, however it ends."""
+    """Take a lock that this process holds until its end, however it ends."""
     fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=directory)
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return fd
 
 
 def _listen(directory: int, name: str) -> socket.socket:
-    remove_file(name, directory)  # a dead keeper's: we have the lock
+    remove_file(name, directory)  # left by a dead keeper: this process has the lock
     listening = socket.socket(socket.AF_UNIX)
-    listening.bind(f"/proc/self/fd/{directory}/{name}")  # a path of any length
+    listening.bind(f"/proc/self/fd/{directory}/{name}")  # the full path may be too long for an address
     listening.listen(_BACKLOG)
     return listening
 
 
-def _go_on_alone(directory: int, log: str) -> None:
-    """As a process that is nobody's child, in a session that has no terminal and cannot get one."""
+def _become_daemon(directory: int, log: str) -> None:
+    """Detach this process from its parent, in a session without a terminal; log what it writes to stderr."""
     if os.fork():
         os._exit(0)
     os.setsid()
     if os.fork():
         os._exit(0)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGXCPU, signal.SIG_IGN)  # a child's limit of seconds is for a moment ours
+    signal.signal(signal.SIGXCPU, signal.SIG_IGN)  # the limits of a new child are the keeper's for a moment
     os.chdir("/")
     null = os.open(os.devnull, os.O_RDWR)
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600, dir_fd=directory)

@@ -1,4 +1,4 @@
-"""A child: one process with its input, its streams and its end, which is told after its last byte."""
+"""Run one child process: its input, its output streams, and its exit, reported after its last output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .directories import open_directory, remove_tree
 from .input import NumberedInput
 from .spool import SpoolWriter
 from .stdio import PipeStdio, PtyStdio
-from .stream import RETRY, WINDOW, OutputStream
+from .stream import MAX_UNCONSUMED_BYTES, RETRY_SECONDS, OutputStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
     from .loop import EventLoop
     from .spawn import SpawnRequest
 
-PTY_RETENTION = 64 << 20
-ERR_RETENTION = 1 << 20
-ERR_SEGMENT = 256 << 10
-SILENCE = 0.01  # seconds without output after the exit
-LAST_WORDS = 20  # such spells, at most, for processes left behind that go on writing
+PTY_RETENTION_BYTES = 64 << 20
+STDERR_RETENTION_BYTES = 1 << 20
+STDERR_SEGMENT_BYTES = 256 << 10
+SILENCE_SECONDS = 0.01  # without output after the exit: the streams are closed then
+MAX_SILENCE_CHECKS = 20  # for processes left behind that keep writing
 
 
 class Child:
-    """Runs until `reap`, drains until its streams have ended, and then has an `exit`."""
+    """One child. After `reap` its streams are read to their end; then `exit` is set and `on_exit` called."""
 
     def __init__(
         self,
-        order: SpawnRequest,
+        request: SpawnRequest,
         stdio: PtyStdio | PipeStdio,
         loop: EventLoop,
         on_exit: Callable[[Child], None],
     ) -> None:
-        self.worker = order.worker
-        self.run = order.run
-        self.nonce = order.nonce
+        self.worker = request.worker
+        self.run = request.run
+        self.nonce = request.nonce
         self.pid = self.started = 0
         self.streams: dict[str, OutputStream] = {}
         self.input = NumberedInput(stdio.input, loop)
         self.exit: dict[str, int | None] | None = None
         self._stdio = stdio
-        self._unread = dict(stdio.outputs)  # descriptors that no stream has yet
+        self._unread = dict(stdio.outputs)  # descriptors that no stream reads yet
         self._status: int | None = None
         self._loop = loop
         self._on_exit = on_exit
@@ -61,10 +61,12 @@ class Child:
 
     @property
     def ends(self) -> dict[str, int]:
+        """The length of each output so far."""
         return {name: stream.spool.end for name, stream in self.streams.items()}
 
     def add_stream(self, name: str, spool: SpoolWriter, grown: set[OutputStream]) -> None:
-        window = WINDOW if self.tty is None and name == "out" else None
+        """Read one output of the child into a spool."""
+        window = MAX_UNCONSUMED_BYTES if self.tty is None and name == "out" else None
         key = (self.worker, self.run, name)
         self.streams[name] = OutputStream(
             key,
@@ -72,46 +74,50 @@ class Child:
             spool,
             loop=self._loop,
             grown=grown,
-            on_end=self._settle,
+            on_end=self._exit_when_complete,
             window=window,
             on_terminal=self.tty is not None,
         )
         del self._unread[name]
 
-    def start(self, order: SpawnRequest) -> None:
-        self.pid = spawn.start(order, self._stdio.actions())
-        self._stdio.started()
+    def start(self, request: SpawnRequest) -> None:
+        self.pid = spawn.start_process(request, self._stdio.file_actions())
+        self._stdio.on_started()
 
     def resize(self, cols: int, rows: int) -> None:
-        self.streams["out"].settle()  # what it said until now, it said at the old size
+        self.streams["out"].write_held()  # it was printed at the old size
         self._stdio.resize(cols, rows)
         self.streams["out"].spool.resize(cols, rows)
 
     def signal(self, number: int) -> None:
+        """Send a signal to the child's process group."""
         try:
             os.killpg(self.pid, number)
         except ProcessLookupError:
             os.kill(self.pid, number)
 
     def close_input(self) -> None:
+        """Close stdin after what is queued for it; do nothing to a terminal."""
         if self.tty is None:
-            self.input.close_after_rest()
+            self.input.close_when_written()
 
     def consumed(self, offset: int) -> None:
+        """Free the stdout below `offset`; do nothing to a terminal."""
         if self.tty is None:
             self.streams["out"].consumed(offset)
 
     def reap(self, status: int) -> None:
+        """Note that the process has ended, with its status as from `os.waitpid`."""
         self._status = status
         self.input.close()
-        self._stdio.ended()
+        self._stdio.on_ended()
         for stream in self.streams.values():
             stream.hung_up = True
-        self._settle()
-        self._loop.later(SILENCE, partial(self._wind_up, self.ends, LAST_WORDS))
+        self._exit_when_complete()
+        self._check_silence_later()
 
     def close(self) -> None:
-        """Let go of everything but the files."""
+        """Close all descriptors; the spool files stay."""
         for stream in self.streams.values():
             stream.close()
             stream.spool.close()
@@ -121,6 +127,7 @@ class Child:
         self.input.close()
 
     def describe(self) -> dict[str, Any]:
+        """Return what STATUS reports of this child."""
         cols, rows = self._stdio.size
         return {
             "worker": self.worker,
@@ -137,64 +144,73 @@ class Child:
             "exit": self.exit,
         }
 
-    def _settle(self) -> None:
-        """The exit is told when the process has been reaped and its last byte is in the spool."""
+    def _exit_when_complete(self) -> None:
+        """Report the exit if the process has been reaped and its last output is in the spool."""
         if self._status is None or not all(stream.ended for stream in self.streams.values()):
             return
         code = os.waitstatus_to_exitcode(self._status)
         self.exit = {"code": None, "signal": -code} if code < 0 else {"code": code, "signal": None}
         self._on_exit(self)
 
-    def _wind_up(self, ends_before: dict[str, int], spells: int) -> None:
-        """Do not wait for ever for processes left behind that hold the streams open."""
+    def _check_silence_later(self, checks_left: int = MAX_SILENCE_CHECKS) -> None:
+        self._loop.call_later(SILENCE_SECONDS, partial(self._close_if_silent, self.ends, checks_left))
+
+    def _close_if_silent(self, ends_before: dict[str, int], checks_left: int) -> None:
+        """Close streams that processes left behind hold open, after a silence or enough checks."""
         still_open = [stream for stream in self.streams.values() if not stream.ended]
         if not still_open:
             return
         if any(stream.blocked for stream in still_open):
-            self._loop.later(RETRY, partial(self._wind_up, self.ends, LAST_WORDS))
-        elif spells == 0 or self.ends == ends_before:
+            again = partial(self._close_if_silent, self.ends, MAX_SILENCE_CHECKS)
+            self._loop.call_later(RETRY_SECONDS, again)
+        elif checks_left == 0 or self.ends == ends_before:
             for stream in still_open:
                 stream.drain()
-            self._loop.later(RETRY, partial(self._wind_up, self.ends, 0))  # in case the disk refused
+            # The disk may have refused the last output.
+            self._loop.call_later(RETRY_SECONDS, partial(self._close_if_silent, self.ends, 0))
         else:
-            self._loop.later(SILENCE, partial(self._wind_up, self.ends, spells - 1))
+            self._check_silence_later(checks_left - 1)
 
 
 def start_child(
-    order: SpawnRequest,
+    request: SpawnRequest,
     spools: int,
     loop: EventLoop,
     grown: set[OutputStream],
     on_exit: Callable[[Child], None],
 ) -> Child:
-    """A new child with new spools, or an OSError and nothing left behind."""
+    """Start a child with new spools. Raise OSError if that fails, with nothing left behind.
+
+    `spools` is a descriptor of the directory of all spools.
+    """
     with ExitStack() as always, ExitStack() as undo:
-        worker = open_directory(spools, order.worker)
+        worker = open_directory(spools, request.worker)
         always.callback(os.close, worker)
-        run = open_directory(worker, str(order.run), fresh=True)
+        run = open_directory(worker, str(request.run), fresh=True)
         always.callback(os.close, run)
-        undo.callback(remove_tree, str(order.run), worker)
+        undo.callback(remove_tree, str(request.run), worker)
         writers = {}
-        for name in ("out",) if order.tty else ("out", "err"):
-            writers[name] = _open_spool(name, run, order)
+        for name in ("out",) if request.tty else ("out", "err"):
+            writers[name] = _open_spool(name, run, request)
             undo.callback(writers[name].close)
-        stdio = PtyStdio(*order.size) if order.tty else PipeStdio()
-        undo.callback(stdio.ended)
-        undo.callback(stdio.started)
-        child = Child(order, stdio, loop, on_exit)
+        stdio = PtyStdio(*request.size) if request.tty else PipeStdio()
+        undo.callback(stdio.on_ended)
+        undo.callback(stdio.on_started)
+        child = Child(request, stdio, loop, on_exit)
         undo.callback(child.close)
         for name, writer in writers.items():
             child.add_stream(name, writer, grown)
-        child.start(order)
+        child.start(request)
         undo.pop_all()
     child.started = spawn.start_time(child.pid)
     return child
 
 
-def _open_spool(name: str, run: int, order: SpawnRequest) -> SpoolWriter:
+def _open_spool(name: str, run: int, request: SpawnRequest) -> SpoolWriter:
+    """Return a writer for one stream, in a new directory below the directory `run`."""
     directory = open_directory(run, name, fresh=True)
-    if order.tty:
-        return SpoolWriter(directory, retention=PTY_RETENTION, size=order.size)
+    if request.tty:
+        return SpoolWriter(directory, retention=PTY_RETENTION_BYTES, size=request.size)
     if name == "err":
-        return SpoolWriter(directory, segment=ERR_SEGMENT, retention=ERR_RETENTION)
+        return SpoolWriter(directory, segment=STDERR_SEGMENT_BYTES, retention=STDERR_RETENTION_BYTES)
     return SpoolWriter(directory)

@@ -1,4 +1,4 @@
-"""All children of a keeper, by worker and run, until their exit is acknowledged."""
+"""Hold all children of a keeper, by worker and run, until the server acknowledges their exit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 
 from .child import start_child
 from .directories import remove_tree
-from .stream import RETRY
+from .stream import RETRY_SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 class Children:
+    """Spawns, finds, reaps and forgets the children of this keeper."""
+
     def __init__(
         self, spools: int, loop: EventLoop, grown: set[OutputStream], on_exit: Callable[[Child], None]
     ) -> None:
@@ -30,7 +32,7 @@ class Children:
         self._loop = loop
         self._grown = grown
         self._on_exit = on_exit
-        self._soft_files = _raise_file_limit()
+        self._soft_file_limit = _raise_file_limit()
         loop.signals.on(signal.SIGCHLD, self._reap)
 
     def __iter__(self) -> Iterator[Child]:
@@ -39,52 +41,55 @@ class Children:
     def __len__(self) -> int:
         return len(self._children)
 
-    def spawn(self, order: SpawnRequest) -> Child:
-        """A new child; for a nonce seen before, the child it made then."""
+    def spawn(self, request: SpawnRequest) -> Child:
+        """Start a child and return it; for a nonce seen before, return the child that was started then."""
         for child in self:
-            if child.nonce == order.nonce:
+            if child.nonce == request.nonce:
                 return child
-        if (order.worker, order.run) in self._children:
-            raise OSError(errno.EEXIST, f"there is a child {order.worker}/{order.run} already")
-        order.limits.setdefault(resource.RLIMIT_NOFILE, self._soft_files)
-        self._loop.hurry()
-        child = start_child(order, self._spools, self._loop, self._grown, self._on_exit)
-        self._children[order.worker, order.run] = child
+        if (request.worker, request.run) in self._children:
+            raise OSError(errno.EEXIST, f"there is a child {request.worker}/{request.run} already")
+        request.limits.setdefault(resource.RLIMIT_NOFILE, self._soft_file_limit)
+        self._loop.use_normal_priority()
+        child = start_child(request, self._spools, self._loop, self._grown, self._on_exit)
+        self._children[request.worker, request.run] = child
         return child
 
     def find(self, worker: str, run: int) -> Child:
+        """Return a child whose exit is not acknowledged, or raise OSError (ESRCH)."""
         child = self._children.get((worker, run))
         if child is None:
             raise OSError(errno.ESRCH, f"there is no child {worker}/{run}")
         return child
 
-    def running(self, worker: str, run: int) -> Child:
-        child = self._children.get((worker, run))  # a key waits: one call less than to `find` it
+    def find_running(self, worker: str, run: int) -> Child:
+        """Return a child whose process has not ended, or raise OSError (ESRCH)."""
+        child = self._children.get((worker, run))  # without `find`: keystrokes save a call
         if child is None or not child.running:
             raise OSError(errno.ESRCH, f"child {worker}/{run} {'has ended' if child else 'does not exist'}")
         return child
 
     def release(self, worker: str, run: int) -> None:
-        """The server knows how it ended."""
+        """Forget a child whose exit is acknowledged, or raise OSError (EBUSY) if it has not ended."""
         child = self.find(worker, run)
         if child.exit is None:
             raise OSError(errno.EBUSY, f"child {worker}/{run} has not ended")
         child.close()
         del self._children[worker, run]
 
-    def forget(self, worker: str) -> None:
-        """Remove what a worker's children said."""
+    def remove_spools(self, worker: str) -> None:
+        """Remove the spools of all children of a worker. Raise OSError (EBUSY) if one has not ended."""
         if any(child.worker == worker and child.exit is None for child in self):
             raise OSError(errno.EBUSY, f"a child of {worker} has not ended")
         remove_tree(worker, self._spools)
 
     def _reap(self) -> None:
+        """Collect the exit status of each child that has ended."""
         by_pid = {child.pid: child for child in self if child.running}
         while by_pid:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
-            except OSError:  # no signal tells of these again
-                self._loop.later(RETRY, self._reap)
+            except OSError:  # there is no second signal for these children
+                self._loop.call_later(RETRY_SECONDS, self._reap)
                 return
             if pid == 0:
                 return
@@ -93,7 +98,7 @@ class Children:
 
 
 def _raise_file_limit() -> int:
-    """As many descriptors as allowed for the keeper; the old soft limit is for its children."""
+    """Allow the keeper as many descriptors as possible; return the old soft limit, which its children get."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return soft

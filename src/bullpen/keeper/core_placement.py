@@ -1,9 +1,10 @@
-"""Where the keeper runs while a terminal floods: not on the core of the program that prints.
+"""Choose the CPU core on which the keeper reads a flood: not the core of the program that prints it.
 
-Three take part: the program, the kernel's worker that carries what it prints, and we who read it. It goes
-fastest when the program has a core to itself and the worker shares ours. But where a core is slow to wake, as
-on a virtual machine, Linux leaves everybody where he was: often two on the program's core, and another idles.
-The worker cannot be moved and the program is not ours to move. So we move, until the program does not wait.
+Three tasks take part: the program, the kernel worker that moves its output through the pty, and the keeper.
+They are fastest when the program has a core of its own and the worker shares the core of the keeper. But on
+machines whose idle cores are slow to wake, such as virtual machines, Linux does not migrate tasks: often two
+of the three stay on the program's core while another core idles. The keeper cannot move the worker, and must
+not change the CPU affinity of the user's program. So it moves itself until the program no longer waits.
 """
 
 from __future__ import annotations
@@ -11,72 +12,74 @@ from __future__ import annotations
 import os
 
 _PROC = "/proc"
-_LOOK = 0.008  # seconds until we look again
-_SOON = 0.002  # the same after a move
-_LATER = 1.0  # the same where there is nothing to see; and the longest after a move
-_STALE = 0.05  # seconds: what was counted longer ago says nothing of now
-_TRIES = 64  # moves that did not help, after which we move more and more seldom
-# Shares of the time that passed:
-_WAITS = 0.03  # the program waits for its core: somebody shares it
-_RUNS = 0.7  # the program runs: it goes as fast as it can
-_ALONE = 0.2  # we wait less than this for ours: nobody shares it, so the worker is on the program's
+_CHECK_SECONDS = 0.008  # from one check to the next
+_RECHECK_SECONDS = 0.002  # the same after a move
+_MAX_CHECK_SECONDS = 1.0  # the same where nothing can be measured, and the longest interval after moves
+_MAX_AGE_SECONDS = 0.05  # counts that are older say nothing about the present
+_MAX_QUICK_MOVES = 64  # without success; after these the interval doubles with each move
+# Shares of the time between two checks:
+_PROGRAM_WAITS = 0.03  # the program waits for its core: another task shares it
+_PROGRAM_RUNS = 0.7  # the program runs: it is as fast as it can be
+_KEEPER_ALONE = 0.2  # the keeper waits less than this: the worker is not on its core but on the program's
 
 
 class CorePlacement:
-    """Looks now and then, and moves. A move is an instant: afterwards we may run wherever we could before."""
+    """Moves the keeper to another core at times. Its CPU affinity is the same before and after a move."""
 
     def __init__(self) -> None:
-        self._we: _SchedulerCounts | None = None
+        self._keeper: _SchedulerCounts | None = None
         self._program: _SchedulerCounts | None = None
-        self._looked = 0.0  # when
-        self._counted = (0.0, 0.0, 0.0)  # seconds then that we had waited, it had run and it had waited
-        self._moves = 0  # since we last were in a good place
-        self._joined = False  # the last of them was onto the program's core
+        self._checked_at = 0.0
+        # Seconds at that time: the keeper had waited, the program had run, the program had waited.
+        self._counted = (0.0, 0.0, 0.0)
+        self._moves = 0  # since the keeper was last on a good core
+        self._joined = False  # the last move was to the program's core
 
-    def look(self, terminal: int, now: float) -> float:
-        """While this terminal floods; seconds until we should look again."""
+    def check(self, terminal: int, now: float) -> float:
+        """Move the keeper if the program in this terminal waits; return the seconds until the next check."""
         try:
-            return self._look(*self._tasks(os.tcgetpgrp(terminal)), now)
+            return self._check(*self._tasks(os.tcgetpgrp(terminal)), now)
         except (OSError, ValueError, IndexError):  # the program is gone, or this is not Linux
-            return _LATER
+            return _MAX_CHECK_SECONDS
 
-    def _look(self, we: _SchedulerCounts, program: _SchedulerCounts, now: float) -> float:
-        then, before = self._looked, self._counted
-        self._looked, self._counted = now, (we.times()[1], *program.times())
-        if now - then > _STALE:
+    def _check(self, keeper: _SchedulerCounts, program: _SchedulerCounts, now: float) -> float:
+        then, before = self._checked_at, self._counted
+        self._checked_at, self._counted = now, (keeper.times()[1], *program.times())
+        if now - then > _MAX_AGE_SECONDS:
             self._moves = 0
-            return _LOOK
-        we_waited, it_ran, it_waited = (
+            return _CHECK_SECONDS
+        keeper_waited, program_ran, program_waited = (
             (seconds - earlier) / (now - then) for seconds, earlier in zip(self._counted, before, strict=True)
         )
-        if it_waited < _WAITS or it_ran > _RUNS:
+        if program_waited < _PROGRAM_WAITS or program_ran > _PROGRAM_RUNS:
             self._moves = 0
-            return _LOOK
-        core, it_runs = program.where()
+            return _CHECK_SECONDS
+        core, is_runnable = program.core()
         cores = os.sched_getaffinity(0)
-        others = _running() - it_runs - 1
-        if others + 2 > len(cores):  # no core for the program and another for us
-            return _LOOK
-        self._joined = we_waited < _ALONE and not self._joined
+        others = _runnable_tasks() - is_runnable - 1
+        if others + 2 > len(cores):  # no core for the program and another for the keeper
+            return _CHECK_SECONDS
+        self._joined = keeper_waited < _KEEPER_ALONE and not self._joined
         _move(cores, core, join=self._joined)
         self._moves += 1
-        return _SOON if self._moves <= _TRIES else min(_SOON * 2 ** (self._moves - _TRIES), _LATER)
+        slow_moves = max(0, self._moves - _MAX_QUICK_MOVES)
+        return min(_RECHECK_SECONDS * 2.0**slow_moves, _MAX_CHECK_SECONDS)
 
     def _tasks(self, pid: int) -> tuple[_SchedulerCounts, _SchedulerCounts]:
-        """Ourselves and the program."""
-        if self._we is None:
-            self._we = _SchedulerCounts(os.getpid())
+        """Return the counts of the keeper and of the program with this pid."""
+        if self._keeper is None:
+            self._keeper = _SchedulerCounts(os.getpid())
         if self._program is None or self._program.pid != pid:
             if self._program is not None:
                 self._program.close()
                 self._program = None
             self._program = _SchedulerCounts(pid)
-            self._looked = 0.0
-        return self._we, self._program
+            self._checked_at = 0.0
+        return self._keeper, self._program
 
 
 class _SchedulerCounts:
-    """What the kernel counts of a process."""
+    """The scheduler statistics that the kernel keeps of one process."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -88,12 +91,12 @@ class _SchedulerCounts:
             raise
 
     def times(self) -> tuple[float, float]:
-        """Seconds it has run, and has waited for its core."""
+        """Return the seconds it has run, and the seconds it has waited for its core."""
         ran, waited, _ = os.pread(self._schedstat, 256, 0).split()
         return int(ran) / 1e9, int(waited) / 1e9
 
-    def where(self) -> tuple[int, bool]:
-        """The core it runs on, or ran on; and whether it runs or waits for that now."""
+    def core(self) -> tuple[int, bool]:
+        """Return the core it runs on or ran on last, and whether it is runnable now."""
         words = os.pread(self._stat, 4096, 0).rpartition(b")")[2].split()
         return int(words[36]), words[0] == b"R"
 
@@ -102,14 +105,17 @@ class _SchedulerCounts:
         os.close(self._schedstat)
 
 
-def _running() -> int:
-    """How many run or wait for a core now, on the whole machine and with us."""
+def _runnable_tasks() -> int:
+    """Return how many tasks of the whole machine run or wait for a core, the keeper included."""
     with open(f"{_PROC}/loadavg", "rb", buffering=0) as load:
         return int(load.read(256).split()[3].partition(b"/")[0])
 
 
 def _move(cores: set[int], core: int, join: bool) -> None:
-    """Onto this core, from where the worker soon flees to another; or away from it."""
+    """Move this process onto `core`, or away from it, and allow all its cores again.
+
+    Joining the program's core makes Linux migrate the kernel worker from there to another core.
+    """
     if target := cores & {core} if join else cores - {core}:
         os.sched_setaffinity(0, target)
         os.sched_setaffinity(0, cores)

@@ -1,4 +1,4 @@
-"""Directories and files by descriptor, so that no planted symlink is ever followed."""
+"""Open and remove directories and files relative to a descriptor, so that no planted symlink is followed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def open_directory(parent: int, name: str, fresh: bool = False) -> int:
     """Return a descriptor of the directory, made if it is missing; FileExistsError if it must be `fresh`.
 
-    A directory that was made and cannot be opened is removed: the next try would find it.
+    A directory that was made but cannot be opened is removed, since the next try would find it.
     """
     made = True
     try:
@@ -29,7 +29,7 @@ def open_directory(parent: int, name: str, fresh: bool = False) -> int:
 
 
 def remove_tree(name: str, parent: int) -> None:
-    """Remove a directory, if it is there, with all that is in it."""
+    """Remove a directory with everything in it, if it exists."""
     try:
         fd = os.open(name, _DIRECTORY, dir_fd=parent)
     except FileNotFoundError:
@@ -51,5 +51,6 @@ def remove_tree(name: str, parent: int) -> None:
 
 
 def remove_file(name: str, parent: int) -> None:
+    """Remove a file from the directory `parent`, if it exists."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=parent)

@@ -1,6 +1,6 @@
-"""Frames between a server and its keepers: how one message is laid out in bytes.
+"""Encode and decode frames, the messages between a server and its keepers.
 
-Running keepers are older than this file. Never change a shape or a number; add a tag or an optional field.
+Running keepers may be older than this file. Never change a shape or a number; add a tag or an optional field.
 
     u32 length of the rest | u8 tag | u32 length of the header | header, a JSON object | body, raw bytes
 """
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
     Frame = tuple[int, dict[str, Any], bytes]  # tag, header, body
 
-VERSION = (
-    1  # of the keeper as a whole: raised when new children should no longer go to keepers already running
-)
-MAX_FRAME = 80 << 20
-# Notices that may wait for SEEN. The second lets the server say it when it has something else to say, or for
-# both: a wake-up less for each echo.
-IN_FLIGHT = 2
+# Of the whole keeper: raised when new children should no longer go to keepers that run already.
+VERSION = 1
+MAX_FRAME_BYTES = 80 << 20
+# Notices that may be unacknowledged. With two, the server can send SEEN together with its next request, or
+# once for both, which saves the keeper a wake-up for each echo.
+MAX_NOTICES_IN_FLIGHT = 2
 PREFIX = struct.Struct("!IBI")
 _AFTER_LENGTH = PREFIX.size - 4
 
@@ -50,57 +49,58 @@ class Tag(IntEnum):
 
 
 class BadFrame(Exception):
-    """The peer does not speak this protocol."""
+    """The bytes are not a frame: the peer does not speak this protocol."""
 
 
 to_json = json.JSONEncoder(separators=(",", ":")).encode
-# `decode` also looks for white space round it: nobody here writes any.
+# `JSONDecoder.decode` also looks for white space around the object, which neither side writes.
 _from_json = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # typeshed has it wrong
 
 
 def encode(tag: int, header: dict[str, Any], body: bytes = b"") -> bytes:
-    return frame(tag, to_json(header), body)
+    """Return the bytes of one frame."""
+    return encode_json_header(tag, to_json(header), body)
 
 
-def frame(tag: int, header: str, body: bytes = b"") -> bytes:
-    """The same for a header that is JSON already: that of a key and its echo is made by hand."""
+def encode_json_header(tag: int, header: str, body: bytes = b"") -> bytes:
+    """Do the same for a header that is JSON already: keystrokes and echoes have theirs written by hand."""
     text = header.encode()
     length = _AFTER_LENGTH + len(text) + len(body)
-    if length > MAX_FRAME:
-        raise ValueError(f"a frame of {length} bytes is longer than {MAX_FRAME}")
+    if length > MAX_FRAME_BYTES:
+        raise ValueError(f"a frame of {length} bytes is longer than {MAX_FRAME_BYTES}")
     return PREFIX.pack(length, tag, len(text)) + text + body
 
 
 class FrameDecoder:
-    """Takes bytes as they come, gives whole frames; what is incomplete waits inside."""
+    """Splits a byte stream into frames, and keeps an incomplete frame until the rest of it arrives."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
-        self._wanted = 0  # bytes of it that make a difference
+        self._incomplete = bytearray()
+        self._needed = 0  # bytes, until there is a whole frame or at least its length
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Each is read when it is asked for: who waits for the first does not wait for the others."""
-        if self._rest:  # seldom
-            self._rest += data
-            if len(self._rest) < self._wanted:
+        """Yield each complete frame. Each is decoded when it is taken, so the first need not wait for all."""
+        if self._incomplete:  # rare
+            self._incomplete += data
+            if len(self._incomplete) < self._needed:
                 return
-            data = bytes(self._rest)
-            self._rest.clear()
-        position, size, wanted = 0, len(data), PREFIX.size
+            data = bytes(self._incomplete)
+            self._incomplete.clear()
+        position, size, needed = 0, len(data), PREFIX.size
         while size - position >= PREFIX.size:
             length, tag, header_length = PREFIX.unpack_from(data, position)
-            if length > MAX_FRAME or header_length > length - _AFTER_LENGTH:
+            if length > MAX_FRAME_BYTES or header_length > length - _AFTER_LENGTH:
                 raise BadFrame(f"length {length}, header {header_length}")
-            wanted = 4 + length
-            if size - position < wanted:
+            needed = 4 + length
+            if size - position < needed:
                 break
-            start, position = position + PREFIX.size, position + wanted
+            start, position = position + PREFIX.size, position + needed
             body = start + header_length
             yield tag, _header(data[start:body]), data[body:position]
-            wanted = PREFIX.size
+            needed = PREFIX.size
         if position < size:
-            self._rest += data[position:]
-            self._wanted = wanted
+            self._incomplete += data[position:]
+            self._needed = needed
 
 
 def _header(data: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The input of a child: what its writers write, each by its own numbers, whole, in order and only once."""
+"""Write numbered input to a child: each write of each writer exactly once, whole and in order."""
 
 from __future__ import annotations
 
@@ -12,36 +12,41 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .loop import EventLoop
 
-MAX_WAITING = 8 << 20
+MAX_QUEUED_BYTES = 8 << 20
 MAX_WRITERS = 1024
-RETRY = 0.1  # seconds until a refused write to the child is tried again
+RETRY_SECONDS = 0.1  # until a failed write to the child is tried again
 
 
 class InputGap(OSError):
-    """A number came before the one that should precede it."""
+    """The number of a write is not the one after the writer's last number."""
 
     def __init__(self, last: int) -> None:
-        super().__init__(errno.ERANGE, f"the last number taken is {last}")
+        super().__init__(errno.ERANGE, f"the last accepted number is {last}")
         self.last = last
 
 
 class NumberedInput:
+    """The standard input or terminal of one child, with a queue for what the child has not read yet."""
+
     def __init__(self, fd: int, loop: EventLoop) -> None:
-        self.numbers: dict[str, int] = {}  # last number of each writer, the one longest silent first
+        self.numbers: dict[str, int] = {}  # last number of each writer, the least recent writer first
         self._fd = fd
         self._loop = loop
         self._queue: deque[memoryview] = deque()
-        self._waiting = 0
+        self._queued_bytes = 0
         self._closing = False
-        self._pausing = False  # a timer runs, because a write was refused
+        self._retrying = False  # a write failed and will be tried again
 
-    def take(self, writer: str, number: int, data: bytes) -> int:
-        """The last number of this writer, after this one was taken, or ignored as a repeat."""
+    def accept(self, writer: str, number: int, data: bytes) -> int:
+        """Write the data unless the number is a repeat, and return the writer's last accepted number.
+
+        Raise InputGap if the number is too high.
+        """
         last = self.numbers.get(writer, 0)
         if number > last + 1:
             raise InputGap(last)
         if number == last + 1:
-            self._put(data)
+            self._enqueue(data)
             last = number
         self.numbers.pop(writer, None)
         self.numbers[writer] = last
@@ -49,23 +54,24 @@ class NumberedInput:
             del self.numbers[next(iter(self.numbers))]
         return last
 
-    def close_after_rest(self) -> None:
+    def close_when_written(self) -> None:
+        """Close the input after the queue is written."""
         self._closing = True
-        self._settle()
+        self._update_watch()
 
     def close(self) -> None:
         if self._fd >= 0:
             self._queue.clear()
-            self._waiting = 0
+            self._queued_bytes = 0
             self._loop.unwatch(self._fd)
             os.close(self._fd)
             self._fd = -1
 
-    def _put(self, data: bytes) -> None:
+    def _enqueue(self, data: bytes) -> None:
         if self._fd < 0 or self._closing:
             raise OSError(errno.EPIPE, "its input is closed")
-        if self._waiting > MAX_WAITING:
-            raise OSError(errno.EAGAIN, f"{self._waiting} bytes wait for it already")
+        if self._queued_bytes > MAX_QUEUED_BYTES:
+            raise OSError(errno.EAGAIN, f"{self._queued_bytes} bytes wait for it already")
         if not self._queue:
             written = self._write(data)
             if written == len(data):
@@ -73,11 +79,11 @@ class NumberedInput:
             data = data[written:]
         if data:
             self._queue.append(memoryview(data))
-            self._waiting += len(data)
-            self._settle()
+            self._queued_bytes += len(data)
+            self._update_watch()
 
     def _write(self, data: bytes | memoryview) -> int:
-        """How much of it the child has, or never will."""
+        """Return how many bytes are done with: written, or dropped because the child has closed its input."""
         try:
             return os.write(self._fd, data) if data else 0
         except BlockingIOError:
@@ -85,46 +91,46 @@ class NumberedInput:
         except BrokenPipeError:  # the child has closed its input and lives on
             self.close()
             return len(data)
-        except OSError:  # no memory, for example: its bytes are kept
-            self._pause()
+        except OSError:  # no memory, for example: the bytes stay in the queue
+            self._retry_later()
             return 0
 
-    def _pause(self) -> None:
-        if not self._pausing:
-            self._pausing = True
-            self._loop.later(RETRY, self._go_on)
+    def _retry_later(self) -> None:
+        if not self._retrying:
+            self._retrying = True
+            self._loop.call_later(RETRY_SECONDS, self._retry)
 
-    def _go_on(self) -> None:
-        self._pausing = False
-        self._settle()
+    def _retry(self) -> None:
+        self._retrying = False
+        self._update_watch()
 
     def _write_more(self, _mask: int) -> None:
-        """There is room for what waits."""
+        """Write the first piece of the queue: the descriptor is writable."""
         data = self._queue.popleft()
         written = self._write(data)
         if self._fd < 0:
             return
-        self._waiting -= written
+        self._queued_bytes -= written
         if written < len(data):
             self._queue.appendleft(data[written:])
-        self._settle()
+        self._update_watch()
 
-    def _settle(self) -> None:
-        """Wait for room exactly while something waits for it."""
+    def _update_watch(self) -> None:
+        """Watch the descriptor for writability exactly while the queue is not empty."""
         if self._fd < 0:
             return
         if self._queue:
-            self._await_room()
+            self._watch_writable()
         elif self._closing:
             self.close()
         else:
             self._loop.unwatch(self._fd)
 
-    def _await_room(self) -> None:
-        if self._pausing:
+    def _watch_writable(self) -> None:
+        if self._retrying:
             self._loop.unwatch(self._fd)
         elif not self._loop.watches(self._fd):
             try:
                 self._loop.watch(self._fd, WRITABLE, self._write_more)
             except OSError:  # no memory to watch it
-                self._pause()
+                self._retry_later()

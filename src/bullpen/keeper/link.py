@@ -1,4 +1,4 @@
-"""The link to the server: one connection at a time, read to its end before the next one is heard."""
+"""Connect to one server at a time: each connection is read to its end before the next one is accepted."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
     from .loop import EventLoop, Timer
 
-_CHUNK = 64 << 10
-_MAX_UNSENT = 1 << 20  # beyond it, a server that does not read is not listened to
+_READ_BYTES = 64 << 10
+_MAX_UNSENT_BYTES = 1 << 20  # backpressure: beyond it, nothing is read from a server that does not read
 _GONE = select.EPOLLHUP | select.EPOLLERR
 _PEER = struct.Struct("3i")  # pid, uid, gid
-_PAUSE = 1.0
-_UNHURRIED = 0.002  # seconds
+_ACCEPT_RETRY_SECONDS = 1.0
+_MAX_DELAY_SECONDS = 0.002  # of a frame that may be sent with others
 
 
 class ServerListener:
-    """Accepts the next server when told to; those that come earlier wait in the backlog."""
+    """Accepts one server after each call of `open`; other servers wait in the backlog."""
 
     def __init__(
         self, listening: socket.socket, loop: EventLoop, on_connect: Callable[[socket.socket], None]
@@ -45,9 +45,9 @@ class ServerListener:
             connection, _ = self._socket.accept()
         except BlockingIOError:
             return
-        except OSError:  # no descriptor is free, say
+        except OSError:  # no descriptor is free, for example
             self._loop.unwatch(self._socket.fileno())
-            self._loop.later(_PAUSE, self.open)
+            self._loop.call_later(_ACCEPT_RETRY_SECONDS, self.open)
             return
         try:
             peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
@@ -55,7 +55,7 @@ class ServerListener:
                 connection.close()
                 return
             self._on_connect(connection)
-        except OSError:  # it cannot be watched now; the server connects again
+        except OSError:  # the connection cannot be watched now; the server connects again
             self._loop.unwatch(connection.fileno())
             connection.close()
         else:
@@ -63,7 +63,7 @@ class ServerListener:
 
 
 class ServerConnection:
-    """Frames from and to one server; its death ends the connection only after its last whole frame."""
+    """Frames from and to one server. If it dies, the frames that it had sent are processed before the end."""
 
     def __init__(
         self,
@@ -78,57 +78,58 @@ class ServerConnection:
         self._on_end = on_end
         self._decoder = FrameDecoder()
         self.unsent = bytearray()
-        self._unhurried = b""  # goes behind it, or a moment later by itself
-        self._moment: Timer | None = None  # while it waits
-        self.due = False  # whether there is anything to flush
-        self._broken = False  # nobody reads any more; what was sent to us still counts
+        self._delayed = b""  # frames that are sent behind the next one, or by the timer
+        self._delay_timer: Timer | None = None
+        self.needs_flush = False
+        self._broken = False  # the server reads no more; what it has sent still counts
         connected.setblocking(False)
         self._mask = READABLE
         loop.watch(connected.fileno(), self._mask, self._ready)
-        loop.heed(connected.fileno())
+        loop.watch_urgently(connected.fileno())
 
     def send(self, frame: bytes) -> None:
-        """Goes out with `flush`, so that a turn costs one system call however much it has to say."""
-        self._catch_up()
-        self.send_ahead(frame)
+        """Queue a frame behind all others. `flush` sends it: one system call per iteration is enough."""
+        self._queue_delayed()
+        self.send_before_delayed(frame)
 
-    def send_ahead(self, frame: bytes) -> None:
-        """The same, before what nobody waits for."""
+    def send_before_delayed(self, frame: bytes) -> None:
+        """Queue a frame before the delayed ones."""
         if not self._broken:
             self.unsent += frame
-            self.due = True
+            self.needs_flush = True
 
-    def send_unhurried(self, frame: bytes) -> None:
-        """Nobody waits for it: it goes with the next that somebody does, or a moment later."""
+    def send_delayed(self, frame: bytes) -> None:
+        """Queue a frame that may wait for the next one, or for a moment if there is none."""
         if self._broken:
             return
-        self._unhurried += frame
-        if self._moment is None:
-            self._moment = self._loop.later(_UNHURRIED, self._hurry)
+        self._delayed += frame
+        if self._delay_timer is None:
+            self._delay_timer = self._loop.call_later(_MAX_DELAY_SECONDS, self._end_delay)
 
-    def _hurry(self) -> None:
-        self.due = True
+    def _end_delay(self) -> None:
+        self.needs_flush = True
 
-    def _catch_up(self) -> None:
-        self.unsent += self._unhurried
-        self._unhurried = b""
-        if self._moment is not None:
-            self._moment.cancel()
-            self._moment = None
+    def _queue_delayed(self) -> None:
+        self.unsent += self._delayed
+        self._delayed = b""
+        if self._delay_timer is not None:
+            self._delay_timer.cancel()
+            self._delay_timer = None
 
     def flush(self) -> None:
-        if self._unhurried:
-            self._catch_up()
+        """Send as many of the queued bytes as the socket accepts now."""
+        if self._delayed:
+            self._queue_delayed()
         try:
             while self.unsent:
                 del self.unsent[: self._socket.send(self.unsent)]
         except (BrokenPipeError, ConnectionError):
             self._break()
-        except OSError:  # no room, or no memory: it is tried again when there is
+        except OSError:  # no room, or no memory: tried again when the socket is writable
             pass
-        self.due = bool(self.unsent)
-        if self.due or self._mask != READABLE:
-            self._watch_what_matters()
+        self.needs_flush = bool(self.unsent)
+        if self.needs_flush or self._mask != READABLE:
+            self._update_watch()
 
     def _ready(self, mask: int) -> None:
         if mask & _GONE:
@@ -136,8 +137,8 @@ class ServerConnection:
         if not mask & (READABLE | _GONE):
             return
         try:
-            data = self._socket.recv(_CHUNK)
-        except OSError:  # nothing is there, or no memory; a reset hides nothing: the next read goes on
+            data = self._socket.recv(_READ_BYTES)
+        except OSError:  # nothing to read, or no memory; after a reset the next read returns what is left
             return
         try:
             for tag, header, body in self._decoder.feed(data):
@@ -148,23 +149,24 @@ class ServerConnection:
         if not data:
             self._close()
 
-    def _refuse(self, why: str) -> None:
-        """Tell the server why its connection is closed, if it reads."""
-        self.send(encode(Tag.FAULT, {"id": None, "errno": errno.EPROTO, "message": f"not a frame: {why}"}))
+    def _refuse(self, reason: str) -> None:
+        """Send the server the reason why its connection is closed."""
+        self.send(encode(Tag.FAULT, {"id": None, "errno": errno.EPROTO, "message": f"not a frame: {reason}"}))
         self.flush()
 
     def _break(self) -> None:
+        """Send nothing more, and go on reading what the server has sent."""
         self._broken = True
-        self._catch_up()
+        self._queue_delayed()
         self.unsent.clear()
-        self._watch_what_matters()
+        self._update_watch()
 
-    def _watch_what_matters(self) -> None:
-        """Listen unless too much is unsent; wait for room while anything is."""
-        mask = (READABLE if len(self.unsent) <= _MAX_UNSENT else 0) | (WRITABLE if self.unsent else 0)
+    def _update_watch(self) -> None:
+        """Wait for input unless too much is unsent; wait for writability while anything is unsent."""
+        mask = (READABLE if len(self.unsent) <= _MAX_UNSENT_BYTES else 0) | (WRITABLE if self.unsent else 0)
         if mask != self._mask:
             self._mask = mask
-            self._loop.change(self._socket.fileno(), mask)
+            self._loop.change_mask(self._socket.fileno(), mask)
 
     def _close(self) -> None:
         self._loop.unwatch(self._socket.fileno())

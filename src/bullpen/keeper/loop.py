@@ -1,12 +1,13 @@
-"""The loop: one epoll and a few timers; each turn serves every ready descriptor once and runs `after_turn`.
+"""Wait for descriptors and timers with one epoll, and serve each ready descriptor once per iteration.
 
-A descriptor in a flood is *hot*: epoll tells of it when something comes, and is not asked whether there is
-more. To ask a pty, or to read an empty one, waits for the kernel's worker, which waits for the program that
-prints. Meanwhile we let those who run go on. While somebody waits for an answer, floods are read rarely, and
-not between a key and its echo.
+Flood mode. A descriptor that delivers much output is edge-triggered: epoll reports new output, and the loop
+never polls for more. Polling a pty, or reading an empty one, waits for the kernel worker that moves the
+output, and that worker waits for the program that prints. While only floods are ready, the keeper runs with
+the scheduling policy for batch jobs. While an answer to input is expected, floods are read rarely, and not at
+all between a keystroke and its echo; `_MAX_FLOOD_DELAY` prevents their starvation.
 
-Where little is said often, by one or by a crowd, one turn soon follows the other: then the loop naps, so that
-a turn serves several words, and only those it *heeds* wake it, or a timer.
+Coalescing. When small events arrive at a high rate, the loop sleeps between two iterations, so that one
+iteration serves several events. Only timers and urgent descriptors interrupt this sleep.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ if TYPE_CHECKING:
 
 READABLE = select.EPOLLIN
 WRITABLE = select.EPOLLOUT
-_EVENTS_A_TURN = 256
-_ANSWER = 0.02  # seconds in which an answer is awaited
-_ECHO = 0.0003  # seconds in which most come: to look again costs less than to fall asleep and be woken
-_PAUSE = 0.002  # seconds from one read of a flood to the next then, and from a key to the next read
-_STARVED = 0.006  # seconds without a read of it, however many keys come
-_QUIET = 0.05  # seconds or more without a word: it is none any more
-_LATE = 0.002  # seconds that a timer may be late when a flood stops before it
-_NAP = 0.004  # seconds
-_PAUSE_AFTER_MISTAKE = 0.05  # seconds
-_CROWDED = 0.005  # seconds or less from one event to the next
+_MAX_EVENTS = 256  # of one iteration
+_ANSWER_SECONDS = 0.02  # after input: an answer of the child is expected for so long
+_ECHO_SECONDS = 0.0003  # most echoes come within it: to poll again costs less than to sleep and be woken
+_FLOOD_INTERVAL = 0.002  # seconds between two reads of a flood, and from input to a read, in that time
+_MAX_FLOOD_DELAY = 0.006  # seconds a flood may go unread while input keeps coming
+_FLOOD_IDLE_SECONDS = 0.05  # a descriptor without output for so long is no longer a flood
+_ALARM_SLACK = 0.002  # seconds that a timer may be late when it interrupts a wait for a flood
+_COALESCE_SECONDS = 0.004
+_ERROR_PAUSE_SECONDS = 0.05
+_CROWDED_INTERVAL = 0.005  # seconds between two events: at a higher rate they are coalesced
 
 
 class Timer:
-    """A call that comes later; one that was cancelled wakes nobody."""
+    """One scheduled call. A cancelled timer is dropped without waking the loop."""
 
     __slots__ = ("call",)
 
@@ -54,42 +55,45 @@ class Timer:
 
 
 class EventLoop:
+    """Calls back for ready descriptors and timers; runs until `stop`. Callbacks never block."""
+
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._heeded = select.epoll()
-        self.crowded = False
-        self.nap = _NAP  # seconds: nobody would be told sooner (notices.py)
-        self._last_turn = 0.0
+        self._urgent = select.epoll()  # the descriptors that interrupt the coalescing sleep
+        self.crowded = False  # events arrive at a high rate
+        self.coalesce_seconds = _COALESCE_SECONDS  # the server gets no notice sooner (notices.py)
+        self._last_iteration = 0.0  # its time
         self._callbacks: dict[int, Callable[[int], object]] = {}
-        self.hot: dict[int, Callable[[], None]] = {}  # each with what is called when it is none any more
-        self._quiet: set[int] = set()  # the hot ones that have said nothing of late
-        self._cooling = False  # a timer runs
-        self._floods: dict[int, int] = {}  # the hot ones that have something to read: what epoll told of them
+        self.floods: dict[int, Callable[[], None]] = {}  # each with the callback for its end
+        self._idle_floods: set[int] = set()  # floods without output since the last check
+        self._idle_check_pending = False
+        self._ready_floods: dict[int, int] = {}  # floods with output to read, each with its epoll mask
         self._priority = SchedulingPriority()
-        self._place = CorePlacement()
-        self._look_due = 0.0  # whether it is a good one
+        self._placement = CorePlacement()
+        self._placement_due = 0.0  # when to check the core again
         self._timers: list[tuple[float, int, Timer]] = []
-        self._order = 0
+        self._timer_count = 0  # orders timers that are due at the same time
         self._running = False
-        self._awaited_until = 0.0
-        self._awake_until = 0.0
+        self._answer_until = 0.0  # an answer to input is expected until then
+        self._spin_until = 0.0  # epoll is polled without sleeping until then
         self._floods_due = 0.0
-        self._floods_read = 0.0  # when
-        self._alarm = 0.0  # the timer for which it is set
-        self.after_turn: Callable[[], None] = lambda: None
+        self._floods_read_at = 0.0
+        self._alarm = 0.0  # the due time for which SIGALRM is set
+        self.after_iteration: Callable[[], None] = lambda: None
         self.signals = SignalPipe()
         self.signals.on(signal.SIGALRM, lambda: None)
         self.watch(self.signals.fd, READABLE, self.signals.read)
 
     def watch(self, fd: int, mask: int, callback: Callable[[int], object]) -> None:
+        """Call `callback` with the epoll mask whenever the descriptor is ready."""
         self._epoll.register(fd, mask)
         self._callbacks[fd] = callback
 
-    def heed(self, fd: int) -> None:
-        """Not even a nap makes it wait; closing it ends that."""
-        self._heeded.register(fd, READABLE)
+    def watch_urgently(self, fd: int) -> None:
+        """Let input on a watched descriptor interrupt the coalescing sleep, until it is closed."""
+        self._urgent.register(fd, READABLE)
 
-    def change(self, fd: int, mask: int) -> None:
+    def change_mask(self, fd: int, mask: int) -> None:
         self._epoll.modify(fd, mask)
 
     def watches(self, fd: int) -> bool:
@@ -101,172 +105,181 @@ class EventLoop:
             with suppress(OSError):
                 self._epoll.unregister(fd)
 
-    def heat(self, fd: int, on_cool: Callable[[], None]) -> None:
-        """Whenever it is told of it has to be read to its end, or be cooled: what is left is not told of."""
-        self.hot[fd] = on_cool
-        self._cool_later()
+    def start_flood(self, fd: int, on_end: Callable[[], None]) -> None:
+        """Make a descriptor edge-triggered. `on_end` is called when it is a flood no more.
+
+        Its callback must then read until nothing is left, or call `end_flood`: epoll does not report the
+        same output twice.
+        """
+        self.floods[fd] = on_end
+        self._schedule_idle_check()
         self._epoll.modify(fd, READABLE | select.EPOLLET)
 
-    def cool(self, fd: int) -> None:
-        if fd in self.hot:
+    def end_flood(self, fd: int) -> None:
+        """Make a descriptor level-triggered again."""
+        if fd in self.floods:
             self._epoll.modify(fd, READABLE)
             self._forget_flood(fd)
 
-    def later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        self._order += 1
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` once, `delay` seconds from now."""
+        self._timer_count += 1
         timer = Timer(callback)
-        heapq.heappush(self._timers, (monotonic() + delay, self._order, timer))
+        heapq.heappush(self._timers, (monotonic() + delay, self._timer_count, timer))
         return timer
 
     def run(self) -> None:
-        poll, callbacks, hot, timers = self._epoll.poll, self._callbacks, self.hot, self._timers
+        poll, callbacks, floods, timers = self._epoll.poll, self._callbacks, self.floods, self._timers
         self._running = True
         while self._running:
-            if self.crowded and not hot and not self.awaited:
-                self._heeded.poll(min(self.nap, self._until_timer(self.nap)))
-            flows = bool(hot) and not (self._floods or self.awaited)
-            if flows is not self._priority.patient:
-                self._priority.change(patient=flows)
-            events = self._flow() if flows else poll(self._patience(), _EVENTS_A_TURN)
+            if self.crowded and not floods and not self.expects_answer:
+                self._urgent.poll(min(self.coalesce_seconds, self._until_timer(self.coalesce_seconds)))
+            only_floods = bool(floods) and not (self._ready_floods or self.expects_answer)
+            if only_floods is not self._priority.is_batch:
+                self._priority.change(batch=only_floods)
+            events = self._serve_floods() if only_floods else poll(self._poll_timeout(), _MAX_EVENTS)
             now = monotonic()
-            self.crowded = len(events) * _CROWDED > now - self._last_turn
-            self._last_turn = now
+            self.crowded = len(events) * _CROWDED_INTERVAL > now - self._last_iteration
+            self._last_iteration = now
             others = False
             for fd, mask in events:
-                if fd in hot:
-                    self._floods[fd] = mask
-                elif callback := callbacks.get(fd):  # an earlier one in this turn may have closed it
+                if fd in floods:
+                    self._ready_floods[fd] = mask
+                elif callback := callbacks.get(fd):  # an earlier callback may have closed it
                     others = True
                     try:
                         callback(mask)
-                    except Exception:  # noqa: BLE001 (our death would end every child)
-                        _report_mistake()
-            if self._floods:
+                    except Exception:  # noqa: BLE001 (the end of the keeper would end every child)
+                        _report_exception()
+            if self._ready_floods:
                 if others:
-                    self.after_turn()  # not held up by a flood
+                    self.after_iteration()  # before the floods, which would delay it
                 self._read_floods()
             if timers and timers[0][0] <= monotonic():
-                self._run_due()
-            self.after_turn()
+                self._run_due_timers()
+            self.after_iteration()
 
     def stop(self) -> None:
         self._running = False
 
     @property
-    def awaited(self) -> bool:
-        return self._awaited_until > monotonic()
+    def expects_answer(self) -> bool:
+        """Whether a child had input a moment ago."""
+        return self._answer_until > monotonic()
 
     @property
     def until_echo(self) -> float:
-        """Seconds in which an echo may yet come: what nobody waits for can wait so long."""
-        return self._awake_until - monotonic() if self._awake_until else 0.0
+        """Seconds for which an echo may still come, so that less urgent work can wait; 0 without one."""
+        return self._spin_until - monotonic() if self._spin_until else 0.0
 
-    def await_answer(self) -> None:
-        """Somebody has said something, and what comes back is worth more than a flood."""
+    def expect_answer(self) -> None:
+        """Prefer the answer of a child that was just given input to any flood, for a moment."""
         now = monotonic()
-        self._awaited_until, self._awake_until = now + _ANSWER, now + _ECHO
-        self._floods_due = min(now + _PAUSE, self._floods_read + _STARVED)
+        self._answer_until, self._spin_until = now + _ANSWER_SECONDS, now + _ECHO_SECONDS
+        self._floods_due = min(now + _FLOOD_INTERVAL, self._floods_read_at + _MAX_FLOOD_DELAY)
 
-    def hurry(self) -> None:
-        """For the rest of this turn we run as everybody does, and whom we start will."""
-        self._priority.change(patient=False)
+    def use_normal_priority(self) -> None:
+        """Leave the batch policy until the next iteration: processes started now inherit the policy."""
+        self._priority.change(batch=False)
 
-    def stay_awake(self) -> None:
-        """No nap after this turn: somebody has so much to say that he waits for us."""
+    def skip_coalescing(self) -> None:
+        """Do not sleep before the next iteration: a full pipe blocks its writer."""
         self.crowded = False
 
-    def rest(self) -> None:
-        """The answer has come."""
-        self._awake_until = 0.0
+    def stop_spinning(self) -> None:
+        """Let the next poll sleep: the echo has come."""
+        self._spin_until = 0.0
 
     def _read_floods(self) -> None:
         now = monotonic()
-        if now < self._floods_due and now < self._awaited_until:
+        if now < self._floods_due and now < self._answer_until:
             return
-        floods = tuple(self._floods.items())
-        self._floods.clear()
+        floods = tuple(self._ready_floods.items())
+        self._ready_floods.clear()
         for fd, mask in floods:
-            self._quiet.discard(fd)
+            self._idle_floods.discard(fd)
             if callback := self._callbacks.get(fd):
                 try:
                     callback(mask)
                 except Exception:  # noqa: BLE001
-                    _report_mistake()
-        self._floods_read = monotonic()
-        self._floods_due = self._floods_read + _PAUSE
+                    _report_exception()
+        self._floods_read_at = monotonic()
+        self._floods_due = self._floods_read_at + _FLOOD_INTERVAL
 
     def _forget_flood(self, fd: int) -> None:
-        self._quiet.discard(fd)
-        self._floods.pop(fd, None)
-        if on_cool := self.hot.pop(fd, None):
-            on_cool()
+        """Remove a descriptor from the floods and call the callback for its end."""
+        self._idle_floods.discard(fd)
+        self._ready_floods.pop(fd, None)
+        if on_end := self.floods.pop(fd, None):
+            on_end()
 
-    def _cool_later(self) -> None:
-        if self.hot and not self._cooling:
-            self._cooling = True
-            self.later(_QUIET, self._cool_quiet)
+    def _schedule_idle_check(self) -> None:
+        if self.floods and not self._idle_check_pending:
+            self._idle_check_pending = True
+            self.call_later(_FLOOD_IDLE_SECONDS, self._end_idle_floods)
 
-    def _cool_quiet(self) -> None:
-        self._cooling = False
-        for fd in tuple(self._quiet):
-            self.cool(fd)
-        self._quiet.update(self.hot)
-        self._cool_later()
+    def _end_idle_floods(self) -> None:
+        self._idle_check_pending = False
+        for fd in tuple(self._idle_floods):
+            self.end_flood(fd)
+        self._idle_floods.update(self.floods)
+        self._schedule_idle_check()
 
-    def _patience(self) -> float:
-        if self._awake_until:
-            if self._awake_until > monotonic():
-                os.sched_yield()  # to the kernel's worker, which may wait for this very core
+    def _poll_timeout(self) -> float:
+        if self._spin_until:
+            if self._spin_until > monotonic():
+                os.sched_yield()  # to the kernel worker of the pty, which may wait for this core
                 return 0
-            self.rest()
-        if self._floods:
-            return max(0.0, min(self._floods_due, self._awaited_until) - monotonic())
+            self.stop_spinning()
+        if self._ready_floods:
+            return max(0.0, min(self._floods_due, self._answer_until) - monotonic())
         return self._until_timer(-1)
 
-    def _flow(self) -> list[tuple[int, int]]:
-        """Reads floods and nothing else, until something else happens, which is left to the turn."""
-        poll, hot, callbacks, quiet = self._epoll.poll, self.hot, self._callbacks, self._quiet
-        while hot and (due := self._timers[0][0]) > (now := monotonic()):
-            if now > self._look_due:
-                self._look_due = now + self._place.look(next(iter(hot)), now)
+    def _serve_floods(self) -> list[tuple[int, int]]:
+        """Read floods only, until another descriptor is ready or a timer is due; return the events then."""
+        poll, floods, callbacks, idle = self._epoll.poll, self.floods, self._callbacks, self._idle_floods
+        while floods and (due := self._timers[0][0]) > (now := monotonic()):
+            if now > self._placement_due:
+                self._placement_due = now + self._placement.check(next(iter(floods)), now)
             if due != self._alarm:
                 self._set_alarm(due)
-            events = poll(-1, _EVENTS_A_TURN)
+            events = poll(-1, _MAX_EVENTS)
             for fd, _ in events:
-                if fd not in hot:
+                if fd not in floods:
                     return events
             for fd, mask in events:
-                quiet.discard(fd)
+                idle.discard(fd)
                 if callback := callbacks.get(fd):
                     try:
                         callback(mask)
                     except Exception:  # noqa: BLE001
-                        _report_mistake()
-            self.after_turn()
+                        _report_exception()
+            self.after_iteration()
         return []
 
     def _set_alarm(self, due: float) -> None:
-        """Ends a wait for what may not come: a timeout for each page of a flood costs as much as its read."""
+        """Let SIGALRM interrupt the poll: a timeout for each page of a flood costs as much as its read."""
         self._alarm = due
-        set_alarm(max(0.0, due - monotonic()) + _LATE)
+        set_alarm(max(0.0, due - monotonic()) + _ALARM_SLACK)
 
-    def _until_timer(self, without: float) -> float:
+    def _until_timer(self, default: float) -> float:
+        """Return the seconds until the next timer is due, or `default` if there is none."""
         timers = self._timers
         while timers and timers[0][2].call is None:
             heapq.heappop(timers)
-        return max(0.0, timers[0][0] - monotonic()) if timers else without
+        return max(0.0, timers[0][0] - monotonic()) if timers else default
 
-    def _run_due(self) -> None:
+    def _run_due_timers(self) -> None:
         now = monotonic()
         while self._timers and self._timers[0][0] <= now:
             if call := heapq.heappop(self._timers)[2].call:
                 try:
                     call()
                 except Exception:  # noqa: BLE001
-                    _report_mistake()
+                    _report_exception()
 
 
-def _report_mistake() -> None:
+def _report_exception() -> None:
     """Print the exception of a callback to the keeper's log. Pause, since the same event may come again."""
     sys.excepthook(*sys.exc_info())
-    sleep(_PAUSE_AFTER_MISTAKE)
+    sleep(_ERROR_PAUSE_SECONDS)

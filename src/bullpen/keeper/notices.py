@@ -1,11 +1,15 @@
-"""Which streams have grown, and when the server is told: two notices at a time, and not too many."""
+"""Decide when the server is notified of the streams that have grown, so that notices are coalesced.
+
+Each notice wakes the server, and its acknowledgement wakes the keeper: one notice per read would halve the
+throughput. At most two notices are unacknowledged.
+"""
 
 from __future__ import annotations
 
 from time import monotonic
 
-from .frames import IN_FLIGHT, Tag, frame
-from .stream import UNHEEDED
+from .frames import MAX_NOTICES_IN_FLIGHT, Tag, encode_json_header
+from .stream import NOT_AWAITED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,95 +18,101 @@ if TYPE_CHECKING:
     from .loop import EventLoop
     from .stream import OutputStream
 
-# A notice wakes the server and its answer wakes us: one each read would halve the throughput.
-_SPELL = 0.004  # seconds
-_SCREEN_SPELL = 0.016  # for floods and crowds: no screen shows more often what came
-_PIPE_SPELL = 0.007  # what is said on a pipe is read by the line and stored: each notice costs a commit
-_BEHIND = 0.001  # seconds after an echo until the others are told of: it is on its way to a screen
+# Seconds between two notices:
+_INTERVAL = 0.004
+_SCREEN_INTERVAL = 0.016  # of terminals in floods and crowds: no screen is drawn more often
+_PIPE_INTERVAL = 0.007  # of pipes, whose output is read by lines and stored: each notice costs a commit
+_AFTER_ECHO_SECONDS = 0.001  # from the notice of an echo to that of other streams: the echo is sent on first
 
 
 class GrowthNotices:
-    """Told at once after a silence, and of a stream that has had input; of all the others once a spell.
+    """Makes a notice at once after a silence and for an answer to input, else once per interval.
 
-    Who has had input is told of alone: what comes with an echo would keep the server from passing it on.
+    A stream that has answered input has a notice of its own: the server would send the echo on later if it
+    had to read other streams too.
     """
 
     def __init__(self, loop: EventLoop) -> None:
-        self.grown: set[OutputStream] = set()  # since the server was told
+        self.grown: set[OutputStream] = set()  # since the last notice
         self._loop = loop
-        self._unseen = 0  # notices the server has not answered
-        self._last = float("-inf")  # when the server was told
-        self._held_back = 0  # how many of `grown` can wait for the end of the spell
+        self._unacknowledged = 0
+        self._last = float("-inf")  # when the last notice was made, those of answers left out
+        self._held_back = 0  # how many streams of `grown` wait until the interval ends
 
-    def seen(self) -> None:
-        """The server has seen all of them, or is a new one."""
-        self._unseen = 0
+    def acknowledged(self) -> None:
+        """Allow new notices: the server has read all of them, or is a new server."""
+        self._unacknowledged = 0
 
-    def expect(self, streams: Iterable[OutputStream]) -> None:
-        """Somebody waits for what they say next."""
+    def expect_answer(self, streams: Iterable[OutputStream]) -> None:
+        """Give the next output of these streams a notice at once: their child has had input."""
         for stream in streams:
-            stream.heeded_from = stream.spool.end
+            stream.awaited_from = stream.spool.end
 
-    def drop(self, streams: Iterable[OutputStream]) -> None:
-        """An exit says it all."""
+    def discard(self, streams: Iterable[OutputStream]) -> None:
+        """Make no notice for these streams: the notice of the child's exit has their ends."""
         self.grown.difference_update(streams)
 
     def next(self) -> bytes:
-        """The notice to send now, or nothing; asked after every turn."""
-        if self._unseen >= IN_FLIGHT or not self.grown:
+        """Return the frame of the notice to send now, or nothing. Called after every loop iteration."""
+        if self._unacknowledged >= MAX_NOTICES_IN_FLIGHT or not self.grown:
             return b""
-        if answers := [stream for stream in self.grown if stream.spool.end > stream.heeded_from]:
-            return self._tell_answers(answers)
+        if answers := [stream for stream in self.grown if stream.spool.end > stream.awaited_from]:
+            return self._notice_of_answers(answers)
         if len(self.grown) <= self._held_back:
             return b""
-        now, spell = monotonic(), self._spell()
-        if (wait := self._wait(now - self._last, spell)) > 0:
+        now, interval = monotonic(), self._interval()
+        if (wait := self._wait(now - self._last, interval)) > 0:
             self._hold_back(wait)
             return b""
         self._last = now
-        self._loop.nap = spell
+        self._loop.coalesce_seconds = interval
         self._held_back = 0
-        self._unseen += 1
+        self._unacknowledged += 1
         notice = _notice(self.grown)
         self.grown.clear()
         return notice
 
-    def _wait(self, silence: float, spell: float) -> float:
-        """Seconds until the others are told of: the rest of the spell, and for an echo half as long again."""
-        if silence < spell:
-            return spell - silence
-        return self._loop.until_echo if silence < 1.5 * spell else 0.0
+    def _wait(self, silence: float, interval: float) -> float:
+        """Return the seconds until the next notice: an expected echo may delay it by half an interval."""
+        if silence < interval:
+            return interval - silence
+        return self._loop.until_echo if silence < 1.5 * interval else 0.0
 
-    def _tell_answers(self, answers: list[OutputStream]) -> bytes:
+    def _notice_of_answers(self, answers: list[OutputStream]) -> bytes:
         for stream in answers:
-            stream.heeded_from = UNHEEDED
+            stream.awaited_from = NOT_AWAITED
         self.grown.difference_update(answers)
         if self.grown and not self._held_back:
-            self._hold_back(_BEHIND)
-        self._unseen += 1
+            self._hold_back(_AFTER_ECHO_SECONDS)
+        self._unacknowledged += 1
         return _notice(answers)
 
-    def _spell(self) -> float:
+    def _interval(self) -> float:
         kinds = {stream.on_terminal for stream in self.grown}
         if True not in kinds:
-            return _PIPE_SPELL
-        return _SCREEN_SPELL if self._loop.hot or (self._loop.crowded and False not in kinds) else _SPELL
+            return _PIPE_INTERVAL
+        if self._loop.floods or (self._loop.crowded and False not in kinds):
+            return _SCREEN_INTERVAL
+        return _INTERVAL
 
     def _hold_back(self, delay: float) -> None:
-        self._loop.later(delay, self._let_go)
+        self._loop.call_later(delay, self._end_hold)
         self._held_back = len(self.grown)
 
-    def _let_go(self) -> None:
+    def _end_hold(self) -> None:
         self._held_back = 0
 
 
 def _notice(streams: Iterable[OutputStream]) -> bytes:
-    """How far they have grown, with what they said where that is short: JSON made by hand, as a key waits."""
+    """Encode how far the streams have grown, with their new output where it is short.
+
+    The JSON is written by hand: an echo waits for it.
+    """
     ends, sizes, body = "", "", b""
     for stream in streams:
-        said = stream.take_untold()
+        output = stream.take_unsent()
         ends += f",{stream.label}{stream.spool.end}]"
-        sizes += f",{len(said)}"
-        body += said
-    given = f',"sizes":[{sizes[1:]}]' if body else ""
-    return frame(Tag.NOTICE, f'{{"ends":[{ends[1:]}]{given}}}', body)
+        sizes += f",{len(output)}"
+        body += output
+    sizes_field = f',"sizes":[{sizes[1:]}]' if body else ""
+    return encode_json_header(Tag.NOTICE, f'{{"ends":[{ends[1:]}]{sizes_field}}}', body)

@@ -1,31 +1,35 @@
-"""How soon the kernel lets the keeper run when there is something to read: at once, or when others pause.
+"""Choose the scheduling policy of the keeper: batch while it reads floods, normal at all other times.
 
-A flood costs less to read when the program that prints it is not interrupted for every page: it goes on
-until the terminal is full, and we take it all.
+A flood costs less to read under SCHED_BATCH: the keeper does not interrupt the program that prints at every
+page. The program fills the terminal's buffer, and then the keeper reads all of it.
 """
 
 from __future__ import annotations
 
 import os
 
-_NONE = -1  # Linux has them
-_USUAL: int = getattr(os, "SCHED_OTHER", _NONE)
-_PATIENT: int = getattr(os, "SCHED_BATCH", _NONE)
+_UNAVAILABLE = -1  # Linux has both policies
+_NORMAL: int = getattr(os, "SCHED_OTHER", _UNAVAILABLE)
+_BATCH: int = getattr(os, "SCHED_BATCH", _UNAVAILABLE)
 
 
 class SchedulingPriority:
-    """Ours to change only if nobody else has chosen one. Children inherit it."""
+    """The scheduling policy of this process, left alone if it was not the normal one at the start.
+
+    Processes that are started while it is in force inherit it.
+    """
 
     def __init__(self) -> None:
-        self.patient = False
-        self._changeable = _PATIENT != _NONE and os.sched_getscheduler(0) == _USUAL
+        self.is_batch = False
+        self._changeable = _BATCH != _UNAVAILABLE and os.sched_getscheduler(0) == _NORMAL
 
-    def change(self, patient: bool) -> None:
-        if patient == self.patient or not self._changeable:
+    def change(self, batch: bool) -> None:
+        """Use the batch policy, or the normal one. Do nothing where the kernel does not allow a change."""
+        if batch == self.is_batch or not self._changeable:
             return
         try:
-            os.sched_setscheduler(0, _PATIENT if patient else _USUAL, os.sched_param(0))
+            os.sched_setscheduler(0, _BATCH if batch else _NORMAL, os.sched_param(0))
         except OSError:  # not allowed here
             self._changeable = False
             return
-        self.patient = patient
+        self.is_batch = batch

@@ -1,4 +1,4 @@
-"""What a server may ask of the keeper and what it is told: answers, notices of growth, and exits."""
+"""Answer the requests of the server, and send it notices of growth and exits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import time
 
 from .children import Children
-from .frames import IN_FLIGHT, VERSION, Tag, encode, frame
+from .frames import MAX_NOTICES_IN_FLIGHT, VERSION, Tag, encode, encode_json_header
 from .input import InputGap
 from .link import ServerConnection, ServerListener
 from .notices import GrowthNotices
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .loop import EventLoop
 
 
-# What a senseless request may raise. MemoryError: the limits of a new child are the keeper's for a moment.
-_FAULTS = (
+# What a bad request may raise. MemoryError: the limits of a new child are the keeper's for a moment.
+_REQUEST_ERRORS = (
     OSError,
     KeyError,
     TypeError,
@@ -34,12 +34,14 @@ _FAULTS = (
     RecursionError,
     MemoryError,
 )
-MAX_MESSAGE = 1000  # characters of a fault: it may quote the request, which may be as long as a frame
+MAX_MESSAGE_LENGTH = 1000  # characters of a fault, which may quote a request as long as a frame
 
 
 class KeeperService:
+    """The keeper behind its socket: dispatches each frame of the server and replies to it."""
+
     def __init__(
-        self, name: str, listening: socket.socket, spools: int, patience: float, loop: EventLoop
+        self, name: str, listening: socket.socket, spools: int, idle_timeout: float, loop: EventLoop
     ) -> None:
         self._hello = {
             "version": VERSION,
@@ -47,15 +49,15 @@ class KeeperService:
             "pid": os.getpid(),
             "boot": _boot_id(),
             "started": time.time(),
-            "notices": IN_FLIGHT,
+            "notices": MAX_NOTICES_IN_FLIGHT,
         }
-        self._patience = patience  # seconds without server and children until the end
+        self._idle_timeout = idle_timeout  # seconds without a server and children, until the keeper ends
         self._loop = loop
         self._notices = GrowthNotices(loop)
-        self._children = Children(spools, loop, self._notices.grown, self._exited)
-        self._listener = ServerListener(listening, loop, self._connected)
+        self._children = Children(spools, loop, self._notices.grown, self._on_exit)
+        self._listener = ServerListener(listening, loop, self._on_connect)
         self._connection: ServerConnection | None = None
-        self._server: ServerConnection | None = None  # the same, once it has said hello
+        self._server: ServerConnection | None = None  # the same, once its hello has arrived
         self._idle_since = time.monotonic()
         self._requests: dict[int, Callable[[dict[str, Any], bytes], dict[str, Any]]] = {
             Tag.SPAWN: self._spawn,
@@ -65,85 +67,85 @@ class KeeperService:
             Tag.STATUS: self._status,
             Tag.CONSUMED: self._consumed,
             Tag.ACK_EXIT: self._ack_exit,
-            Tag.FORGET: self._forget,
+            Tag.FORGET: self._remove_spools,
         }
-        loop.after_turn = self._speak
+        loop.after_iteration = self._send_pending
         self._await_server()
 
     def _await_server(self) -> None:
         self._connection = self._server = None
         self._listener.open()
-        self._rest()
+        self._schedule_idle_end()
 
-    def _connected(self, connected: socket.socket) -> None:
-        self._connection = ServerConnection(connected, self._loop, self._heard, self._await_server)
+    def _on_connect(self, connected: socket.socket) -> None:
+        self._connection = ServerConnection(connected, self._loop, self._on_frame, self._await_server)
 
-    def _heard(self, tag: int, header: dict[str, Any], body: bytes) -> None:
+    def _on_frame(self, tag: int, header: dict[str, Any], body: bytes) -> None:
         assert self._connection is not None
         if tag == Tag.WRITE and self._server is not None:
-            # That it was taken can be said together with what the child says to it.
-            self._connection.send_unhurried(self._take_input(header, body))
+            # The reply can be sent together with the echo of the child.
+            self._connection.send_delayed(self._write_input(header, body))
         elif tag == Tag.SEEN:
-            self._notices.seen()
+            self._notices.acknowledged()
         elif tag == Tag.HELLO:
-            self._greet(self._connection)
+            self._answer_hello(self._connection)
         else:
             self._connection.send(self._answer(tag, header, body))
 
-    def _greet(self, connection: ServerConnection) -> None:
+    def _answer_hello(self, connection: ServerConnection) -> None:
         connection.send(encode(Tag.HELLO, self._hello))
         self._server = connection
-        self._notices.seen()
+        self._notices.acknowledged()
         for child in self._children:
             if child.exit is not None:
-                self._tell_exit(child)
+                self._send_exit(child)
 
     def _answer(self, tag: int, header: dict[str, Any], body: bytes) -> bytes:
         try:
-            return encode(Tag.REPLY, {"id": _id(header)} | self._request(tag)(header, body))
-        except _FAULTS as error:
+            return encode(Tag.REPLY, {"id": _id(header)} | self._handler(tag)(header, body))
+        except _REQUEST_ERRORS as error:
             return _fault(header, error)
 
-    def _request(self, tag: int) -> Callable[[dict[str, Any], bytes], dict[str, Any]]:
+    def _handler(self, tag: int) -> Callable[[dict[str, Any], bytes], dict[str, Any]]:
         if self._server is None:
-            raise OSError(errno.EPROTO, "a server says hello first")
-        request = self._requests.get(tag)
-        if request is None:
+            raise OSError(errno.EPROTO, "the first frame of a server is HELLO")
+        handler = self._requests.get(tag)
+        if handler is None:
             raise OSError(errno.ENOSYS, f"this keeper does not know tag {tag}")
-        return request
+        return handler
 
     def _spawn(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        order = SpawnRequest(header)
+        request = SpawnRequest(header)
         try:
-            child = self._children.spawn(order)
+            child = self._children.spawn(request)
         except OSError as error:
-            where = f" ({error.filename})" if error.filename not in (None, order.argv[0]) else ""
-            raise OSError(error.errno, f"cannot start {order.argv[0]}: {error.strerror}{where}") from error
-        self._notices.expect(child.streams.values())
+            where = f" ({error.filename})" if error.filename not in (None, request.argv[0]) else ""
+            raise OSError(error.errno, f"cannot start {request.argv[0]}: {error.strerror}{where}") from error
+        self._notices.expect_answer(child.streams.values())
         return {"pid": child.pid, "started": child.started, "tty": child.tty}
 
-    def _take_input(self, header: dict[str, Any], body: bytes) -> bytes:
-        """The answer to a WRITE: JSON made by hand, as a key waits."""
+    def _write_input(self, header: dict[str, Any], body: bytes) -> bytes:
+        """Write the body to a child and return the reply, whose JSON is written by hand to be fast."""
         try:
-            request = integer(header["id"])
-            child = self._children.running(header["worker"], header["run"])
-            last = child.input.take(short_name(header["writer"]), integer(header["n"]), body)
-        except _FAULTS as error:
+            request_id = integer(header["id"])
+            child = self._children.find_running(header["worker"], header["run"])
+            last = child.input.accept(short_name(header["writer"]), integer(header["n"]), body)
+        except _REQUEST_ERRORS as error:
             return _fault(header, error)
-        self._notices.expect(child.streams.values())  # what it says to that is not read yet
-        self._loop.await_answer()
-        return frame(Tag.REPLY, f'{{"id":{request},"last":{last}}}')
+        self._notices.expect_answer(child.streams.values())  # its answer is not read yet
+        self._loop.expect_answer()
+        return encode_json_header(Tag.REPLY, f'{{"id":{request_id},"last":{last}}}')
 
     def _resize(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        self._children.running(*_key(header)).resize(*window_size(header))
+        self._children.find_running(*_key(header)).resize(*window_size(header))
         return {}
 
     def _signal(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        self._children.running(*_key(header)).signal(integer(header["signal"]))
+        self._children.find_running(*_key(header)).signal(integer(header["signal"]))
         return {}
 
     def _close_input(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        self._children.running(*_key(header)).close_input()
+        self._children.find_running(*_key(header)).close_input()
         return {}
 
     def _status(self, _header: dict[str, Any], _body: bytes) -> dict[str, Any]:
@@ -157,52 +159,54 @@ class KeeperService:
         self._children.release(*_key(header))
         return {}
 
-    def _forget(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        self._children.forget(worker_name(header["worker"]))
+    def _remove_spools(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        self._children.remove_spools(worker_name(header["worker"]))
         return {}
 
-    def _exited(self, child: Child) -> None:
-        self._notices.drop(child.streams.values())
-        self._tell_exit(child)
+    def _on_exit(self, child: Child) -> None:
+        self._notices.discard(child.streams.values())
+        self._send_exit(child)
 
-    def _tell_exit(self, child: Child) -> None:
+    def _send_exit(self, child: Child) -> None:
         if self._server is not None and child.exit is not None:
             exit_ = {"worker": child.worker, "run": child.run, **child.exit, "ends": child.ends}
             self._server.send(encode(Tag.EXIT, exit_))
 
-    def _speak(self) -> None:
-        """After each turn: what has grown, and all that was answered."""
+    def _send_pending(self) -> None:
+        """Send the next notice and the queued frames; called after each iteration of the loop."""
         if self._server is not None and self._notices.grown and (notice := self._notices.next()):
-            self._server.send_ahead(notice)
-            self._loop.rest()
-        if self._connection is not None and self._connection.due:
+            self._server.send_before_delayed(notice)
+            self._loop.stop_spinning()
+        if self._connection is not None and self._connection.needs_flush:
             self._connection.flush()
 
-    def _rest(self) -> None:
-        """Without a server, end once there has been nothing to keep for a while."""
+    def _schedule_idle_end(self) -> None:
+        """Let the keeper end after some time without a server and without children."""
         self._idle_since = time.monotonic()
-        self._loop.later(self._patience, self._end_if_idle)
+        self._loop.call_later(self._idle_timeout, self._end_if_idle)
 
     def _end_if_idle(self) -> None:
         idle = self._connection is None and not self._children
-        if idle and time.monotonic() - self._idle_since >= self._patience:
+        if idle and time.monotonic() - self._idle_since >= self._idle_timeout:
             self._loop.stop()
 
 
 def _fault(header: dict[str, Any], error: Exception) -> bytes:
+    """Return the FAULT that answers a request which raised an error."""
     fault: dict[str, Any] = {"id": _id(header)}
     match error:
         case InputGap():
             fault |= {"errno": error.errno, "message": error.strerror, "last": error.last}
         case OSError():
-            fault |= {"errno": error.errno, "message": str(error.strerror)[:MAX_MESSAGE]}
+            fault |= {"errno": error.errno, "message": str(error.strerror)[:MAX_MESSAGE_LENGTH]}
         case _:
-            fault |= {"errno": errno.EINVAL, "message": f"{type(error).__name__}: {error}"[:MAX_MESSAGE]}
+            message = f"{type(error).__name__}: {error}"[:MAX_MESSAGE_LENGTH]
+            fault |= {"errno": errno.EINVAL, "message": message}
     return encode(Tag.FAULT, fault)
 
 
 def _id(header: dict[str, Any]) -> int | None:
-    """The number of a request; anything else could be too long or too deep for an answer."""
+    """Return the number of a request, or None: other values could be too long or too deep for a reply."""
     id_ = header.get("id")
     return id_ if type(id_) is int else None
 

@@ -1,7 +1,7 @@
-"""The spool: what a child said, as segment files named by absolute offset, with an index of times and sizes.
+"""Write and read spools: the output of a child in segment files, with an index of times and window sizes.
 
-Written by the keeper, read by the server, at the same time and without a lock: a segment only grows, the next
-one starts where it ended, and its index exists before it does.
+The keeper writes a spool while the server reads it, without a lock. A segment is named by the absolute offset
+it starts at and only grows; the next one starts where it ends; its index file exists before it does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import errno
 import os
 import struct
 import time
-from _thread import allocate_lock  # `threading` would cost the keeper memory
+from _thread import allocate_lock  # importing `threading` would cost the keeper memory
 from bisect import bisect_left, bisect_right
 from contextlib import suppress
 
@@ -20,45 +20,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ENTRY = struct.Struct("!QqHH")  # offset, unix time in ns, cols, rows (0, 0: the size is as before)
-SEGMENT = 4 << 20
-KEEP_ALL = 1 << 62
-MAX_OFFSET = 1 << 62  # no program prints as much; system calls refuse 1 << 63
-ENTRY_GAP = 10_000_000  # ns between entries while output comes
+INDEX_ENTRY = struct.Struct("!QqHH")  # offset, unix time in ns, cols, rows (0, 0: the size has not changed)
+SEGMENT_BYTES = 4 << 20
+NO_LIMIT = 1 << 62
+MAX_OFFSET = 1 << 62  # no program prints so much; system calls refuse 1 << 63
+ENTRY_INTERVAL_NS = 10_000_000  # between two index entries at least, but for resizes
 
-_ENTRIES_AT_ONCE = 4096  # that a reader has in memory
-_AS_BEFORE = (0, 0)
+_ENTRIES_PER_READ = 4096
+_SIZE_UNCHANGED = (0, 0)
 _clock, _BOOTTIME = time.clock_gettime_ns, time.CLOCK_BOOTTIME
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SpoolGone(LookupError):
-    """These bytes have been dropped."""
+    """The bytes at this offset, or the whole spool, have been removed."""
 
 
 class SpoolWriter:
-    """One stream's segments, at most `retention` bytes of them, without those before `drop_before`."""
+    """Appends to the spool of one stream, and removes old segments.
+
+    It keeps at most `retention` bytes, and none that `drop_before` has freed. `directory` is a descriptor,
+    which the writer closes.
+    """
 
     def __init__(
         self,
         directory: int,
-        segment: int = SEGMENT,
-        retention: int = KEEP_ALL,
+        segment: int = SEGMENT_BYTES,
+        retention: int = NO_LIMIT,
         size: tuple[int, int] = (0, 0),
     ) -> None:
-        self._directory = directory  # ours from now on
+        self._directory = directory
         self._segment = segment
         self._retention = retention
-        self._size = self._size_due = size
+        self._size = self._unwritten_size = size
         self.consumed = 0
-        self._epoch = time.time_ns() - _clock(_BOOTTIME)  # a clock set back never sets the index back
+        # Times in the index never decrease, even if the clock is set back.
+        self._epoch = time.time_ns() - _clock(_BOOTTIME)
         self._next_entry = 0
         self._starts: list[int] = []
         self._segment_end = 0
         self._fd = self._index = -1
-        self.unindexed = b""  # entries of the index that are not on disk yet
+        self.unindexed = b""  # index entries that are not on disk yet
         self.end = 0
-        self.waiting = b""  # read from the child, not yet on disk
+        self.unwritten = b""  # read from the child, not on disk yet
         try:
             self._open_segment()
         except OSError:
@@ -67,44 +72,46 @@ class SpoolWriter:
 
     @property
     def start(self) -> int:
+        """The oldest offset that is kept."""
         return self._starts[0]
 
     def append(self, data: bytes | memoryview) -> int:
-        """Write `data`; when the disk refuses (OSError) the rest is kept in `waiting` for `flush`."""
+        """Write `data` and return the new end. On an OSError the rest is kept in `unwritten` for `flush`."""
         try:
             if self.end >= self._segment_end:
-                self._roll()
+                self._start_next_segment()
             elif (now := _clock(_BOOTTIME)) >= self._next_entry:
-                self.unindexed += self._entry(now)
+                self.unindexed += self._make_entry(now)
             written = os.write(self._fd, data)
         except OSError:
-            self.waiting = bytes(data)
+            self.unwritten = bytes(data)
             raise
         self.end += written
-        self.waiting = b""
+        self.unwritten = b""
         return self.end if written == len(data) else self.append(data[written:])
 
     def flush(self) -> int:
-        """Try again what the disk refused."""
-        return self.append(self.waiting)
+        """Try again to write what the disk refused."""
+        return self.append(self.unwritten)
 
     def resize(self, cols: int, rows: int) -> None:
-        self._size = self._size_due = (cols, rows)
-        self.unindexed += self._entry(_clock(_BOOTTIME))
-        with suppress(OSError):  # then it is written later
+        """Note in the index that the window has this size from the current end on."""
+        self._size = self._unwritten_size = (cols, rows)
+        self.unindexed += self._make_entry(_clock(_BOOTTIME))
+        with suppress(OSError):  # it is written later
             self.write_index()
 
     def write_index(self) -> None:
-        """Writes the entries that wait: whoever appends does so from time to time, not for each word."""
+        """Write the index entries in memory. The caller does this at intervals, not for each `append`."""
         if self.unindexed:
             _write_whole(self._index, self.unindexed)
             self.unindexed = b""
 
     def drop_before(self, offset: int) -> None:
-        """Free the whole segments below `offset`."""
+        """Remove the segments that lie wholly below `offset`."""
         self.consumed = max(self.consumed, min(offset, self.end))
-        with suppress(OSError):  # then the next call frees them
-            self._trim()
+        with suppress(OSError):  # the next call removes them
+            self._remove_old_segments()
 
     def close(self) -> None:
         if self._index >= 0:
@@ -116,20 +123,20 @@ class SpoolWriter:
                 os.close(fd)
         self._fd = self._index = self._directory = -1
 
-    def _roll(self) -> None:
+    def _start_next_segment(self) -> None:
         self.write_index()
         old = self._fd, self._index
         self._open_segment()
         for fd in old:
             os.close(fd)
-        self._trim()
+        self._remove_old_segments()
 
     def _open_segment(self) -> None:
-        name = _name(self.end)
+        name = _segment_name(self.end)
         index = os.open(name + ".idx", _CREATE, 0o600, dir_fd=self._directory)
         try:
-            self._size_due = self._size
-            _write_whole(index, self._entry(_clock(_BOOTTIME)))
+            self._unwritten_size = self._size
+            _write_whole(index, self._make_entry(_clock(_BOOTTIME)))
             self._fd = os.open(name + ".bin", _CREATE, 0o600, dir_fd=self._directory)
         except OSError:
             os.close(index)
@@ -139,22 +146,23 @@ class SpoolWriter:
         self._starts.append(self.end)
         self._segment_end = self.end + self._segment
 
-    def _entry(self, now: int) -> bytes:
-        entry = ENTRY.pack(self.end, self._epoch + now, *self._size_due)
-        self._size_due = _AS_BEFORE
-        self._next_entry = now + ENTRY_GAP
+    def _make_entry(self, now: int) -> bytes:
+        """Return an index entry for the current end."""
+        entry = INDEX_ENTRY.pack(self.end, self._epoch + now, *self._unwritten_size)
+        self._unwritten_size = _SIZE_UNCHANGED
+        self._next_entry = now + ENTRY_INTERVAL_NS
         return entry
 
-    def _trim(self) -> None:
-        oldest = self._segment_end - self._retention  # when the segment now written is full
+    def _remove_old_segments(self) -> None:
+        oldest = self._segment_end - self._retention  # computed as if the current segment were full
         while len(self._starts) > 1 and (self._starts[1] <= self.consumed or self._starts[0] < oldest):
             for suffix in (".bin", ".idx"):
-                remove_file(_name(self._starts[0]) + suffix, self._directory)
+                remove_file(_segment_name(self._starts[0]) + suffix, self._directory)
             del self._starts[0]
 
 
 class SpoolReader:
-    """Reads a stream's spool by absolute offset, from any thread, while it is being written."""
+    """Reads the spool of one stream by absolute offset, from any thread, while the keeper writes it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._fd = -1
@@ -164,11 +172,11 @@ class SpoolReader:
         self._segment_start = 0
 
     def __del__(self) -> None:
-        self._close()  # whoever reads what ended long ago has nobody to tell that it is the last
+        self._close()  # a reader of an old recording is not told when it is used for the last time
 
     @property
     def start(self) -> int:
-        """The oldest offset kept."""
+        """The oldest offset that is kept."""
         return self._segments()[0]
 
     @property
@@ -180,7 +188,7 @@ class SpoolReader:
             raise SpoolGone(f"{self._path} is gone") from None
 
     def read(self, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes from `offset` on, b"" at the end; SpoolGone when they have been dropped."""
+        """Return at most `limit` bytes at `offset`, b"" at the end. Raise SpoolGone if they were removed."""
         if limit <= 0:
             return b""
         with self._lock:
@@ -196,11 +204,11 @@ class SpoolReader:
         while True:
             if data := os.pread(self._fd, limit, offset - self._segment_start):
                 return data
-            if not self._next(offset):
+            if not self._has_more(offset):
                 return b""
 
     def index(self, after: int = 0) -> Iterator[tuple[int, int, int, int]]:
-        """Entries (offset, time in ns, cols, rows): first what holds at `after`, then each one behind it."""
+        """Yield the entry (offset, time in ns, cols, rows) in force at `after`, then each later entry."""
         segments = self._segments()
         current: tuple[int, int, int, int] | None = None
         for start in segments[max(0, bisect_right(segments, after) - 1) :]:
@@ -216,16 +224,16 @@ class SpoolReader:
             yield current
 
     def index_near(self, offset: int) -> Iterator[tuple[int, int, int, int]]:
-        """The entries from shortly before `offset` on, as they are: what lies further back is not read."""
+        """Yield the entries from shortly before `offset` on, as they are stored; read no earlier ones."""
         segments = self._segments()
-        # What was noted where a segment begins may be the last of the one before it.
+        # An entry at the start of a segment may be the last one of the segment before it.
         for start in segments[max(0, bisect_left(segments, offset) - 1) :]:
             yield from self._entries(start, offset)
 
     def offset_at(self, time: int) -> int | None:
-        """Where what was said from a time (in ns) on begins, looked for by halves; None: nothing was."""
+        """Return the offset of the first output at or after a time in ns, or None if there is none."""
         segments = self._segments()
-        first = bisect_left(segments, time, key=lambda start: self._first_at(start, -KEEP_ALL)[1])
+        first = bisect_left(segments, time, key=lambda start: self._first_at(start, -NO_LIMIT)[1])
         for start in segments[max(0, first - 1) : first + 1]:
             offset, at = self._first_at(start, time)
             if at >= time:
@@ -233,11 +241,11 @@ class SpoolReader:
         return None
 
     def segments(self) -> list[tuple[int, Iterator[tuple[int, int, int, int]]]]:
-        """Where each segment begins, and its own entries of the index: what a copy is made of."""
+        """Return the start of each segment with its own index entries, as an export copies them."""
         return [(start, self._entries(start)) for start in self._segments()]
 
     def close(self) -> None:
-        """Nothing stays open from now on; who reads all the same opens and closes for himself."""
+        """Close the files. A later `read` opens and closes them by itself."""
         with self._lock:
             self._keep_open = False
             self._close()
@@ -256,13 +264,13 @@ class SpoolReader:
             if self._open(segments[bisect_right(segments, offset) - 1]):
                 return
 
-    def _next(self, offset: int) -> bool:
-        """Whether there is more to read at `offset` than the last try found, in this segment or another."""
-        here = os.fstat(self._fd)
+    def _has_more(self, offset: int) -> bool:
+        """Return whether another read at `offset` may find more, after opening the segment that has it."""
+        status = os.fstat(self._fd)
         position = offset - self._segment_start
-        if position < here.st_size:
+        if position < status.st_size:
             return True
-        if position == here.st_size and here.st_nlink:
+        if position == status.st_size and status.st_nlink:
             return position > 0 and self._open(offset)
         before = self._segment_start
         self._seek(offset)
@@ -288,63 +296,66 @@ class SpoolReader:
         return starts
 
     def _entries(self, start: int, near: int = 0) -> Iterator[tuple[int, int, int, int]]:
-        """All of a segment's own, or those from shortly before an offset on."""
+        """Yield the index entries of a segment: all of them, or those from shortly before `near` on."""
         try:
             with open(self._file(start, ".idx"), "rb") as file:
                 if near > start:
-                    file.seek(_last_before(file.fileno(), near) * ENTRY.size)
-                while data := file.read(_ENTRIES_AT_ONCE * ENTRY.size):
-                    yield from ENTRY.iter_unpack(data[: len(data) - len(data) % ENTRY.size])
+                    file.seek(_last_before(file.fileno(), near) * INDEX_ENTRY.size)
+                while data := file.read(_ENTRIES_PER_READ * INDEX_ENTRY.size):
+                    yield from INDEX_ENTRY.iter_unpack(data[: len(data) - len(data) % INDEX_ENTRY.size])
         except FileNotFoundError:
             return
 
     def _first_at(self, start: int, time: int) -> tuple[int, int]:
-        """Offset and time of the segment's first entry that is not before a time; (0, -1): there is none."""
+        """Return offset and time of a segment's first entry at or after a time; (0, -1) if there is none."""
         try:
             fd = os.open(self._file(start, ".idx"), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return 0, -1
         try:
-            entries = range(os.fstat(fd).st_size // ENTRY.size)
+            entries = range(os.fstat(fd).st_size // INDEX_ENTRY.size)
             found = bisect_left(entries, time, key=lambda n: _entry(fd, n)[1])
             return _entry(fd, found) if found < len(entries) else (0, -1)
         finally:
             os.close(fd)
 
     def _file(self, start: int, suffix: str) -> str:
-        return f"{self._path}/{_name(start)}{suffix}"
+        return f"{self._path}/{_segment_name(start)}{suffix}"
 
 
 def _write_whole(index: int, entries: bytes) -> None:
+    """Write all entries to the index file, or none of them and raise OSError."""
     written = os.write(index, entries)
     if written < len(entries):
         os.ftruncate(index, os.lseek(index, -written, os.SEEK_CUR))
         raise OSError(errno.ENOSPC, "no room for the index")
 
 
-def _name(start: int) -> str:
+def _segment_name(start: int) -> str:
     return f"{start:020d}"
 
 
 def _start_of(name: str) -> int | None:
-    """The offset a segment is named by; None for any other file, which could not be opened by its offset."""
+    """Return the offset in a segment's file name; None for a file that is no segment."""
     digits, _, suffix = name.partition(".")
-    if suffix != "bin" or not (digits.isascii() and digits.isdecimal()) or _name(int(digits)) != digits:
+    if suffix != "bin" or not (digits.isascii() and digits.isdecimal()):
+        return None
+    if _segment_name(int(digits)) != digits:
         return None
     return int(digits) if int(digits) <= MAX_OFFSET else None
 
 
 def _last_before(index: int, offset: int) -> int:
-    """The number of the last entry before an offset, or of an earlier one, looked for by halves."""
-    entries = range(os.fstat(index).st_size // ENTRY.size - 1)
+    """Return the number of the last entry before an offset, or of an earlier one, by bisection."""
+    entries = range(os.fstat(index).st_size // INDEX_ENTRY.size - 1)
 
     def reach(number: int) -> int:
-        # With its neighbour: an entry that has rotted must not lead past what is looked for.
+        # The neighbour is used too: one damaged entry must not make the search skip what it looks for.
         return max(_entry(index, number)[0], _entry(index, number + 1)[0])
 
     return bisect_left(entries, offset, key=reach)
 
 
 def _entry(index: int, number: int) -> tuple[int, int]:
-    offset, at, _, _ = ENTRY.unpack(os.pread(index, ENTRY.size, number * ENTRY.size))
+    offset, at, _, _ = INDEX_ENTRY.unpack(os.pread(index, INDEX_ENTRY.size, number * INDEX_ENTRY.size))
     return offset, at

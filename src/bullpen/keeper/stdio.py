@@ -1,4 +1,4 @@
-"""What a child has on its descriptors 0, 1 and 2: a terminal, or three pipes."""
+"""Make what a child gets as descriptors 0, 1 and 2: a pseudo-terminal, or three pipes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ _IUTF8 = 0o40000  # not in termios before Python 3.13
 
 
 class PtyStdio:
-    """A pty. Its slave stays open here until the exit, so that a child may close it and open it again."""
+    """A pseudo-terminal for one child.
+
+    The keeper holds its slave open until the exit, so that the child may close it and open it again.
+    """
 
     def __init__(self, cols: int, rows: int) -> None:
-        with _undone_on_failure() as opened:
+        with _closed_on_failure() as opened:
             master, self._slave = os.openpty()
             opened.extend((master, self._slave))
             self.input = os.dup(master)
@@ -33,8 +36,9 @@ class PtyStdio:
                 termios.tcsetattr(master, termios.TCSANOW, attributes)
             self.resize(cols, rows)
 
-    def actions(self) -> list[tuple[Any, ...]]:
-        # opened by path after setsid, which makes it the controlling terminal
+    def file_actions(self) -> list[tuple[Any, ...]]:
+        """Return the file actions for `posix_spawn`."""
+        # Opened by path after setsid, the terminal becomes the controlling terminal.
         return [
             (os.POSIX_SPAWN_OPEN, 0, self.name, os.O_RDWR, 0),
             (os.POSIX_SPAWN_DUP2, 0, 1),
@@ -46,42 +50,46 @@ class PtyStdio:
             termios.tcsetwinsize(self._slave, (rows, cols))
         self.size = (cols, rows)
 
-    def started(self) -> None:
+    def on_started(self) -> None:
         pass
 
-    def ended(self) -> None:
+    def on_ended(self) -> None:
         os.close(self._slave)
 
 
 class PipeStdio:
+    """Three pipes for one child: its stdin, stdout and stderr."""
+
     name: str | None = None
     size = (0, 0)
 
     def __init__(self) -> None:
-        with _undone_on_failure() as opened:
+        with _closed_on_failure() as opened:
             for _ in range(3):
                 opened.extend(os.pipe())
             child_in, self.input, out, child_out, err, child_err = opened
             os.set_blocking(self.input, False)
         self.outputs = {"out": out, "err": err}
-        self._theirs = (child_in, child_out, child_err)
+        self._child_fds = (child_in, child_out, child_err)
 
-    def actions(self) -> list[tuple[Any, ...]]:
-        return [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(self._theirs)]
+    def file_actions(self) -> list[tuple[Any, ...]]:
+        """Return the file actions for `posix_spawn`."""
+        return [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(self._child_fds)]
 
     def resize(self, cols: int, rows: int) -> None:
-        raise OSError(errno.ENOTTY, f"it has no terminal to make {cols}x{rows}")
+        raise OSError(errno.ENOTTY, f"the child has no terminal to resize to {cols}x{rows}")
 
-    def started(self) -> None:
-        for fd in self._theirs:
+    def on_started(self) -> None:
+        """Close the ends that the child has inherited."""
+        for fd in self._child_fds:
             os.close(fd)
 
-    def ended(self) -> None:
+    def on_ended(self) -> None:
         pass
 
 
 @contextmanager
-def _undone_on_failure() -> Iterator[list[int]]:
+def _closed_on_failure() -> Iterator[list[int]]:
     """Close the descriptors that were added to the list if the block raises."""
     opened: list[int] = []
     try:
@@ -94,7 +102,7 @@ def _undone_on_failure() -> Iterator[list[int]]:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """Raise errors of `termios` as OSError, which they are not by themselves."""
+    """Raise OSError in place of `termios.error`, which is no subclass of it."""
     try:
         yield
     except termios.error as error:

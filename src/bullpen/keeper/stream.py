@@ -1,4 +1,4 @@
-"""A stream: one output of a child on its way to its spool, one chunk at a time."""
+"""Read one output of a child (terminal, stdout or stderr) and append it to its spool, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ if TYPE_CHECKING:
     from .loop import EventLoop
     from .spool import SpoolWriter
 
-CHUNK = 64 << 10
-MUCH = 32 << 10  # a read this long: the pipe was full, or as good as that, and who fills it has to wait
-FLOOD = 2 << 10  # a read of a terminal this long says that more is coming
-FULL = 4095  # bytes, all that a terminal holds: after a read this long the next page is on its way
-AT_ONCE = 16 << 10  # bytes of a flood after which we look whether anybody else has something to say
-FLOOD_CHUNK = 64 << 10  # of it are written at once: it comes by the page, and each write costs as much
-ROOM = FLOOD_CHUNK + CHUNK  # for what is read of it
-HELD = 0.008  # seconds that its bytes may wait for each other
-SHORT = 2 << 10  # bytes the server is given along with the notice of them
-WINDOW = 128 << 20  # of stdout, unconsumed, until the child has to wait
-INDEXED_EVERY = 1.0  # seconds; what came when is written for all of them at once
-RETRY = 1.0  # seconds until a refused write to the spool is tried again
-_LAST_READS = 64  # of a chunk each: more than a pipe can hold
+READ_BYTES = 64 << 10  # at most, in one read
+FULL_PIPE_BYTES = 32 << 10  # after a read this long the pipe was full or nearly so: its writer is blocked
+FLOOD_READ_BYTES = 2 << 10  # a read of a terminal this long means that more is coming
+PTY_PAGE_BYTES = 4095  # all that a terminal holds: after a read this long the next page is on its way
+MAX_FLOOD_READ_BYTES = 16 << 10  # of one flood, until the other descriptors are looked at
+FLOOD_WRITE_BYTES = 64 << 10  # of a flood are collected for one write: writing each page would cost more
+FLOOD_BUFFER_BYTES = FLOOD_WRITE_BYTES + READ_BYTES
+MAX_HOLD_SECONDS = 0.008  # output of a flood may be held for so long, to be written with what follows
+MAX_NOTICE_BYTES = 2 << 10  # output this short is sent to the server with the notice of it
+MAX_UNCONSUMED_BYTES = 128 << 20  # of stdout; then the child has to wait
+INDEX_SECONDS = 1.0  # the indexes of all streams are written at the same moments
+RETRY_SECONDS = 1.0  # until a failed write to the spool is tried again
+_MAX_DRAIN_READS = 64  # together more than a pipe can hold
 _NO_LIMIT = 1 << 62
-UNHEEDED = 1 << 62  # nobody waits for what it says
+NOT_AWAITED = 1 << 62  # greater than any offset
 
 
 class OutputStream:
+    """One output of a child. It stops reading while the disk refuses writes or too much is unconsumed."""
+
     def __init__(
         self,
         key: tuple[str, int, str],  # worker, run, "out" or "err"
@@ -46,23 +48,27 @@ class OutputStream:
         window: int | None,
         on_terminal: bool,
     ) -> None:
-        self.label = to_json(key)[:-1] + ","  # a notice says this, and its end
+        """`grown` collects the streams that have grown since the last notice to the server.
+
+        `window` limits the unconsumed bytes; None means no limit.
+        """
+        self.label = to_json(key)[:-1] + ","  # as a notice names the stream, before its end
         self.on_terminal = on_terminal
         self.spool = spool
-        self.heeded_from = UNHEEDED  # or where it stood when it was last typed to, until that is answered
+        self.awaited_from = NOT_AWAITED  # the end at the last input, until there is output after it
         self._fd = fd
         self._loop = loop
-        self._grown = grown  # those the server is to be told about
+        self._grown = grown
         self._on_end = on_end
         self._window = self._limit = _NO_LIMIT if window is None else window
-        self._indexing = False  # a timer runs
-        self._room: memoryview | None = None  # what a flood is read into, while there is one
-        self._filled = 0  # bytes of it that are not in the spool yet
-        self._holding = False  # a timer runs
-        self._told_with_notice = SHORT if on_terminal else 0
-        self._untold: bytes | None = b""  # what the server does not know of; None: more than it is given
-        self.hung_up = False  # the child is gone: EIO means that nothing more will come
-        self._pausing = False  # a timer runs, because a read was refused
+        self._index_scheduled = False
+        self._buffer: memoryview | None = None  # during a flood
+        self._filled = 0  # bytes of the buffer that are not in the spool yet
+        self._hold_scheduled = False
+        self._max_notice_bytes = MAX_NOTICE_BYTES if on_terminal else 0
+        self._unsent: bytes | None = b""  # output the server has not been sent; None: too long to be sent
+        self.hung_up = False  # the child has exited: EIO means that no more output will come
+        self._retrying = False  # a read failed and will be tried again
         os.set_blocking(fd, False)
         loop.watch(fd, READABLE, self.read)
 
@@ -72,41 +78,41 @@ class OutputStream:
 
     @property
     def blocked(self) -> bool:
-        """Not being read: the disk or the kernel refuses, or too much is unconsumed."""
-        return self._pausing or bool(self.spool.waiting) or self.spool.end >= self._limit
+        """Whether nothing is read now: the disk or the kernel refuses, or too much is unconsumed."""
+        return self._retrying or bool(self.spool.unwritten) or self.spool.end >= self._limit
 
     def read(self, mask: int = READABLE) -> bool:
-        """Take what is there, at most a chunk; False when there was nothing."""
-        if self._room is not None:
-            return self._read_flood(mask, self._room)
+        """Read what is available, at most one chunk; return False if there was nothing."""
+        if self._buffer is not None:
+            return self._read_flood(mask, self._buffer)
         try:
-            data = os.read(self._fd, CHUNK)
+            data = os.read(self._fd, READ_BYTES)
         except BlockingIOError:
             return False
         except OSError as error:
-            if not self._says_end(error):
-                self._pause()
+            if not self._is_hangup(error):
+                self._retry_later()
                 return False
             data = b""
         if not data:
             self._end()
             return False
-        if self.on_terminal and len(data) >= FLOOD:
-            self._room = memoryview(bytearray(ROOM))
-            self._loop.heat(self._fd, self._cooled)
-        elif len(data) >= MUCH:
-            self._loop.stay_awake()
+        if self.on_terminal and len(data) >= FLOOD_READ_BYTES:
+            self._buffer = memoryview(bytearray(FLOOD_BUFFER_BYTES))
+            self._loop.start_flood(self._fd, self._end_flood)
+        elif len(data) >= FULL_PIPE_BYTES:
+            self._loop.skip_coalescing()
         self._store(data)
         return True
 
-    def _read_flood(self, mask: int, room: memoryview) -> bool:
-        """The same page after page, which wait for each other: twenty thousand of them come in a second."""
+    def _read_flood(self, mask: int, buffer: memoryview) -> bool:
+        """Do the same as `read`, page after page into one buffer: a flood may bring 20,000 pages a second."""
         before = filled = self._filled
-        enough = before + (0 if self._loop.awaited else AT_ONCE)
+        enough = before + (0 if self._loop.expects_answer else MAX_FLOOD_READ_BYTES)
         try:
             while True:
-                filled += (size := os.readv(self._fd, (room[filled:],)))
-                if size < FULL or filled >= enough:
+                filled += (size := os.readv(self._fd, (buffer[filled:],)))
+                if size < PTY_PAGE_BYTES or filled >= enough:
                     break
         except BlockingIOError:
             size = filled - before
@@ -114,41 +120,41 @@ class OutputStream:
                 return False
         except OSError as error:
             size = filled - before
-            if not size and not self._says_end(error):
-                self._pause()
+            if not size and not self._is_hangup(error):
+                self._retry_later()
                 return False
         self._filled = filled
         if not size:
             self._end()
             return False
-        if mask != READABLE or filled == ROOM:  # it ends, or there is more
-            self._loop.cool(self._fd)
-        elif not self._wait_for_more():
-            self.settle()
+        if mask != READABLE or filled == FLOOD_BUFFER_BYTES:  # a hang-up, or there may be more to read
+            self._loop.end_flood(self._fd)
+        elif not self._can_hold():
+            self.write_held()
         return True
 
-    def _says_end(self, error: OSError) -> bool:
-        """Return whether the terminal was hung up. Until the child's exit we have it open ourselves."""
+    def _is_hangup(self, error: OSError) -> bool:
+        """Return whether the terminal was hung up. Until the child's exit the keeper has it open itself."""
         return error.errno == errno.EIO and self.on_terminal and self.hung_up
 
-    def _pause(self) -> None:
-        """The kernel cannot read now (no memory, for example): what the child said is still there."""
-        self._pausing = True
+    def _retry_later(self) -> None:
+        """Stop reading for a while: the kernel cannot read now (no memory, for example). Nothing is lost."""
+        self._retrying = True
         self._loop.unwatch(self._fd)
-        self._loop.later(RETRY, self._go_on)
+        self._loop.call_later(RETRY_SECONDS, self._retry)
 
-    def _go_on(self) -> None:
-        self._pausing = False
+    def _retry(self) -> None:
+        self._retrying = False
         self._resume()
 
-    def _cooled(self) -> None:
-        self.settle()
-        self._room = None
+    def _end_flood(self) -> None:
+        self.write_held()
+        self._buffer = None
 
-    def settle(self) -> None:
-        """What was read is in the spool afterwards, or waits for the disk."""
-        if self._room is not None and self._filled:
-            read, self._filled = self._room[: self._filled], 0
+    def write_held(self) -> None:
+        """Append the output that is held in the buffer to the spool, where it may wait for the disk."""
+        if self._buffer is not None and self._filled:
+            read, self._filled = self._buffer[: self._filled], 0
             self._store(read)
 
     def _store(self, data: bytes | memoryview) -> None:
@@ -157,48 +163,49 @@ class OutputStream:
             end = self.spool.append(data)
         except OSError:
             self._loop.unwatch(self._fd)
-            self._loop.later(RETRY, self._flush)
+            self._loop.call_later(RETRY_SECONDS, self._flush)
             if self.spool.end > before:
-                self._grow(None)
+                self._note_growth(None)
             return
-        self._grow(data)
-        if self.spool.unindexed and not self._indexing:
-            self._index_soon()
+        self._note_growth(data)
+        if self.spool.unindexed and not self._index_scheduled:
+            self._schedule_index()
         if end >= self._limit:
             self._loop.unwatch(self._fd)
 
-    def _wait_for_more(self) -> bool:
-        """Whether the last words of a flood can wait for the next."""
-        if self._filled >= FLOOD_CHUNK or self._loop.awaited:
+    def _can_hold(self) -> bool:
+        """Return whether the output in the buffer may wait for more; schedule its write if so."""
+        if self._filled >= FLOOD_WRITE_BYTES or self._loop.expects_answer:
             return False
-        if not self._holding:
-            self._holding = True
-            self._loop.later(HELD, self._let_go)
+        if not self._hold_scheduled:
+            self._hold_scheduled = True
+            self._loop.call_later(MAX_HOLD_SECONDS, self._end_hold)
         return True
 
-    def _let_go(self) -> None:
-        self._holding = False
-        self.settle()
+    def _end_hold(self) -> None:
+        self._hold_scheduled = False
+        self.write_held()
 
     def _end(self) -> None:
-        """All that was said has been read."""
-        self.settle()
-        if not self.spool.waiting:
+        """Close the stream, unless output still waits for the disk: all of it has been read."""
+        self.write_held()
+        if not self.spool.unwritten:
             self.close()
 
-    def take_untold(self) -> bytes:
-        """The last bytes of the spool, all that the server does not know of, if they are short."""
-        untold, self._untold = self._untold, b""
-        return untold or b""
+    def take_unsent(self) -> bytes:
+        """Return the output that the server has not been sent, or nothing if it is too long to be sent."""
+        unsent, self._unsent = self._unsent, b""
+        return unsent or b""
 
     def consumed(self, offset: int) -> None:
+        """Free the spool below `offset`, and read again if the child had to wait."""
         self.spool.drop_before(offset)
         self._limit = self.spool.consumed + self._window
         self._resume()
 
     def drain(self) -> None:
-        """Take what the child has left in the kernel and close; when blocked, only as far as that goes."""
-        for _ in range(_LAST_READS):
+        """Read what the kernel still holds and close; when blocked, read only as far as possible."""
+        for _ in range(_MAX_DRAIN_READS):
             if self.blocked:
                 return
             if not self.read():
@@ -214,37 +221,38 @@ class OutputStream:
             self._on_end()
 
     def _flush(self) -> None:
+        """Write to the spool what the disk refused, and read again when that is done."""
         end = self.spool.end
         try:
             self.spool.flush()
         except OSError:
-            self._loop.later(RETRY, self._flush)
+            self._loop.call_later(RETRY_SECONDS, self._flush)
         if self.spool.end > end:
-            self._grow(None)
+            self._note_growth(None)
         self._resume()
 
-    def _index_soon(self) -> None:
-        self._indexing = True
-        self._loop.later(INDEXED_EVERY - monotonic() % INDEXED_EVERY, self._write_index)
+    def _schedule_index(self) -> None:
+        self._index_scheduled = True
+        self._loop.call_later(INDEX_SECONDS - monotonic() % INDEX_SECONDS, self._write_index)
 
     def _write_index(self) -> None:
-        self._indexing = False
+        self._index_scheduled = False
         try:
             self.spool.write_index()
         except OSError:
-            self._index_soon()
+            self._schedule_index()
 
-    def _grow(self, data: bytes | memoryview | None) -> None:
-        """The server is to be told; None: of what, the spool knows."""
+    def _note_growth(self, data: bytes | memoryview | None) -> None:
+        """Remember that the server has to be notified; `data` is None if only the spool has the output."""
         self._grown.add(self)
-        if data is None or self._untold is None or len(self._untold) + len(data) > self._told_with_notice:
-            self._untold = None
+        if data is None or self._unsent is None or len(self._unsent) + len(data) > self._max_notice_bytes:
+            self._unsent = None
         else:
-            self._untold += data
+            self._unsent += data
 
     def _resume(self) -> None:
         if not (self.ended or self.blocked or self._loop.watches(self._fd)):
             try:
                 self._loop.watch(self._fd, READABLE, self.read)
             except OSError:  # no memory to watch it
-                self._pause()
+                self._retry_later()

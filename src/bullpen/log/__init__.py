@@ -1,0 +1,1 @@
+"""The logs of sessions and their recordings: append, follow, record and replay."""

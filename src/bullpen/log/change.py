@@ -1,4 +1,4 @@
-"""What a decision comes to, and what became of it."""
+"""A change of a session: the events, outbox lines and answer that a decision produces, and its outcome."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,7 +11,10 @@ from ..store.outbox import Numbers
 
 
 class RequestAnswer(Struct, frozen=True):
-    """What the request behind a change is answered, stored with it; `render` sees the snapshot afterwards."""
+    """The answer to the request behind a change, stored with it.
+
+    `render` makes status and body from the snapshot after the change.
+    """
 
     key: str
     body_hash: str
@@ -19,7 +22,7 @@ class RequestAnswer(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Everything that becomes true together, or not at all. Nothing in it: nothing happens."""
+    """Everything that one decision stores, in one transaction. An empty change stores nothing."""
 
     drafts: Sequence[Draft] = ()
     outbox: Sequence[OutboxLine] = ()
@@ -28,7 +31,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class CommittedChange(Struct, frozen=True):
-    """A change that is stored: its events, the numbers of its outbox lines, the session afterwards."""
+    """A stored change: its events, the numbers of its outbox lines, and the session after it."""
 
     events: Sequence[Event]
     outbox: Numbers

@@ -1,6 +1,6 @@
-"""One change at a time: planned, stored, then true; the store's answer to one starts the next.
+"""Run the changes of one log one at a time: plan the change, store it, then publish it.
 
-There is no task here. A caller that is cancelled has only stopped waiting; its change goes on.
+No task runs here. A caller that is cancelled only stops waiting; its change goes on.
 """
 
 import asyncio
@@ -21,23 +21,31 @@ Plan = Callable[[], Append]
 
 
 class PendingChange(Struct):
-    """A change and its caller. A patient one waits while the database takes no writes; others are refused."""
+    """A change that waits or is being stored, and the future of its caller.
+
+    A patient change waits while the database takes no writes; other changes are refused.
+    """
 
     plan: Plan
     patient: bool
     future: asyncio.Future[CommittedChange]
 
     def succeed(self, committed: CommittedChange) -> None:
+        """Give the caller the stored change, unless it no longer waits."""
         if not self.future.done():
             self.future.set_result(committed)
 
     def fail(self, error: BaseException) -> None:
+        """Give the caller the exception, unless it no longer waits."""
         if not self.future.done():
             self.future.set_exception(error)
 
 
 class ChangeQueue:
-    """`accept` is told of each append that has been stored, before its caller is."""
+    """The changes of one log.
+
+    `accept` is called with each stored append before its caller gets the result.
+    """
 
     def __init__(self, store: EventStore, accept: Callable[[Append], None]) -> None:
         self._store = store
@@ -45,84 +53,85 @@ class ChangeQueue:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[PendingChange] = deque()
         self._busy = False
-        self._stuck: Unavailable | None = None  # why a patient change waits for the database
+        self._blocked_by: Unavailable | None = None  # why a patient change waits for the database
 
-    def take(self, plan: Plan, patient: bool) -> asyncio.Future[CommittedChange]:
-        """Puts a change in line; `plan` is called when nothing before it is under way."""
-        turn = PendingChange(plan, patient, self._loop.create_future())
+    def submit(self, plan: Plan, patient: bool) -> asyncio.Future[CommittedChange]:
+        """Add a change to the queue. `plan` is called when all changes before it are stored."""
+        pending = PendingChange(plan, patient, self._loop.create_future())
         if not patient and (refusal := self._refusal()):
-            turn.fail(refusal)
+            pending.fail(refusal)
         else:
-            self._waiting.append(turn)
-            self._go_on()
-        return turn.future
+            self._waiting.append(pending)
+            self._start_next()
+        return pending.future
 
-    def _go_on(self) -> None:
+    def _start_next(self) -> None:
         while self._waiting and not self._busy:
-            turn = self._waiting.popleft()
+            pending = self._waiting.popleft()
             try:
-                append = turn.plan()
+                append = pending.plan()
             except Exception as error:  # noqa: BLE001 (a refusal; it belongs to the caller)
-                turn.fail(error)
+                pending.fail(error)
                 continue
             if append.empty:
-                turn.succeed(CommittedChange((), (), append.snapshot))
+                pending.succeed(CommittedChange((), (), append.snapshot))
             else:
                 self._busy = True
-                self._store_it(turn, append)
+                self._commit(pending, append)
 
-    def _store_it(self, turn: PendingChange, append: Append) -> None:
+    def _commit(self, pending: PendingChange, append: Append) -> None:
         try:
-            stored = self._store.commit(append, turn.patient)
-        except Exception as error:  # noqa: BLE001 (no caller but the loop: the one who waits is told)
-            self._finish(turn, error)
+            stored = self._store.commit(append, pending.patient)
+        except Exception as error:  # noqa: BLE001 (handed to the caller of the change)
+            self._finish(pending, error)
         else:
-            stored.add_done_callback(lambda future: self._settle(turn, append, future))
+            stored.add_done_callback(lambda future: self._on_stored(pending, append, future))
 
-    def _settle(self, turn: PendingChange, append: Append, stored: asyncio.Future[Numbers]) -> None:
+    def _on_stored(self, pending: PendingChange, append: Append, stored: asyncio.Future[Numbers]) -> None:
         error = stored.exception()
         if error is None:
-            self._tell_accepted(append)
+            self._call_accept(append)
             events = [entry.event for entry in append.entries]
-            self._finish(turn, CommittedChange(events, stored.result(), append.snapshot))
-        elif isinstance(error, Unavailable) and turn.patient:
-            self._refuse_the_impatient(error)
-            self._loop.call_later(RETRY_SECONDS, self._store_it, turn, append)
+            self._finish(pending, CommittedChange(events, stored.result(), append.snapshot))
+        elif isinstance(error, Unavailable) and pending.patient:
+            self._refuse_waiting(error)
+            self._loop.call_later(RETRY_SECONDS, self._commit, pending, append)
         else:
-            self._finish(turn, error)
+            self._finish(pending, error)
 
-    def _tell_accepted(self, append: Append) -> None:
-        """Call `accept`. If it raises, the caller is not told: it would make the stored change again."""
+    def _call_accept(self, append: Append) -> None:
+        """Call `accept`. If it raises, the caller still succeeds; else it would repeat the stored change."""
         try:
             self._accept(append)
-        except Exception as error:  # noqa: BLE001 (reported; the next change does not wait for ever)
+        except Exception as error:  # noqa: BLE001 (reported, so that the next change can start)
             about = {"message": "a stored change could not be acted upon", "exception": error}
             self._loop.call_exception_handler(about)
 
-    def _finish(self, turn: PendingChange, outcome: CommittedChange | BaseException) -> None:
-        self._busy, self._stuck = False, None
+    def _finish(self, pending: PendingChange, outcome: CommittedChange | BaseException) -> None:
+        self._busy, self._blocked_by = False, None
         if isinstance(outcome, CommittedChange):
-            turn.succeed(outcome)
+            pending.succeed(outcome)
         else:
-            turn.fail(outcome)
-        self._go_on()
+            pending.fail(outcome)
+        self._start_next()
 
     def _refusal(self) -> Unavailable | None:
-        """Return why a change that cannot wait is refused: the one before it waits for the database."""
-        if self._stuck:
-            return _same(self._stuck)
+        """Return why a change that is not patient is refused now: an earlier one waits for the database."""
+        if self._blocked_by:
+            return _copy_of(self._blocked_by)
         return self._store.refusal if self._busy else None
 
-    def _refuse_the_impatient(self, error: Unavailable) -> None:
-        self._stuck = error
+    def _refuse_waiting(self, error: Unavailable) -> None:
+        """Refuse the waiting changes that are not patient."""
+        self._blocked_by = error
         waiting, self._waiting = self._waiting, deque()
-        for turn in waiting:
-            if turn.patient:
-                self._waiting.append(turn)
+        for pending in waiting:
+            if pending.patient:
+                self._waiting.append(pending)
             else:
-                turn.fail(_same(error))
+                pending.fail(_copy_of(error))
 
 
-def _same(error: Unavailable) -> Unavailable:
+def _copy_of(error: Unavailable) -> Unavailable:
     """Return a new exception for another caller: each raise adds a traceback to its exception."""
     return type(error)(str(error))

@@ -1,4 +1,4 @@
-"""Events on their way into the database: whatever an agent or a file says, it can be stored."""
+"""Make an event storable in any database, whatever text an agent or a file put into it."""
 
 from msgspec.structs import replace
 
@@ -9,11 +9,16 @@ from ..wire.plain import plain_json
 
 
 def storable_entry(event: Event) -> EventEntry:
-    """The event with its data; what is folded now is what a fold of the stored event gives later."""
+    """Return the event with its data as JSON; invalid text is replaced.
+
+    The returned event is exactly the one that is read back later, so that a fold gives the same result.
+    """
     if event.role is not None and (role := clean_text(event.role)) != event.role:
         event = replace(event, role=role)
     if data := plain_json(event.fact):
         return EventEntry(event, data)
-    said = event.fact.to_data()
-    kept, data = storable(said)
-    return EventEntry(event if kept is said else replace(event, fact=read_fact(event.type, kept)), data)
+    original = event.fact.to_data()
+    cleaned, data = storable(original)
+    if cleaned is not original:
+        event = replace(event, fact=read_fact(event.type, cleaned))
+    return EventEntry(event, data)

@@ -1,7 +1,7 @@
-"""Following a log: a cursor that pulls, from memory when it is near the end, else from the database.
+"""Follow a log: a reader pulls batches of events, from memory if it is near the end, else from the database.
 
-A follower has no queue, so a slow one slows only itself. All who stand at the same number share one batch.
-Who has a way to pass a batch on at once is not woken for it.
+A follower has no queue, so a slow one delays only itself. Followers at the same number share one batch. A
+follower with a callback gets a batch directly, without waking its task.
 """
 
 import asyncio
@@ -10,26 +10,26 @@ from typing import Protocol, Self
 
 from msgspec import Struct
 
-PACE = 0.003  # seconds between two batches of a flood
-EACH = 30e-6  # more for each follower: what it takes to tell them all
+MIN_BATCH_INTERVAL = 0.003  # seconds between two batches while events keep coming
+INTERVAL_PER_FOLLOWER = 30e-6  # seconds added for each follower: the time it takes to notify one
 
 
 class EventBatch(Struct, frozen=True, eq=False, weakref=True):
-    """Events in order without gaps, each as it goes over the wire; many followers may share one."""
+    """Consecutive events in JSON. Many followers may share one batch."""
 
     first: int
     last: int
     encoded: list[bytes]
-    head: int  # the newest there was
+    head: int  # the newest event of the log at that time
 
 
-Take = Callable[[EventBatch], bool]  # takes a batch at once, or says that it cannot
+Take = Callable[[EventBatch], bool]  # handles a batch at once; returns False if it cannot
 
 
 class GrowthSignal:
-    """Says how far there is something to read, and wakes everyone who waits for more.
+    """The number of the newest event, and a way to wait for a newer one.
 
-    Whoever looks at `head` and then waits, without an await between, misses nothing.
+    A task that reads `head` and then waits, without an await in between, misses nothing.
     """
 
     def __init__(self, head: int) -> None:
@@ -38,34 +38,39 @@ class GrowthSignal:
         self._listeners: dict[asyncio.Future[None], Callable[[], bool]] = {}
 
     async def wait(self) -> None:
+        """Wait for the next announcement."""
         await self._event.wait()
 
-    async def wait_unless(self, content: Callable[[], bool]) -> None:
-        """Call `content` at every ring and wait until it returns False, or raise what it raises."""
+    async def wait_unless(self, handle: Callable[[], bool]) -> None:
+        """Call `handle` at every announcement; return once it returns False, or raise what it raises."""
         woken = asyncio.get_running_loop().create_future()
-        self._listeners[woken] = content
+        self._listeners[woken] = handle
         try:
             await woken
         finally:
             del self._listeners[woken]
 
-    def ring(self, head: int) -> None:
+    def announce(self, head: int) -> None:
+        """Set the number of the newest event and wake all waiters."""
         self.head = head
         event, self._event = self._event, asyncio.Event()
         event.set()
-        for woken, content in self._listeners.items():
-            # One that is done was cancelled, or woken before: it will look itself.
+        for woken, handle in self._listeners.items():
+            # A waiter whose future is done was cancelled or woken before; it reads `head` itself.
             if woken.done():
                 continue
             try:
-                if not content():
+                if not handle():
                     woken.set_result(None)
-            except Exception as error:  # noqa: BLE001 (raised where the listener waits; the others are called)
+            except Exception as error:  # noqa: BLE001 (raised in the task that waits; the other waiters are still called)
                 woken.set_exception(error)
 
 
 class PacedGrowthSignal(GrowthSignal):
-    """Rings at once after a silence, then only so often: one timer, and one batch, for all who wait."""
+    """Announces the first event after a silence at once and later ones at a limited rate.
+
+    One timer and one batch then serve all followers.
+    """
 
     def __init__(self, head: int, followers: Sized = ()) -> None:
         super().__init__(head)
@@ -73,75 +78,81 @@ class PacedGrowthSignal(GrowthSignal):
         self._loop = asyncio.get_running_loop()
         self._quiet_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._news = head
+        self._pending_head = head
 
-    def ring(self, head: int) -> None:
-        self._news = head
+    def announce(self, head: int) -> None:
+        self._pending_head = head
         if self._timer is None:
             now = self._loop.time()
             if now >= self._quiet_until:
-                self._fire()
+                self._announce_pending()
             else:
-                self._timer = self._loop.call_at(self._quiet_until, self._fire)
+                self._timer = self._loop.call_at(self._quiet_until, self._announce_pending)
 
-    def _fire(self) -> None:
+    def _announce_pending(self) -> None:
         self._timer = None
-        self._quiet_until = self._loop.time() + PACE + EACH * len(self._followers)
-        super().ring(self._news)
+        interval = MIN_BATCH_INTERVAL + INTERVAL_PER_FOLLOWER * len(self._followers)
+        self._quiet_until = self._loop.time() + interval
+        super().announce(self._pending_head)
 
 
 class EventSource(Protocol):
-    """What a follower reads from."""
+    """What a follower reads from: a log."""
 
-    news: GrowthSignal
-    paced_news: GrowthSignal
+    growth: GrowthSignal
+    paced_growth: GrowthSignal
     closed: bool
 
-    async def read(self, after: int, until: int) -> EventBatch: ...
-    def recent(self, after: int, until: int) -> EventBatch | None: ...
+    async def read(self, after: int, until: int) -> EventBatch:
+        """Return some events with after < seq <= until."""
+
+    def recent_batch(self, after: int, until: int) -> EventBatch | None:
+        """Return the same from memory, or None if the events are no longer there."""
 
 
 class LogFollower:
-    """One reader's place in a log: iterate to get batch after batch, until the log is closed."""
+    """A reader's position in a log. Iterate over it to get batch after batch until the log is closed."""
 
-    def __init__(self, source: EventSource, after: int, bell: GrowthSignal) -> None:
+    def __init__(self, source: EventSource, after: int, growth: GrowthSignal) -> None:
         self.source = source
         self.after = after
-        self._bell = bell
+        self._growth = growth
         self._take: Take | None = None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> EventBatch:
-        while self.after >= self._bell.head and not self.source.closed:
-            await (self._bell.wait_unless(self._pass_on) if self._take else self._bell.wait())
+        while self.after >= self._growth.head and not self.source.closed:
+            await (self._growth.wait_unless(self._pass_on) if self._take else self._growth.wait())
         if self.source.closed:
             raise StopAsyncIteration
-        batch = await self.source.read(self.after, self._bell.head)
+        batch = await self.source.read(self.after, self._growth.head)
         self.after = batch.last
         return batch
 
-    def pace(self, take: Take | None = None) -> None:
-        """From now on the first batch after a silence comes at once, the next ones only so often.
+    def enable_pacing(self, take: Take | None = None) -> None:
+        """From now on get the first batch after a silence at once and later ones at a limited rate.
 
-        While nothing is left to read, `take` is offered what comes; only what it does not want is given out.
+        When the follower has read everything, new batches are passed to `take` directly. Only those that
+        `take` refuses are yielded by the iteration.
         """
-        self._bell = self.source.paced_news
+        self._growth = self.source.paced_growth
         self._take = take
 
     def _pass_on(self) -> bool:
-        """Whether nothing is left to read: it was taken, or the bell is behind who began later."""
+        """Pass a new batch to `take`. Return whether nothing is left to read."""
         if self.source.closed or self._take is None:
             return False
-        if self.after < self._bell.head:
-            batch = self.source.recent(self.after, self._bell.head)
+        if self.after < self._growth.head:
+            batch = self.source.recent_batch(self.after, self._growth.head)
             if batch is None or not self._take(batch):
                 return False
             self.after = batch.last
-        return self.after >= self._bell.head
+        return self.after >= self._growth.head
 
 
 def paced(follower: LogFollower, take: Take | None = None) -> LogFollower:
-    follower.pace(take)
+    """Enable pacing on a follower and return it."""
+    follower.enable_pacing(take)
     return follower

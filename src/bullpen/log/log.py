@@ -1,7 +1,7 @@
-"""The log of one session: the only place that gives out numbers.
+"""The log of one session: the only place that assigns event numbers.
 
-A change is decided on the snapshot, numbered, folded, stored, and only then true: whoever reads
-`snapshot` or follows never sees what a crash could take back.
+A change is decided on the snapshot, numbered, folded and stored; only then does `snapshot` show it and do
+followers see it. So nothing that was visible is lost in a crash.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,28 +29,28 @@ __all__ = [
     "SessionLog",
 ]
 
-PAGE = 1000
-PAGE_BYTES = 256 * 1024  # every follower who does not keep up holds one page, several times over
-FAR_BEHIND = 10_000
+PAGE_EVENTS = 1000
+PAGE_BYTES = 256 * 1024  # each follower that is behind holds several copies of one page
+MAX_EVENTS_BEHIND = 10_000
 
 Decide = Callable[[Snapshot], Change]
 
-# Two logs of one session would give out the same number twice.
+# One log for each session: two would assign the same number twice.
 _open: WeakKeyDictionary[EventStore, WeakValueDictionary[str, "SessionLog"]] = WeakKeyDictionary()
 
 
 class SessionLog:
-    """`snapshot` is the session as it is stored; `on_commit` is called with each new one, in order."""
+    """The log of one session. `on_commit` is called with each new snapshot, in order."""
 
     def __init__(self, store: EventStore, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.closed = False
         self.on_commit: Callable[[Snapshot], None] | None = None
-        self.news = GrowthSignal(snapshot.last_seq)
+        self.growth = GrowthSignal(snapshot.last_seq)
         self._followers: WeakSet[LogFollower] = WeakSet()
-        self.paced_news: GrowthSignal = PacedGrowthSignal(snapshot.last_seq, self._followers)
+        self.paced_growth: GrowthSignal = PacedGrowthSignal(snapshot.last_seq, self._followers)
         self._store = store
-        self._turns = ChangeQueue(store, self._accept)
+        self._changes = ChangeQueue(store, self._accept)
         self._tail = EventTail(snapshot.last_seq)
         self._shared: tuple[tuple[int, int], EventBatch] | None = None
 
@@ -58,21 +58,21 @@ class SessionLog:
     async def create(
         cls, store: EventStore, session_id: str, drafts: Sequence[Draft], answer: RequestAnswer | None = None
     ) -> "SessionLog":
-        """A new session; its first fact says where it lives."""
+        """Create a session. Its first fact must be SessionStart."""
         if not drafts or not isinstance(drafts[0].fact, SessionStart):
             raise Invalid("a session begins with session_start")
         log = cls(store, Snapshot(id=session_id))
         await log.change(lambda _: Change(drafts=drafts, answer=answer))
-        _opened(store)[session_id] = log
+        _open_logs(store)[session_id] = log
         return log
 
     @classmethod
     async def open(cls, store: EventStore, session_id: str) -> "SessionLog":
-        """The log of a session that exists; the same object as long as anybody holds it."""
+        """Return the log of an existing session; the same object as long as it is referenced."""
         snapshot = await store.load(session_id)
-        log = _opened(store).get(session_id)
+        log = _open_logs(store).get(session_id)
         if log is None or log.closed:
-            log = _opened(store)[session_id] = cls(store, snapshot)
+            log = _open_logs(store)[session_id] = cls(store, snapshot)
         return log
 
     @property
@@ -81,23 +81,23 @@ class SessionLog:
 
     @property
     def head(self) -> int:
-        """The number of the last event that is stored."""
+        """The number of the last stored event."""
         return self.snapshot.last_seq
 
     @property
-    def kept(self) -> int:
-        """How many events are held in memory for followers."""
+    def events_in_memory(self) -> int:
+        """The number of events held in memory for followers."""
         return self._tail.head - self._tail.start
 
     async def change(self, decide: Decide, patient: bool = False) -> CommittedChange:
-        """Makes true what `decide` says of the snapshot of its turn; if it raises, nothing has changed.
+        """Call `decide` with the current snapshot and store the change it returns.
 
-        A patient change (of what was said already) waits while the database takes no writes; any other
-        raises Unavailable.
+        If `decide` raises, nothing has changed. A patient change (one that records what already happened)
+        waits while the database takes no writes; any other raises Unavailable.
         """
         if self.closed:
             raise NotFound(f"no session {self.id}")
-        return await self._turns.take(lambda: self._plan(decide(self.snapshot)), patient)
+        return await self._changes.submit(lambda: self._plan(decide(self.snapshot)), patient)
 
     async def append(
         self,
@@ -106,50 +106,53 @@ class SessionLog:
         consumed: Consumed | None = None,
         patient: bool = False,
     ) -> CommittedChange:
-        """A change that needs no decision."""
+        """Store facts, outbox lines and a consumed offset that need no decision."""
         change = Change(drafts=drafts, outbox=outbox, consumed=consumed)
         return await self.change(lambda _: change, patient)
 
     def follow(self, after: int) -> LogFollower:
-        """Everything after a number, in order, for as long as the log is open."""
+        """Return a follower that yields all events after a number, until the log is closed."""
         if not 0 <= after <= self.head:
             raise Invalid(f"the log ends at {self.head}: subscribe again, from there or from 0")
-        follower = LogFollower(self, after, self.news)
+        follower = LogFollower(self, after, self.growth)
         self._followers.add(follower)
         return follower
 
-    def behind(self, after: int) -> bool:
-        """Whether a reader that far back is better served with the snapshot first."""
-        return self.head - after > FAR_BEHIND
+    def is_far_behind(self, after: int) -> bool:
+        """Return whether a reader at this number should get the snapshot first."""
+        return self.head - after > MAX_EVENTS_BEHIND
 
     async def read(self, after: int, until: int) -> EventBatch:
-        """Some events from `after` on, not beyond `until`."""
-        if batch := self.recent(after, until):
+        """Return some events with after < seq <= until, from memory or from the database."""
+        if batch := self.recent_batch(after, until):
             return batch
-        encoded = await self._store.wire(self.id, after, min(until, after + PAGE) + 1, most_bytes=PAGE_BYTES)
+        encoded = await self._store.encoded_events(
+            self.id, after, min(until, after + PAGE_EVENTS) + 1, max_bytes=PAGE_BYTES
+        )
         if not encoded:
             raise NotFound(f"the events of session {self.id} after {after} are gone")
         return EventBatch(after + 1, after + len(encoded), encoded, self.head)
 
-    def recent(self, after: int, until: int) -> EventBatch | None:
-        """The same from memory; None when they are not there any more."""
-        wanted = (after, until)
-        if self._shared is not None and self._shared[0] == wanted:
+    def recent_batch(self, after: int, until: int) -> EventBatch | None:
+        """Return the same from memory, or None if the events are no longer there."""
+        requested = (after, until)
+        if self._shared is not None and self._shared[0] == requested:
             return self._shared[1]
         if after < self._tail.start:
             return None
-        encoded = self._tail.between(after, min(until, after + PAGE), PAGE_BYTES)
+        encoded = self._tail.between(after, min(until, after + PAGE_EVENTS), PAGE_BYTES)
         batch = EventBatch(after + 1, after + len(encoded), encoded, self.head)
-        self._shared = wanted, batch
+        self._shared = requested, batch
         return batch
 
     def close(self) -> None:
-        """Ends all followers; nothing can be changed any more."""
+        """End all followers and refuse further changes."""
         self.closed = True
-        self.news.ring(self.head)
-        self.paced_news.ring(self.head)
+        self.growth.announce(self.head)
+        self.paced_growth.announce(self.head)
 
     def _plan(self, change: Change) -> Append:
+        """Return the numbered and folded events of a change."""
         snapshot = self.snapshot
         now = max(clock.now_ms(), snapshot.updated_at)
         entries = []
@@ -168,21 +171,23 @@ class SessionLog:
         )
 
     def _accept(self, append: Append) -> None:
+        """Publish a stored change."""
         if not append.entries:
             return
         self.snapshot = append.snapshot
-        self._store.appended += len(append.entries)
+        self._store.appended_events += len(append.entries)
         if self._followers:
             self._tail.extend([entry.wire() for entry in append.entries])
         else:
             self._tail.skip_to(self.head)
-        self.news.ring(self.head)
-        self.paced_news.ring(self.head)
+        self.growth.announce(self.head)
+        self.paced_growth.announce(self.head)
         if self.on_commit:
             self.on_commit(self.snapshot)
 
 
-def _opened(store: EventStore) -> "WeakValueDictionary[str, SessionLog]":
+def _open_logs(store: EventStore) -> "WeakValueDictionary[str, SessionLog]":
+    """Return the open logs of a store by session id."""
     return _open.setdefault(store, WeakValueDictionary())
 
 

@@ -1,20 +1,20 @@
-"""Recordings on their way out: read piece by piece, so that a long one takes no memory."""
+"""Read recordings for export piece by piece, so that a long one needs little memory."""
 
 from collections.abc import Iterator
 
 from ..keeper.spool import SpoolGone
-from ..wire.cast import Piece, cast
+from ..wire.cast import Piece, encode_cast
 from .recording import IndexEntry, Recording
 
-PIECE = 256 << 10
+PIECE_BYTES = 256 << 10
 
 
 def output_chunks(recording: Recording, start: int, end: int) -> Iterator[bytes]:
-    """The bytes from start to end; stops early when the keeper drops them meanwhile."""
+    """Yield the output from start to end. Stop early if the keeper removes it meanwhile."""
     offset = start
     while offset < end:
         try:
-            data = recording.read(offset, min(PIECE, end - offset))
+            data = recording.read(offset, min(PIECE_BYTES, end - offset))
         except SpoolGone:
             return
         if not data:
@@ -24,11 +24,12 @@ def output_chunks(recording: Recording, start: int, end: int) -> Iterator[bytes]
 
 
 def cast_lines(recording: Recording, title: str) -> Iterator[bytes]:
-    return cast(title, _pieces(recording, recording.end))
+    """Yield the recording as the lines of an asciicast file."""
+    return encode_cast(title, _pieces(recording, recording.end))
 
 
 def _pieces(recording: Recording, end: int) -> Iterator[Piece]:
-    """What was said between two entries of the index, at the time of the first."""
+    """Yield the output between two index entries with the time of the first."""
     before: IndexEntry | None = None
     for entry in recording.index():
         if before is not None:

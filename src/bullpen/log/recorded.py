@@ -1,7 +1,7 @@
-"""A recording as it is read: its events by place, seq and time, whatever became of the file meanwhile.
+"""Read a recorded session: its events by index, number and time, tolerating damaged files.
 
-One pass when it is opened makes an index of a few numbers for each event; from then on nothing is searched
-and nothing but what is asked for is in memory.
+Opening reads the file once and builds an index of a few numbers for each event. Later reads need no search
+and hold only the requested event in memory.
 """
 
 import os
@@ -15,34 +15,35 @@ from ..domain.errors import Invalid, NotFound
 from ..domain.events import Event, WorkerSpawning
 from ..domain.ids import is_safe_id
 from ..wire.browser import read_event
-from ..wire.event_lines import MAX_LINE, LineHead, read_head, read_line
+from ..wire.event_lines import MAX_LINE_BYTES, LineHead, read_head, read_line
 from ..wire.json import decode
 from .recordings import EVENTS, METADATA
 
-MAX_EVENTS = 5_000_000  # of one recording: the index of an event takes about 36 bytes of memory
-MAX_METADATA = 4 << 20  # bytes
-_BLOCK = 1 << 20  # bytes that are read at once
+MAX_EVENTS = 5_000_000  # of one recording; the index needs about 36 bytes for each
+MAX_METADATA_BYTES = 4 << 20
+_BLOCK_BYTES = 1 << 20
 
 
 class MissingEvents(NamedTuple):
-    """Events that are not there any more, first and last."""
+    """A range of missing events: the numbers of the first and the last."""
 
     first: int
     last: int
 
 
 class RecordedEvents:
-    """The events of one `events.jsonl`, in order. `bad` lines and a `torn` end (in bytes) are left out.
+    """The events of one `events.jsonl` file, in order.
 
-    With `whole`, the first bad line raises Invalid: a hostile file can have hundreds of millions of them.
+    Damaged lines and a torn end are skipped and counted in `bad_lines` and `torn_bytes`. With `strict`, the
+    first damaged line raises Invalid, because a hostile file can have hundreds of millions of them.
     """
 
-    def __init__(self, path: Path, *, whole: bool = False) -> None:
-        self._whole = whole
+    def __init__(self, path: Path, *, strict: bool = False) -> None:
+        self._strict = strict
         self.seqs = array("Q")
         self.times = array("q")  # milliseconds
-        self.bad = 0
-        self.torn = 0
+        self.bad_lines = 0
+        self.torn_bytes = 0
         self._types = array("L")
         self._names: dict[str, int] = {}
         self._offsets = array("Q")
@@ -65,37 +66,39 @@ class RecordedEvents:
             os.close(self._fd)
         self._fd = -1
 
-    def wire(self, place: int) -> bytes:
-        """The event at a place, as it goes over the wire."""
-        line = os.pread(self._fd, self._sizes[place], self._offsets[place])
+    def wire(self, index: int) -> bytes:
+        """Return the event at an index as JSON."""
+        line = os.pread(self._fd, self._sizes[index], self._offsets[index])
         wire = read_line(line)
         if wire is None:
-            raise Invalid(f"event {self.seqs[place]} was changed while it was read")
+            raise Invalid(f"event {self.seqs[index]} was changed while it was read")
         return wire
 
-    def event(self, place: int) -> Event:
-        return read_event(decode(self.wire(place)))
+    def event(self, index: int) -> Event:
+        """Return the event at an index."""
+        return read_event(decode(self.wire(index)))
 
-    def type(self, place: int) -> str:
-        return list(self._names)[self._types[place]]
+    def type(self, index: int) -> str:
+        """Return the type of the event at an index."""
+        return list(self._names)[self._types[index]]
 
-    def place_of(self, seq: int) -> int:
-        """Where the event of this number is, or the next one that is there."""
+    def index_of_seq(self, seq: int) -> int:
+        """Return the index of the event with this number, or of the next one that exists."""
         return bisect_left(self.seqs, seq)
 
-    def place_at(self, time: int) -> int:
-        """Where the first event of this moment, or after it, is."""
+    def index_at_time(self, time: int) -> int:
+        """Return the index of the first event at or after a time in milliseconds."""
         return bisect_left(self.times, time)
 
-    def of_type(self, name: str, start: int = 0) -> list[int]:
-        """The places of all events of a type, from one on."""
+    def indexes_of_type(self, name: str, start: int = 0) -> list[int]:
+        """Return the indexes of all events of a type, beginning at `start`."""
         number = self._names.get(name)
         if number is None:
             return []
-        return [place for place in range(start, len(self)) if self._types[place] == number]
+        return [index for index in range(start, len(self)) if self._types[index] == number]
 
-    def gaps(self, last_seq: int = 0) -> list[MissingEvents]:
-        """What is missing between 1 and the last event, or `last_seq` when that is later."""
+    def missing_ranges(self, last_seq: int = 0) -> list[MissingEvents]:
+        """Return the missing ranges between 1 and the last event, or `last_seq` if that is greater."""
         found, expected = [], 1
         for seq in chain(self.seqs, [max(last_seq, self.seqs[-1] if self.seqs else 0) + 1]):
             if seq > expected:
@@ -104,9 +107,9 @@ class RecordedEvents:
         return found
 
     def _read_index(self) -> None:
-        """Look at each line once. Only the line itself is in memory, and no line longer than MAX_LINE."""
+        """Read each line once. Only one line is in memory, and none longer than MAX_LINE_BYTES."""
         begin = end = 0
-        while block := os.pread(self._fd, _BLOCK, end):
+        while block := os.pread(self._fd, _BLOCK_BYTES, end):
             newline = block.find(b"\n")
             while newline >= 0:
                 line_end = end + newline
@@ -116,19 +119,19 @@ class RecordedEvents:
                 begin = line_end + 1
                 newline = block.find(b"\n", newline + 1)
             end += len(block)
-        self.torn = end - begin
+        self.torn_bytes = end - begin
 
     def _line(self, begin: int, end: int) -> bytes:
-        return os.pread(self._fd, end - begin, begin) if end - begin <= MAX_LINE else b""
+        return os.pread(self._fd, end - begin, begin) if end - begin <= MAX_LINE_BYTES else b""
 
     def _add(self, offset: int, line: bytes) -> None:
-        if len(self) + self.bad == MAX_EVENTS:
+        if len(self) + self.bad_lines == MAX_EVENTS:
             raise Invalid(f"a recording has at most {MAX_EVENTS:,} events")
         wire = read_line(line)
         head = read_head(wire) if wire else None
         if head is None or not self._follows(head):
-            self.bad += 1
-            if self._whole:
+            self.bad_lines += 1
+            if self._strict:
                 raise Invalid(
                     f"the line behind event {len(self)} is not an event, or one that cannot follow it"
                 )
@@ -140,15 +143,16 @@ class RecordedEvents:
         self._sizes.append(len(line))
 
     def _follows(self, head: LineHead) -> bool:
+        """Return whether the event may follow the last one: later number, no earlier time."""
         return not self.seqs or (head.seq > self.seqs[-1] and head.time >= self.times[-1])
 
 
 class RecordingDirectory:
-    """A directory with a recording: what was said of it, its events, its terminals."""
+    """The directory of a recorded session: its metadata, events and terminal output."""
 
-    def __init__(self, directory: Path, *, whole: bool = False) -> None:
+    def __init__(self, directory: Path, *, strict: bool = False) -> None:
         self.directory = directory
-        self.events = RecordedEvents(directory / EVENTS, whole=whole)
+        self.events = RecordedEvents(directory / EVENTS, strict=strict)
         self.metadata = _read_metadata(directory / METADATA)
 
     def close(self) -> None:
@@ -156,26 +160,30 @@ class RecordingDirectory:
 
     @property
     def missing(self) -> list[MissingEvents]:
-        told = self.metadata.get("lastSeq", 0)
-        return self.events.gaps(told if isinstance(told, int) else 0)
+        """The ranges of events that the metadata or the numbers show to be missing."""
+        last_seq = self.metadata.get("lastSeq", 0)
+        return self.events.missing_ranges(last_seq if isinstance(last_seq, int) else 0)
 
-    def damage(self) -> list[str]:
-        """What is not as it was written, in sentences."""
-        said = []
+    def describe_damage(self) -> list[str]:
+        """Return a sentence for each kind of damage found."""
+        damage = []
         if not self.metadata:
-            said.append(f"{METADATA} is missing or cannot be read")
-        if self.events.bad:
-            said.append(f"damaged lines that were left out: {self.events.bad}")
-        if self.events.torn:
-            said.append(f"the last line is torn: {self.events.torn} bytes were left out")
+            damage.append(f"{METADATA} is missing or cannot be read")
+        if self.events.bad_lines:
+            damage.append(f"damaged lines that were left out: {self.events.bad_lines}")
+        if self.events.torn_bytes:
+            damage.append(f"the last line is torn: {self.events.torn_bytes} bytes were left out")
         for first, last in self.missing:
-            said.append(
+            damage.append(
                 f"events {first} to {last} are missing" if last > first else f"event {first} is missing"
             )
-        return said
+        return damage
 
     def spools(self) -> dict[tuple[str, int], Path]:
-        """Where the bytes of each run of a terminal are: beside the events, or in the home around them."""
+        """Return the directory with the output of each run of a terminal, by worker id and run.
+
+        It is beside the events (an export) or in the data directory around them.
+        """
         found: dict[tuple[str, int], Path] = {}
         roots = [
             (self.directory / "terminals", ""),
@@ -188,10 +196,10 @@ class RecordingDirectory:
         return dict(sorted(found.items()))
 
     def _workers(self) -> list[str]:
-        """The workers that have a terminal, as far as the events tell."""
+        """Return the ids of the workers that have a terminal."""
         workers: dict[str, None] = {}
-        for place in self.events.of_type("worker_spawning"):
-            event = self.events.event(place)
+        for index in self.events.indexes_of_type("worker_spawning"):
+            event = self.events.event(index)
             match event.fact:
                 case WorkerSpawning(worker_type="terminal") | WorkerSpawning(agent_kind="pty") if (
                     event.worker_id
@@ -210,8 +218,8 @@ def _numbers(directory: Path) -> list[int]:
 def _read_metadata(path: Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            data = file.read(MAX_METADATA + 1)
-        metadata = decode(data) if len(data) <= MAX_METADATA else {}
+            data = file.read(MAX_METADATA_BYTES + 1)
+        metadata = decode(data) if len(data) <= MAX_METADATA_BYTES else {}
     except (OSError, Invalid):
         return {}
     return metadata if isinstance(metadata, dict) else {}

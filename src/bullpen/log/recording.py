@@ -1,7 +1,7 @@
-"""The bytes one run of a worker said, by absolute offset.
+"""The recorded output of one run of a worker, read by absolute offset.
 
-The spool on disk is the recording and the page cache is its buffer: nothing a worker says is held in our
-own memory (R8). The offsets never move.
+The keeper's spool files are the recording and the page cache is the buffer, so that output is never held in
+the memory of the server. Offsets never change.
 """
 
 import asyncio
@@ -11,27 +11,28 @@ from pathlib import Path
 
 from ..keeper.spool import SpoolGone, SpoolReader
 
-SHARED = 2 << 20  # bytes at once that all who are told of them get from one read
+MAX_SHARED_READ_BYTES = 2 << 20  # new output up to this size is read once for all watchers
 
 IndexEntry = tuple[int, int, int, int]  # offset, time in ns, cols, rows
-_NONE = (0, b"")
+_NO_OUTPUT = (0, b"")
 
 
 class Recording:
-    """Reads one spool. `end` follows what the keeper says; `start` what it still has."""
+    """Reads one spool. `end` follows the keeper's notices; `start` is the oldest offset that is kept."""
 
     def __init__(self, path: Path) -> None:
         self._spool = SpoolReader(path)
         self._watchers: tuple[Callable[[], None], ...] = ()
-        self._news = _NONE  # offset and bytes of what watchers are being told of
+        self._new_output = _NO_OUTPUT  # offset and bytes of the output that watchers are notified of
         self.end = self._bound("end")
 
     @property
     def start(self) -> int:
+        """The offset of the oldest byte that is kept."""
         return self._bound("start")
 
     def _bound(self, which: str) -> int:
-        """A worker that has not begun, or whose recording was removed, said nothing."""
+        """Return an end of the spool, or 0 if the worker has not started or its spool was removed."""
         try:
             bound: int = getattr(self._spool, which)
         except SpoolGone:
@@ -39,69 +40,76 @@ class Recording:
         return bound
 
     def grow(self, end: int, last: bytes = b"") -> None:
-        """The keeper has written up to here; these are the last bytes of it, where it says them."""
+        """Note that the keeper has written up to `end`, and call the watchers.
+
+        `last` holds the newest bytes if the keeper sent them.
+        """
         if end <= self.end:
             return
         before, self.end = self.end, end
         if len(last) == end - before:
-            self._news = before, last
-        elif end - before <= SHARED and len(self._watchers) > 1:
-            self._news = self._read_news(before, end)
+            self._new_output = before, last
+        elif end - before <= MAX_SHARED_READ_BYTES and len(self._watchers) > 1:
+            self._new_output = self._read_new_output(before, end)
         try:
             for watcher in self._watchers:
                 watcher()
         finally:
-            self._news = _NONE
+            self._new_output = _NO_OUTPUT
 
-    def _read_news(self, start: int, end: int) -> tuple[int, bytes]:
+    def _read_new_output(self, start: int, end: int) -> tuple[int, bytes]:
         try:
             return start, self.read(start, end - start)
         except (SpoolGone, OSError):
-            return _NONE  # each finds out for itself
+            return _NO_OUTPUT  # the read of each watcher then fails the same way
 
     def watch(self, watcher: Callable[[], None], *, first: bool = False) -> None:
-        """Calls `watcher` whenever there is more, before or after those who are there; it must not block."""
+        """Call `watcher` whenever there is more output; it must not block.
+
+        `first`: before the other watchers.
+        """
         self._watchers = (watcher, *self._watchers) if first else (*self._watchers, watcher)
 
     def unwatch(self, watcher: Callable[[], None]) -> None:
+        """Stop calling `watcher`."""
         self._watchers = tuple(each for each in self._watchers if each != watcher)
 
-    async def grown(self, offset: int, seconds: float) -> bool:
-        """Waits until there is more than up to an offset, but only for so long; whether there is."""
-        news = asyncio.Event()
-        self.watch(news.set)
+    async def wait_for_growth(self, offset: int, seconds: float) -> bool:
+        """Wait for output beyond `offset`, at most `seconds`; return whether there is any."""
+        grown = asyncio.Event()
+        self.watch(grown.set)
         try:
             async with asyncio.timeout(seconds):
                 while self.end <= offset:
-                    news.clear()
-                    await news.wait()
+                    grown.clear()
+                    await grown.wait()
         except TimeoutError:
             pass
         finally:
-            self.unwatch(news.set)
+            self.unwatch(grown.set)
         return self.end > offset
 
     def read(self, offset: int, limit: int) -> bytes:
-        """Up to `limit` bytes from an offset on; raises SpoolGone when they are no longer kept."""
+        """Return up to `limit` bytes from `offset` on; raise SpoolGone if they are no longer kept."""
         if offset >= self.end:
             return b""
-        start, news = self._news
-        if start <= offset < start + len(news):
-            return news[offset - start : offset - start + limit]
-        wanted = min(limit, self.end - offset)
-        data = self._spool.read(offset, wanted)
-        while len(data) < wanted and (more := self._spool.read(offset + len(data), wanted - len(data))):
+        start, output = self._new_output
+        if start <= offset < start + len(output):
+            return output[offset - start : offset - start + limit]
+        size = min(limit, self.end - offset)
+        data = self._spool.read(offset, size)
+        while len(data) < size and (more := self._spool.read(offset + len(data), size - len(data))):
             data += more  # of the next segment
         return data
 
-    def sizes(self, after: int = 0) -> Iterator[tuple[int, int, int]]:
-        """Every window size as (offset, cols, rows), in order; it counts from that byte on."""
-        # What is noted at the very first byte comes as one; behind it nothing depends on what was before.
-        entries = self._whole(self._spool.index_near(after)) if after else self.index()
+    def window_sizes(self, after: int = 0) -> Iterator[tuple[int, int, int]]:
+        """Yield each window size as (offset, cols, rows), in order; it applies from that offset on."""
+        # The entry that applies at `after` is only needed at the first byte; later ones stand alone.
+        entries = self._without_damage(self._spool.index_near(after)) if after else self.index()
         return ((offset, cols, rows) for offset, _, cols, rows in entries if cols and offset >= after)
 
     def offset_at(self, time_ns: int) -> int:
-        """Where the output of a moment begins: everything before it was said earlier."""
+        """Return the offset of the output at a time in nanoseconds; all output before it is older."""
         try:
             offset = self._spool.offset_at(time_ns)
         except SpoolGone:
@@ -109,17 +117,17 @@ class Recording:
         return self.end if offset is None else min(offset, self.end)
 
     def index(self, after: int = 0) -> Iterator[IndexEntry]:
-        """The index as the keeper wrote it, from what holds at an offset on; what has rotted is left out."""
-        return self._whole(self._spool.index(after))
+        """Yield the keeper's index entries from `after` on, without damaged ones."""
+        return self._without_damage(self._spool.index(after))
 
-    def _whole(self, entries: Iterator[IndexEntry]) -> Iterator[IndexEntry]:
+    def _without_damage(self, entries: Iterator[IndexEntry]) -> Iterator[IndexEntry]:
         try:
-            yield from in_order(entries)
+            yield from consistent_entries(entries)
         except SpoolGone:
             return
 
     def segments(self) -> list[tuple[int, Iterator[IndexEntry]]]:
-        """The segments of the spool with their own index entries; none when it is gone."""
+        """Return the segments of the spool with their index entries; none if the spool was removed."""
         try:
             return self._spool.segments()
         except SpoolGone:
@@ -129,16 +137,17 @@ class Recording:
         self._spool.close()
 
 
-def in_order(entries: Iterable[IndexEntry]) -> Iterator[IndexEntry]:
-    """The keeper never goes back: who lies before the last entry, or far behind the next one, is wrong."""
+def consistent_entries(entries: Iterable[IndexEntry]) -> Iterator[IndexEntry]:
+    """Yield the entries without damaged ones, which lie before an earlier entry or far behind the next."""
     before: IndexEntry = (0, 0, 0, 0)
-    for this, after in pairwise(chain(entries, [None])):
-        if this is None or not _follows(before, this):
+    for entry, after in pairwise(chain(entries, [None])):
+        if entry is None or not _follows(before, entry):
             continue
-        if after is None or _follows(this, after) or not _follows(before, after):
-            yield this
-            before = this
+        if after is None or _follows(entry, after) or not _follows(before, after):
+            yield entry
+            before = entry
 
 
 def _follows(before: IndexEntry, after: IndexEntry) -> bool:
+    """Return whether offset and time of the second entry are not before those of the first."""
     return before[0] <= after[0] and before[1] <= after[1]

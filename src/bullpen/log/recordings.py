@@ -1,4 +1,4 @@
-"""The directory of recordings: for each session its events as lines and what they add up to."""
+"""The directory of recordings: for each session its events as lines and its state as metadata."""
 
 import os
 import shutil
@@ -13,12 +13,12 @@ from msgspec import Struct
 from ..domain.snapshot import Snapshot
 from ..domain.states import SessionStatus
 from ..home import write_private
-from ..wire.browser import iso, session_json
+from ..wire.browser import iso_time, session_json
 from ..wire.json import encode
 from .event_file import append_events, last_seq
 
 EVENTS, METADATA = "events.jsonl", "metadata.json"
-FORMAT = 1
+METADATA_FORMAT = 1
 
 
 class _RecordingState(Struct, rename="camel"):
@@ -26,71 +26,76 @@ class _RecordingState(Struct, rename="camel"):
 
 
 def metadata_of(snapshot: Snapshot) -> dict[str, Any]:
-    """What `metadata.json` says of a session; `completed` once nothing more is to come (R46)."""
+    """Return the content of `metadata.json`. `completed` is true once the session has ended."""
     completed = snapshot.status is not SessionStatus.ACTIVE
     return {
-        "format": FORMAT,
+        "format": METADATA_FORMAT,
         "id": snapshot.id,
         "title": snapshot.title,
-        "startedAt": iso(snapshot.created_at),
+        "startedAt": iso_time(snapshot.created_at),
         "completed": completed,
-        "endedAt": iso(snapshot.updated_at) if completed else None,
+        "endedAt": iso_time(snapshot.updated_at) if completed else None,
         "lastSeq": snapshot.last_seq,
         "session": session_json(snapshot),
     }
 
 
 class RecordingStore:
-    """Called from threads, for one session at a time. What is forgotten stays so until it comes again."""
+    """Reads and writes the recordings of all sessions; called from threads, one for each session.
+
+    A removed session is not written again until `allow`.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._forgotten: set[str] = set()
+        self._removed: set[str] = set()
         self._lock = Lock()
 
     def last_seq(self, session_id: str) -> int:
+        """Return the number of the last event in the file, or 0."""
         return last_seq(self.directory / session_id / EVENTS)
 
-    def described(self, session_id: str) -> int:
-        """Up to which event the metadata tell; 0 when there are none that can be read."""
+    def metadata_seq(self, session_id: str) -> int:
+        """Return the last event the metadata includes, or 0 if there is no readable metadata."""
         try:
-            told = msgspec.json.decode(
+            state = msgspec.json.decode(
                 (self.directory / session_id / METADATA).read_bytes(), type=_RecordingState
             )
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return 0
-        return told.last_seq
+        return state.last_seq
 
     def append(self, session_id: str, wires: Sequence[bytes]) -> None:
+        """Append events in JSON to the recording of a session."""
         with self._lock:
-            if session_id not in self._forgotten:
-                append_events(self._place(session_id) / EVENTS, wires)
+            if session_id not in self._removed:
+                append_events(self._make_directory(session_id) / EVENTS, wires)
 
-    def describe(self, snapshot: Snapshot) -> None:
-        """Replaces the metadata; they never say more than the lines hold."""
+    def write_metadata(self, snapshot: Snapshot) -> None:
+        """Replace the metadata. The events up to the snapshot must be in the file already."""
         with self._lock:
-            if snapshot.id not in self._forgotten:
+            if snapshot.id not in self._removed:
                 text = encode(metadata_of(snapshot)).decode()
-                write_private(self._place(snapshot.id) / METADATA, text + "\n")
+                write_private(self._make_directory(snapshot.id) / METADATA, text + "\n")
 
-    def empty(self, session_id: str) -> None:
-        """Begins anew: what is there is gone, and comes again."""
+    def clear(self, session_id: str) -> None:
+        """Delete the files of a session, so that they are written again."""
         with self._lock:
             for name in (METADATA, EVENTS):
                 (self.directory / session_id / name).unlink(missing_ok=True)
 
-    def forget(self, session_id: str) -> None:
-        """Removes the recording of a session that is being purged."""
+    def remove(self, session_id: str) -> None:
+        """Delete the recording of a session that is being purged, and ignore later writes."""
         with self._lock:
-            self._forgotten.add(session_id)
+            self._removed.add(session_id)
             shutil.rmtree(self.directory / session_id, ignore_errors=True)
 
-    def remember(self, session_id: str) -> None:
-        """A session that was purged has come again, from elsewhere."""
+    def allow(self, session_id: str) -> None:
+        """Allow writes again for a session that was purged and then imported."""
         with self._lock:
-            self._forgotten.discard(session_id)
+            self._removed.discard(session_id)
 
-    def _place(self, session_id: str) -> Path:
-        place = self.directory / session_id
-        os.makedirs(place, mode=0o700, exist_ok=True)
-        return place
+    def _make_directory(self, session_id: str) -> Path:
+        directory = self.directory / session_id
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        return directory

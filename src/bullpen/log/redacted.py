@@ -1,26 +1,26 @@
-"""A terminal's recording without secrets: every byte at its place, some of them covered."""
+"""A terminal's recording with secrets covered by asterisks; all offsets stay the same."""
 
 from pathlib import Path
 
 from ..wire.redaction import Redaction
 from .recording import Recording
 
-MARGIN = 16 << 10  # a secret that lies across the end of a piece is seen whole up to this length
+MARGIN_BYTES = 16 << 10  # secrets up to this size are found across the end of a read
 
 
 class RedactedRecording(Recording):
-    """Reads a little more on both sides of what is asked for, and covers what it finds."""
+    """Covers secrets in what is read; reads a margin on both sides to find secrets across a boundary."""
 
     def __init__(self, path: Path, redaction: Redaction) -> None:
         super().__init__(path)
         self._redaction = redaction
 
     def read(self, offset: int, limit: int) -> bytes:
-        begin = max(self.start, offset - MARGIN)
+        begin = max(self.start, offset - MARGIN_BYTES)
         data = b""
-        while len(data) < offset - begin + limit + MARGIN:
-            piece = super().read(begin + len(data), offset - begin + limit + MARGIN - len(data))
+        while len(data) < offset - begin + limit + MARGIN_BYTES:
+            piece = super().read(begin + len(data), offset - begin + limit + MARGIN_BYTES - len(data))
             if not piece:
                 break
             data += piece
-        return self._redaction.data(data)[offset - begin : offset - begin + limit]
+        return self._redaction.redact_bytes(data)[offset - begin : offset - begin + limit]

@@ -1,7 +1,7 @@
-"""The player: everything that happened in a session once more, chat and terminals on one clock.
+"""Replay a recorded session: its events and the output of its terminals, on one clock.
 
-A place in it is one number for each track. To seek is to look each of them up in an index, so a moment of a
-day's work is as near as any other.
+A position is one number for each track. Seeking looks each of them up in an index, so every time is reached
+equally fast.
 """
 
 import asyncio
@@ -14,25 +14,29 @@ from ..domain.events import Event
 from .recorded import RecordingDirectory
 from .tracks import ChatMoment, ChatTrack, Moment, OutputMoment, TerminalTrack, Track
 
-NANOSECONDS = 1_000_000_000
-MOST_BEFORE = 1 << 20  # bytes that are enough to draw a screen
+NANOSECONDS_PER_SECOND = 1_000_000_000
+MAX_HISTORY_BYTES = 1 << 20  # enough output to draw a screen
 
 
 class PlaybackPace:
-    """How long the time of a recording takes here: at a speed, with silence cut to `idle` seconds."""
+    """The timing of playback: a speed factor, and a limit in seconds for silences (`idle`)."""
 
     def __init__(self, speed: float = 1.0, idle: float | None = None) -> None:
         self.speed = speed
         self.idle = idle
 
     def seconds(self, before: int, after: int) -> float:
-        """The wait between two moments, in seconds of whoever watches."""
-        gap = max(0, after - before) / NANOSECONDS
+        """Return the seconds to wait between moments at two times in nanoseconds."""
+        gap = max(0, after - before) / NANOSECONDS_PER_SECOND
         return (gap if self.idle is None else min(gap, self.idle)) / self.speed
 
 
 class ReplayPlayer:
-    """Stands before a moment: `peek` looks at it, `next` goes on, `seek` goes anywhere."""
+    """Plays a recorded session moment by moment.
+
+    The player stands before a moment: `peek` returns it, `next` returns it and moves on, `seek_…` moves
+    anywhere.
+    """
 
     def __init__(self, recorded: RecordingDirectory) -> None:
         self.recorded = recorded
@@ -42,10 +46,11 @@ class ReplayPlayer:
             for (worker_id, run), path in recorded.spools().items()
         }
         self._tracks: Sequence[Track] = (self._chat, *self.terminals.values())
-        self._places = [0] * len(self._tracks)
+        self._indexes = [0] * len(self._tracks)
 
     @classmethod
     def open(cls, directory: Path) -> "ReplayPlayer":
+        """Open the recording in a directory."""
         return cls(RecordingDirectory(directory))
 
     def close(self) -> None:
@@ -53,51 +58,52 @@ class ReplayPlayer:
         for track in self.terminals.values():
             track.close()
 
-    # Where it stands
+    # Position
 
     @property
     def position(self) -> int:
-        """How many moments lie behind."""
-        return sum(self._places)
+        """The number of moments already played."""
+        return sum(self._indexes)
 
     def __len__(self) -> int:
         return sum(map(len, self._tracks))
 
     @property
-    def begins(self) -> int:
-        """The time of the first moment, in nanoseconds; 0 when there is none."""
+    def start_time(self) -> int:
+        """The time of the first moment in nanoseconds; 0 if there is none."""
         return min((track.time(0) for track in self._tracks if len(track)), default=0)
 
     @property
-    def ends(self) -> int:
+    def end_time(self) -> int:
+        """The time of the last moment in nanoseconds; 0 if there is none."""
         return max((track.time(len(track) - 1) for track in self._tracks if len(track)), default=0)
 
     @property
     def seq(self) -> int:
-        """The number of the last event that lies behind; 0 before the first."""
-        place = self._places[0]
-        return self.recorded.events.seqs[place - 1] if place else 0
+        """The number of the last event played; 0 before the first."""
+        index = self._indexes[0]
+        return self.recorded.events.seqs[index - 1] if index else 0
 
     @property
-    def due(self) -> int | None:
-        """The time of the next moment; None at the end."""
-        track = self._nearest()
-        return None if track is None else self._tracks[track].time(self._places[track])
+    def next_time(self) -> int | None:
+        """The time of the next moment in nanoseconds; None at the end."""
+        track = self._next_track()
+        return None if track is None else self._tracks[track].time(self._indexes[track])
 
-    # Going on
+    # Playing
 
     def peek(self) -> Moment | None:
-        """The next moment; None at the end. The player stays where it is."""
-        track = self._nearest()
-        return None if track is None else self._tracks[track].read(self._places[track])
+        """Return the next moment without moving; None at the end."""
+        track = self._next_track()
+        return None if track is None else self._tracks[track].read(self._indexes[track])
 
     def next(self) -> Moment | None:
-        """The next moment, which then lies behind; None at the end."""
-        track = self._nearest()
+        """Return the next moment and move past it; None at the end."""
+        track = self._next_track()
         if track is None:
             return None
-        moment = self._tracks[track].read(self._places[track])
-        self._places[track] += 1
+        moment = self._tracks[track].read(self._indexes[track])
+        self._indexes[track] += 1
         return moment
 
     def __iter__(self) -> Iterator[Moment]:
@@ -105,71 +111,77 @@ class ReplayPlayer:
             yield moment
 
     async def play(self, pace: PlaybackPace) -> AsyncIterator[Moment]:
-        """Every moment at its time. Deadlines are added up: to be late once is not to be late for ever."""
-        before = self.due
+        """Yield each moment at its time.
+
+        Deadlines are absolute, so that a late moment does not delay the rest.
+        """
+        before = self.next_time
         deadline = clock.monotonic()
-        while (due := self.due) is not None:
-            deadline += pace.seconds(due if before is None else before, due)
+        while (time := self.next_time) is not None:
+            deadline += pace.seconds(time if before is None else before, time)
             if (wait := deadline - clock.monotonic()) > 0:
                 await asyncio.sleep(wait)
             moment = self.next()
             assert moment is not None
-            before = due
+            before = time
             yield moment
 
-    # Going elsewhere
+    # Seeking
 
     def reset(self) -> None:
-        """Back to the beginning."""
-        self._places = [0] * len(self._tracks)
+        """Move to the beginning."""
+        self._indexes = [0] * len(self._tracks)
 
     def seek_seq(self, seq: int) -> None:
-        """So that this event is the next, or the first after it that is there; NotFound behind the last."""
-        place = self.recorded.events.place_of(seq)
-        if place >= len(self._chat):
+        """Move before this event, or the first one after it that exists; NotFound beyond the last."""
+        index = self.recorded.events.index_of_seq(seq)
+        if index >= len(self._chat):
             raise NotFound(f"the recording ends before event {seq}")
-        time = self._chat.time(place)
-        self._places = [place, *(track.place_at(time) for track in self._tracks[1:])]
+        time = self._chat.time(index)
+        self._indexes = [index, *(track.index_at(time) for track in self._tracks[1:])]
 
     def seek_time(self, time: int) -> None:
-        """So that everything before this time lies behind, and nothing else."""
-        self._places = [track.place_at(time) for track in self._tracks]
+        """Move before the first moment at or after a time in nanoseconds."""
+        self._indexes = [track.index_at(time) for track in self._tracks]
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """How far each run of a terminal had come: what it had said lies before this byte."""
-        places = zip(self.terminals.items(), self._places[1:], strict=True)
-        return {key: track.offset_at(place) for (key, track), place in places}
+        """Return, for each run of a terminal, the offset up to which its output was played."""
+        tracks = zip(self.terminals.items(), self._indexes[1:], strict=True)
+        return {key: track.offset_at(index) for (key, track), index in tracks}
 
-    # Looking
+    # Reading without moving
 
     def output_before(self, worker_id: str) -> Iterator[bytes]:
-        """What the latest run of a terminal had said up to here, in pieces; its last MOST_BEFORE bytes."""
+        """Yield the output of a terminal's latest run up to here; its last MAX_HISTORY_BYTES."""
         keys = list(self.terminals)
-        begun = [
-            number for number, (id, _) in enumerate(keys) if id == worker_id and self._places[number + 1] > 0
+        started = [
+            number for number, (id, _) in enumerate(keys) if id == worker_id and self._indexes[number + 1] > 0
         ]
-        if not begun:
+        if not started:
             return
-        track, end = self.terminals[keys[begun[-1]]], self._places[begun[-1] + 1]
-        for place in range(track.place_of(track.offset_at(end) - MOST_BEFORE), end):
-            moment = track.read(place)
+        track, end = self.terminals[keys[started[-1]]], self._indexes[started[-1] + 1]
+        for index in range(track.index_of(track.offset_at(end) - MAX_HISTORY_BYTES), end):
+            moment = track.read(index)
             if isinstance(moment, OutputMoment):
                 yield moment.data
 
-    def of_type(self, name: str) -> Iterator[Event]:
-        """All events of a type, wherever the player stands."""
+    def events_of_type(self, name: str) -> Iterator[Event]:
+        """Yield all events of a type, independent of the position."""
         events = self.recorded.events
-        return (events.event(place) for place in events.of_type(name))
+        return (events.event(index) for index in events.indexes_of_type(name))
 
     def events(self) -> Iterator[Event]:
-        """The events that lie ahead; the player goes past them."""
+        """Yield the events from here on, and move past them."""
         return (moment.event for moment in self if isinstance(moment, ChatMoment))
 
-    def _nearest(self) -> int | None:
-        """The track that comes next; of several at the same time the chat, then the terminals in order."""
-        ahead = [
-            (track.time(place), number)
-            for number, (track, place) in enumerate(zip(self._tracks, self._places, strict=True))
-            if place < len(track)
+    def _next_track(self) -> int | None:
+        """Return which track has the next moment, or None at the end.
+
+        At equal times the chat comes first, then the terminals in order.
+        """
+        remaining = [
+            (track.time(index), number)
+            for number, (track, index) in enumerate(zip(self._tracks, self._indexes, strict=True))
+            if index < len(track)
         ]
-        return min(ahead)[1] if ahead else None
+        return min(remaining)[1] if remaining else None

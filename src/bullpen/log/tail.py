@@ -1,4 +1,4 @@
-"""The newest events of a log in memory, as they go over the wire."""
+"""The newest events of a log in memory, as JSON, for its followers."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 class EventTail:
-    """A run of events without gaps that ends at the newest; the oldest leave first."""
+    """The newest events without gaps, limited in number and size; the oldest are dropped first."""
 
     def __init__(self, head: int) -> None:
         self.head = head
@@ -18,10 +18,11 @@ class EventTail:
 
     @property
     def start(self) -> int:
-        """The seq after which everything is here."""
+        """The number after which all events are in memory."""
         return self.head - len(self._wire)
 
     def extend(self, wire: Sequence[bytes]) -> None:
+        """Append events and drop the oldest beyond the limits."""
         self._wire.extend(wire)
         self._size += sum(map(len, wire))
         self.head += len(wire)
@@ -29,18 +30,21 @@ class EventTail:
             self._size -= len(self._wire.popleft())
 
     def skip_to(self, head: int) -> None:
-        """Forgets everything: nobody is there to read it."""
+        """Drop all events, because no follower reads them."""
         self.head = head
         self._wire.clear()
         self._size = 0
 
-    def between(self, after: int, until: int, most_bytes: int = MAX_BYTES) -> list[bytes]:
-        """The events with after < seq <= until, up to `most_bytes`; `after` must not lie before `start`."""
+    def between(self, after: int, until: int, max_bytes: int = MAX_BYTES) -> list[bytes]:
+        """Return events with after < seq <= until, up to about `max_bytes`.
+
+        `after` must be at least `start`.
+        """
         newest = islice(reversed(self._wire), self.head - until, self.head - after)  # near the end, mostly
         found, size = [], 0
         for wire in reversed([*newest]):
             found.append(wire)
             size += len(wire)
-            if size > most_bytes:
+            if size > max_bytes:
                 break
         return found

@@ -1,4 +1,4 @@
-"""What a scrubber shows of a session: moments worth a mark, and how far its terminals were at any time."""
+"""The timeline of a session for a scrubber: marked events, and sampled offsets of terminal output by time."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -13,41 +13,45 @@ from .recording import Recording
 TYPES = tuple(
     fact.type for fact in (UserPrompt, ToolCall, Permission, Question, Error, WorkerFailed, TurnEnd)
 )
-MOST_POINTS = 1000  # of a terminal; more are not seen on any screen
-KEPT_POINTS = 64 * MOST_POINTS  # in memory, until MOST_POINTS of them are chosen
-LONGEST_LABEL = 120
+MAX_POINTS = 1000  # of a terminal; no screen can show more
+MAX_HELD_POINTS = 64 * MAX_POINTS  # in memory, until MAX_POINTS of them are chosen
+MAX_LABEL_LENGTH = 120
 
 
 class TimelineMarker(Struct, frozen=True, rename="camel"):
+    """An event that the timeline marks."""
+
     seq: int
-    time: int  # milliseconds, as all of these
+    time: int  # milliseconds, like all times here
     kind: str
     label: str
     worker_id: str | None
 
 
 class TerminalLine(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One run of a terminal: where its bytes begin and end, and `points` of (time, offset) between."""
+    """One run of a terminal: the offsets of its output, and `points` of (time, offset) between them."""
 
     worker_id: str
     run: int
     start: int
     end: int
     points: list[tuple[int, int]]
-    sizes: list[tuple[int, int, int]]  # offset, columns, rows: what holds from there on
+    sizes: list[tuple[int, int, int]]  # offset, columns, rows; valid from that offset on
 
 
-def markers(events: Iterable[Event]) -> list[TimelineMarker]:
+def find_markers(events: Iterable[Event]) -> list[TimelineMarker]:
+    """Return a marker for each event that the timeline marks."""
     return [
         TimelineMarker(event.seq, event.timestamp, *found, event.worker_id)
         for event in events
-        if (found := _marked(event))
+        if (found := _kind_and_label(event))
     ]
 
 
-def terminal_line(worker_id: str, run: int, recording: Recording) -> TerminalLine:
+def terminal_timeline(worker_id: str, run: int, recording: Recording) -> TerminalLine:
+    """Return the sampled timeline of one run of a terminal."""
     points = _SampledPoints()
-    sizes: deque[tuple[int, int, int]] = deque(maxlen=MOST_POINTS)
+    sizes: deque[tuple[int, int, int]] = deque(maxlen=MAX_POINTS)
     for offset, time, cols, rows in recording.index():
         points.add((time // 1_000_000, offset))
         if cols and (not sizes or sizes[-1][1:] != (cols, rows)):
@@ -57,17 +61,17 @@ def terminal_line(worker_id: str, run: int, recording: Recording) -> TerminalLin
         run=run,
         start=recording.start,
         end=recording.end,
-        points=_some(points.kept()),
+        points=_choose_evenly(points.sample()),
         sizes=list(sizes),
     )
 
 
 class _SampledPoints:
-    """An even choice of any number of points: every second one is dropped whenever there are too many."""
+    """An evenly spaced sample of points: when there are too many, every second one is dropped."""
 
     def __init__(self) -> None:
         self._points: list[tuple[int, int]] = []
-        self._last: list[tuple[int, int]] = []  # if it is not one of them
+        self._last: list[tuple[int, int]] = []  # the newest point, unless the sample has it
         self._step = 1
         self._count = 0
 
@@ -78,25 +82,26 @@ class _SampledPoints:
             self._points.append(point)
             self._last = []
         self._count += 1
-        if len(self._points) > KEPT_POINTS:
+        if len(self._points) > MAX_HELD_POINTS:
             if len(self._points) % 2 == 0:
                 self._last = [point]
             self._points = self._points[::2]
             self._step *= 2
 
-    def kept(self) -> list[tuple[int, int]]:
+    def sample(self) -> list[tuple[int, int]]:
         return self._points + self._last
 
 
-def _some(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Evenly chosen, with the first and the last."""
-    if len(points) <= MOST_POINTS:
+def _choose_evenly(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return at most MAX_POINTS evenly spaced points, including the first and the last."""
+    if len(points) <= MAX_POINTS:
         return list(points)
-    step = (len(points) - 1) / (MOST_POINTS - 1)
-    return [points[round(number * step)] for number in range(MOST_POINTS)]
+    step = (len(points) - 1) / (MAX_POINTS - 1)
+    return [points[round(number * step)] for number in range(MAX_POINTS)]
 
 
-def _marked(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a table)
+def _kind_and_label(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a table)
+    """Return kind and label of the marker for an event, or None."""
     match event.fact:
         case UserPrompt() as fact:
             return "prompt", _label(fact.text)
@@ -117,4 +122,4 @@ def _marked(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a table)
 
 def _label(text: Any) -> str:
     line = " ".join(str(text or "").split())
-    return line if len(line) <= LONGEST_LABEL else line[: LONGEST_LABEL - 1] + "…"
+    return line if len(line) <= MAX_LABEL_LENGTH else line[: MAX_LABEL_LENGTH - 1] + "…"

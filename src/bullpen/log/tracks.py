@@ -1,4 +1,4 @@
-"""What a player plays, as tracks: things that happened, in order, each at its time on the one clock."""
+"""The tracks of a replay: events, and terminal output, each an ordered list of moments on one clock."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -10,18 +10,18 @@ from ..keeper.spool import SpoolGone
 from .recorded import RecordedEvents
 from .recording import IndexEntry, Recording
 
-PIECE = 64 << 10  # bytes of a terminal that are one moment
+PIECE_BYTES = 64 << 10  # the most terminal output in one moment
 
 
 class ChatMoment(NamedTuple):
-    """An event of the log."""
+    """An event of the session."""
 
     time: int  # nanoseconds since the epoch
     event: Event
 
 
 class OutputMoment(NamedTuple):
-    """What a terminal said, and its size when that is another one from here on."""
+    """Output of a terminal, and its new size if that changes here."""
 
     time: int
     worker_id: str
@@ -35,16 +35,21 @@ Moment = ChatMoment | OutputMoment
 
 
 class Track(Protocol):
-    """Its moments by place; times never go back."""
+    """The moments of one source by index; times never decrease."""
 
     def __len__(self) -> int: ...
-    def time(self, place: int) -> int: ...
-    def read(self, place: int) -> Moment: ...
-    def place_at(self, time: int) -> int: ...
+    def time(self, index: int) -> int:
+        """Return the time of a moment in nanoseconds."""
+
+    def read(self, index: int) -> Moment:
+        """Return a moment."""
+
+    def index_at(self, time: int) -> int:
+        """Return the index of the first moment at or after a time."""
 
 
 class ChatTrack:
-    """The events of a recording."""
+    """The events of a recording as moments."""
 
     def __init__(self, events: RecordedEvents) -> None:
         self.events = events
@@ -52,18 +57,18 @@ class ChatTrack:
     def __len__(self) -> int:
         return len(self.events)
 
-    def time(self, place: int) -> int:
-        return self.events.times[place] * 1_000_000
+    def time(self, index: int) -> int:
+        return self.events.times[index] * 1_000_000
 
-    def read(self, place: int) -> Moment:
-        return ChatMoment(self.time(place), self.events.event(place))
+    def read(self, index: int) -> Moment:
+        return ChatMoment(self.time(index), self.events.event(index))
 
-    def place_at(self, time: int) -> int:
-        return self.events.place_at(-(-time // 1_000_000))
+    def index_at(self, time: int) -> int:
+        return self.events.index_at_time(-(-time // 1_000_000))
 
 
 class TerminalTrack:
-    """One run of a terminal: the keeper's index says when each of its bytes came."""
+    """The output of one run of a terminal as moments; the keeper's index has the times."""
 
     def __init__(self, spool: Path, worker_id: str, run: int) -> None:
         self._worker_id = worker_id
@@ -71,32 +76,33 @@ class TerminalTrack:
         self._recording = Recording(spool)
         self._offsets = array("Q")
         self._times = array("q")
-        self._sizes = array("L")  # columns and rows in one number; 0: as before
+        self._sizes = array("L")  # columns and rows in one number; 0: unchanged
         self._read_index()
 
     def __len__(self) -> int:
         return len(self._times)
 
-    def time(self, place: int) -> int:
-        return self._times[place]
+    def time(self, index: int) -> int:
+        return self._times[index]
 
-    def read(self, place: int) -> Moment:
-        offset, end = self._offsets[place], self._end_of(place)
-        cols, rows = divmod(self._sizes[place], 1 << 16)
+    def read(self, index: int) -> Moment:
+        offset, end = self._offsets[index], self._end_of(index)
+        cols, rows = divmod(self._sizes[index], 1 << 16)
         size = (cols, rows) if cols else None
         return OutputMoment(
-            self._times[place], self._worker_id, self._run, offset, self._bytes(offset, end), size
+            self._times[index], self._worker_id, self._run, offset, self._bytes(offset, end), size
         )
 
-    def place_at(self, time: int) -> int:
+    def index_at(self, time: int) -> int:
         return bisect_left(self._times, time)
 
-    def place_of(self, offset: int) -> int:
-        """The place that holds a byte, or the first one."""
+    def index_of(self, offset: int) -> int:
+        """Return the index of the moment that contains an offset, or of the first moment."""
         return max(0, bisect_right(self._offsets, max(0, offset)) - 1)
 
-    def offset_at(self, place: int) -> int:
-        return self._offsets[place] if place < len(self) else self._recording.end
+    def offset_at(self, index: int) -> int:
+        """Return the offset at which a moment begins."""
+        return self._offsets[index] if index < len(self) else self._recording.end
 
     def close(self) -> None:
         self._recording.close()
@@ -113,11 +119,11 @@ class TerminalTrack:
             data += piece
         return data
 
-    def _end_of(self, place: int) -> int:
-        return self._offsets[place + 1] if place + 1 < len(self) else self._recording.end
+    def _end_of(self, index: int) -> int:
+        return self._offsets[index + 1] if index + 1 < len(self) else self._recording.end
 
     def _read_index(self) -> None:
-        """An entry for each of the keeper's, and one for each PIECE of what came between two of them."""
+        """Add a moment for each index entry of the keeper, split into pieces of PIECE_BYTES."""
         before: IndexEntry | None = None
         for entry in self._recording.index():
             if before is not None:
@@ -133,7 +139,7 @@ class TerminalTrack:
         if not self._offsets:
             offset = min(offset, self._recording.start)
         size = cols << 16 | rows
-        for start in range(offset, max(end, offset + 1), PIECE):
+        for start in range(offset, max(end, offset + 1), PIECE_BYTES):
             self._offsets.append(start)
             self._times.append(time)
             self._sizes.append(size)

@@ -1,7 +1,8 @@
-"""Read zip files that may be hostile: the directory is checked first, each member while it is unpacked.
+"""Read zip files that may be hostile: check the directory first, and each member while it is unpacked.
 
 Only stored and deflated members are read. Every other kind of member, and every disagreement between the
-parts of the file, raises Invalid. Memory is bounded by `MAX_MEMBERS` and `CHUNK`, whatever the file claims.
+parts of the file, raises Invalid. Memory is bounded by `MAX_MEMBERS` and `CHUNK_BYTES`, whatever the file
+claims.
 """
 
 import os
@@ -13,8 +14,8 @@ from typing import BinaryIO, NamedTuple
 from ..domain.errors import Invalid
 
 MAX_MEMBERS = 100_000
-MAX_NAME = 255  # bytes
-CHUNK = 256 << 10  # bytes that are unpacked at once
+MAX_NAME_BYTES = 255
+CHUNK_BYTES = 256 << 10  # unpacked at once
 
 STORED, DEFLATED = 0, 8
 _END = struct.Struct("<4s4H2LH")
@@ -53,7 +54,7 @@ class ZipReader:
             raise _damaged("a name occurs twice in it")
 
     def read(self, member: ZipMember) -> Iterator[bytes]:
-        """Yield the content in pieces of at most CHUNK bytes; raise Invalid if it is not as declared."""
+        """Yield the content in pieces of at most CHUNK_BYTES; raise Invalid if it is not as declared."""
         left, checksum = member.size, 0
         for piece in self._unpack(member):
             left -= len(piece)
@@ -79,14 +80,15 @@ class ZipReader:
             raise _damaged("its end record makes no sense")
         end = tail_start + place
         if _MAX_16 in (count, here) or _MAX_32 in (length, start):
-            count, length, start, end = self._read_end64(end)
+            count, length, start, end = self._read_zip64_end(end)
         if count > MAX_MEMBERS:
             raise Invalid(f"the zip file has {count:,} members, and at most {MAX_MEMBERS:,} are read")
         if start + length != end:
             raise _damaged("its directory is not where its end record says")
         return count, start, end
 
-    def _read_end64(self, before: int) -> tuple[int, int, int, int]:
+    def _read_zip64_end(self, before: int) -> tuple[int, int, int, int]:
+        """Return number of members, size, start and end of the directory from the zip64 end record."""
         place = before - _LOCATOR64.size
         signature, disk, end, disks = _LOCATOR64.unpack(self._read_at(place, _LOCATOR64.size))
         if signature != b"PK\6\7" or disk or disks > 1 or end + _END64.size != place:
@@ -99,6 +101,7 @@ class ZipReader:
         return count, length, start, end
 
     def _read_directory(self, count: int, start: int, end: int) -> Iterator[ZipMember]:
+        """Yield the members that the central directory describes."""
         place = start
         for _ in range(count):
             member, place = self._read_entry(place)
@@ -114,8 +117,10 @@ class ZipReader:
         name_size, extra_size, comment_size = sizes
         if signature != b"PK\1\2" or disk:
             raise _damaged("an entry of its directory makes no sense")
-        if not 0 < name_size <= MAX_NAME:
-            raise Invalid(f"a name in the zip file has {name_size} bytes, and at most {MAX_NAME} are read")
+        if not 0 < name_size <= MAX_NAME_BYTES:
+            raise Invalid(
+                f"a name in the zip file has {name_size} bytes, and at most {MAX_NAME_BYTES} are read"
+            )
         rest = self._read_at(place + _ENTRY.size, name_size + extra_size)
         raw_name, extra = rest[:name_size], rest[name_size:]
         size, packed, offset = _widened((size, packed, offset), extra)
@@ -134,6 +139,7 @@ class ZipReader:
         return {member.name: end for member, end in zip(ordered, ends, strict=True)}
 
     def _unpack(self, member: ZipMember) -> Iterator[bytes]:
+        """Yield the content of a member."""
         start = self._data_start(member)
         packed = self._packed(start, member.packed)
         return packed if member.method == STORED else _inflate(packed, member.name)
@@ -143,8 +149,8 @@ class ZipReader:
         header = self._read_at(member.offset, _LOCAL.size)
         signature, flags, method, crc, packed, size, name_size, extra_size = _LOCAL.unpack(header)
         rest = self._read_at(member.offset + _LOCAL.size, name_size + extra_size)
-        told = (b"PK\3\4", member.flags, member.method, member.raw_name)
-        if (signature, flags, method, rest[:name_size]) != told:
+        expected = (b"PK\3\4", member.flags, member.method, member.raw_name)
+        if (signature, flags, method, rest[:name_size]) != expected:
             raise _damaged(f"{member.name} differs from what the directory says of it")
         size, packed, _ = _widened((size, packed, 0), rest[name_size:])
         if not flags & _SIZES_FOLLOW and (crc, packed, size) != (member.crc, member.packed, member.size):
@@ -155,8 +161,9 @@ class ZipReader:
         return start
 
     def _packed(self, start: int, size: int) -> Iterator[bytes]:
-        for place in range(start, start + size, CHUNK):
-            yield self._read_at(place, min(CHUNK, start + size - place))
+        """Yield the packed bytes of a member."""
+        for place in range(start, start + size, CHUNK_BYTES):
+            yield self._read_at(place, min(CHUNK_BYTES, start + size - place))
 
     def _read_at(self, place: int, size: int) -> bytes:
         if place < 0:
@@ -169,15 +176,16 @@ class ZipReader:
 
 
 def _inflate(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """Yield the content of deflated data; raise Invalid if the data is not a complete deflate stream."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         for piece in packed:
             if inflater.eof:
                 raise _damaged(f"bytes follow the end of {name}")
-            yield inflater.decompress(piece, CHUNK)
+            yield inflater.decompress(piece, CHUNK_BYTES)
             while inflater.unconsumed_tail:
-                yield inflater.decompress(inflater.unconsumed_tail, CHUNK)
-        while not inflater.eof and (rest := inflater.decompress(b"", CHUNK)):
+                yield inflater.decompress(inflater.unconsumed_tail, CHUNK_BYTES)
+        while not inflater.eof and (rest := inflater.decompress(b"", CHUNK_BYTES)):
             yield rest
     except zlib.error:
         raise _damaged(f"{name} is not deflated data") from None
@@ -188,6 +196,7 @@ def _inflate(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 
 def _require_readable(member: ZipMember) -> None:
+    """Raise Invalid if the member is encrypted or packed in an unsupported way."""
     if member.flags & ~_KNOWN_FLAGS:
         raise Invalid(f"{member.name} in the zip file is encrypted or needs a feature that is not read")
     if member.method not in (STORED, DEFLATED):
@@ -211,6 +220,7 @@ def _widened(numbers: tuple[int, int, int], extra: bytes) -> tuple[int, int, int
 
 
 def _zip64_field(extra: bytes) -> bytes:
+    """Return the zip64 part of an extra field; empty if there is none."""
     while len(extra) >= 4:
         kind, size = struct.unpack_from("<2H", extra)
         if kind == 1:

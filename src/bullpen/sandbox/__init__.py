@@ -1,1 +1,1 @@
-"""Where sessions live, and which files they can reach."""
+"""Decide in which directories sessions may run, and which files they can read and write."""

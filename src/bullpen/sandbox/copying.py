@@ -1,4 +1,4 @@
-"""Copy files from one workspace to another; what leads out of either is left out and logged."""
+"""Copy files from one workspace to another; skip and log each path that leads out of either."""
 
 import errno
 import os
@@ -13,27 +13,29 @@ from .files import WorkspaceFiles, open_beneath
 
 log = structlog.get_logger()
 
-_GONE = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR}  # meanwhile, or something else is there already
+_GONE = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR}  # removed meanwhile, or the target exists
 _OUTSIDE = {errno.EXDEV, errno.ELOOP}
 
 
 def copy_file(source: WorkspaceFiles, target: WorkspaceFiles, name: str) -> bool:
-    """Copy one file under the same name, with its mode and times; return False if it was left out.
+    """Copy one file under the same name, with its mode and times; return False if it was skipped.
 
-    The copy is a file of its own, whatever other names the original has. A link stays a link, and is
-    copied only when it leads to something inside that is not protected.
+    A hard link becomes a file of its own. A symbolic link is copied as a link, and only if its target is
+    inside the workspace and not protected.
     """
     try:
-        with source.opened() as here, target.opened() as there:
-            if _is_link(here, name):
-                with source.opening(here, name, os.O_PATH):
-                    return _copy_link(source, here, target, there, name)
-            return _copy_content(source, here, target, there, name)
+        with source.opened() as source_top, target.opened() as target_top:
+            if _is_link(source_top, name):
+                with source.opening(source_top, name, os.O_PATH):
+                    return _copy_link(source, source_top, target, target_top, name)
+            return _copy_content(source, source_top, target, target_top, name)
     except Forbidden:
         return False
     except OSError as error:
         if error.errno in _OUTSIDE:
-            log.warning("security: not copied, it leads out of its directory", path=f"{source.root}/{name}")
+            log.warning(
+                "security: not copied, the path leads out of its directory", path=f"{source.root}/{name}"
+            )
         elif error.errno not in _GONE:
             raise
         return False
@@ -47,29 +49,33 @@ def _is_link(top: int, name: str) -> bool:
         os.close(fd)
 
 
-def _copy_link(source: WorkspaceFiles, here: int, target: WorkspaceFiles, there: int, name: str) -> bool:
+def _copy_link(
+    source: WorkspaceFiles, source_top: int, target: WorkspaceFiles, target_top: int, name: str
+) -> bool:
     last = PurePosixPath(name).name
-    with source.opened_parent(here, name) as parent:
+    with source.opened_parent(source_top, name) as parent:
         text = os.readlink(last, dir_fd=parent)
-    with target.opened_parent(there, name) as parent:
+    with target.opened_parent(target_top, name) as parent:
         os.symlink(text, last, dir_fd=parent)
     return True
 
 
-def _copy_content(source: WorkspaceFiles, here: int, target: WorkspaceFiles, there: int, name: str) -> bool:
-    with source.opening(here, name, os.O_RDONLY | os.O_NOFOLLOW) as fd:
-        about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode):
+def _copy_content(
+    source: WorkspaceFiles, source_top: int, target: WorkspaceFiles, target_top: int, name: str
+) -> bool:
+    with source.opening(source_top, name, os.O_RDONLY | os.O_NOFOLLOW) as fd:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             return False
         with (
             open(fd, "rb", closefd=False) as original,
-            target.opened_parent(there, name) as parent,
+            target.opened_parent(target_top, name) as parent,
             open(_create(parent, name), "wb") as copy,
         ):
             shutil.copyfileobj(original, copy, 1 << 20)
             copy.flush()
-            os.fchmod(copy.fileno(), stat.S_IMODE(about.st_mode))
-            os.utime(copy.fileno(), ns=(about.st_atime_ns, about.st_mtime_ns))
+            os.fchmod(copy.fileno(), stat.S_IMODE(status.st_mode))
+            os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
     return True
 
 

@@ -1,7 +1,7 @@
-"""Read and write the files of a workspace; no link, no race and no mount leads out of it.
+"""Read and write the files of a workspace, such that no link, race or mount leads out of it.
 
 A path that is checked and then opened can be swapped between the two steps. Here the kernel does both at once
-(openat2), and whether a file is protected is decided by what was opened, not by its path.
+(openat2), and whether a file is protected is decided from the opened file, not from its path.
 """
 
 import ctypes
@@ -24,11 +24,11 @@ from .protected import ProtectedPlaces
 
 log = structlog.get_logger()
 
-MAX_FILE = 64 << 20
-MOST_ENTRIES = 10_000
-MAX_RACES = 1000  # opens of a path that is being renamed before it counts as busy
-NEW_DIRECTORY = 0o750
-NEW_FILE = 0o644  # as a person's own editor would make it; our own umask is stricter
+MAX_FILE_BYTES = 64 << 20
+MAX_ENTRIES = 10_000
+MAX_RACES = 1000  # attempts to open a path that is being renamed
+NEW_DIRECTORY_MODE = 0o750
+NEW_FILE_MODE = 0o644  # as the user's editor would make it; the umask of the server is stricter
 
 _SYS_OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS = 0x02
@@ -36,8 +36,8 @@ _RESOLVE_BENEATH = 0x08
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 # Errors of a path that leads to no file inside the workspace.
 _UNREACHABLE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES, errno.EXDEV, errno.ELOOP}
-# Not to hang on a FIFO, nor to make a terminal ours.
-SAFELY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+# Do not block on a FIFO, and do not take a terminal as controlling terminal.
+SAFE_FLAGS = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -47,13 +47,15 @@ class _OpenHow(ctypes.Structure):
 
 
 class DirectoryEntry(Struct, frozen=True):
+    """One entry of a directory."""
+
     name: str
     type: str  # file, directory, link or other
     size: int
 
 
 class DirectoryListing(Struct, frozen=True):
-    """What is in a directory; `more` entries are left out."""
+    """The entries of a directory; `more` entries are left out."""
 
     path: str
     entries: list[DirectoryEntry]
@@ -61,7 +63,7 @@ class DirectoryListing(Struct, frozen=True):
 
 
 class WorkspaceBoundary(Protocol):
-    """What decides which directories are workspaces; `roots.WorkspaceRoots` is the one there is."""
+    """Decides which directories are workspaces; `roots.WorkspaceRoots` implements it."""
 
     protected: ProtectedPlaces
 
@@ -73,7 +75,7 @@ class WorkspaceBoundary(Protocol):
 
 
 class WorkspaceFiles:
-    """The files of one workspace. `secrets`: also those in the secret places of a home."""
+    """The files of one workspace. With `secrets` also those that hold credentials of the user."""
 
     def __init__(self, root: str, boundary: WorkspaceBoundary, *, secrets: bool = False) -> None:
         self.root = root
@@ -85,14 +87,18 @@ class WorkspaceFiles:
         return WorkspaceFiles(root, self.boundary, secrets=self._secrets)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return all of a regular file."""
-        with self.opened() as top, _translated(path), self._file(top, inside(self.root, path)) as fd:
+        """Return the content of a regular file."""
+        with (
+            self.opened() as top,
+            _translated_errors(path),
+            self._file(top, relative_path(self.root, path)) as fd,
+        ):
             return _read(fd, path)
 
     def read_any(self, path: str) -> bytes | DirectoryListing:
         """Return a regular file's bytes, or the entries of a directory, directories first."""
-        relative = "." if path in ("", ".") else inside(self.root, path)
-        with self.opened() as top, _translated(path), self.opening(top, relative) as fd:
+        relative = "." if path in ("", ".") else relative_path(self.root, path)
+        with self.opened() as top, _translated_errors(path), self.opening(top, relative) as fd:
             mode = os.fstat(fd).st_mode
             if stat.S_ISDIR(mode):
                 return self._list(fd, relative)
@@ -102,13 +108,17 @@ class WorkspaceFiles:
 
     def size_of(self, path: str) -> int:
         """Return the length of a regular file."""
-        with self.opened() as top, _translated(path), self._file(top, inside(self.root, path)) as fd:
+        with (
+            self.opened() as top,
+            _translated_errors(path),
+            self._file(top, relative_path(self.root, path)) as fd,
+        ):
             return os.fstat(fd).st_size
 
     def is_protected(self, path: str) -> bool:
         """Tell whether a path of the workspace is, or was, a protected place; a link is not followed."""
-        relative = inside(self.root, path)
-        with self.opened() as top, _translated(path):
+        relative = relative_path(self.root, path)
+        with self.opened() as top, _translated_errors(path):
             real = os.path.join(os.readlink(f"/proc/self/fd/{top}"), relative)
             if self.boundary.protected.is_below(real, secrets=self._secrets):
                 return True
@@ -123,32 +133,35 @@ class WorkspaceFiles:
             finally:
                 os.close(fd)
 
-    def write_bytes(self, path: str, data: bytes, order: str | None = None) -> bool:
-        """Replace or make a file, whole or not at all; return False if it had this content already.
+    def write_bytes(self, path: str, data: bytes, request_id: str | None = None) -> bool:
+        """Replace or make a file atomically; return False if it had this content already.
 
-        `order` names what will be done again if the server is killed: then nothing of the first time stays.
+        `request_id` names a request that is performed again after a crash of the server: the temporary file
+        of the first attempt is removed then.
         """
-        relative = inside(self.root, path)
-        with self.opened() as top, _translated(path):
-            mode = NEW_FILE
+        relative = relative_path(self.root, path)
+        with self.opened() as top, _translated_errors(path):
+            mode = NEW_FILE_MODE
             with suppress(FileNotFoundError), self._file(top, relative) as fd:
                 if os.fstat(fd).st_size == len(data) and _holds(fd, data):
                     return False
                 mode = stat.S_IMODE(os.fstat(fd).st_mode)
-                relative = _real_place(self.root, fd, path)  # behind a link: what it points to is replaced
+                relative = _resolved_path(
+                    self.root, fd, path
+                )  # the target of a link is replaced, not the link
             with self.opened_parent(top, relative) as parent:
-                _replace(parent, PurePosixPath(relative).name, data, mode, order or secrets.token_hex(6))
+                _replace(parent, PurePosixPath(relative).name, data, mode, request_id or secrets.token_hex(6))
         return True
 
     def make_directory(self, path: str) -> None:
-        """Make a directory, and those above it, unless it is there."""
-        relative = inside(self.root, path)
-        with self.opened() as top, _translated(path):
+        """Make a directory and its parents, unless it exists."""
+        relative = relative_path(self.root, path)
+        with self.opened() as top, _translated_errors(path):
             os.close(self._open_or_make(top, relative))
 
     @contextmanager
     def opened(self) -> Iterator[int]:
-        """Open the workspace itself. What was opened is checked, so a path swapped for a link is refused."""
+        """Open the workspace. The opened directory is checked, so a path swapped for a link is refused."""
         try:
             fd = os.open(self.root, _DIRECTORY)
         except (FileNotFoundError, NotADirectoryError):
@@ -156,7 +169,7 @@ class WorkspaceFiles:
         except OSError as error:
             raise _refusal(self.root, error) from None
         try:
-            with _translated(self.root):
+            with _translated_errors(self.root):
                 self.boundary.require_inside(fd, self.root)
             yield fd
         finally:
@@ -164,8 +177,8 @@ class WorkspaceFiles:
 
     @contextmanager
     def opening(self, top: int, relative: str, flags: int = os.O_RDONLY) -> Iterator[int]:
-        """Open something below the workspace; Forbidden if it is a protected place."""
-        fd = open_beneath(top, relative, flags | (os.O_CLOEXEC if flags & os.O_PATH else SAFELY))
+        """Open a path below the workspace, or raise Forbidden if it is protected."""
+        fd = open_beneath(top, relative, flags | (os.O_CLOEXEC if flags & os.O_PATH else SAFE_FLAGS))
         try:
             if self._refuses(fd):
                 raise _protected(relative)
@@ -175,7 +188,7 @@ class WorkspaceFiles:
 
     @contextmanager
     def opened_parent(self, top: int, relative: str) -> Iterator[int]:
-        """Open the directory of a file, made when it is missing; Forbidden if it is a protected place."""
+        """Open the directory of a file, made if it is missing, or raise Forbidden if it is protected."""
         directory = str(PurePosixPath(relative).parent)
         fd = os.dup(top) if directory == "." else self._open_or_make(top, directory)
         try:
@@ -197,7 +210,7 @@ class WorkspaceFiles:
         hidden = self.boundary.protected.hidden([status for _, status in found], secrets=self._secrets)
         entries = [_entry(*each) for each, is_hidden in zip(found, hidden, strict=True) if not is_hidden]
         entries.sort(key=lambda entry: (entry.type != "directory", entry.name))
-        return DirectoryListing(relative, entries[:MOST_ENTRIES], max(0, len(entries) - MOST_ENTRIES))
+        return DirectoryListing(relative, entries[:MAX_ENTRIES], max(0, len(entries) - MAX_ENTRIES))
 
     def _open_or_make(self, top: int, directory: str) -> int:
         try:
@@ -211,8 +224,8 @@ class WorkspaceFiles:
         return self.boundary.protected.refuses(fd, secrets=self._secrets)
 
 
-def inside(root: str, path: str) -> str:
-    """Return the path relative to the root; Forbidden, and logged, when it is not even written as inside."""
+def relative_path(root: str, path: str) -> str:
+    """Return a path relative to the root, or raise Forbidden if its text leads out; links are not read."""
     if "\0" in path or not path:
         raise Invalid("a file needs a path without NUL")
     relative = os.path.relpath(os.path.join(root, path), root)
@@ -224,10 +237,10 @@ def inside(root: str, path: str) -> str:
 
 
 def _read(fd: int, path: str) -> bytes:
-    if os.fstat(fd).st_size > MAX_FILE:
-        raise Invalid(f"{path} is larger than {MAX_FILE >> 20} MiB")
+    if os.fstat(fd).st_size > MAX_FILE_BYTES:
+        raise Invalid(f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB")
     with open(fd, "rb", closefd=False) as file:
-        return file.read(MAX_FILE + 1)
+        return file.read(MAX_FILE_BYTES + 1)
 
 
 def _status(directory: int, name: str) -> os.stat_result | None:
@@ -238,15 +251,15 @@ def _status(directory: int, name: str) -> os.stat_result | None:
 
 
 def _entry(name: str, found: os.stat_result) -> DirectoryEntry:
-    shown = os.fsencode(name).decode("utf-8", "replace")
-    for is_type, word in ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link")):
+    printable = os.fsencode(name).decode("utf-8", "replace")
+    for is_type, kind in ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link")):
         if is_type(found.st_mode):
-            return DirectoryEntry(shown, word, found.st_size)
-    return DirectoryEntry(shown, "other", 0)
+            return DirectoryEntry(printable, kind, found.st_size)
+    return DirectoryEntry(printable, "other", 0)
 
 
 def open_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
-    """Open something below the directory `top`; OSError EXDEV if the path leads out of it."""
+    """Open a path below the directory `top`, or raise OSError (EXDEV) if it leads out of it."""
     how = _OpenHow(flags, mode, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
     name = os.fsencode(relative)
     for _ in range(MAX_RACES):
@@ -264,34 +277,34 @@ def open_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
 
 
 def walk_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
-    """The same without the kernel's help, and so without following any link."""
+    """Do the same without openat2 of the kernel, and therefore without following any link."""
     *directories, name = PurePosixPath(relative).parts
     if ".." in (*directories, name):
-        raise OSError(errno.EXDEV, "the way leads up", relative)
-    here = os.dup(top)
+        raise OSError(errno.EXDEV, "the path leads up", relative)
+    current = os.dup(top)
     try:
         for directory in directories:
-            below = os.open(directory, _DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
-            os.close(here)
-            here = below
-        return os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=here)
+            below = os.open(directory, _DIRECTORY | os.O_NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = below
+        return os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=current)
     finally:
-        os.close(here)
+        os.close(current)
 
 
 def _make(parent: int, name: str) -> None:
     os.mkdir(name, 0o700, dir_fd=parent)
     fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
-        os.fchmod(fd, NEW_DIRECTORY)  # whatever our own umask is
+        os.fchmod(fd, NEW_DIRECTORY_MODE)  # independent of the umask
     finally:
         os.close(fd)
 
 
-def _replace(parent: int, name: str, data: bytes, mode: int, order: str) -> None:
-    temporary = f".{name[:200]}.{sha256(order.encode('utf-8', 'replace')).hexdigest()[:12]}"
+def _replace(parent: int, name: str, data: bytes, mode: int, request_id: str) -> None:
+    temporary = f".{name[:200]}.{sha256(request_id.encode('utf-8', 'replace')).hexdigest()[:12]}"
     with suppress(FileNotFoundError):
-        os.unlink(temporary, dir_fd=parent)  # ours, when we were killed before the rename
+        os.unlink(temporary, dir_fd=parent)  # left by a server that was killed before the rename
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o600, dir_fd=parent)
     try:
@@ -306,11 +319,13 @@ def _replace(parent: int, name: str, data: bytes, mode: int, order: str) -> None
 
 
 def _holds(fd: int, data: bytes) -> bool:
+    """Return whether the content of a file is `data`."""
     with open(fd, "rb", closefd=False) as file:
         return file.read(len(data) + 1) == data
 
 
-def _real_place(root: str, fd: int, path: str) -> str:
+def _resolved_path(root: str, fd: int, path: str) -> str:
+    """Return the real path of an opened file relative to the root, or raise Forbidden."""
     relative = os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), os.path.realpath(root))
     if relative.startswith("../"):
         raise _escape(path)
@@ -318,8 +333,8 @@ def _real_place(root: str, fd: int, path: str) -> str:
 
 
 @contextmanager
-def _translated(path: str) -> Iterator[None]:
-    """Turn an error of the kernel into one of ours."""
+def _translated_errors(path: str) -> Iterator[None]:
+    """Raise a BullpenError in place of an OSError."""
     try:
         yield
     except FileNotFoundError:
@@ -342,5 +357,5 @@ def _escape(path: str) -> Forbidden:
 
 
 def _protected(path: str) -> Forbidden:
-    log.warning("security: path of a protected place", path=path)
+    log.warning("security: a path is protected", path=path)
     return Forbidden(f"{path} is protected: it belongs to Bullpen or holds credentials")

@@ -1,6 +1,6 @@
-"""Decide whether an opened file or directory belongs to Bullpen itself or to the user's secrets.
+"""Decide whether an opened file or directory belongs to Bullpen itself or holds credentials of the user.
 
-Places are compared by device and inode, so a symbolic link, a hard link, a bind mount or another spelling of
+Files are compared by device and inode, so a symbolic link, a hard link, a bind mount or another spelling of
 the path does not get around the check. Every reader of workspace files calls `ProtectedPlaces.refuses`.
 """
 
@@ -61,11 +61,11 @@ CLOCK_STEP = 100_000_000  # nanoseconds by which the kernel's timestamps of file
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES, errno.EPERM})
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
-Inode = tuple[int, int]  # device and number: what identifies a file whatever it is called
+Inode = tuple[int, int]  # device and number, which identify a file under any name
 
 
 class ProtectedPlaces:
-    """The places of Bullpen, refused to every caller, and the user's secrets, refused below `admin`."""
+    """The files of Bullpen, refused to all callers, and credentials, refused to scopes below `admin`."""
 
     def __init__(self, own: Iterable[Path], homes: Iterable[Path]) -> None:
         """`own` are Bullpen's files and directories; `homes` are searched for `SECRET_PLACES`."""
@@ -106,7 +106,7 @@ class _Index(NamedTuple):
 
 
 class _PathSet:
-    """A set of files and directories, found again by inode at each question: they come and go."""
+    """A set of files and directories, looked up by inode at each call, since they come and go."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(map(str, paths))
@@ -115,13 +115,13 @@ class _PathSet:
 
     def holds(self, fd: int, chain: list[os.stat_result]) -> bool:
         """Tell whether one of the places is in the chain: the file itself and the directories above it."""
-        here, mounts = {_inode(found) for found in chain}, self._mounts()
-        if not here.isdisjoint(mounts):
+        inodes, mounts = {_inode(status) for status in chain}, self._mounts()
+        if not inodes.isdisjoint(mounts):
             return True
         same_device = {mount for (device, _), mount in mounts.items() if device == chain[0].st_dev}
-        # Two ways to a place that the chain does not show: another name of a file, and a bind mount.
+        # The chain does not show two ways to a protected file: another hard link, and a bind mount.
         may_hide = _has_more_names(chain[0]) or _mount(fd) not in same_device
-        return bool(same_device) and may_hide and not here.isdisjoint(self._inodes_below(chain[:1]))
+        return bool(same_device) and may_hide and not inodes.isdisjoint(self._inodes_below(chain[:1]))
 
     def is_below(self, path: str) -> bool:
         return any(path == place or path.startswith(f"{place}/") for place in self._real_paths)

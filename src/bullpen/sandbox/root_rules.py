@@ -9,9 +9,9 @@ from pathlib import Path
 from ..domain.errors import Forbidden, Invalid, NotFound
 from ..domain.failures import explain
 
-# Never a root, nor anything below: programs, devices and the kernel's own files.
+# Neither these nor directories below them become a root: programs, devices and files of the kernel.
 SYSTEM = ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys")
-# Used by many programs or users, so a root only if the owner insists. What is below may be a root.
+# Used by many programs or users: a root only with `--force`. Directories below them may be a root.
 SHARED = frozenset(
     (
         *("home", "media", "mnt", "opt", "srv", "tmp"),
@@ -50,7 +50,7 @@ def directory_below(top: str, text: str) -> Path:
     return real
 
 
-def refusal(real: Path, *, force: bool = False) -> Forbidden | None:
+def root_refusal(real: Path, *, force: bool = False) -> Forbidden | None:
     """Say why a directory cannot become a root; None if it can. `force` allows a shared directory."""
     parts = real.parts[1:]
     if not parts or parts[0] in SYSTEM:
@@ -65,11 +65,11 @@ def refusal(real: Path, *, force: bool = False) -> Forbidden | None:
     return None
 
 
-def offered(real: Path) -> Path:
-    """Return the root to offer for a directory: the work tree around it, or the directory itself."""
+def suggested_root(real: Path) -> Path:
+    """Return the root to suggest for a directory: the work tree around it, or the directory itself."""
     around = (each for each in (real, *real.parents) if os.path.lexists(each / ".git"))
     top = next(around, real)
-    return real if refusal(top) else top
+    return real if root_refusal(top) else top
 
 
 def homes() -> list[Path]:

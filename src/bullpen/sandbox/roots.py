@@ -19,17 +19,17 @@ from ..config import Config
 from ..domain.errors import Conflict, Forbidden, Invalid, NotFound
 from ..domain.failures import explain
 from ..domain.records import RepositorySettings
-from ..git.discovery import find_place
+from ..git.discovery import find_git_directories
 from ..store.answers import KeptAnswer
 from ..store.records import RecordStore
 from .files import WorkspaceFiles
 from .protected import protected_places
-from .root_rules import offered, quoted, real_path, refusal
+from .root_rules import quoted, real_path, root_refusal, suggested_root
 
 log = structlog.get_logger()
 
-KEY = "roots"  # of the setting that stores the added ones
-NEW_ROOT = 0o750
+KEY = "roots"  # of the setting that stores the added roots
+NEW_ROOT_MODE = 0o750
 
 
 class Root(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -46,7 +46,7 @@ class WorkspaceRoots:
     def __init__(
         self, config: Config, records: RecordStore, repositories: Mapping[str, RepositorySettings]
     ) -> None:
-        """`repositories` are the settings of the registered ones, by id, as they change."""
+        """`repositories` maps the ids of registered repositories to their settings; it changes over time."""
         self.protected = protected_places(config)
         # Resolved once: a program that swaps a root for a link later does not move the boundary.
         self._fixed = tuple(Path(os.path.realpath(path)) for path in config.workspace_root)
@@ -55,15 +55,15 @@ class WorkspaceRoots:
         self._settings = repositories
         self._added: tuple[Root, ...] = ()
         self._registered: dict[str, str] = {}  # paths of repositories by id
-        self._changing = asyncio.Lock()  # each change is made from what the last one left
+        self._changing = asyncio.Lock()  # changes are made one after the other
 
     async def load(self) -> None:
-        """Read the added roots. The first time, each directory that an active session has becomes one."""
+        """Read the added roots. The first time, the directory of each active session becomes a root."""
         await self.reload_repositories()
         stored = await self._records.setting(KEY)
         if stored is None:
             used = await self._records.active_locations()
-            await self._keep(tuple(_added(path) for path in used if refusal(Path(path)) is None))
+            await self._store(tuple(_added(path) for path in used if root_refusal(Path(path)) is None))
         else:
             self._added = msgspec.convert(stored, tuple[Root, ...])
 
@@ -78,15 +78,16 @@ class WorkspaceRoots:
 
     @property
     def all(self) -> list[Root]:
+        """All roots in force, with the reason for each."""
         if self._fixed:
             return [Root(path=str(path), source="setting") for path in self._fixed]
         repositories = (Root(path=path, source="repository") for path in self._registered.values())
         return [Root(path=str(self._scratch), source="scratch"), *repositories, *self._added]
 
-    # Deciding
+    # Decisions
 
     def directory(self, text: str) -> Path:
-        """Return the real directory that a text names; Forbidden, and logged, if no root contains it."""
+        """Return the real directory that a text names, or raise Forbidden if no root contains it."""
         real = real_path(text)
         if not self.contains(real):
             raise self._outside(text, real)
@@ -95,7 +96,7 @@ class WorkspaceRoots:
     def directory_of_owner(self, text: str) -> Path:
         """Return a directory inside a root, or one that the owner may add as a root."""
         real = real_path(text)
-        if self.contains(real) or not (self._fixed or refusal(real)):
+        if self.contains(real) or not (self._fixed or root_refusal(real)):
             return self._checked(real, text)
         raise self._outside(text, real)
 
@@ -107,10 +108,10 @@ class WorkspaceRoots:
         return self.directory(text)
 
     def default_directory(self, name: str) -> Path:
-        """Return where a session without a place lives: the first fixed root, or a new scratch directory."""
+        """Return the directory for a session without one: the first fixed root or a new scratch directory."""
         if self._fixed:
             return self.directory(str(self._fixed[0]))
-        self._scratch.mkdir(NEW_ROOT, parents=True, exist_ok=True)
+        self._scratch.mkdir(NEW_ROOT_MODE, parents=True, exist_ok=True)
         return self.new_directory(str(self._scratch / name))
 
     def contains(self, real: Path) -> bool:
@@ -129,7 +130,7 @@ class WorkspaceRoots:
         """Tell whether a change at a path is reported; changes in Bullpen's own places are not."""
         return not self.protected.is_below(path)
 
-    # Changing
+    # Changes
 
     async def add(self, text: str, force: bool, answer: KeptAnswer[Root] | None = None) -> Root:
         """Allow sessions in a directory. `force` allows the home directory or another shared one."""
@@ -139,26 +140,26 @@ class WorkspaceRoots:
                 "change that setting and restart the server"
             )
         real = real_path(text)
-        if refused := refusal(real, force=force):
+        if refused := root_refusal(real, force=force):
             raise refused
         root = _added(str(self._checked(real, text)))
         async with self._changing:
             others = tuple(each for each in self._added if each.path != root.path)
-            await self._keep((*others, root), _about(answer, root))
+            await self._store((*others, root), _about(answer, root))
         log.warning("security: workspace root added", path=root.path, forced=force)
         return root
 
     async def remove(self, text: str) -> None:
-        """Forget an added root. Programs that run there go on; none is started there any more."""
+        """Remove an added root. Programs in it keep running, but no new one is started there."""
         path = str(PurePath(text))
         async with self._changing:
-            kept = tuple(each for each in self._added if each.path != path)
-            if len(kept) == len(self._added):
+            others = tuple(each for each in self._added if each.path != path)
+            if len(others) == len(self._added):
                 raise self._not_added(path)
-            await self._keep(kept)
+            await self._store(others)
         log.warning("security: workspace root removed", path=path)
 
-    async def _keep(self, added: tuple[Root, ...], answer: KeptAnswer[None] | None = None) -> None:
+    async def _store(self, added: tuple[Root, ...], answer: KeptAnswer[None] | None = None) -> None:
         await self._records.set_setting(KEY, added, answer)
         self._added = added
 
@@ -173,9 +174,10 @@ class WorkspaceRoots:
                 return Conflict(f"{path} is a root because it is registered; remove the repository")
         return NotFound(f"{path} is not a workspace root")
 
-    # What the rules need
+    # Helpers
 
     def _root_of(self, real: Path) -> Path | None:
+        """Return the root that contains a real path, or None."""
         return next((root for root in self._directories() if real.is_relative_to(root)), None)
 
     def _directories(self) -> Iterator[Path]:
@@ -186,11 +188,11 @@ class WorkspaceRoots:
                 yield path.with_name(f"{path.name}.worktrees")
 
     def _is_worktree(self, real: Path) -> bool:
-        """A worktree that is elsewhere: it and a registered repository point at each other."""
-        place = find_place(real)
-        if place is None or refusal(place.work_tree) is not None:
+        """Return whether a path is in a linked worktree of a registered repository: each names the other."""
+        git_dirs = find_git_directories(real)
+        if git_dirs is None or root_refusal(git_dirs.work_tree) is not None:
             return False
-        common = str(place.common_dir)
+        common = str(git_dirs.common_dir)
         return any(
             common in (self._git_dir(repo_id), os.path.join(path, ".git"))
             for repo_id, path in self._registered.items()
@@ -217,6 +219,7 @@ class WorkspaceRoots:
         return real
 
     def _outside(self, text: str, real: Path) -> Forbidden | NotFound:
+        """Log a path outside the roots and return the error, which says how to allow it."""
         log.warning("security: path outside the workspace roots", path=text, real=str(real))
         if self._fixed:
             roots = ":".join(map(str, self._fixed))
@@ -224,11 +227,11 @@ class WorkspaceRoots:
                 f"{text} is outside the workspace root {roots}; choose a directory inside it, "
                 "or start the server with another --workspace-root"
             )
-        if refused := refusal(real):
+        if refused := root_refusal(real):
             return refused
         if not os.path.isdir(real):
             return NotFound(f"there is no directory {text}")
-        root = offered(real)
+        root = suggested_root(real)
         return Forbidden(
             f"sessions are not allowed in {root} yet; allow it with `bullpen roots add {quoted(root)}`"
         ).with_details({"allowRoot": str(root)})
@@ -247,5 +250,5 @@ def _about(answer: KeptAnswer[Root] | None, root: Root) -> KeptAnswer[None] | No
 
 
 def _protected(text: str) -> Forbidden:
-    log.warning("security: a protected place as a workspace", path=text)
+    log.warning("security: a protected directory as a workspace", path=text)
     return Forbidden(f"{text} is protected: it belongs to Bullpen")

@@ -1,1 +1,1 @@
-"""The running house: open sessions, their workers, who is looking."""
+"""Open sessions with their workers, viewers, timers and background jobs."""

@@ -1,4 +1,4 @@
-"""Answers permissions a rule is about; each answer is an event that names its rule (`by: "rule <name>"`)."""
+"""Answer permission requests that match a rule; the event of the answer names it (`by: "rule <name>"`)."""
 
 import structlog
 
@@ -14,16 +14,17 @@ log = structlog.get_logger()
 
 
 class AutomaticAnswers:
-    """`follow` after every change: what there is to answer follows from what is stored."""
+    """Answers the permission requests of one session. The session calls `reconcile` after every change."""
 
-    def __init__(self, session_log: SessionLog, workshop: WorkerServices, tasks: BackgroundTasks) -> None:
+    def __init__(self, session_log: SessionLog, services: WorkerServices, tasks: BackgroundTasks) -> None:
         self._log = session_log
-        self._workshop = workshop
+        self._services = services
         self._tasks = tasks
         self._busy: set[str] = set()
 
-    def follow(self) -> None:
-        if not self._workshop.rules:
+    def reconcile(self) -> None:
+        """Start to answer each open permission request that a rule matches."""
+        if not self._services.rules:
             return
         for permission_id in self._matching(self._log.snapshot).keys() - self._busy:
             self._busy.add(permission_id)
@@ -33,25 +34,30 @@ class AutomaticAnswers:
         try:
             await self._log.change(lambda snapshot: self._decide(snapshot, permission_id))
         except (NotFound, Unavailable) as error:
-            log.warning("no automatic answer", session=self._log.id, reason=str(error))
+            log.warning(
+                "a permission request could not be answered by a rule",
+                session=self._log.id,
+                reason=str(error),
+            )
         finally:
             self._busy.discard(permission_id)
 
     def _decide(self, snapshot: Snapshot, permission_id: str) -> Change:
-        """On the snapshot of its turn: a person may have answered, a rule may be gone."""
+        """Decide again on the current snapshot: the user may have answered, or the rule may be removed."""
         found = self._matching(snapshot).get(permission_id)
         if found is None:
             return Change()
         rule, option_id = found
         by = f"rule {rule.name}"
-        return acp_orders.answer_permission(snapshot, permission_id, option_id, by).change()
+        return acp_orders.answer_permission(snapshot, permission_id, option_id, by).build()
 
     def _matching(self, snapshot: Snapshot) -> dict[str, tuple[Rule, str]]:
+        """Return the rule and its option for each open permission request that a rule matches."""
         matching = {}
         for each in snapshot.permissions:
             call_id = each.permission.tool_call.get("toolCallId")
             announced = snapshot.conversations[each.worker.id].tools.get(str(call_id))
-            found = find_rule(self._workshop.rules, each.worker.agent_id, each.permission, announced)
+            found = find_rule(self._services.rules, each.worker.agent_id, each.permission, announced)
             if found:
                 matching[each.permission.id] = found
         return matching

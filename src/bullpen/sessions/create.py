@@ -1,4 +1,4 @@
-"""Makes a session: checks where it may live, then stores its first event."""
+"""Create a session: check its directory, then store its first events."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,15 +17,15 @@ from ..log.log import RequestAnswer, SessionLog
 from ..sandbox.roots import WorkspaceRoots
 from ..store.records import RecordStore
 from ..workers.worker_services import WorkerServices
-from .inheritance import queue_settings
+from .inheritance import inheritable_queue_settings
 from .session import Session, complete_order
 from .sessions import Sessions
 
-LOOK_BACK = 100  # sessions
+MAX_SESSIONS_SEARCHED = 100  # the newest ones, for a conversation to continue
 
 
 class NewSession(Struct, frozen=True, kw_only=True):
-    """What a person asks for: a repository's worktree, or any allowed directory."""
+    """A request for a session in a worktree of a repository, or in any allowed directory."""
 
     type: str | None = None
     repo_id: str | None = None
@@ -42,70 +42,79 @@ class NewSession(Struct, frozen=True, kw_only=True):
 async def create_session(
     sessions: Sessions, records: RecordStore, order: NewSession, answer: RequestAnswer | None = None
 ) -> Session:
-    """A new session, open, with the agent that was asked for and no other worker.
+    """Create and open a session, with the requested agent as its only worker.
 
-    Not before those of the last server are taken up: this one would be taken for one of them and begin twice.
+    Wait first until the workers of the previous server process are continued: otherwise this agent would be
+    taken for one of them, and start twice.
     """
-    await sessions.taken_up.wait()
-    config, roots = sessions.workshop.config, sessions.workshop.roots
-    repository = await _repository(records, order)
+    await sessions.workers_resumed.wait()
+    config, roots = sessions.services.config, sessions.services.roots
+    repository = await _find_repository(records, order)
     session_id = new_id()
-    start = _plan(roots, repository, order, session_id)
-    inherited = queue.inherit(Queue(), queue_settings(config, repository))
+    start = _plan_start(roots, repository, order, session_id)
+    inherited = queue.inherit_settings(Queue(), inheritable_queue_settings(config, repository))
     if order.agent_id is None:
-        return sessions.welcome(
+        return sessions.add_new(
             await SessionLog.create(sessions.store, session_id, [Draft(start), *inherited], answer)
         )
-    agent = _agent(sessions.workshop, order, start.location_path)
+    agent = _add_agent(sessions.services, order, start.location_path)
     drafts = [Draft(replace(start, founder=agent.worker_id)), *inherited, agent]
     if order.continue_conversation:
         earlier = await _last_conversation(sessions, records, order.agent_id, start)
         drafts += [Draft(fact, agent.worker_id, agent.role) for fact in earlier]
     with sessions.slots.hold(session_id):
-        session = sessions.welcome(await SessionLog.create(sessions.store, session_id, drafts, answer))
+        session = sessions.add_new(await SessionLog.create(sessions.store, session_id, drafts, answer))
     session.resume()
-    sessions.note(session)
+    sessions.restart_idle_timer(session)
     return session
 
 
-def _agent(workshop: WorkerServices, order: NewSession, workspace: str) -> Draft:
+def _add_agent(services: WorkerServices, order: NewSession, workspace: str) -> Draft:
+    """Return the event that starts the requested agent."""
     worker = AddWorker(
         worker_id=new_id(), type="agent", agent_id=order.agent_id, role=order.role, workspace=workspace
     )
-    return commands.add_worker(Snapshot(id=""), complete_order(worker, workshop))
+    return commands.add_worker(Snapshot(id=""), complete_order(worker, services))
 
 
 async def _last_conversation(
     sessions: Sessions, records: RecordStore, agent_id: str, start: SessionStart
 ) -> list[AgentSession]:
-    """What an agent of this kind last talked about in this directory, to be gone back to (R80).
+    """Return the event by which an agent continues its last conversation in this directory, if any.
 
-    A delegate goes back to what it began itself, and to nothing else (S-07).
+    A delegate continues only conversations that it started itself: others may have secrets.
     """
-    definition = sessions.workshop.agents.get(agent_id)
-    if start.started_by and _goes_back_by_itself(definition):
+    definition = sessions.services.agents.get(agent_id)
+    if start.started_by and _continues_without_id(definition):
         return []
-    page = await records.list_sessions(started_by=start.started_by, limit=LOOK_BACK)
+    page = await records.list_sessions(started_by=start.started_by, limit=MAX_SESSIONS_SEARCHED)
     for listed in page.sessions:
-        if listed["locationPath"] != start.location_path or listed["id"] in sessions.imported:
+        if listed["locationPath"] != start.location_path or listed["id"] in sessions.imported_ids:
             continue
         snapshot = (await sessions.open(listed["id"])).snapshot
         for worker in snapshot.workers.values():
             conversation = snapshot.conversations.get(worker.id)
             if worker.agent_id == agent_id and conversation and conversation.acp_session_id:
                 return [AgentSession(acp_session_id=conversation.acp_session_id, how="continue")]
-    return [AgentSession(acp_session_id=new_id(), how="continue")] if _goes_back_by_itself(definition) else []
+    return (
+        [AgentSession(acp_session_id=new_id(), how="continue")] if _continues_without_id(definition) else []
+    )
 
 
-def _goes_back_by_itself(definition: AgentDefinition) -> bool:
-    """An agent in a terminal may know by itself what was last said in a directory, whoever said it."""
+def _continues_without_id(definition: AgentDefinition) -> bool:
+    """Return whether a terminal agent continues the last conversation of a directory without a session id."""
     template = definition.continue_command
-    return definition.kind == "pty" and bool(template) and not any("{sessionId}" in word for word in template)
+    return (
+        definition.kind == "pty"
+        and bool(template)
+        and not any("{sessionId}" in argument for argument in template)
+    )
 
 
-def _plan(
+def _plan_start(
     roots: WorkspaceRoots, repository: Repository | None, order: NewSession, session_id: str
 ) -> SessionStart:
+    """Return the first event of the session. Raise Invalid if type, repository and directory do not fit."""
     kind = order.type or ("worktree" if order.repo_id else "quick")
     commands.check_last_disconnect(order.on_last_disconnect)
     match kind:
@@ -117,11 +126,13 @@ def _plan(
             if order.repo_id:
                 raise Invalid("a quick session has no repository; leave out repoId or the type")
             name = f"session-{session_id[:8]}"
-            given = order.location_path
-            directory = roots.directory(given) if given else roots.default_directory(name)
+            requested = order.location_path
+            directory = roots.directory(requested) if requested else roots.default_directory(name)
         case _:
             raise Invalid(f"a session's type is worktree or quick, not {kind}")
-    title = commands.check_text("title", order.title or directory.name or str(directory), commands.MAX_TITLE)
+    title = commands.check_text(
+        "title", order.title or directory.name or str(directory), commands.MAX_TITLE_LENGTH
+    )
     return SessionStart(
         session_type=kind,
         location_path=str(directory),
@@ -133,7 +144,7 @@ def _plan(
     )
 
 
-async def _repository(records: RecordStore, order: NewSession) -> Repository | None:
+async def _find_repository(records: RecordStore, order: NewSession) -> Repository | None:
     if not order.repo_id:
         return None
     repository = await records.repository(order.repo_id)

@@ -1,4 +1,4 @@
-"""Makes a session in a worktree: the one that was named, the one with a branch, or a new one."""
+"""Create a session in a worktree: a named one, the one with a given branch, or a new one."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from .worktrees import RepositoryWorktrees
 
 
 class RequestedWorktree(Struct, frozen=True, kw_only=True):
-    """The worktree a session shall live in: a directory that is one, or what `NewWorktree` says."""
+    """The worktree for a new session: the existing one at `path`, or one described as in `NewWorktree`."""
 
     mode: str = "new"
     branch: str | None = None
@@ -31,63 +31,65 @@ async def create_in_worktree(
     records: RecordStore,
     worktrees: RepositoryWorktrees,
     order: NewSession,
-    wanted: RequestedWorktree | None,
+    requested: RequestedWorktree | None,
     answer: RequestAnswer | None = None,
 ) -> Session:
-    """A session in a worktree. When it cannot be made, neither is the worktree."""
-    if wanted is None or not order.repo_id:
-        if wanted is not None:
+    """Create a session in the requested worktree. If that fails, a new worktree is removed again."""
+    if requested is None or not order.repo_id:
+        if requested is not None:
             raise Invalid("a worktree needs a repoId")
-        return await create_session(sessions, records, await _named(worktrees, order), answer)
+        return await create_session(sessions, records, await _with_named_worktree(worktrees, order), answer)
     if order.agent_id is not None:
-        require_agent(sessions.workshop, order.agent_id)  # before a worktree is made and set up for it
-    async with worktrees.changing(order.repo_id):
+        require_agent(sessions.services, order.agent_id)  # fail early, before a worktree is created for it
+    async with worktrees.lock(order.repo_id):
         key = answer.key if answer else None
         await worktrees.require_unanswered(key)
-        made = await _find_or_make(worktrees, order.repo_id, wanted, key)
+        made = await _find_or_make(worktrees, order.repo_id, requested, key)
         worktree = made.worktree if isinstance(made, CreatedWorktree) else made
         try:
-            session = await create_session(sessions, records, _in(order, worktree), answer)
+            session = await create_session(sessions, records, _in_worktree(order, worktree), answer)
         except BaseException:
             if isinstance(made, CreatedWorktree):
-                await worktrees.take_back(order.repo_id, made)
+                await worktrees.undo_make(order.repo_id, made)
             raise
         if isinstance(made, CreatedWorktree):
-            worktrees.settle(made)
+            worktrees.confirm(made)
         return session
 
 
-async def _named(worktrees: RepositoryWorktrees, order: NewSession) -> NewSession:
-    """The order with the directory of the worktree it names; one that gives a directory has decided that."""
+async def _with_named_worktree(worktrees: RepositoryWorktrees, order: NewSession) -> NewSession:
+    """Return the order with the directory of the worktree it names, unless it names a directory itself."""
     if not order.repo_id or not order.worktree_id or order.location_path:
         return order
-    return _in(order, (await worktrees.get(order.repo_id, order.worktree_id)).worktree)
+    return _in_worktree(order, (await worktrees.get(order.repo_id, order.worktree_id)).worktree)
 
 
 async def _find_or_make(
-    worktrees: RepositoryWorktrees, repo_id: str, wanted: RequestedWorktree, key: str | None
+    worktrees: RepositoryWorktrees, repo_id: str, requested: RequestedWorktree, key: str | None
 ) -> Worktree | CreatedWorktree:
-    if wanted.mode == "directory":
-        if not wanted.path:
+    """Return the existing worktree that was requested, or create one."""
+    if requested.mode == "directory":
+        if not requested.path:
             raise Invalid("the mode directory needs a path")
-        return await worktrees.at(repo_id, wanted.path)
-    takes_existing = wanted.mode in ("existing", "either") and wanted.branch
-    if takes_existing and (found := await worktrees.on_branch(repo_id, wanted.branch or "")):
+        return await worktrees.find_by_directory(repo_id, requested.path)
+    takes_existing = requested.mode in ("existing", "either") and requested.branch
+    if takes_existing and (found := await worktrees.find_by_branch(repo_id, requested.branch or "")):
         return found
     return await worktrees.make(
         repo_id,
         NewWorktree(
-            branch=wanted.branch,
-            base=wanted.base,
-            name=wanted.name,
-            mode=wanted.mode,
-            prompt=wanted.prompt,
+            branch=requested.branch,
+            base=requested.base,
+            name=requested.name,
+            mode=requested.mode,
+            prompt=requested.prompt,
             key=key,
         ),
     )
 
 
-def _in(order: NewSession, worktree: Worktree) -> NewSession:
+def _in_worktree(order: NewSession, worktree: Worktree) -> NewSession:
+    """Return the order with the directory and name of the worktree."""
     name = worktree.name if not worktree.is_main else order.title
     return replace(
         order,

@@ -1,4 +1,4 @@
-"""Takes in a recording another house exported: the same session with the same events; nothing is started."""
+"""Import a recording that another server exported, as a session with the same events. Nothing is started."""
 
 import asyncio
 import shutil
@@ -23,54 +23,57 @@ from .importing import ImportedSession
 from .sessions import Sessions
 from .unpacking import unpack_recording
 
-STEP = 1000  # events in one transaction
-STEP_BYTES = 4 << 20  # of their data, after which a transaction takes no further event
-MAX_SNAPSHOT = 32 << 20  # bytes of what the events add up to
+MAX_EVENTS = 1000  # in one transaction
+MAX_EVENT_BYTES = 4 << 20  # a transaction with more data takes no further event
+MAX_SNAPSHOT_BYTES = 32 << 20
 
 
-async def import_recording(sessions: Sessions, session_id: str, file: Path, room: Path) -> ImportedSession:
-    """`file` is the zip, `room` a directory of ours to unpack it in."""
-    await asyncio.to_thread(unpack_recording, file, room)
-    recorded = await asyncio.to_thread(RecordingDirectory, room, whole=True)
+async def import_recording(
+    sessions: Sessions, session_id: str, file: Path, directory: Path
+) -> ImportedSession:
+    """Import the zip file `file`; it is unpacked in the temporary directory `directory`."""
+    await asyncio.to_thread(unpack_recording, file, directory)
+    recorded = await asyncio.to_thread(RecordingDirectory, directory, strict=True)
     try:
-        return await _take(sessions, session_id, recorded, room)
+        return await _import_unpacked(sessions, session_id, recorded, directory)
     finally:
         recorded.close()
 
 
-async def _take(
-    sessions: Sessions, session_id: str, recorded: RecordingDirectory, room: Path
+async def _import_unpacked(
+    sessions: Sessions, session_id: str, recorded: RecordingDirectory, directory: Path
 ) -> ImportedSession:
-    if damage := recorded.damage():
-        raise Invalid(f"the recording is not whole: {damage[0]}")
+    """Check and store an unpacked recording; on failure, delete its files again."""
+    if damage := recorded.describe_damage():
+        raise Invalid(f"the recording is not complete: {damage[0]}")
     if not is_safe_id(session_id) or recorded.metadata.get("id") != session_id:
         raise Invalid(f"this is not the recording of session {session_id}")
-    async with sessions.importing:
-        story = RecordingEvents(session_id, recorded.events)
-        worker_ids = await asyncio.to_thread(story.worker_ids)
+    async with sessions.import_lock:
+        recording = RecordingEvents(session_id, recorded.events)
+        worker_ids = await asyncio.to_thread(recording.worker_ids)
         database = sessions.store.database
         await require_new(database, session_id, worker_ids)
         try:
-            await asyncio.to_thread(_place_files, sessions.workshop, session_id, worker_ids, room)
-            sessions.imported.add(session_id)
-            await import_appends(database, session_id, story.appends())
+            await asyncio.to_thread(_place_files, sessions.services, session_id, worker_ids, directory)
+            sessions.imported_ids.add(session_id)
+            await import_appends(database, session_id, recording.transactions())
         except BaseException:
-            sessions.imported.discard(session_id)
-            await asyncio.to_thread(_remove_files, sessions.workshop, session_id, worker_ids)
+            sessions.imported_ids.discard(session_id)
+            await asyncio.to_thread(_remove_files, sessions.services, session_id, worker_ids)
             raise
-        sessions.workshop.recordings.remember(session_id)
-        session = sessions.welcome(await SessionLog.open(sessions.store, session_id))
+        sessions.services.recordings.allow(session_id)
+        session = sessions.add_new(await SessionLog.open(sessions.store, session_id))
     return ImportedSession(
         id=session_id,
         session_id=session_id,
         title=session.snapshot.title,
         workers=len(session.snapshot.workers),
-        notes=story.notes,
+        notes=recording.notes,
     )
 
 
 class RecordingEvents:
-    """The events of a recording as what a store takes; one that was still going on is ended here."""
+    """Converts the events of a recording to transactions; a session that is still active is completed."""
 
     def __init__(self, session_id: str, events: RecordedEvents) -> None:
         self.notes: list[str] = []
@@ -78,9 +81,9 @@ class RecordingEvents:
         self._events = events
 
     def worker_ids(self) -> list[str]:
-        """Reads all of it once, so that what cannot be folded is refused before anything is stored."""
+        """Read all events once and return the worker ids. Raise Invalid before anything is stored."""
         snapshot = Snapshot(id=self._id)
-        for append in self._appends():
+        for append in self._transactions():
             snapshot = append.snapshot
         for worker in snapshot.workers.values():
             if not is_safe_id(worker.id):
@@ -89,25 +92,27 @@ class RecordingEvents:
                 raise Invalid(f"the worker {worker.id} cannot have had {worker.run} runs")
         return list(snapshot.workers)
 
-    def appends(self) -> Iterator[Append]:
+    def transactions(self) -> Iterator[Append]:
+        """Yield the transactions that store the events."""
         snapshot = Snapshot(id=self._id)
-        for append in self._appends():
+        for append in self._transactions():
             snapshot = append.snapshot
             yield append
         if snapshot.status is SessionStatus.ACTIVE:
-            self.notes.append("it was still going on there: here it is completed")
-            yield _end(snapshot)
+            self.notes.append("it was active when it was exported: here it is completed")
+            yield _complete(snapshot)
 
-    def _appends(self) -> Iterator[Append]:
+    def _transactions(self) -> Iterator[Append]:
+        """Yield the events in transactions of limited size, as recorded."""
         before = snapshot = Snapshot(id=self._id)
         entries: list[EventEntry] = []
         size = 0
-        for place in range(len(self._events)):
-            entry = storable_entry(self._events.event(place))  # a hostile file's too
-            snapshot = _folded(snapshot, entry.event)
+        for index in range(len(self._events)):
+            entry = storable_entry(self._events.event(index))  # the file may be hostile
+            snapshot = _fold_or_refuse(snapshot, entry.event)
             entries.append(entry)
             size += len(entry.data)
-            if len(entries) == STEP or size > STEP_BYTES:
+            if len(entries) == MAX_EVENTS or size > MAX_EVENT_BYTES:
                 _check_size(snapshot)
                 yield Append(before=before, snapshot=snapshot, entries=entries)
                 before, entries, size = snapshot, [], 0
@@ -116,22 +121,24 @@ class RecordingEvents:
             yield Append(before=before, snapshot=snapshot, entries=entries)
 
 
-def _folded(snapshot: Snapshot, event: Event) -> Snapshot:
+def _fold_or_refuse(snapshot: Snapshot, event: Event) -> Snapshot:
+    """Return the next snapshot. Raise Invalid if the event cannot follow."""
     try:
         return fold(snapshot, event)
     except BullpenError as error:
-        raise Invalid(f"event {event.seq} makes no sense: {error}") from None
+        raise Invalid(f"event {event.seq} is not possible: {error}") from None
 
 
 def _check_size(snapshot: Snapshot) -> None:
-    """Raise Invalid if the session would take too much memory: it is kept there while the session is open."""
-    if len(saved_row(snapshot)["body"]) > MAX_SNAPSHOT:
+    """Raise Invalid if the snapshot is too large: it is in memory while the session is open."""
+    if len(saved_row(snapshot)["body"]) > MAX_SNAPSHOT_BYTES:
         raise Invalid(
-            f"the state of the session has more than {MAX_SNAPSHOT >> 20} MiB at event {snapshot.last_seq}"
+            f"the snapshot has more than {MAX_SNAPSHOT_BYTES >> 20} MiB at event {snapshot.last_seq}"
         )
 
 
-def _end(before: Snapshot) -> Append:
+def _complete(before: Snapshot) -> Append:
+    """Return the transaction that ends an active session."""
     snapshot, entries = before, []
     for draft in commands.end_session(before, SessionStatus.COMPLETED, "imported"):
         now = max(clock.now_ms(), snapshot.updated_at)
@@ -141,28 +148,28 @@ def _end(before: Snapshot) -> Append:
     return Append(before=before, snapshot=snapshot, entries=entries)
 
 
-def _place_files(workshop: WorkerServices, session_id: str, worker_ids: list[str], room: Path) -> None:
-    """Move the files to where the session reads them; the events are stored afterwards."""
+def _place_files(services: WorkerServices, session_id: str, worker_ids: list[str], directory: Path) -> None:
+    """Move the unpacked files to the directories of recordings and images."""
     for worker_id in worker_ids:
-        if (room / "terminals" / worker_id).is_dir():
-            place = _spools(workshop, worker_id)
-            shutil.rmtree(place, ignore_errors=True)
-            for run in (room / "terminals" / worker_id).iterdir():
-                target = place / run.name / "out"
+        if (directory / "terminals" / worker_id).is_dir():
+            index = _recordings_directory(services, worker_id)
+            shutil.rmtree(index, ignore_errors=True)
+            for run in (directory / "terminals" / worker_id).iterdir():
+                target = index / run.name / "out"
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 shutil.move(run, target)
-    if (room / "images").is_dir():
-        for image in (room / "images").iterdir():
-            workshop.images.put_back(session_id, image.name, image.read_bytes())
+    if (directory / "images").is_dir():
+        for image in (directory / "images").iterdir():
+            services.images.restore(session_id, image.name, image.read_bytes())
 
 
-def _remove_files(workshop: WorkerServices, session_id: str, worker_ids: list[str]) -> None:
-    """Remove what `_place_files` has placed of a session that was not imported after all."""
+def _remove_files(services: WorkerServices, session_id: str, worker_ids: list[str]) -> None:
+    """Delete the files that `_place_files` has moved, because the import failed."""
     for worker_id in worker_ids:
-        shutil.rmtree(_spools(workshop, worker_id), ignore_errors=True)
-    workshop.images.forget(session_id)
+        shutil.rmtree(_recordings_directory(services, worker_id), ignore_errors=True)
+    services.images.remove_all(session_id)
 
 
-def _spools(workshop: WorkerServices, worker_id: str) -> Path:
-    """The directory of all runs of a worker."""
-    return workshop.children.spool(worker_id, 1).parents[1]
+def _recordings_directory(services: WorkerServices, worker_id: str) -> Path:
+    """Return the directory with the recordings of all runs of a worker."""
+    return services.children.spool(worker_id, 1).parents[1]

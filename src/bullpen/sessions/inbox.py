@@ -1,23 +1,23 @@
-"""The inbox: what waits for a person over all sessions, and everyone who wants to know when it changes."""
+"""The inbox: what waits for the user in all sessions, and the watchers to notify when it changes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from ..domain.inbox import InboxItem, in_order, signature, waiting
+from ..domain.inbox import InboxItem, inbox_signature, open_items, sort_by_urgency
 from ..domain.snapshot import Snapshot
-from ..store.answers import KeptAnswer, answered
+from ..store.answers import KeptAnswer, with_answer
 from ..store.unseen import mark_seen, read_unseen
 from .sessions import Sessions
 
 Watcher = Callable[[list[InboxItem]], None]
 
-PAUSE = 0.1  # a burst of changes is looked at once
+PAUSE_SECONDS = 0.1  # so that a burst of changes is one notification
 
 
 class LiveInbox:
-    """Open questions come from the snapshots of living sessions, the rest from what is stored."""
+    """Collects open questions from the snapshots of open sessions, and all other items from the database."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -27,44 +27,48 @@ class LiveInbox:
         self._changed = asyncio.Event()
 
     async def items(self) -> list[InboxItem]:
-        """Everything, the most urgent first. A question can only be open where something runs."""
-        await self._sessions.taken_up.wait()
+        """Return all items, the most urgent first.
+
+        Only open sessions are searched for questions: a session with an open question has a running worker.
+        """
+        await self._sessions.workers_resumed.wait()
         unseen = await self._database.read(read_unseen)
-        open = [item for session in self._sessions.in_memory() for item in waiting(session.snapshot)]
-        return in_order([*open, *unseen])
+        open = [item for session in self._sessions.list_open() for item in open_items(session.snapshot)]
+        return sort_by_urgency([*open, *unseen])
 
     async def mark_seen(
         self, session_id: str, seq: int | None = None, answer: KeptAnswer[None] | None = None
     ) -> None:
-        """What happened in a session up to an event needs nobody's eyes any more."""
-        await self._database.write(answered(lambda c: mark_seen(c, session_id, seq), answer))
+        """Mark everything in a session up to event `seq` (default: all) as seen by the user."""
+        await self._database.write(with_answer(lambda c: mark_seen(c, session_id, seq), answer))
         self._changed.set()
 
     @asynccontextmanager
     async def watching(self, changed: Watcher) -> AsyncIterator[None]:
-        """Calls `changed` with the whole inbox whenever it is another, while the block runs."""
+        """Call `changed` with the whole inbox after each change of it, while the block runs."""
         self._watchers.add(changed)
         try:
             yield
         finally:
             self._watchers.discard(changed)
 
-    async def follow(self) -> None:
-        """Looks again after every change it may depend on, for as long as the house stands."""
-        async with self._sessions.watching(self._note):
-            told = None
+    async def run(self) -> None:
+        """Update the inbox after every change of a session that may affect it, until the server stops."""
+        async with self._sessions.watching(self._on_change):
+            previous = None
             while True:
                 self._changed.clear()
                 items = await self.items()
-                if items != told:
-                    told = items
+                if items != previous:
+                    previous = items
                     for changed in tuple(self._watchers):
                         changed(items)
                 await self._changed.wait()
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(PAUSE_SECONDS)
 
-    def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
-        new = None if snapshot is None else signature(snapshot)
+    def _on_change(self, session_id: str, snapshot: Snapshot | None) -> None:
+        """Wake `run` if the change may affect the inbox."""
+        new = None if snapshot is None else inbox_signature(snapshot)
         if new != self._signatures.get(session_id):
             self._changed.set()
         if new is None or snapshot is None or not snapshot.live:

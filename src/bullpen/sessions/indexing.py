@@ -1,8 +1,8 @@
-"""Follows the logs so that what is in them can be found, after the commit and never in its way.
+"""Add the events of all sessions to the search index, in the background.
 
-SQLite has one writer: each batch is a short turn of it, and while sessions write we rest many times as long
-as a batch took, some time too while somebody asks or types. What is behind catches up when they pause, and at
-the next start.
+SQLite has one writer: each batch is one short transaction. While sessions write events, the indexer pauses
+many times as long as a batch took, and it also waits during requests and keystrokes. It catches up when
+they pause.
 """
 
 import asyncio
@@ -14,38 +14,38 @@ from ..domain.snapshot import Snapshot
 from ..store import search
 from .sessions import Sessions
 
-PAUSE = 0.2  # between looks: what is said now is found a moment later
-REST = 40  # times as long as a batch took, while others write
-NO_ROOM_PAUSE = 10.0
+PAUSE_SECONDS = 0.2  # between two rounds; a new event can be found after this time
+REST_FACTOR = 40  # while sessions write events, pause this many times as long as a batch seconds
+RETRY_SECONDS = 10.0  # after the database could not write
 
 
 class EventIndexer:
-    """One batch at a time, of one session after another."""
+    """Indexes one batch at a time, of one session after another."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self._store = sessions.store
-        self._waiting: dict[str, None] = {}  # in the order they were noted
+        self._waiting: dict[str, None] = {}  # session ids, oldest first
         self._wake = asyncio.Event()
 
-    async def follow(self) -> None:
-        """For as long as the house stands."""
-        async with self._sessions.watching(self._note):
-            await self._sessions.taken_up.wait()
-            await self.take_up()
+    async def run(self) -> None:
+        """Index the existing events and then every new event, until the server stops."""
+        async with self._sessions.watching(self._on_change):
+            await self._sessions.workers_resumed.wait()
+            await self.queue_unindexed_sessions()
             while True:
-                await self.catch_up()
+                await self.index_queued()
                 self._wake.clear()
                 if not self._waiting:
                     await self._wake.wait()
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(PAUSE_SECONDS)
 
-    async def take_up(self) -> None:
-        """Notes what the last server left behind."""
-        self._waiting |= dict.fromkeys(await self._store.database.read(search.lagging))
+    async def queue_unindexed_sessions(self) -> None:
+        """Queue the sessions whose newest events are not in the index yet."""
+        self._waiting |= dict.fromkeys(await self._store.database.read(search.sessions_to_index))
 
-    async def catch_up(self) -> None:
-        """Everything that was noted, until nothing is left."""
+    async def index_queued(self) -> None:
+        """Index the events of all queued sessions."""
         while self._waiting:
             session_id = next(iter(self._waiting))
             del self._waiting[session_id]
@@ -53,23 +53,25 @@ class EventIndexer:
                 await self._index(session_id)
             except Unavailable:
                 self._waiting[session_id] = None
-                await asyncio.sleep(NO_ROOM_PAUSE)
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _index(self, session_id: str) -> None:
+        """Index the events of one session, batch by batch, until none is left."""
         while True:
-            async with self._sessions.courtesy.piece():
-                began, appended = clock.monotonic(), self._store.appended
-                after, reading = await self._store.database.read(lambda c: search.read_next(c, session_id))
-                if reading.until <= after:
+            async with self._sessions.throttle.step():
+                started, appended = clock.monotonic(), self._store.appended_events
+                after, batch = await self._store.database.read(lambda c: search.read_next(c, session_id))
+                if batch.until <= after:
                     return
                 await self._store.database.write(
-                    partial(search.add_documents, session_id=session_id, reading=reading)
+                    partial(search.add_documents, session_id=session_id, batch=batch)
                 )
-                took = clock.monotonic() - began
-            if self._store.appended != appended:
-                await asyncio.sleep(REST * took)
+                seconds = clock.monotonic() - started
+            if self._store.appended_events != appended:
+                await asyncio.sleep(REST_FACTOR * seconds)
 
-    def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
+    def _on_change(self, session_id: str, snapshot: Snapshot | None) -> None:
+        """Queue a changed session; remove a purged one from the queue."""
         if snapshot is None:
             self._waiting.pop(session_id, None)
             return

@@ -1,8 +1,8 @@
-"""What an agent said in its last finished turn, read from the newest end of the log."""
+"""Find the text an agent wrote in its last finished turn, by reading the log backwards."""
 
 from ..domain.conversation import AgentMessage, TurnEnd, TurnStart
 from ..domain.events import Fact
-from ..store.events import PAGE, EventStore
+from ..store.events import PAGE_EVENTS, EventStore
 from ..wire.browser import read_event
 from ..wire.json import decode
 
@@ -10,19 +10,22 @@ TYPES = (TurnStart.type, AgentMessage.type, TurnEnd.type)
 
 
 async def last_answer(store: EventStore, session_id: str, worker_id: str) -> str:
-    """Its text; empty when it has not answered anything."""
-    looking, before = _AnswerSearch(), None
-    while page := await store.wire(session_id, 0, before, PAGE, TYPES, newest=True):
+    """Return the text of the last answer of an agent; an empty string if it has not answered yet."""
+    search, before = _AnswerSearch(), None
+    while page := await store.encoded_events(session_id, 0, before, PAGE_EVENTS, TYPES, newest=True):
         events = [read_event(decode(each)) for each in page]
         for event in reversed(events):
-            if event.worker_id == worker_id and looking.has_found(event.fact):
-                return looking.answer
+            if event.worker_id == worker_id and search.is_complete_with(event.fact):
+                return search.answer
         before = events[0].seq
-    return looking.answer
+    return search.answer
 
 
 class _AnswerSearch:
-    """Sees facts backwards; what belongs to a turn that still runs is passed over."""
+    """Collects the messages of the last finished turn from facts in reverse order.
+
+    Messages of a turn that still runs are skipped.
+    """
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -32,8 +35,8 @@ class _AnswerSearch:
     def answer(self) -> str:
         return "".join(reversed(self._pieces)) if self._is_finished else ""
 
-    def has_found(self, fact: Fact) -> bool:
-        """Whether with this fact, the one before all seen so far, the answer is whole."""
+    def is_complete_with(self, fact: Fact) -> bool:
+        """Process the next older fact; return whether the answer is complete."""
         match fact:
             case AgentMessage():
                 self._pieces.append(fact.text)

@@ -1,4 +1,4 @@
-"""What has to be looked up before a prompt can be decided: images, earlier words, the state of a screen."""
+"""Read what a prompt needs before it can be sent: images, forwarded text, a recap, the terminal mode."""
 
 import base64
 from collections.abc import Iterable
@@ -11,83 +11,84 @@ from ..domain.snapshot import Worker
 from ..log.log import SessionLog
 from ..wire.keystrokes import TypingMode
 from ..workers import orders
-from ..workers.change_text import as_text
+from ..workers.change_text import format_changes
 from ..workers.changes import read_changes
 from ..workers.orders import PromptInputs
 from ..workers.worker_services import WorkerServices
 from .last_answer import last_answer
 
-LARGEST_TOGETHER = 40 << 20  # bytes of images in one prompt, which is one line to its agent
-RECAP_EVENTS = 5000
-RECAP_LENGTH = 32 << 10
+MAX_IMAGE_BYTES_PER_PROMPT = 40 << 20  # one prompt is one line to the agent
+MAX_RECAP_EVENTS = 5000
+MAX_RECAP_CHARACTERS = 32 << 10
 
 
 class PromptLookup:
-    """In one session, as it is now."""
+    """Reads the inputs of prompts in one session."""
 
-    def __init__(self, session_log: SessionLog, workshop: WorkerServices) -> None:
+    def __init__(self, session_log: SessionLog, services: WorkerServices) -> None:
         self._log = session_log
-        self._workshop = workshop
+        self._services = services
 
-    async def words(self, origin: ForwardedFrom) -> str:
-        """What is passed on, as it is at this moment."""
+    async def source_text(self, origin: ForwardedFrom) -> str:
+        """Return the text to forward: the current changes of a worker, or its last answer."""
         if origin.what == "diff":
             workspace = self._log.snapshot.worker(origin.worker_id).workspace
-            return as_text(await read_changes(self._workshop.files(workspace)))
-        return await last_answer(self._workshop.store, self._log.id, origin.worker_id)
+            return format_changes(await read_changes(self._services.files(workspace)))
+        return await last_answer(self._services.store, self._log.id, origin.worker_id)
 
-    async def given(self, order: Prompt) -> PromptInputs:
-        """What goes with a prompt: images, what was said before, how its worker is typed to."""
-        images, session_id = self._workshop.images, self._log.id
+    async def prompt_inputs(self, order: Prompt) -> PromptInputs:
+        """Return what is sent with a prompt: encoded images and a recap, or how to type into the terminal."""
+        images, session_id = self._services.images, self._log.id
         try:
-            worker = prompts.addressee(self._log.snapshot, order.worker_id, order.role)
+            worker = prompts.find_addressee(self._log.snapshot, order.worker_id, order.role)
         except NotFound:
             worker = None
         if worker is not None and worker.is_typed_to:
-            if not prompts.is_free(self._log.snapshot, worker):
+            if not prompts.accepts_prompt(self._log.snapshot, worker):
                 return PromptInputs()
             paths = tuple(str(images.path(session_id, image_id)) for image_id in order.image_ids)
-            return PromptInputs(typing=await self._typing(worker, paths))
+            return PromptInputs(typing=await self._typing_mode(worker, paths))
         found = [images.read(session_id, image_id) for image_id in order.image_ids]
-        if (size := sum(len(data) for _, data in found)) > LARGEST_TOGETHER:
+        if (size := sum(len(data) for _, data in found)) > MAX_IMAGE_BYTES_PER_PROMPT:
             raise Invalid(
-                f"the images of one prompt may have {LARGEST_TOGETHER >> 20} MiB together, "
+                f"the images of one prompt may have {MAX_IMAGE_BYTES_PER_PROMPT >> 20} MiB together, "
                 f"these have {size >> 20}: send some of them with another"
             )
         encoded = [(kind, base64.b64encode(data).decode()) for kind, data in found]
         return PromptInputs(images=encoded, recap=await self._recap(worker) if worker else "")
 
-    async def _typing(self, worker: Worker, image_paths: tuple[str, ...]) -> TypingMode:
-        recording = self._workshop.recording(worker.id, worker.run)
-        seen = await self._workshop.screens.seen(worker, recording)
-        keys = orders.keys_of(worker, self._workshop.agents)
-        return TypingMode(keys=keys, bracketed=seen.pastes, image_paths=image_paths)
+    async def _typing_mode(self, worker: Worker, image_paths: tuple[str, ...]) -> TypingMode:
+        """Return how to type a prompt with these images into the terminal of an agent."""
+        recording = self._services.recording(worker.id, worker.run)
+        seen = await self._services.screens.view(worker, recording)
+        keys = orders.typing_keys(worker, self._services.agents)
+        return TypingMode(keys=keys, bracketed=seen.bracketed_paste, image_paths=image_paths)
 
     async def _recap(self, worker: Worker) -> str:
-        """What was said so far, for an agent whose session is new to it."""
+        """Return the conversation so far, if the agent starts a new session; else an empty string."""
         snapshot = self._log.snapshot
         if not snapshot.conversations[worker.id].recap:
             return ""
-        events = await self._workshop.store.events(
+        events = await self._services.store.events(
             snapshot.id,
-            after=max(0, snapshot.last_seq - RECAP_EVENTS),
-            limit=RECAP_EVENTS,
+            after=max(0, snapshot.last_seq - MAX_RECAP_EVENTS),
+            limit=MAX_RECAP_EVENTS,
             types=[UserPrompt.type, AgentMessage.type],
         )
         return recap_text(event.fact for event, _ in events if event.worker_id == worker.id)
 
 
 def recap_text(facts: Iterable[object]) -> str:
-    """The end of a conversation as text: who said what."""
-    said: list[str] = []
+    """Return the end of a conversation as text, with the speaker of each message."""
+    parts: list[str] = []
     speaker = ""
     for fact in facts:
         match fact:
             case UserPrompt():
-                said.append(f"\n\nUser: {fact.text}")
+                parts.append(f"\n\nUser: {fact.text}")
                 speaker = "user"
             case AgentMessage() if fact.text:
-                said.append(fact.text if speaker == "agent" else f"\n\nAssistant: {fact.text}")
+                parts.append(fact.text if speaker == "agent" else f"\n\nAssistant: {fact.text}")
                 speaker = "agent"
-    text = "".join(said).strip()[-RECAP_LENGTH:]
+    text = "".join(parts).strip()[-MAX_RECAP_CHARACTERS:]
     return f"This is our conversation so far, which you have no memory of:\n\n{text}\n\n---" if text else ""

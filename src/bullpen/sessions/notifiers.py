@@ -1,4 +1,4 @@
-"""How a person is told: a request to a webhook, a command of the desktop."""
+"""Send a notification about an inbox item to a webhook or a desktop command."""
 
 import asyncio
 import os
@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 from ..config import Config
 from ..domain.inbox import InboxItem
-from ..wire.browser import iso
+from ..wire.browser import iso_time
 from ..wire.json import encode
 
-PATIENCE = 10.0  # seconds
-LONGEST = 300  # letters of a text
-WORDS = {
+TIMEOUT_SECONDS = 10.0
+MAX_TEXT_CHARACTERS = 300
+KIND_TEXTS = {
     "permission": "asks for permission",
     "question": "has a question",
     "asking": "waits for input",
@@ -24,15 +24,15 @@ WORDS = {
 
 
 class Notifier(Protocol):
-    """One way to tell somebody."""
+    """A way to notify the user."""
 
     name: str
 
-    async def tell(self, item: InboxItem) -> None: ...
+    async def send(self, item: InboxItem) -> None: ...
 
 
-def messengers(config: Config) -> list[Notifier]:
-    """The ways the settings name."""
+def create_notifiers(config: Config) -> list[Notifier]:
+    """Return a notifier for each webhook and command in the settings."""
     found: list[Notifier] = []
     if config.notify_webhook:
         found.append(WebhookNotifier(config.notify_webhook))
@@ -41,8 +41,8 @@ def messengers(config: Config) -> list[Notifier]:
     return found
 
 
-def notice(item: InboxItem) -> dict[str, Any]:
-    """What is told; enough to find the place, nothing of what a tool call carries."""
+def notification_content(item: InboxItem) -> dict[str, Any]:
+    """Return the content of a notification: enough to find the session, without arguments of a tool call."""
     return {
         "id": item.id,
         "kind": item.kind,
@@ -50,14 +50,14 @@ def notice(item: InboxItem) -> dict[str, Any]:
         "sessionTitle": item.session_title,
         "workerId": item.worker_id,
         "role": item.role,
-        "title": f"{item.role} {WORDS[item.kind]}",
-        "text": f"{item.session_title}: {item.text}"[:LONGEST],
-        "createdAt": iso(item.since),
+        "title": f"{item.role} {KIND_TEXTS[item.kind]}",
+        "text": f"{item.session_title}: {item.text}"[:MAX_TEXT_CHARACTERS],
+        "createdAt": iso_time(item.since),
     }
 
 
 class WebhookNotifier:
-    """A POST of JSON; an answer that sends us elsewhere is not followed."""
+    """Sends notifications as JSON by POST to a URL. Redirects are not followed."""
 
     name = "webhook"
 
@@ -65,13 +65,15 @@ class WebhookNotifier:
         self._url = url
         self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
-    async def tell(self, item: InboxItem) -> None:
+    async def send(self, item: InboxItem) -> None:
         headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self._url, encode(notice(item)), headers, method="POST")
+        request = urllib.request.Request(
+            self._url, encode(notification_content(item)), headers, method="POST"
+        )
         await asyncio.to_thread(self._post, request)
 
     def _post(self, request: urllib.request.Request) -> None:
-        with self._opener.open(request, timeout=PATIENCE):
+        with self._opener.open(request, timeout=TIMEOUT_SECONDS):
             pass
 
 
@@ -81,17 +83,17 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class CommandNotifier:
-    """A program with a title and a text as its last arguments, such as `notify-send`."""
+    """Runs a program such as `notify-send`, with the title and the text as its last arguments."""
 
     name = "command"
 
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._argv = argv
 
-    async def tell(self, item: InboxItem) -> None:
-        said = notice(item)
-        # A name may begin with a dash; no program shall take it for an option.
-        texts = [f"Bullpen: {said['title']}", f"“{said['text']}”"]
+    async def send(self, item: InboxItem) -> None:
+        content = notification_content(item)
+        # The fixed prefixes keep a text that begins with a dash from being read as an option.
+        texts = [f"Bullpen: {content['title']}", f"“{content['text']}”"]
         process = await asyncio.create_subprocess_exec(
             *self._argv,
             *(text.replace("\0", "") for text in texts),
@@ -102,7 +104,7 @@ class CommandNotifier:
             start_new_session=True,
         )
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 code = await process.wait()
         except BaseException:
             with suppress(ProcessLookupError):

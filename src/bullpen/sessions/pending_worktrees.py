@@ -1,7 +1,8 @@
-"""Notes of worktrees being made or restored, in our own directory: they tell what a killed server left.
+"""Files in the data directory that record worktrees being made or restored, to recover from a killed server.
 
-A note is there before the first step and goes when the request is answered. A new server takes back what is
-half made; the request that comes again finds what is whole by its key.
+The file is written before the first step and deleted when the request is answered. After a kill, the next
+server removes a worktree that is not complete. A repeated request finds a complete one by its idempotency
+key.
 """
 
 from pathlib import Path
@@ -16,7 +17,10 @@ log = structlog.get_logger()
 
 
 class PendingWorktree(Struct, frozen=True, kw_only=True):
-    """`start` is the commit a new branch is made at; `done` when every step is, or will be."""
+    """A worktree whose creation or restore is not answered yet.
+
+    `start` is the commit of a new branch, None if the branch existed. `done` means that it is complete.
+    """
 
     id: str
     repo_id: str
@@ -30,32 +34,34 @@ class PendingWorktree(Struct, frozen=True, kw_only=True):
 
 
 class PendingWorktrees:
+    """The directory of these files, one JSON file per worktree."""
+
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def note(self, errand: PendingWorktree) -> None:
+    def save(self, pending: PendingWorktree) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(self._file(errand), msgspec.json.encode(errand).decode())
+        write_private(self._file(pending), msgspec.json.encode(pending).decode())
 
-    def forget(self, errand: PendingWorktree) -> None:
-        self._file(errand).unlink(missing_ok=True)
+    def delete(self, pending: PendingWorktree) -> None:
+        self._file(pending).unlink(missing_ok=True)
 
     def list(self) -> list[PendingWorktree]:
         found = [_read(path) for path in sorted(self._directory.glob("*.json"))]
-        return [errand for errand in found if errand is not None]
+        return [pending for pending in found if pending is not None]
 
-    def done_for(self, repo_id: str, key: str) -> PendingWorktree | None:
-        """What an earlier try of the same request has made."""
+    def find_finished(self, repo_id: str, key: str) -> PendingWorktree | None:
+        """Return the complete worktree that an earlier try of the same request has made."""
         mine = (each for each in self.list() if (each.repo_id, each.key) == (repo_id, key))
-        return next((errand for errand in mine if errand.done), None)
+        return next((pending for pending in mine if pending.done), None)
 
-    def _file(self, errand: PendingWorktree) -> Path:
-        return self._directory / f"{errand.id}.json"
+    def _file(self, pending: PendingWorktree) -> Path:
+        return self._directory / f"{pending.id}.json"
 
 
 def _read(path: Path) -> PendingWorktree | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=PendingWorktree)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        log.warning("a note of a worktree cannot be read", path=str(path), reason=str(error))
+        log.warning("the record of a pending worktree cannot be read", path=str(path), reason=str(error))
         return None

@@ -1,7 +1,7 @@
-"""Who is at which session, what is due when the last one leaves (`onLastDisconnect`), and who of them looks.
+"""Count the viewers of each session, and end a session after its last viewer left (`onLastDisconnect`).
 
-Two things, and they differ: a viewer is at a session as long as its socket is open, be it a hidden tab or a
-program. An onlooker has it before their eyes, and is one only by their own word.
+A viewer is connected while its socket is open, even in a hidden tab or as a program. A viewer is attentive
+while its client reports that the session is visible to the user.
 """
 
 import asyncio
@@ -20,78 +20,80 @@ from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
-TRY_AGAIN = 10.0  # seconds after the disk has refused
+RETRY_SECONDS = 10.0  # after the end of a session could not be stored, for example on a full disk
 
 
 class AttentiveViewers:
-    """Counts whose eyes are on a session, as they say themselves: an open socket says nothing of eyes."""
+    """Counts the viewers whose clients report that a session is visible to the user."""
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
 
     @contextmanager
-    def one(self, session_id: str) -> Iterator[Callable[[bool], None]]:
-        """The word of one viewer: what it said last counts until the block is left."""
-        looks = False
+    def track(self, session_id: str) -> Iterator[Callable[[bool], None]]:
+        """Track one viewer while the block runs; yield a function that reports whether it is attentive."""
+        is_visible = False
 
-        def look(visible: bool) -> None:
-            nonlocal looks
-            self._count[session_id] += visible - looks
-            looks = visible
+        def report(visible: bool) -> None:
+            nonlocal is_visible
+            self._count[session_id] += visible - is_visible
+            is_visible = visible
             if not self._count[session_id]:
                 del self._count[session_id]
 
         try:
-            yield look
+            yield report
         finally:
-            look(False)
+            report(False)
 
-    def are_at(self, session_id: str) -> bool:
+    def any_at(self, session_id: str) -> bool:
+        """Return whether a session is visible to the user in at least one client."""
         return session_id in self._count
 
 
 class ViewerPresence:
-    """Counts viewers. A `terminate` session ends a grace after its last one left."""
+    """Counts viewers, and ends a `terminate` session some seconds after its last viewer left."""
 
     def __init__(self, tasks: BackgroundTasks) -> None:
         self._tasks = tasks
-        self.onlookers = AttentiveViewers()
+        self.attentive = AttentiveViewers()
         self._viewers: Counter[str] = Counter()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._started = clock.monotonic()
 
     @contextmanager
     def viewing(self, session: Session) -> Iterator[None]:
-        """Somebody is at the session while the block runs."""
+        """Count one viewer of the session while the block runs."""
         self._viewers[session.id] += 1
-        self._cancel(session.id)
+        self._cancel_timer(session.id)
         try:
             yield
         finally:
             self._viewers[session.id] -= 1
             if not self._viewers[session.id]:
                 del self._viewers[session.id]
-                self.check(session)
+                self.schedule_end(session)
 
-    def check(self, session: Session) -> None:
-        """Starts the grace of a `terminate` session nobody is at."""
+    def schedule_end(self, session: Session) -> None:
+        """Start the timer that ends a `terminate` session if it has no viewer."""
         if session.snapshot.on_last_disconnect != "terminate" or self._viewers[session.id]:
             return
         if session.id not in self._timers:
             since_start = clock.monotonic() - self._started
             waits = intervals()
-            self._expire_in(session, max(waits.viewer_grace, waits.viewer_grace_after_start - since_start))
+            self._set_timer(session, max(waits.viewer_grace, waits.viewer_grace_after_start - since_start))
 
-    def leave(self, session: Session) -> None:
-        """A page said it is going (R12): its socket may take a while to notice."""
-        self._cancel(session.id)
-        self._expire_in(session, intervals().viewer_grace_after_leave)
+    def schedule_early_end(self, session: Session) -> None:
+        """Start the timer at once: a page reported that it is being closed, before its socket is."""
+        self._cancel_timer(session.id)
+        self._set_timer(session, intervals().viewer_grace_after_leave)
 
-    def _expire_in(self, session: Session, seconds: float) -> None:
+    def _set_timer(self, session: Session, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        self._timers[session.id] = loop.call_later(seconds, self._expire, session)
+        self._timers[session.id] = loop.call_later(seconds, self._on_timer, session)
 
-    def _expire(self, session: Session) -> None:
+    def _on_timer(self, session: Session) -> None:
+        """End the session, unless a viewer connected or the setting changed meanwhile."""
         self._timers.pop(session.id, None)
         if (
             self._viewers[session.id]
@@ -106,11 +108,11 @@ class ViewerPresence:
         try:
             await session.end(SessionStatus.COMPLETED, "last_disconnect")
         except (Conflict, NotFound):
-            return  # somebody ended it a moment ago, or purged it
+            return  # ended or purged meanwhile
         except Unavailable:
             if session.id not in self._timers:
-                self._expire_in(session, TRY_AGAIN)
+                self._set_timer(session, RETRY_SECONDS)
 
-    def _cancel(self, session_id: str) -> None:
+    def _cancel_timer(self, session_id: str) -> None:
         if timer := self._timers.pop(session_id, None):
             timer.cancel()

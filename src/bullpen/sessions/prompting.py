@@ -1,4 +1,4 @@
-"""Takes prompts to agents: at once when they are free, through the queue when they are not."""
+"""Deliver prompts to agents: at once when the agent is idle, else through the queue."""
 
 import asyncio
 import hashlib
@@ -33,65 +33,66 @@ from .titling import QueueTitling
 
 log = structlog.get_logger()
 
-LOOK_AGAIN = 30.0  # seconds; a clock that is set meanwhile makes a message due earlier
-TRY_AGAIN = 1.0  # seconds until a message that found the disk full is tried again
+MAX_WAIT_SECONDS = 30.0  # then the time is read again, because the system clock may have been set
+RETRY_SECONDS = 1.0  # after the database could not store a message, for example on a full disk
 
 
 class PromptDelivery:
-    """The prompts of one session."""
+    """Sends, queues and dispatches the prompts of one session; the session delegates to it."""
 
     def __init__(
-        self, session_log: SessionLog, workshop: WorkerServices, slots: AgentSlots, titling: QueueTitling
+        self, session_log: SessionLog, services: WorkerServices, slots: AgentSlots, titling: QueueTitling
     ) -> None:
         self._log = session_log
-        self._workshop = workshop
+        self._services = services
         self._slots = slots
         self._titling = titling
-        self._lookup = PromptLookup(session_log, workshop)
+        self._lookup = PromptLookup(session_log, services)
 
     async def prompt(self, order: Prompt) -> PromptResult:
-        """Stores the prompt, once for each `prompt_id`; the same again gets the first answer again."""
-        key, body_hash = self._key(order.prompt_id), _hash(order)
-        if stored := await self._workshop.store.answer(key):
-            return _again(stored, body_hash)
-        given = await self._lookup.given(order)
+        """Store the prompt, once for each `prompt_id`; a repeated request gets the stored answer."""
+        key, body_hash = self._idempotency_key(order.prompt_id), _hash_body(order)
+        if stored := await self._services.store.stored_answer(key):
+            return _replay(stored, body_hash)
+        inputs = await self._lookup.prompt_inputs(order)
         if order.source is not None:
-            order = await self._passing_on(order, order.source)
+            order = await self._with_forwarded_text(order, order.source)
 
         def decide(snapshot: Snapshot) -> Change:
-            plan = self._decide(snapshot, order, given)
+            plan = self._decide(snapshot, order, inputs)
             drafts = plan.drafts if isinstance(plan, ConversationChange) else plan
-            prompted = _prompted(enumerate((draft.fact for draft in drafts), snapshot.last_seq + 1))
-            answer = RequestAnswer(key, body_hash, lambda _: (202, encode(prompted)))
+            result = _find_result(enumerate((draft.fact for draft in drafts), snapshot.last_seq + 1))
+            answer = RequestAnswer(key, body_hash, lambda _: (202, encode(result)))
             return (
-                plan.change(answer=answer)
+                plan.build(answer=answer)
                 if isinstance(plan, ConversationChange)
                 else Change(drafts=plan, answer=answer)
             )
 
         try:
-            committed = await self._change(decide)
+            committed = await self._commit(decide)
         except AlreadyAnswered as error:
-            return _again(error.answer, body_hash)
+            return _replay(error.answer, body_hash)
         except Conflict:
-            # Its twin may have come in a moment ago, and be what makes the agent busy.
-            if stored := await self._workshop.store.answer(key):
-                return _again(stored, body_hash)
+            # The same request may have been stored meanwhile, and be the reason why the agent is busy.
+            if stored := await self._services.store.stored_answer(key):
+                return _replay(stored, body_hash)
             raise
-        return _prompted((event.seq, event.fact) for event in committed.events)
+        return _find_result((event.seq, event.fact) for event in committed.events)
 
-    async def enqueue(self, wish: QueueAdded, answer: RequestAnswer | None = None) -> QueueItem:
-        """A message for the queue; an agent that is free gets it at once, one that has ended is woken."""
+    async def enqueue(self, message: QueueAdded, answer: RequestAnswer | None = None) -> QueueItem:
+        """Add a message to the queue. An idle agent gets it at once; an agent that has ended is restarted."""
 
         def decide(snapshot: Snapshot) -> Change:
             commands.require_active(snapshot)
-            return Change(drafts=[*_waking(snapshot, wish), *self._queued(snapshot, wish)], answer=answer)
+            drafts = [*_restart_if_ended(snapshot, message), *self._enqueue(snapshot, message)]
+            return Change(drafts=drafts, answer=answer)
 
-        committed = await self._change(decide)
-        return committed.snapshot.queue.item(wish.id)
+        committed = await self._commit(decide)
+        return committed.snapshot.queue.item(message.id)
 
     async def edit(self, item_id: str, changes: Mapping[str, Any]) -> QueueItem:
-        """Changes the message, the title or the time of one that waits."""
+        """Change the message, the title or the scheduled time of a queued message."""
 
         def decide(snapshot: Snapshot) -> Change:
             commands.require_active(snapshot)
@@ -105,23 +106,24 @@ class PromptDelivery:
         return committed.snapshot.queue.item(item_id)
 
     async def dispatch(self) -> None:
-        """Sends what waits, one after another, as long as something does."""
+        """Send queued messages as they become due, one after another, until the queue is empty."""
         while self._log.snapshot.queue.waiting and not self._log.closed:
             now = clock.now_ms()
-            found = next(prompts.sendable(self._log.snapshot, now), None)
+            found = next(prompts.sendable_items(self._log.snapshot, now), None)
             try:
                 if found is not None:
                     await self._send(*found)
                 else:
-                    await self._wait(prompts.next_due(self._log.snapshot, now), now)
+                    await self._wait(prompts.next_due_time(self._log.snapshot, now), now)
             except Unavailable:
-                await asyncio.sleep(TRY_AGAIN)
+                await asyncio.sleep(RETRY_SECONDS)
             except Exception as error:
                 if not self._log.closed:
                     log.error("a queue stopped", session=self._log.id, exc_info=error)
                 return
 
     async def _send(self, item: QueueItem, worker: Worker) -> None:
+        """Send a queued message; if that is not possible, record the failure."""
         order = Prompt(
             text=item.message,
             prompt_id=item.id,
@@ -131,61 +133,64 @@ class PromptDelivery:
             origin=item.origin,
         )
         try:
-            given = await self._lookup.given(order)
-            await self._log.change(lambda snapshot: _sent(snapshot, item, worker, order, given))
+            inputs = await self._lookup.prompt_inputs(order)
+            await self._log.change(lambda snapshot: _send_if_unchanged(snapshot, item, worker, order, inputs))
         except Unavailable:
             raise
         except BullpenError as error:
             fact = QueueFailed(id=item.id, error=str(error))
-            await self._log.change(lambda snapshot: _failed(snapshot, fact))
+            await self._log.change(lambda snapshot: _record_queue_failure(snapshot, fact))
 
     async def _wait(self, due: int | None, now: int) -> None:
+        """Wait until the next message is due, or until the session changes."""
         try:
-            async with asyncio.timeout(None if due is None else min((due - now) / 1000, LOOK_AGAIN)):
-                await self._log.news.wait()
+            async with asyncio.timeout(None if due is None else min((due - now) / 1000, MAX_WAIT_SECONDS)):
+                await self._log.growth.wait()
         except TimeoutError:
             return
 
-    async def _change(self, decide: Callable[[Snapshot], Change]) -> CommittedChange:
+    async def _commit(self, decide: Callable[[Snapshot], Change]) -> CommittedChange:
+        """Apply a change; hold an agent slot meanwhile if it may start an agent."""
         if any(worker.type == "agent" and worker.alive for worker in self._log.snapshot.workers.values()):
             return await self._log.change(decide)
         with self._slots.hold(self._log.id):
             return await self._log.change(decide)
 
     def _decide(
-        self, snapshot: Snapshot, order: Prompt, given: PromptInputs
+        self, snapshot: Snapshot, order: Prompt, inputs: PromptInputs
     ) -> ConversationChange | list[Draft]:
-        wish = QueueAdded(
+        """Send the prompt, queue it, or cancel the current turn for it, as `route_prompt` decides."""
+        message = QueueAdded(
             id=order.prompt_id,
             message=order.text,
             image_ids=order.image_ids,
             client_id=order.sender,
             origin=order.origin,
         )
-        worker = prompts.addressee(snapshot, order.worker_id, order.role)
+        worker = prompts.find_addressee(snapshot, order.worker_id, order.role)
         if worker is not None and (order.worker_id or order.role):
-            wish = replace(wish, worker_id=worker.id)
-        match prompts.place(snapshot, order, clock.now_ms()):
-            case PromptRoute.SEND if worker is not None and orders.is_prepared(worker, given):
-                return orders.prompt(snapshot, worker.id, order, given)
+            message = replace(message, worker_id=worker.id)
+        match prompts.route_prompt(snapshot, order, clock.now_ms()):
+            case PromptRoute.SEND if worker is not None and orders.inputs_fit(worker, inputs):
+                return orders.send_prompt(snapshot, worker.id, order, inputs)
             case PromptRoute.INTERRUPT:
                 assert worker is not None
                 by = order.sender or "interrupt"
-                exchange = orders.cancel(snapshot, worker.id, by, self._workshop.agents)
-                urgent = replace(wish, urgent=True)
+                change = orders.cancel_turn(snapshot, worker.id, by, self._services.agents)
+                urgent = replace(message, urgent=True)
                 added = queue.enqueue(snapshot.queue, urgent)
-                exchange.tell_others([added, *self._title(snapshot, added)])
-                return exchange
+                change.record_drafts([added, *self._title(snapshot, added)])
+                return change
             case _:
-                return self._queued(snapshot, wish)
+                return self._enqueue(snapshot, message)
 
-    def _queued(self, snapshot: Snapshot, wish: QueueAdded) -> list[Draft]:
-        """The message in the queue, and an agent to take it when the session has none (R2)."""
-        added = queue.enqueue(snapshot.queue, wish)
-        said = [added, *self._title(snapshot, added)]
+    def _enqueue(self, snapshot: Snapshot, message: QueueAdded) -> list[Draft]:
+        """Return the events that queue the message, and start an agent for it if the session has none."""
+        added = queue.enqueue(snapshot.queue, message)
+        drafts = [added, *self._title(snapshot, added)]
         if snapshot.primary is not None:
-            return said
-        definition = self._workshop.installed_agent(self._workshop.default_agent(snapshot.repo_id))
+            return drafts
+        definition = self._services.installed_agent(self._services.default_agent(snapshot.repo_id))
         order = AddWorker(
             worker_id=new_id(),
             type="agent",
@@ -194,66 +199,69 @@ class PromptDelivery:
             agent_kind=definition.kind,
             workspace=snapshot.location_path,
         )
-        return [commands.add_worker(snapshot, order), *said]
+        return [commands.add_worker(snapshot, order), *drafts]
 
     def _title(self, snapshot: Snapshot, draft: Draft) -> list[Draft]:
-        """The title of a message that was added or edited, when it can be told at once."""
+        """Return the title event for a message that was added or edited, unless an agent must be asked."""
         assert isinstance(draft.fact, QueueAdded | QueueEdited)
         after = replace(snapshot, queue=queue.fold_queue(snapshot.queue, draft.fact, clock.now_ms()))
-        return self._titling.at_once(after, after.queue.item(draft.fact.id))
+        return self._titling.default_title_drafts(after, after.queue.item(draft.fact.id))
 
-    async def _passing_on(self, order: Prompt, source: ForwardSource) -> Prompt:
-        origin = prompts.origin_of(self._log.snapshot, source)
-        return prompts.passing_on(order, origin, await self._lookup.words(origin))
+    async def _with_forwarded_text(self, order: Prompt, source: ForwardSource) -> Prompt:
+        origin = prompts.resolve_source(self._log.snapshot, source)
+        return prompts.with_forwarded_text(order, origin, await self._lookup.source_text(origin))
 
-    def _key(self, prompt_id: str) -> str:
+    def _idempotency_key(self, prompt_id: str) -> str:
         return hashlib.sha256(f"prompt {self._log.id} {prompt_id}".encode()).hexdigest()
 
 
-def _prompted(facts: Iterable[tuple[int, Fact]]) -> PromptResult:
-    """What became of the prompt that these facts tell of."""
+def _find_result(facts: Iterable[tuple[int, Fact]]) -> PromptResult:
+    """Return whether the prompt was sent or queued, by the first fact about it."""
     for seq, fact in facts:
         match fact:
             case UserPrompt():
                 return PromptResult(fact.prompt_id, seq, queued=False)
             case QueueAdded():
                 return PromptResult(fact.id, seq, queued=True)
-    raise AssertionError("a prompt is always told of")
+    raise AssertionError("every prompt has a fact")
 
 
-def _again(stored: StoredAnswer, body_hash: str) -> PromptResult:
+def _replay(stored: StoredAnswer, body_hash: str) -> PromptResult:
+    """Return the stored result. Raise Conflict if it belongs to another prompt."""
     if stored.body_hash != body_hash:
         raise Conflict("another prompt was sent under this promptId")
     return msgspec.json.decode(stored.body, type=PromptResult)
 
 
-def _hash(order: Prompt) -> str:
-    said = encode([order.text, order.worker_id, order.role, order.image_ids, order.source])
-    return hashlib.sha256(said).hexdigest()
+def _hash_body(order: Prompt) -> str:
+    """Return the hash by which a repeated prompt is recognised."""
+    body = encode([order.text, order.worker_id, order.role, order.image_ids, order.source])
+    return hashlib.sha256(body).hexdigest()
 
 
-def _sent(
+def _send_if_unchanged(
     snapshot: Snapshot,
     item: QueueItem,
     worker: Worker,
     order: Prompt,
-    given: PromptInputs,
+    inputs: PromptInputs,
 ) -> Change:
-    """The item as a prompt, unless it was changed or taken back a moment ago."""
-    found = next(prompts.sendable(snapshot, clock.now_ms()), None)
+    """Send the item as a prompt, unless it was changed or removed meanwhile."""
+    found = next(prompts.sendable_items(snapshot, clock.now_ms()), None)
     if found is None or found[0] != item or found[1].id != worker.id:
         return Change()
-    return orders.prompt(snapshot, worker.id, order, given, from_queue=True).change()
+    return orders.send_prompt(snapshot, worker.id, order, inputs, from_queue=True).build()
 
 
-def _waking(snapshot: Snapshot, wish: QueueAdded) -> list[Draft]:
-    """The next run of the agent the message is for, when it has ended."""
-    worker = snapshot.worker(wish.worker_id) if wish.worker_id else snapshot.primary
+def _restart_if_ended(snapshot: Snapshot, message: QueueAdded) -> list[Draft]:
+    """Return the event that restarts the addressed agent if it has ended."""
+    worker = snapshot.worker(message.worker_id) if message.worker_id else snapshot.primary
     if worker is None or worker.state not in (WorkerState.EXITED, WorkerState.FAILED):
         return []
     return [commands.restart_worker(snapshot, worker.id)]
 
 
-def _failed(snapshot: Snapshot, fact: QueueFailed) -> Change:
+def _record_queue_failure(snapshot: Snapshot, fact: QueueFailed) -> Change:
+    """Record that a message could not be sent, if it is still queued."""
     waits = any(item.id == fact.id for item in snapshot.queue.items)
     return Change(drafts=[Draft(fact)] if waits else [])

@@ -1,7 +1,7 @@
-"""Removes what purged sessions leave: their files first, their rows last.
+"""Delete purged sessions: first their files, then their rows.
 
-A purged session is hidden before anything of it is removed. What cannot be removed then (the disk is full, a
-process of it still ends, its keeper is gone) is removed later, if need be by the next server.
+A purged session is hidden first. If a step fails (full disk, a process that still runs, an unreachable
+keeper), the rest is deleted later, if necessary by the next server process.
 """
 
 import asyncio
@@ -16,42 +16,45 @@ from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
-TRY_AGAIN = 10.0  # seconds
+RETRY_SECONDS = 10.0  # seconds
 
 
 class SessionPurger:
-    def __init__(self, store: EventStore, workshop: WorkerServices, tasks: BackgroundTasks) -> None:
+    """Deletes hidden sessions, and tries again until everything is deleted."""
+
+    def __init__(self, store: EventStore, services: WorkerServices, tasks: BackgroundTasks) -> None:
         self._store = store
-        self._workshop = workshop
+        self._services = services
         self._tasks = tasks
 
     async def finish(self) -> None:
-        """Goes on with what the last server was removing."""
-        for session_id, worker_ids in (await self._store.hidden()).items():
+        """Delete what the previous server process had hidden but not deleted completely."""
+        for session_id, worker_ids in (await self._store.unfinished_purges()).items():
             await self.remove(session_id, worker_ids)
 
     async def remove(self, session_id: str, worker_ids: Collection[str]) -> None:
-        """Removes a session that is hidden already: all of it now, or the rest of it later."""
-        if not await self._try(session_id, worker_ids):
-            self._tasks.create_task(self._try_again(session_id, worker_ids), name=f"purge {session_id}")
+        """Delete a hidden session; if that fails, try again in the background."""
+        if not await self._delete(session_id, worker_ids):
+            self._tasks.create_task(self._retry(session_id, worker_ids), name=f"purge {session_id}")
 
-    async def _try_again(self, session_id: str, worker_ids: Collection[str]) -> None:
+    async def _retry(self, session_id: str, worker_ids: Collection[str]) -> None:
         while True:
-            await asyncio.sleep(TRY_AGAIN)
-            if await self._try(session_id, worker_ids):
+            await asyncio.sleep(RETRY_SECONDS)
+            if await self._delete(session_id, worker_ids):
                 return
 
-    async def _try(self, session_id: str, worker_ids: Collection[str]) -> bool:
-        workshop = self._workshop
+    async def _delete(self, session_id: str, worker_ids: Collection[str]) -> bool:
+        """Delete files and rows; return whether everything is deleted."""
+        services = self._services
         try:
-            await asyncio.to_thread(workshop.recordings.forget, session_id)
-            await asyncio.to_thread(workshop.images.forget, session_id)
+            await asyncio.to_thread(services.recordings.remove, session_id)
+            await asyncio.to_thread(services.images.remove_all, session_id)
             for worker_id in worker_ids:
-                await workshop.forget(worker_id)
+                await services.remove_files(worker_id)
             await self._store.purge(session_id)
         except NotFound:
-            return True  # somebody was faster
+            return True  # deleted meanwhile
         except (BullpenError, OSError) as error:
-            log.warning("a purged session is not removed yet", session=session_id, reason=str(error))
+            log.warning("a purged session could not be deleted yet", session=session_id, reason=str(error))
             return False
         return True

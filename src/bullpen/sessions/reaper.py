@@ -1,4 +1,4 @@
-"""Ends sessions whose agents have had nothing to do for long (R38-R40)."""
+"""End sessions whose agents have been idle for longer than the idle timeout."""
 
 import asyncio
 
@@ -14,20 +14,20 @@ from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
-TRY_AGAIN = 10.0  # seconds after the disk has refused
+RETRY_SECONDS = 10.0  # after the end of a session could not be stored, for example on a full disk
 
 
 class IdleReaper:
-    """One timer for each session with an agent; it counts anew after a start of the server."""
+    """Has a timer for each session with an agent. All timers start anew with the server."""
 
     def __init__(self, seconds: float, tasks: BackgroundTasks) -> None:
         self._seconds = seconds
         self._tasks = tasks
-        self._active: dict[str, float] = {}  # when something last happened
+        self._active: dict[str, float] = {}  # the time of the last event, by session id
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
-    def note(self, session: Session) -> None:
-        """Something happened in the session."""
+    def restart_timer(self, session: Session) -> None:
+        """Count the idle time of a session from now, because something happened in it."""
         if not self._seconds:
             return
         if not may_time_out(session.snapshot):
@@ -35,34 +35,35 @@ class IdleReaper:
             return
         self._active[session.id] = clock.monotonic()
         if session.id not in self._timers:
-            self._arm(session, self._seconds)
+            self._set_timer(session, self._seconds)
 
-    def _arm(self, session: Session, seconds: float) -> None:
+    def _set_timer(self, session: Session, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        self._timers[session.id] = loop.call_later(seconds, self._look, session)
+        self._timers[session.id] = loop.call_later(seconds, self._on_timer, session)
 
-    def _look(self, session: Session) -> None:
+    def _on_timer(self, session: Session) -> None:
+        """End the session if it was idle for the whole time, else set the timer again."""
         self._timers.pop(session.id, None)
         left = self._active[session.id] + self._seconds - clock.monotonic()
         if left > 0:
-            self._arm(session, left)
+            self._set_timer(session, left)
         elif self._tasks.over:
             return
         elif is_idle(session.snapshot):
             self._tasks.create_task(self._end(session), name=f"idle {session.id}")
         else:
             self._active[session.id] = clock.monotonic()
-            self._arm(session, self._seconds)
+            self._set_timer(session, self._seconds)
 
     async def _end(self, session: Session) -> None:
         log.info("idle for too long", session=session.id, seconds=self._seconds)
         try:
             await session.end(SessionStatus.COMPLETED, commands.IDLE)
         except (Conflict, NotFound):
-            return  # somebody ended it a moment ago, or purged it
+            return  # ended or purged meanwhile
         except Unavailable:
             if session.id in self._active and session.id not in self._timers:
-                self._arm(session, TRY_AGAIN)
+                self._set_timer(session, RETRY_SECONDS)
 
     def _forget(self, session_id: str) -> None:
         self._active.pop(session_id, None)
@@ -71,7 +72,10 @@ class IdleReaper:
 
 
 def may_time_out(snapshot: Snapshot) -> bool:
-    """Whether agents are all that lives in the session: a person in a terminal leaves no events."""
+    """Return whether the session may be ended for being idle: only agents run in it.
+
+    The use of a terminal leaves no events, so a session with a running terminal counts as used.
+    """
     living = [worker for worker in snapshot.workers.values() if worker.alive]
     agents = any(worker.type == "agent" for worker in living)
     others = any(worker.type == "terminal" and worker.command is None for worker in living)
@@ -79,7 +83,7 @@ def may_time_out(snapshot: Snapshot) -> bool:
 
 
 def is_idle(snapshot: Snapshot) -> bool:
-    """Whether nothing waits: neither a turn, nor a question, nor a message, nor what somebody typed."""
+    """Return whether no turn runs, no agent waits for an answer or works, and the queue is empty."""
     busy = any(each.turn or each.asking for each in snapshot.conversations.values())
     at_work = any(
         worker.alive and worker.is_typed_to and worker.activity in (Activity.ACTIVE, Activity.ASKING)

@@ -1,7 +1,7 @@
-"""The recorder: every session's log as a file, written behind it by one follower that never slows it.
+"""Write the log of every session to its recording files, in the background.
 
-The log is the truth. The recorder only remembers which sessions have moved; what is missing in a file, after
-a crash or a full disk, is known by the number of its last whole line.
+The log is authoritative. The recorder only remembers which sessions have changed. After a crash or a full
+disk, the last complete line of a file tells which events are missing.
 """
 
 import asyncio
@@ -12,26 +12,26 @@ import structlog
 from ..domain.errors import NotFound
 from ..domain.snapshot import Snapshot
 from ..log.recordings import RecordingStore
-from ..store.events import PAGE, EventStore
+from ..store.events import PAGE_EVENTS, EventStore
 from ..store.records import RecordStore
 from .sessions import Sessions
 
 log = structlog.get_logger()
 
-PACE = 0.1  # seconds between two rounds: a flood is written in few pieces
-PAGE_BYTES = 4 << 20
-PORTION = 100  # of many sessions at a time: who moves now does not wait for all that were left behind
-TRY_AGAIN = 5.0  # seconds after the disk has refused
+PAUSE_SECONDS = 0.1  # between two rounds, so that many events are written at once
+MAX_PAGE_BYTES = 4 << 20
+MAX_SESSIONS_PER_ROUND = 100  # of the incomplete ones, so that sessions that change now do not wait for all
+RETRY_SECONDS = 5.0  # after a recording could not be written, for example on a full disk
 
 
 class SessionRecorder:
-    """Follows all sessions; `rebuild` writes a recording anew from the log."""
+    """Follows all sessions and appends their events to `events.jsonl`, then updates `metadata.json`."""
 
     def __init__(self, sessions: Sessions, records: RecordStore) -> None:
         self._sessions = sessions
         self._records = records
-        self._moved: dict[str, Snapshot | None] = {}  # the newest; None: whatever is stored
-        self._news = asyncio.Event()
+        self._changed: dict[str, Snapshot | None] = {}  # the newest snapshot; None: read it from the database
+        self._has_changes = asyncio.Event()
         self._writing = asyncio.Lock()
 
     @property
@@ -40,95 +40,99 @@ class SessionRecorder:
 
     @property
     def _recordings(self) -> RecordingStore:
-        return self._sessions.workshop.recordings
+        return self._sessions.services.recordings
 
     async def run(self) -> None:
-        """First what happened while nobody wrote, then whatever happens."""
-        async with self._sessions.watching(self._note):
-            behind = await self._left_behind()
+        """Complete the recordings that miss events, and then record every change, until the server stops."""
+        async with self._sessions.watching(self._on_change):
+            incomplete = await self._find_incomplete()
             while True:
-                if not behind:
-                    await self._news.wait()
-                self._news.clear()
-                for session_id in behind[:PORTION]:
-                    self._moved.setdefault(session_id, None)
-                del behind[:PORTION]
-                await self._sessions.courtesy.pause()
-                await self._write_moved()
-                await asyncio.sleep(PACE)
+                if not incomplete:
+                    await self._has_changes.wait()
+                self._has_changes.clear()
+                for session_id in incomplete[:MAX_SESSIONS_PER_ROUND]:
+                    self._changed.setdefault(session_id, None)
+                del incomplete[:MAX_SESSIONS_PER_ROUND]
+                await self._sessions.throttle.wait_while_typing()
+                await self._write_changed()
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def rebuild(self, session_ids: Sequence[str]) -> int:
-        """Writes recordings anew; returns how many events they hold."""
+        """Write recordings again from the log, and return the number of their events."""
         events = 0
         for session_id in session_ids:
             async with self._writing:
                 snapshot = await self._store.load(session_id)
-                await asyncio.to_thread(self._recordings.empty, session_id)
+                await asyncio.to_thread(self._recordings.clear, session_id)
                 await self._catch_up(snapshot)
                 events += snapshot.last_seq
         return events
 
-    def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
+    def _on_change(self, session_id: str, snapshot: Snapshot | None) -> None:
+        """Remember the newest snapshot of a session, for the next round."""
         if snapshot is not None:
-            self._moved[session_id] = snapshot
-            self._news.set()
+            self._changed[session_id] = snapshot
+            self._has_changes.set()
 
-    async def _left_behind(self) -> list[str]:
-        """The sessions whose files do not hold everything: only they are opened at a start."""
-        heads = list((await self._records.heads()).items())
-        behind: list[str] = []
-        for first in range(0, len(heads), PORTION):
-            async with self._sessions.courtesy.piece():
-                behind += await asyncio.to_thread(self._incomplete, heads[first : first + PORTION])
-        return behind
+    async def _find_incomplete(self) -> list[str]:
+        """Return the sessions whose recordings miss events, so that only these are loaded after a start."""
+        heads = list((await self._records.last_seqs()).items())
+        incomplete: list[str] = []
+        for first in range(0, len(heads), MAX_SESSIONS_PER_ROUND):
+            async with self._sessions.throttle.step():
+                incomplete += await asyncio.to_thread(
+                    self._select_incomplete, heads[first : first + MAX_SESSIONS_PER_ROUND]
+                )
+        return incomplete
 
-    def _incomplete(self, heads: Iterable[tuple[str, int]]) -> list[str]:
+    def _select_incomplete(self, heads: Iterable[tuple[str, int]]) -> list[str]:
+        """Return the sessions whose files end before the head of their log."""
         recordings = self._recordings
         return [
             session_id
             for session_id, head in heads
-            if recordings.last_seq(session_id) != head or recordings.described(session_id) != head
+            if recordings.last_seq(session_id) != head or recordings.metadata_seq(session_id) != head
         ]
 
-    async def _write_moved(self) -> None:
-        """Those that have moved by now; who goes on moving meanwhile is written in the next round."""
-        moved, self._moved = self._moved, {}
-        for session_id, snapshot in moved.items():
+    async def _write_changed(self) -> None:
+        """Write the sessions that have changed so far; later changes are written in the next round."""
+        changed, self._changed = self._changed, {}
+        for session_id, snapshot in changed.items():
             try:
                 async with self._writing:
                     await self._catch_up(snapshot or await self._store.load(session_id))
             except NotFound:
                 continue  # purged meanwhile
             except OSError as error:
-                log.warning("not recorded", session=session_id, reason=str(error))
-                self._moved.setdefault(session_id, snapshot)
-                self._news.set()
-                await asyncio.sleep(TRY_AGAIN)
+                log.warning("a session could not be recorded", session=session_id, reason=str(error))
+                self._changed.setdefault(session_id, snapshot)
+                self._has_changes.set()
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _catch_up(self, snapshot: Snapshot) -> None:
-        """Writes what the file lacks of the events up to this snapshot, then what they add up to."""
+        """Append the events up to this snapshot that the file misses, then write the metadata."""
         done = await asyncio.to_thread(self._recordings.last_seq, snapshot.id)
-        if done > snapshot.last_seq:  # of another log with this id: a database that was put back
-            await asyncio.to_thread(self._recordings.empty, snapshot.id)
+        if done > snapshot.last_seq:  # an older backup of the database was restored
+            await asyncio.to_thread(self._recordings.clear, snapshot.id)
             done = 0
         while done < snapshot.last_seq:
-            async with self._sessions.courtesy.piece():
+            async with self._sessions.throttle.step():
                 done += await self._write_page(snapshot, done)
-        if await asyncio.to_thread(self._recordings.described, snapshot.id) != snapshot.last_seq:
-            await asyncio.to_thread(self._recordings.describe, snapshot)
+        if await asyncio.to_thread(self._recordings.metadata_seq, snapshot.id) != snapshot.last_seq:
+            await asyncio.to_thread(self._recordings.write_metadata, snapshot)
 
     async def _write_page(self, snapshot: Snapshot, done: int) -> int:
-        """Some of the events that follow; how many."""
-        wires = self._at_hand(snapshot, done) or await self._store.wire(
-            snapshot.id, done, snapshot.last_seq + 1, PAGE, most_bytes=PAGE_BYTES
+        """Append a page of the events after `done`; return how many."""
+        wires = self._read_tail(snapshot, done) or await self._store.encoded_events(
+            snapshot.id, done, snapshot.last_seq + 1, PAGE_EVENTS, max_bytes=MAX_PAGE_BYTES
         )
         if not wires:
             raise NotFound(f"the events of session {snapshot.id} after {done} are gone")
         await asyncio.to_thread(self._recordings.append, snapshot.id, wires)
         return len(wires)
 
-    def _at_hand(self, snapshot: Snapshot, done: int) -> Sequence[bytes]:
-        """Those that are in memory, for viewers: the database need not be asked for them."""
-        session = self._sessions.at_hand(snapshot.id)
-        batch = session.log.recent(done, snapshot.last_seq) if session else None
+    def _read_tail(self, snapshot: Snapshot, done: int) -> Sequence[bytes]:
+        """Return the events after `done` if they are in memory, so that the database need not be read."""
+        session = self._sessions.get_open(snapshot.id)
+        batch = session.log.recent_batch(done, snapshot.last_seq) if session else None
         return batch.encoded if batch else ()

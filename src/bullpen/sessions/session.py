@@ -1,4 +1,4 @@
-"""One open session: its log, its running workers, and the orders it takes."""
+"""One open session: its log, its running workers, and the commands that clients give to it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from ..domain.deadlines import TimeoutSettings
 from ..domain.errors import Conflict, Invalid, NotFound
 from ..domain.events import Draft, WorkerCommand
 from ..domain.ids import new_id
-from ..domain.prompts import Prompt, PromptResult, addressee
+from ..domain.prompts import Prompt, PromptResult, find_addressee
 from ..domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
 from ..domain.signs import JudgedActivity
 from ..domain.snapshot import Snapshot, Worker
@@ -39,20 +39,24 @@ __all__ = ["Prompt", "PromptResult", "Session"]
 
 
 class Session:
-    """Takes one order at a time: decided on the snapshot, stored, then done."""
+    """A session in memory. REST routes, sockets and background jobs call its methods.
+
+    Each method decides on the snapshot, stores the decision as events and then carries it out. The log
+    applies one decision at a time.
+    """
 
     def __init__(
-        self, session_log: SessionLog, workshop: WorkerServices, tasks: BackgroundTasks, slots: AgentSlots
+        self, session_log: SessionLog, services: WorkerServices, tasks: BackgroundTasks, slots: AgentSlots
     ) -> None:
         self.log = session_log
-        self._workshop = workshop
+        self._services = services
         self._tasks = tasks
         self._slots = slots
-        self._titling = QueueTitling(session_log, workshop, tasks)
-        self._prompting = PromptDelivery(session_log, workshop, slots, self._titling)
-        self._lives = RunningWorkers(session_log, workshop, tasks)
-        self._deadlines = SessionDeadlines(session_log, _patience(workshop), tasks)
-        self._answering = AutomaticAnswers(session_log, workshop, tasks)
+        self._titling = QueueTitling(session_log, services, tasks)
+        self._prompting = PromptDelivery(session_log, services, slots, self._titling)
+        self._running = RunningWorkers(session_log, services, tasks)
+        self._deadlines = SessionDeadlines(session_log, _timeout_settings(services), tasks)
+        self._answering = AutomaticAnswers(session_log, services, tasks)
         self._dispatching: asyncio.Task[None] | None = None
 
     @property
@@ -65,42 +69,45 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether some worker still runs, so that the session must stay in memory."""
-        return bool(self._lives)
+        """Return whether a worker still runs, so that the session must stay in memory."""
+        return bool(self._running)
 
     # Workers
 
     async def add_worker(self, order: AddWorker, answer: RequestAnswer | None = None) -> Worker:
-        """Starts a worker, perhaps in the place of one that ended; returns it once its spawning is stored."""
+        """Start a worker, and return it once its spawning is stored.
+
+        If the order names a role, a worker that ended in this role is replaced.
+        """
         if order.type not in KINDS:
             raise Invalid(f"this server cannot run a worker of type {order.type}")
-        order = complete_order(order, self._workshop, self.snapshot.repo_id)
+        order = complete_order(order, self._services, self.snapshot.repo_id)
 
         def decide(snapshot: Snapshot) -> list[Draft]:
             if order.role is None:
                 return [commands.add_worker(snapshot, order)]
-            return commands.take_role(snapshot, order)
+            return commands.start_in_role(snapshot, order)
 
         return await self._spawn(decide, answer, is_agent=order.type == "agent")
 
     async def spawn_agent(self, order: AddWorker, failure: str | None = None) -> Worker:
-        """An agent for a role, in place of one that ended there; `failure` says why it cannot begin."""
+        """Start an agent in a role; it replaces one that ended there. With `failure`, record this failure."""
         order = complete_order(
-            order, self._workshop, must_be_installed=False
-        )  # the role tells of the failure
+            order, self._services, must_be_installed=False
+        )  # the failure is recorded in the role
         return await self._spawn(
-            lambda snapshot: commands.take_role(snapshot, order, failure), None, is_agent=True
+            lambda snapshot: commands.start_in_role(snapshot, order, failure), None, is_agent=True
         )
 
     async def restart_worker(self, worker_id: str, answer: RequestAnswer | None = None) -> Worker:
-        """The next run of a worker that ended; an agent goes back to its conversation."""
+        """Start the next run of a worker that ended. An agent continues its conversation."""
         is_agent = self.snapshot.worker(worker_id).type == "agent"
         return await self._spawn(
             lambda snapshot: [commands.restart_worker(snapshot, worker_id)], answer, is_agent=is_agent
         )
 
     async def restart(self, continue_conversation: bool, answer: RequestAnswer | None = None) -> Worker:
-        """Starts the first agent again, whether it lives or not, and perhaps in the same conversation."""
+        """Restart the primary agent, whether it runs or not. See `restart_agent`."""
         worker = self.snapshot.primary
         if worker is None:
             raise NotFound(f"session {self.id} has no agent to restart")
@@ -109,27 +116,29 @@ class Session:
     async def restart_agent(
         self, worker_id: str, continue_conversation: bool, answer: RequestAnswer | None = None
     ) -> Worker:
-        """The same for any agent of the session."""
+        """End the current run of an agent, then start the next, in the same conversation or in a new one."""
         worker = self.snapshot.worker(worker_id)
         if worker.type != "agent":
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
-        await self._end(lambda snapshot: commands.halt_agent(snapshot, worker_id))
-        await self.gone([worker_id])
+        await self._commit_end(lambda snapshot: commands.end_run_for_restart(snapshot, worker_id))
+        await self.wait_until_stopped([worker_id])
         if continue_conversation:
             return await self.restart_worker(worker_id, answer)
         return await self._spawn(
-            lambda snapshot: commands.begin_anew(snapshot, worker_id), answer, is_agent=True
+            lambda snapshot: commands.restart_with_new_conversation(snapshot, worker_id),
+            answer,
+            is_agent=True,
         )
 
     async def log_in(self, worker_id: str, answer: RequestAnswer | None = None) -> Worker:
-        """Opens what logs a person in to an agent in a terminal."""
+        """Start a terminal that runs the login command of an agent, and return this worker."""
         worker = self.snapshot.worker(worker_id)
         if worker.type != "agent" or worker.agent_id is None:
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
-        definition = self._workshop.agents.get(worker.agent_id)
+        definition = self._services.agents.get(worker.agent_id)
         command = login_command(self.snapshot.conversations[worker_id], definition)
         if not command:
-            raise Conflict(f"nobody knows how to log in to {definition.name}")
+            raise Conflict(f"no login command is known for {definition.name}")
         order = AddWorker(
             worker_id=new_id(),
             type="terminal",
@@ -145,88 +154,91 @@ class Session:
         return await self._spawn(decide, answer, is_agent=False)
 
     async def end_worker(self, worker_id: str, reason: str) -> Worker:
-        """Ends a worker and waits until it is gone. Ending it twice is fine."""
+        """End a worker and wait until its process has ended. Ending it twice is allowed."""
         await self.terminate_worker(worker_id, reason)
-        await self.gone([worker_id])
+        await self.wait_until_stopped([worker_id])
         return self.snapshot.worker(worker_id)
 
     async def terminate_worker(self, worker_id: str, reason: str) -> None:
-        """Ends a worker; its process goes right after."""
-        await self._end(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
+        """Store the end of a worker; its process is stopped in the background."""
+        await self._commit_end(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
 
     async def end(self, status: SessionStatus, reason: str, answer: RequestAnswer | None = None) -> None:
-        """Ends the session and all its workers, side by side, and waits for them. Worktrees stay."""
+        """End the session and wait until the processes of all its workers have ended. Worktrees stay."""
         await self.terminate(status, reason, answer)
-        await self.gone()
+        await self.wait_until_stopped()
 
     async def terminate(
         self, status: SessionStatus, reason: str, answer: RequestAnswer | None = None
     ) -> None:
-        """Ends the session; the processes of its workers go right after."""
-        await self._end(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
+        """Store the end of the session; the processes of its workers are stopped in the background."""
+        await self._commit_end(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
 
-    async def gone(self, worker_ids: Sequence[str] | None = None) -> None:
-        """Waits until the processes of workers whose end is stored are gone; of all when the session's is."""
-        await self._lives.stop(worker_ids)
+    async def wait_until_stopped(self, worker_ids: Sequence[str] | None = None) -> None:
+        """Wait until the processes of these workers (default: all) have ended; their end must be stored."""
+        await self._running.stop(worker_ids)
 
     async def edit(self, title: str | None, on_last_disconnect: str | None) -> None:
-        await self._change(lambda snapshot: commands.change_session(snapshot, title, on_last_disconnect))
+        """Change the title or what happens when the last viewer leaves; None keeps the current value."""
+        await self._commit_drafts(
+            lambda snapshot: commands.change_session(snapshot, title, on_last_disconnect)
+        )
 
     def terminal(self, worker_id: str) -> TerminalWorker:
-        """The latest run of a terminal, living or not."""
+        """Return the latest run of a terminal, whether it still runs or not."""
         if self.log.closed:
             raise NotFound(f"no session {self.id}")
         worker = self.snapshot.worker(worker_id)
-        latest = self._lives.latest(worker)
+        latest = self._running.latest(worker)
         if not isinstance(latest, TerminalWorker):
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not a terminal")
         return latest
 
     def close(self) -> None:
-        """Nothing of it will be left: whoever follows it, or looks at a terminal, is told that it is gone."""
+        """Close the log and the terminals of a session that is being purged, and notify their followers."""
         self.log.close()
-        self._lives.leave_terminals()
+        self._running.close_terminals()
 
     async def image_as_input(self, worker_id: str, data: bytes) -> bytes:
-        """Keeps an image and returns what is typed to speak of it in a terminal (R76)."""
-        terminal, images = self.terminal(worker_id), self._workshop.images
+        """Store an image and return the terminal input (its path) that names it to the agent."""
+        terminal, images = self.terminal(worker_id), self._services.images
         image = await asyncio.to_thread(images.add, self.id, data)
         path = str(images.path(self.id, image.id))
-        seen = await self._workshop.screens.seen(terminal.worker, terminal.recording)
-        return orders.image_as_input(terminal.worker, path, seen.pastes, self._workshop.agents)
+        seen = await self._services.screens.view(terminal.worker, terminal.recording)
+        return orders.image_as_input(terminal.worker, path, seen.bracketed_paste, self._services.agents)
 
     # Agents
 
     async def report_activity(self, worker_id: str, run: int | None, verdict: JudgedActivity) -> None:
-        """What an agent in a terminal says itself that it does; a run that is over says nothing any more."""
+        """Record the activity that an agent in a terminal reports. Raise Conflict if that run is over."""
         worker = self.snapshot.worker(worker_id)
-        agent = self._lives.latest(worker)
+        agent = self._running.latest(worker)
         if not isinstance(agent, PtyAgent):
             raise Conflict(f"the worker in role {worker.role} is not an agent in a terminal")
         if run not in (None, worker.run) or worker.state is not WorkerState.ACTIVE:
             raise Conflict(f"that run of the agent in role {worker.role} is over")
-        await agent.claim(verdict)
+        await agent.report_activity(verdict)
 
     async def prompt(self, order: Prompt) -> PromptResult:
-        """Says something to an agent, once for each promptId."""
+        """Send a prompt to an agent, or queue it; the same prompt id has an effect only once."""
         return await self._prompting.prompt(order)
 
     async def cancel_turn(self, worker_id: str | None, by: str, answer: RequestAnswer | None = None) -> None:
-        """Cancels the turn of an agent; nothing happens when there is none."""
+        """Cancel the current turn of an agent. Without a turn, do nothing."""
 
         def decide(snapshot: Snapshot) -> Change:
-            worker = addressee(snapshot, worker_id, None)
+            worker = find_addressee(snapshot, worker_id, None)
             if worker is None:
                 return Change(answer=answer)
-            return orders.cancel(snapshot, worker.id, by, self._workshop.agents).change(answer=answer)
+            return orders.cancel_turn(snapshot, worker.id, by, self._services.agents).build(answer=answer)
 
         await self.log.change(decide)
 
     async def answer_permission(
         self, permission_id: str, option_id: str, by: str, answer: RequestAnswer | None = None
     ) -> None:
-        """The first answer counts; a second is a Conflict."""
-        await self._exchange(
+        """Answer a permission request of an agent. Raise Conflict if it is answered already."""
+        await self._commit_conversation(
             lambda snapshot: acp_orders.answer_permission(snapshot, permission_id, option_id, by), answer
         )
 
@@ -238,20 +250,25 @@ class Session:
         by: str,
         answer: RequestAnswer | None = None,
     ) -> None:
-        await self._exchange(
+        """Answer a question of an agent. Raise Conflict if it is answered already."""
+        await self._commit_conversation(
             lambda snapshot: acp_orders.answer_question(snapshot, question_id, action, content, by), answer
         )
 
     async def set_mode(self, worker_id: str, mode_id: str, answer: RequestAnswer | None = None) -> None:
-        await self._exchange(lambda snapshot: acp_orders.set_mode(snapshot, worker_id, mode_id), answer)
+        await self._commit_conversation(
+            lambda snapshot: acp_orders.set_mode(snapshot, worker_id, mode_id), answer
+        )
 
     async def set_model(self, worker_id: str, model_id: str, answer: RequestAnswer | None = None) -> None:
-        await self._exchange(lambda snapshot: acp_orders.set_model(snapshot, worker_id, model_id), answer)
+        await self._commit_conversation(
+            lambda snapshot: acp_orders.set_model(snapshot, worker_id, model_id), answer
+        )
 
     async def set_config_option(
         self, worker_id: str, option_id: str, value: str | bool, answer: RequestAnswer | None = None
     ) -> None:
-        await self._exchange(
+        await self._commit_conversation(
             lambda snapshot: acp_orders.set_config_option(snapshot, worker_id, option_id, value), answer
         )
 
@@ -268,7 +285,8 @@ class Session:
         scheduled_time: int | None = None,
         answer: RequestAnswer | None = None,
     ) -> QueueItem:
-        wish = QueueAdded(
+        """Add a message to the queue. It is sent when the agent is idle and `scheduled_time` has come."""
+        added = QueueAdded(
             id=new_id(),
             message=message,
             image_ids=tuple(image_ids),
@@ -277,130 +295,140 @@ class Session:
             title=title,
             scheduled_time=scheduled_time,
         )
-        return await self._prompting.enqueue(wish, answer)
+        return await self._prompting.enqueue(added, answer)
 
     async def edit_queued(self, item_id: str, **changes: Any) -> QueueItem:
-        """`message`, `title`, `scheduled_time`: what is left out stays."""
+        """Change `message`, `title` or `scheduled_time` of a queued message; omitted fields stay."""
         return await self._prompting.edit(item_id, changes)
 
     async def remove_queued(self, item_id: str) -> None:
-        await self._change_queue(lambda held: queue.remove(held, item_id))
+        await self._change_queue(lambda items: queue.remove(items, item_id))
 
     async def clear_queue(self) -> None:
         await self._change_queue(queue.clear)
 
     async def move_queued(self, item_id: str, direction: str, answer: RequestAnswer | None = None) -> None:
-        await self._change_queue(lambda held: queue.move(held, item_id, direction), answer)
+        """Move a queued message one place `up` or `down`."""
+        await self._change_queue(lambda items: queue.move(items, item_id, direction), answer)
 
     async def send_now(self, item_id: str, by: str = "send now", answer: RequestAnswer | None = None) -> None:
-        """The message goes next, in the place of the turn that runs."""
+        """Send a queued message next, and cancel the current turn for it."""
 
         def decide(snapshot: Snapshot) -> Change:
-            drafts = queue.hurry(snapshot.queue, item_id)
+            drafts = queue.move_to_front(snapshot.queue, item_id)
             item = snapshot.queue.item(item_id)
-            worker = addressee(snapshot, item.worker_id, None)
+            worker = find_addressee(snapshot, item.worker_id, None)
             if worker is None:
                 return Change(drafts=drafts, answer=answer)
-            exchange = orders.cancel(snapshot, worker.id, by, self._workshop.agents)
-            exchange.tell_others(drafts)
-            return exchange.change(answer=answer)
+            change = orders.cancel_turn(snapshot, worker.id, by, self._services.agents)
+            change.record_drafts(drafts)
+            return change.build(answer=answer)
 
         await self.log.change(decide)
 
     async def pause_queue(self, answer: RequestAnswer | None = None) -> None:
-        await self._change_queue(lambda held: queue.pause(held, "a person paused it"), answer)
+        await self._change_queue(lambda items: queue.pause(items, "a person paused it"), answer)
 
     async def resume_queue(self, answer: RequestAnswer | None = None) -> None:
         await self._change_queue(queue.resume, answer)
 
-    async def queue_settings(self, settings: QueueSettings) -> QueueSettings:
-        await self._change_queue(lambda held: queue.configure(held, settings))
+    async def set_queue_settings(self, settings: QueueSettings) -> QueueSettings:
+        """Store queue settings for this session alone."""
+        await self._change_queue(lambda items: queue.configure(items, settings))
         return self.snapshot.queue.settings
 
     async def inherit_queue_settings(self, settings: QueueSettings) -> None:
-        """Nothing happens to a session that has ended, or has settings of its own."""
+        """Apply the settings of the repository or server, unless the session has ended or has its own."""
 
         def decide(snapshot: Snapshot) -> list[Draft]:
             active = snapshot.status is SessionStatus.ACTIVE
-            return queue.inherit(snapshot.queue, settings) if active else []
+            return queue.inherit_settings(snapshot.queue, settings) if active else []
 
-        await self._change(decide)
+        await self._commit_drafts(decide)
 
-    # What follows from what is stored
+    # Reconciling with the stored state
 
     def resume(self) -> None:
-        """After a start of the server: takes up every worker, and what waits for one, where it was left."""
-        self._lives.resume()
-        self.follow()
+        """Continue every worker and queue where the previous server process left them."""
+        self._running.resume()
+        self.reconcile()
 
-    def follow(self) -> None:
-        """Does what the latest snapshot calls for: starts and ends workers, sends what waits."""
+    def reconcile(self) -> None:
+        """Do what the latest snapshot requires: start and stop workers, set timers, send queued messages."""
         if self._tasks.over:
             return
-        self._lives.follow()
-        self._deadlines.follow()
-        self._answering.follow()
-        self._titling.follow()
+        self._running.reconcile()
+        self._deadlines.reconcile()
+        self._answering.reconcile()
+        self._titling.reconcile()
         if self.snapshot.queue.waiting and (self._dispatching is None or self._dispatching.done()):
             self._dispatching = self._tasks.create_task(self._prompting.dispatch(), name=f"queue {self.id}")
 
-    async def _change(
+    async def _commit_drafts(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None = None
     ) -> CommittedChange:
+        """Store the events that `decide` returns."""
         return await self.log.change(lambda snapshot: Change(drafts=decide(snapshot), answer=answer))
 
-    async def _end(
+    async def _commit_end(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None = None
     ) -> CommittedChange:
-        return await self.log.change(lambda snapshot: acp_orders.ending(snapshot, decide(snapshot), answer))
+        """Store events that end workers, with what their agents must still be sent."""
+        return await self.log.change(
+            lambda snapshot: acp_orders.end_workers(snapshot, decide(snapshot), answer)
+        )
 
-    async def _exchange(
+    async def _commit_conversation(
         self, decide: Callable[[Snapshot], ConversationChange], answer: RequestAnswer | None
     ) -> CommittedChange:
-        return await self.log.change(lambda snapshot: decide(snapshot).change(answer=answer))
+        """Store the change of a conversation that `decide` returns."""
+        return await self.log.change(lambda snapshot: decide(snapshot).build(answer=answer))
 
     async def _change_queue(
         self, decide: Callable[[Queue], list[Draft]], answer: RequestAnswer | None = None
     ) -> None:
+        """Store the queue events that `decide` returns. Raise Conflict if the session has ended."""
+
         def in_session(snapshot: Snapshot) -> list[Draft]:
             commands.require_active(snapshot)
             return decide(snapshot.queue)
 
-        await self._change(in_session, answer)
+        await self._commit_drafts(in_session, answer)
 
     async def _spawn(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None, *, is_agent: bool
     ) -> Worker:
+        """Store events that start a worker and return this worker; an agent needs a free slot."""
         with self._slots.hold(self.id) if is_agent else nullcontext():
-            committed = await self._change(decide, answer)
+            committed = await self._commit_drafts(decide, answer)
         worker_id = committed.events[-1].worker_id
         assert worker_id is not None
         return committed.snapshot.worker(worker_id)
 
 
-def _patience(workshop: WorkerServices) -> TimeoutSettings:
-    settings = workshop.config
+def _timeout_settings(services: WorkerServices) -> TimeoutSettings:
+    settings = services.config
     return TimeoutSettings(permission=settings.permission_timeout, cancel=settings.cancel_grace)
 
 
 def complete_order(
-    order: AddWorker, workshop: WorkerServices, repo_id: str | None = None, *, must_be_installed: bool = True
+    order: AddWorker, services: WorkerServices, repo_id: str | None = None, *, must_be_installed: bool = True
 ) -> AddWorker:
     """Return the order with an agent's definition and name. Raise as `require_agent` does."""
     if order.type != "agent":
         return order
-    agent_id = order.agent_id or workshop.default_agent(repo_id)
-    definition = require_agent(workshop, agent_id, must_be_installed=must_be_installed)
+    agent_id = order.agent_id or services.default_agent(repo_id)
+    definition = require_agent(services, agent_id, must_be_installed=must_be_installed)
     return replace(
         order, name=order.name or definition.name, agent_id=definition.id, agent_kind=definition.kind
     )
 
 
 def require_agent(
-    workshop: WorkerServices, agent_id: str, *, must_be_installed: bool = True
+    services: WorkerServices, agent_id: str, *, must_be_installed: bool = True
 ) -> AgentDefinition:
     """Return an agent's definition. Raise Invalid without one, Conflict if the agent is not installed."""
     try:
-        return workshop.installed_agent(agent_id) if must_be_installed else workshop.agents.get(agent_id)
+        return services.installed_agent(agent_id) if must_be_installed else services.agents.get(agent_id)
     except NotFound as error:
         raise Invalid(str(error)) from None

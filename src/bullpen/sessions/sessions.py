@@ -1,4 +1,4 @@
-"""The open sessions of this server, by id, and everyone who wants to know when one changes."""
+"""The open sessions of this server by id, and the watchers to notify when a session changes."""
 
 import asyncio
 from collections import deque
@@ -21,39 +21,42 @@ from .purging import SessionPurger
 from .reaper import IdleReaper
 from .session import Session
 from .slots import AgentSlots
-from .tasks import BackgroundTasks, keep_going
+from .tasks import BackgroundTasks, run_until_success
 
 log = structlog.get_logger()
 
 Watcher = Callable[[str, Snapshot | None], None]
 
-KEPT_OPEN = 64  # sessions nobody runs or looks at that stay in memory
+MAX_IDLE_SESSIONS = 64  # sessions without a running worker or a viewer that stay in memory
 
 
 class Sessions:
-    """Opens a session on first need; it stays while something runs in it or somebody holds it."""
+    """All sessions of a server. A session is opened on first use.
+
+    It stays in memory while a worker runs in it or a caller holds a reference, and some time longer.
+    """
 
     def __init__(
         self,
         store: EventStore,
-        workshop: WorkerServices,
+        services: WorkerServices,
         tasks: BackgroundTasks,
         idle_seconds: float | None = None,
     ) -> None:
         self.store = store
-        self.workshop = workshop
-        self.taken_up = asyncio.Event()
-        self.importing = asyncio.Lock()
-        self.imported: set[str] = set()  # sessions whose recording came from elsewhere, by id
-        self.courtesy = BackgroundThrottle()
-        self.purging = SessionPurger(store, workshop, tasks)
+        self.services = services
+        self.workers_resumed = asyncio.Event()
+        self.import_lock = asyncio.Lock()
+        self.imported_ids: set[str] = set()  # sessions whose recording came from elsewhere, by id
+        self.throttle = BackgroundThrottle()
+        self.purger = SessionPurger(store, services, tasks)
         self._tasks = tasks
         self._open: WeakValueDictionary[str, Session] = WeakValueDictionary()
-        self._recent: deque[Session] = deque(maxlen=KEPT_OPEN)
+        self._recent: deque[Session] = deque(maxlen=MAX_IDLE_SESSIONS)
         self._opening: dict[str, asyncio.Lock] = {}
         self._watchers: set[Watcher] = set()
-        self._slots = AgentSlots(workshop.config.max_sessions)
-        minutes = workshop.config.idle_timeout
+        self._slots = AgentSlots(services.config.max_sessions)
+        minutes = services.config.idle_timeout
         self._reaper = IdleReaper(minutes * 60 if idle_seconds is None else idle_seconds, tasks)
 
     @property
@@ -61,20 +64,21 @@ class Sessions:
         return self._slots
 
     async def get(self, session_id: str) -> Session:
-        """The session, opened when it was not; NotFound when there is none.
+        """Return a session; open it if needed. Raise NotFound if there is none.
 
-        Waits until the workers of the last server have been taken up: before that nobody may touch one.
+        After a start, wait first until all workers of the previous server process are continued.
         """
-        await self.taken_up.wait()
+        await self.workers_resumed.wait()
         return await self.open(session_id)
 
     def workspace_of(self, snapshot: Snapshot, worker_id: str | None = None) -> str:
         """Return the directory of a session or of one of its workers; Conflict if it was imported."""
-        if snapshot.id in self.imported:
+        if snapshot.id in self.imported_ids:
             raise Conflict("this session was imported, so it has no workspace here; it can only be looked at")
         return snapshot.location_path if worker_id is None else snapshot.worker(worker_id).workspace
 
     async def open(self, session_id: str) -> Session:
+        """Return a session as `get` does, without waiting for the workers of the previous server process."""
         if session := self._open.get(session_id):
             return session
         if not is_safe_id(session_id):
@@ -89,85 +93,90 @@ class Sessions:
             if not lock.locked():
                 self._opening.pop(session_id, None)
 
-    def welcome(self, session_log: SessionLog) -> Session:
-        """Takes in a session that was just made, and tells everyone who watches."""
+    def add_new(self, session_log: SessionLog) -> Session:
+        """Open the session of a log that was just created, and notify the watchers."""
         session = self.add(session_log)
-        self._tell(session.id, session.snapshot)
+        self._notify_watchers(session.id, session.snapshot)
         return session
 
     def add(self, session_log: SessionLog) -> Session:
-        """Takes a log that was just made or opened into the house."""
-        session = Session(session_log, self.workshop, self._tasks, self._slots)
-        session_log.on_commit = lambda _: self._changed(session)
+        """Open the session of a log, and keep it in memory. Watchers are not notified."""
+        session = Session(session_log, self.services, self._tasks, self._slots)
+        session_log.on_commit = lambda _: self._on_change(session)
         self._slots.update(session.snapshot)
         self._open[session.id] = session
         self._recent.append(session)
         return session
 
-    def at_hand(self, session_id: str) -> Session | None:
-        """The session if it is open."""
+    def get_open(self, session_id: str) -> Session | None:
+        """Return the session if it is open, else None."""
         return self._open.get(session_id)
 
-    def in_memory(self) -> list[Session]:
-        """The open sessions: all in which something runs, and some more."""
+    def list_open(self) -> list[Session]:
+        """Return the open sessions: every session with a running worker, and some others."""
         return list(self._open.values())
 
-    def follow_all(self) -> None:
-        """What the house goes by has changed: every open session looks again at what is called for."""
-        for session in self.in_memory():
-            session.follow()
+    def reconcile_all(self) -> None:
+        """Reconcile every open session, because settings or rules of the server have changed."""
+        for session in self.list_open():
+            session.reconcile()
 
-    def note(self, session: Session) -> None:
-        """A session was taken up: its idle time counts from now."""
-        self._reaper.note(session)
+    def restart_idle_timer(self, session: Session) -> None:
+        """Count the idle time of a session from now."""
+        self._reaper.restart_timer(session)
 
     async def purge(self, session_id: str) -> None:
-        """Removes everything of a session that has ended; its worktree stays."""
+        """Remove a session that has ended with its events and recordings, for good; its worktree stays."""
         session = await self.get(session_id)
         if session.snapshot.status is SessionStatus.ACTIVE:
             raise Conflict("only a session that has ended can be purged")
-        await self.store.hide(session_id)  # when that fails nothing has changed
+        await self.store.hide(session_id)  # if this fails, nothing has changed
         session.close()
         self._open.pop(session_id, None)
-        self._tell(session_id, None)
-        await self.purging.remove(session_id, session.snapshot.workers)
+        self._notify_watchers(session_id, None)
+        await self.purger.remove(session_id, session.snapshot.workers)
 
-    def run(self, work: Callable[[], Coroutine[None, None, None]], name: str) -> None:
-        """Work that goes on for as long as the house stands, which a mistake in it does not take along."""
-        self._tasks.create_task(keep_going(work, name), name=name)
+    def run_in_background(self, work: Callable[[], Coroutine[None, None, None]], name: str) -> None:
+        """Run a job until the server stops; start it again whenever it raises."""
+        self._tasks.create_task(run_until_success(work, name), name=name)
 
-    def end_stray(self, child: ChildHandle) -> None:
-        """Ends a process whose session is gone, and what it left on the disk."""
-        self._tasks.create_task(self._end_stray(child), name=f"stray {child.worker_id}")
+    def end_stray_child(self, child: ChildHandle) -> None:
+        """Stop a process whose session was purged, and delete its recording, in the background."""
+        self._tasks.create_task(self._end_stray_child(child), name=f"stray {child.worker_id}")
 
-    def end_earlier(self, child: ChildHandle) -> None:
-        """Ends a process of a run whose worker has begun another since; what it said stays."""
-        burial = self.workshop.children.bury(child)
-        self._tasks.create_task(burial, name=f"earlier run of {child.worker_id}")
+    def end_earlier_run(self, child: ChildHandle) -> None:
+        """Stop a process of an earlier run of a worker, in the background; its recording stays."""
+        stopping = self.services.children.end_and_forget(child)
+        self._tasks.create_task(stopping, name=f"earlier run of {child.worker_id}")
 
-    async def _end_stray(self, child: ChildHandle) -> None:
+    async def _end_stray_child(self, child: ChildHandle) -> None:
         await child.stop()
-        await self.workshop.children.bury(child)
+        await self.services.children.end_and_forget(child)
         try:
-            await self.workshop.forget(child.worker_id)
+            await self.services.remove_files(child.worker_id)
         except BullpenError as error:
-            log.warning("the recording of no session stays", worker=child.worker_id, reason=str(error))
+            log.warning(
+                "the recording of a purged session could not be deleted",
+                worker=child.worker_id,
+                reason=str(error),
+            )
 
     @asynccontextmanager
     async def watching(self, changed: Watcher) -> AsyncIterator[None]:
-        """Calls `changed` with every snapshot that becomes true while the block runs; None: it is gone."""
+        """Call `changed` with each new snapshot of any session (None after a purge) while the block runs."""
         self._watchers.add(changed)
         try:
             yield
         finally:
             self._watchers.discard(changed)
 
-    def _changed(self, session: Session) -> None:
+    def _on_change(self, session: Session) -> None:
+        """Update slots, timers and watchers after an event of a session was stored."""
         self._slots.update(session.snapshot)
-        session.follow()
-        self._reaper.note(session)
-        self._tell(session.id, session.snapshot)
+        session.reconcile()
+        self._reaper.restart_timer(session)
+        self._notify_watchers(session.id, session.snapshot)
 
-    def _tell(self, session_id: str, snapshot: Snapshot | None) -> None:
+    def _notify_watchers(self, session_id: str, snapshot: Snapshot | None) -> None:
         for changed in tuple(self._watchers):
             changed(session_id, snapshot)

@@ -1,4 +1,4 @@
-"""How many sessions may have a living agent at once (R36); terminals, diffs and documents are free."""
+"""Limit how many sessions may have a running agent at the same time; other workers are not limited."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,34 +13,34 @@ log = structlog.get_logger()
 
 
 class AgentSlots:
-    """One for each session with an agent that is spawning or active; `most` of 0 means any number."""
+    """Counts the sessions with an agent that is spawning or active. A `limit` of 0 means no limit."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken: set[str] = set()
-        self._held: Counter[str] = Counter()  # by orders that are not stored yet
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._used: set[str] = set()
+        self._held: Counter[str] = Counter()  # by requests that are not stored yet
 
     @contextmanager
     def hold(self, session_id: str) -> Iterator[None]:
-        """Keeps a place while an agent is being started; TooMany when there is none."""
-        used = self._taken | set(self._held)
-        if self._most and session_id not in used and len(used) >= self._most:
+        """Hold a slot while an agent is being started. Raise TooMany if no slot is free."""
+        used = self._used | set(self._held)
+        if self._limit and session_id not in used and len(used) >= self._limit:
             raise TooMany(
-                f"{self._most} sessions have a living agent, which is the limit; "
-                "end one of them and try again, or let more live with AGENT_MAX_SESSIONS"
+                f"{self._limit} sessions have a running agent, which is the limit; "
+                "end one of them and try again, or raise the limit with AGENT_MAX_SESSIONS"
             )
         self._held[session_id] += 1
         try:
             yield
         finally:
             self._held[session_id] -= 1
-            self._held += Counter()  # forgets who holds none
+            self._held += Counter()  # removes counts of zero
 
     def update(self, snapshot: Snapshot) -> None:
-        """The session is like this now."""
-        lives = any(worker.type == "agent" and worker.alive for worker in snapshot.workers.values())
-        if lives:
-            self._taken.add(snapshot.id)
-        elif snapshot.id in self._taken:
-            self._taken.discard(snapshot.id)
-            log.info("a slot is free", session=snapshot.id, taken=len(self._taken), limit=self._most)
+        """Take or free the slot of a session according to its latest snapshot."""
+        has_agent = any(worker.type == "agent" and worker.alive for worker in snapshot.workers.values())
+        if has_agent:
+            self._used.add(snapshot.id)
+        elif snapshot.id in self._used:
+            self._used.discard(snapshot.id)
+            log.info("a slot is free", session=snapshot.id, taken=len(self._used), limit=self._limit)

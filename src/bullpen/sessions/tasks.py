@@ -1,4 +1,4 @@
-"""A task group whose tasks end with its block: what runs in the background has an owner."""
+"""A task group for background jobs: a failed task does not affect the others, and all end with the block."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -10,35 +10,37 @@ import structlog
 
 from ..domain.failures import explain
 
-BEGIN_AGAIN = 10.0  # seconds
+RESTART_SECONDS = 10.0  # until a job that failed is started again
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
 
 class _BlockEnded(Exception):
-    """Raised inside the group to end what still runs in it."""
+    """Raised inside the group to cancel its remaining tasks."""
 
 
 class BackgroundTasks(asyncio.TaskGroup):
-    """A group whose tasks fail alone: what one of them raises is told, and the others go on.
+    """A task group in which an exception of a task is logged and the other tasks continue.
 
-    It says when it takes no more: what a late commit calls for is left to the next start.
+    `over` is true once the group is ending; callers then start no more tasks. The next server start does
+    the rest.
     """
 
     over = False
 
-    def create_task(  # type: ignore[override]  # what fails comes to None
+    def create_task(  # type: ignore[override]  # a failed task returns None
         self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
     ) -> asyncio.Task[T | None]:
-        task = super().create_task(_tell_if_it_fails(coro, name), name=name, context=context)
-        task.add_done_callback(lambda _: coro.close())  # one that is cancelled before it begins
+        """Start a task. If it raises, the error is logged and its result is None."""
+        task = super().create_task(_log_failure(coro, name), name=name, context=context)
+        task.add_done_callback(lambda _: coro.close())  # in case the task is cancelled before it starts
         return task
 
 
 @asynccontextmanager
-async def background() -> AsyncIterator[BackgroundTasks]:
-    """Tasks started in the group are cancelled, and waited for, when the block is left."""
+async def background_tasks() -> AsyncIterator[BackgroundTasks]:
+    """Yield a task group; cancel its tasks and wait for them when the block is left."""
     try:
         async with BackgroundTasks() as tasks:
             try:
@@ -50,7 +52,8 @@ async def background() -> AsyncIterator[BackgroundTasks]:
         pass
 
 
-async def _tell_if_it_fails(work: Coroutine[Any, Any, T], name: str | None) -> T | None:
+async def _log_failure(work: Coroutine[Any, Any, T], name: str | None) -> T | None:
+    """Await `work`; log an exception instead of raising it."""
     try:
         return await work
     except Exception as error:
@@ -61,16 +64,16 @@ async def _tell_if_it_fails(work: Coroutine[Any, Any, T], name: str | None) -> T
         return None
 
 
-async def keep_going(
-    work: Callable[[], Coroutine[None, None, None]], name: str, pause: float = BEGIN_AGAIN
+async def run_until_success(
+    work: Callable[[], Coroutine[None, None, None]], name: str, pause: float = RESTART_SECONDS
 ) -> None:
-    """What fails by a mistake of ours is told and begun again: the others in its group go on."""
+    """Run a job until it returns; when it raises, log the error and start it again after a pause."""
     while True:
         try:
             return await work()
         except Exception as error:
             if (failure := explain(error)) is None:
-                log.error("failed, and is begun again", work=name, exc_info=error)
+                log.error("a background job failed and is started again", job=name, exc_info=error)
             else:
-                log.warning("failed, and is begun again", work=name, reason=str(failure))
+                log.warning("a background job failed and is started again", job=name, reason=str(failure))
             await asyncio.sleep(pause)

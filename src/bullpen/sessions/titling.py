@@ -1,4 +1,4 @@
-"""Titles of messages that wait: by the agent's own headless command where it has one, else by their words."""
+"""Titles of queued messages: from the title command of the agent if it has one, else from the text."""
 
 import asyncio
 import tempfile
@@ -6,14 +6,14 @@ import tempfile
 import structlog
 
 from .. import clock
-from ..domain.agents import fill
+from ..domain.agents import fill_placeholders
 from ..domain.errors import NotFound, Unavailable
 from ..domain.events import Draft
-from ..domain.prompts import addressee_of, sendable
-from ..domain.queue import QueueItem, QueueTitled, needs_title, title_by_words
+from ..domain.prompts import item_addressee, sendable_items
+from ..domain.queue import QueueItem, QueueTitled, default_title, needs_title
 from ..domain.snapshot import Snapshot
 from ..domain.states import SessionStatus
-from ..domain.titles import clean_title, is_short
+from ..domain.titles import clean_title, is_short_enough_for_title
 from ..git.process import run_process
 from ..log.log import Change, SessionLog
 from ..workers.worker_services import WorkerServices
@@ -21,64 +21,69 @@ from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
-SECONDS = 60.0
-MOST_BYTES = 64 << 10
-MOST_LETTERS = 4000
-ASKED = "Give a title of at most eight words to the request below. Answer with the title alone.\n\n"
+TIMEOUT_SECONDS = 60.0
+MAX_OUTPUT_BYTES = 64 << 10
+MAX_MESSAGE_CHARACTERS = 4000  # of a message that are given to the command
+TITLE_PROMPT = "Give a title of at most eight words to the request below. Answer with the title alone.\n\n"
 
 
 class QueueTitling:
-    """`follow` after every change: what has no title yet follows from what is stored."""
+    """Gives titles to the queued messages of one session, which calls `reconcile` after every change."""
 
-    def __init__(self, session_log: SessionLog, workshop: WorkerServices, tasks: BackgroundTasks) -> None:
+    def __init__(self, session_log: SessionLog, services: WorkerServices, tasks: BackgroundTasks) -> None:
         self._log = session_log
-        self._workshop = workshop
+        self._services = services
         self._tasks = tasks
         self._busy: set[tuple[str, str]] = set()
-        self._one_at_a_time = asyncio.Lock()
+        self._command_lock = asyncio.Lock()
 
-    def at_once(self, snapshot: Snapshot, item: QueueItem) -> list[Draft]:
-        """The title that is made together with its message, unless the agent is to be asked."""
+    def default_title_drafts(self, snapshot: Snapshot, item: QueueItem) -> list[Draft]:
+        """Return the title event to store with a new message; none if the title command has to run first."""
         if needs_title(snapshot.queue, item) and not self._command(snapshot, item):
-            return [title_by_words(item)]
+            return [default_title(item)]
         return []
 
-    def follow(self) -> None:
+    def reconcile(self) -> None:
+        """Start to make a title for each queued message without one, except those about to be sent."""
         snapshot = self._log.snapshot
         if snapshot.status is not SessionStatus.ACTIVE or not snapshot.queue.waiting:
             return
-        leaving = {item.id for item, _ in sendable(snapshot, clock.now_ms())}
+        being_sent = {item.id for item, _ in sendable_items(snapshot, clock.now_ms())}
         for item in snapshot.queue.items:
-            asked = (item.id, item.message)
-            if needs_title(snapshot.queue, item) and item.id not in leaving and asked not in self._busy:
-                self._busy.add(asked)
+            key = (item.id, item.message)
+            if needs_title(snapshot.queue, item) and item.id not in being_sent and key not in self._busy:
+                self._busy.add(key)
                 self._tasks.create_task(self._title(item), name=f"title {self._log.id}")
 
     async def _title(self, item: QueueItem) -> None:
+        """Make a title for a message and store it."""
         try:
-            async with self._one_at_a_time:
-                draft = await self._draft(item)
-            await self._log.change(lambda snapshot: _decide(snapshot, item, draft))
+            async with self._command_lock:
+                draft = await self._make_title(item)
+            await self._log.change(lambda snapshot: _set_title(snapshot, item, draft))
         except (NotFound, Unavailable) as error:
-            log.warning("no title", session=self._log.id, reason=str(error))
+            log.warning("a message got no title", session=self._log.id, reason=str(error))
         finally:
             self._busy.discard((item.id, item.message))
 
-    async def _draft(self, item: QueueItem) -> Draft:
+    async def _make_title(self, item: QueueItem) -> Draft:
+        """Return the title event, from the title command or from the text."""
         command = self._command(self._log.snapshot, item)
-        title = await self._ask(command, item) if command else ""
-        return Draft(QueueTitled(id=item.id, title=title)) if title else title_by_words(item)
+        title = await self._run_title_command(command, item) if command else ""
+        return Draft(QueueTitled(id=item.id, title=title)) if title else default_title(item)
 
-    async def _ask(self, command: tuple[str, ...], item: QueueItem) -> str:
-        """What the agent calls it, asked where it has nothing to work on; empty when it says nothing."""
-        worker = addressee_of(self._log.snapshot, item)
+    async def _run_title_command(self, command: tuple[str, ...], item: QueueItem) -> str:
+        """Run the title command in an empty directory; return its title, or an empty string."""
+        worker = item_addressee(self._log.snapshot, item)
         if worker is None or worker.agent_id is None:
             return ""
-        env = self._workshop.agents.environment(self._workshop.agents.get(worker.agent_id))
-        argv = fill(command, prompt=ASKED + item.message[:MOST_LETTERS])
+        env = self._services.agents.environment(self._services.agents.get(worker.agent_id))
+        argv = fill_placeholders(command, prompt=TITLE_PROMPT + item.message[:MAX_MESSAGE_CHARACTERS])
         try:
-            with tempfile.TemporaryDirectory(prefix="bullpen-title-") as nowhere:
-                ended = await run_process(argv, env=env, cwd=nowhere, timeout=SECONDS, limit=MOST_BYTES)
+            with tempfile.TemporaryDirectory(prefix="bullpen-title-") as empty_directory:
+                ended = await run_process(
+                    argv, env=env, cwd=empty_directory, timeout=TIMEOUT_SECONDS, limit=MAX_OUTPUT_BYTES
+                )
         except (TimeoutError, OSError, ValueError) as error:
             reason = str(error) or "it took too long"
             log.info("an agent gave no title", session=self._log.id, reason=reason)
@@ -86,17 +91,17 @@ class QueueTitling:
         return "" if ended.code else clean_title(ended.output.decode("utf-8", "replace"))
 
     def _command(self, snapshot: Snapshot, item: QueueItem) -> tuple[str, ...]:
-        """How the agent is asked; empty when it cannot be, or a short message needs no other title."""
-        worker = addressee_of(snapshot, item)
-        if is_short(item.message) or worker is None or worker.agent_id is None:
+        """Return the title command of the addressed agent; empty if none is needed or defined."""
+        worker = item_addressee(snapshot, item)
+        if is_short_enough_for_title(item.message) or worker is None or worker.agent_id is None:
             return ()
         try:
-            return self._workshop.agents.get(worker.agent_id).title_command
+            return self._services.agents.get(worker.agent_id).title_command
         except NotFound:
             return ()
 
 
-def _decide(snapshot: Snapshot, item: QueueItem, draft: Draft) -> Change:
-    """Unless it was sent, taken back, edited or titled meanwhile."""
+def _set_title(snapshot: Snapshot, item: QueueItem, draft: Draft) -> Change:
+    """Add the title, unless the message was sent, removed, edited or titled meanwhile."""
     same = [each for each in snapshot.queue.items if (each.id, each.message) == (item.id, item.message)]
     return Change(drafts=[draft] if same and needs_title(snapshot.queue, same[0]) else [])

@@ -1,4 +1,4 @@
-"""Removed worktrees, kept whole in our own directory for a week: from there they can be restored."""
+"""The trash: removed worktrees, kept in the data directory for a week to be restored or deleted."""
 
 import asyncio
 import errno
@@ -23,14 +23,14 @@ from ..home import write_private
 
 log = structlog.get_logger()
 
-KEPT_MS = 7 * 24 * 60 * 60 * 1000
-COPY_SECONDS = 3600.0
+RETENTION_MS = 7 * 24 * 60 * 60 * 1000
+COPY_TIMEOUT_SECONDS = 3600.0
 
 _RECORD, _TREE, _ADMIN = "record.json", "tree", "admin"
 
 
 class TrashedWorktree(Struct, frozen=True, kw_only=True):
-    """A worktree that was removed: where it was and what it had checked out."""
+    """A removed worktree, with its former path, branch and commit."""
 
     id: str
     repo_id: str
@@ -42,30 +42,36 @@ class TrashedWorktree(Struct, frozen=True, kw_only=True):
 
     @property
     def expires_at(self) -> int:
-        return self.removed_at + KEPT_MS
+        return self.removed_at + RETENTION_MS
 
 
 class WorktreeTrash:
-    """One directory for each: the record, the work tree, and what git knew of it (its index, its HEAD)."""
+    """Moves worktrees into the trash directory and out of it.
+
+    An entry is a directory with a record, the work tree, and git's own directory of it (index, HEAD).
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def list(self, repo_id: str | None = None) -> list[TrashedWorktree]:
-        """What can be restored, newest first."""
+        """Return the removed worktrees (of one repository), newest first."""
         found = [_read(path) for path in self._directory.glob(f"*/{_RECORD}")]
-        mine = [each for each in found if each and repo_id in (None, each.repo_id)]
-        return sorted(mine, key=lambda each: each.removed_at, reverse=True)
+        matching = [each for each in found if each and repo_id in (None, each.repo_id)]
+        return sorted(matching, key=lambda each: each.removed_at, reverse=True)
 
     def get(self, repo_id: str, name: str, id: str | None = None) -> TrashedWorktree:
-        """The one that was removed last under a name, or the one with this id."""
+        """Return the worktree with this id, or the latest one with this name, unless it has expired."""
         for trashed in self.list(repo_id):
             if trashed.name == name and id in (None, trashed.id) and trashed.expires_at > clock.now_ms():
                 return trashed
         raise NotFound(f"there is no removed worktree {name}; they are kept for 7 days")
 
-    async def take(self, repo_id: str, worktree: Worktree) -> TrashedWorktree:
-        """Moves a worktree here. When that fails it is where it was, or here when that is taken meanwhile."""
+    async def move_in(self, repo_id: str, worktree: Worktree) -> TrashedWorktree:
+        """Move a worktree to the trash.
+
+        If that fails, it is at its old path, or in the trash if that path is in use meanwhile.
+        """
         trashed = TrashedWorktree(
             id=new_id(),
             repo_id=repo_id,
@@ -75,101 +81,106 @@ class WorktreeTrash:
             head=worktree.head,
             removed_at=clock.now_ms(),
         )
-        place, box = worktree.place, self._directory / trashed.id
-        box.mkdir(mode=0o700, parents=True)
+        place, entry = worktree.git_dirs, self._directory / trashed.id
+        entry.mkdir(mode=0o700, parents=True)
         try:
-            write_private(box / _RECORD, msgspec.json.encode(trashed).decode())
-            await anchors.anchor(place, worktree.head, trashed.id)
-            await _move_both((worktree.path, box / _TREE), (place.git_dir, box / _ADMIN), trashed.id)
+            write_private(entry / _RECORD, msgspec.json.encode(trashed).decode())
+            await anchors.add_refs(place, worktree.head, trashed.id)
+            await _move_both((worktree.path, entry / _TREE), (place.git_dir, entry / _ADMIN), trashed.id)
         except BaseException:
-            if _there(box / _TREE) or _there(box / _ADMIN):  # and so nowhere else
-                log.error("a worktree is half removed", path=trashed.path, kept=str(box))
+            # What is in the entry could not be moved back, so it is the only copy.
+            if _exists(entry / _TREE) or _exists(entry / _ADMIN):
+                log.error(
+                    "a worktree was moved to the trash only in part", path=trashed.path, trash=str(entry)
+                )
             else:
-                await anchors.release(place, trashed.id)
-                await _clear(box)
+                await anchors.remove_refs(place, trashed.id)
+                await _remove_leftovers(entry)
             raise
         return trashed
 
-    async def require_room(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
-        """Refuses a restore that something is in the way of."""
-        path, _, admin = self._places(repository, trashed)
+    async def require_restorable(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
+        """Raise Conflict if a path is in use, or if the branch is checked out in another worktree."""
+        path, _, admin = self._paths(repository, trashed)
         for place in (path, admin):
-            if _there(place):
+            if _exists(place):
                 raise Conflict(f"{place} is in the way; move it away first")
         for other in await list_worktrees(repository):
             if trashed.branch and other.branch == trashed.branch:
                 raise Conflict(f"the branch {trashed.branch} is checked out in {other.path} already")
 
     async def restore(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
-        """Puts a worktree back, byte for byte, and its branch when that was deleted; there must be room."""
-        path, box, admin = self._places(repository, trashed)
+        """Move a worktree back, and create its branch again if needed. Call `require_restorable` before."""
+        path, entry, admin = self._paths(repository, trashed)
         if trashed.branch and trashed.head and await branch_head(repository, trashed.branch) is None:
             await create_branch(repository, trashed.branch, trashed.head)
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
         admin.parent.mkdir(mode=0o750, exist_ok=True)
-        await _move_both((box / _TREE, path), (box / _ADMIN, admin), trashed.id)
-        await self.empty(trashed, repository)
+        await _move_both((entry / _TREE, path), (entry / _ADMIN, admin), trashed.id)
+        await self.delete(trashed, repository)
 
-    async def mend(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
-        """After a kill: what was between its two moves is finished, what never began is forgotten.
+    async def recover(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
+        """After a kill, finish a move whose first half is done, and delete the entry of one that never began.
 
-        On one disk a move is one step, so what is there twice was made anew by somebody, and stays. Between
-        two, the original goes in one step once its copy is whole: where both are, the move did not happen,
-        unless the original still lies aside.
+        On one file system a move is atomic: if a path exists at both ends, a program has created it again,
+        and it stays. Between file systems, the original is renamed once its copy is complete: if it exists
+        at both ends, the move did not happen, unless the renamed original still exists.
         """
-        path, box, admin = self._places(repository, trashed)
-        aside = _aside(path, trashed.id)
-        for place in (path, admin, box / _TREE, box / _ADMIN):
-            await _clear(_partial(place, trashed.id))
-        for place in (admin, box / _TREE, box / _ADMIN):
-            await _clear(_aside(place, trashed.id))
-        await self._finish(repository, trashed, was_moved=_there(aside))
-        if _there(box / _ADMIN) or not _there(box / _TREE):
-            await _clear(aside)
+        path, entry, admin = self._paths(repository, trashed)
+        aside = _aside_path(path, trashed.id)
+        for place in (path, admin, entry / _TREE, entry / _ADMIN):
+            await _remove_leftovers(_partial_path(place, trashed.id))
+        for place in (admin, entry / _TREE, entry / _ADMIN):
+            await _remove_leftovers(_aside_path(place, trashed.id))
+        await self._finish(repository, trashed, was_moved=_exists(aside))
+        if _exists(entry / _ADMIN) or not _exists(entry / _TREE):
+            await _remove_leftovers(aside)
 
     async def _finish(self, repository: GitDirectories, trashed: TrashedWorktree, *, was_moved: bool) -> None:
-        path, box, admin = self._places(repository, trashed)
-        has_tree, has_admin = _there(box / _TREE), _there(box / _ADMIN)
+        """Finish or undo the interrupted move, depending on what exists at which end."""
+        path, entry, admin = self._paths(repository, trashed)
+        has_tree, has_admin = _exists(entry / _TREE), _exists(entry / _ADMIN)
         in_use = _points_to(path, admin)
-        if not has_tree and not has_admin:  # not taken at all, or restored
-            await self.empty(trashed, repository)
+        if not has_tree and not has_admin:  # never moved, or restored
+            await self.delete(trashed, repository)
         elif not has_admin:
-            if in_use and _apart(path, box) and not was_moved:
-                await self.empty(trashed, repository)
-            elif not in_use and _there(admin):
-                await _move(admin, box / _ADMIN, trashed.id)
-                await _clear(_aside(admin, trashed.id))
-        elif in_use and not _there(admin) and (not has_tree or _apart(path, box)):
-            await _move(box / _ADMIN, admin, trashed.id)
-            await self.empty(trashed, repository)
-        elif has_tree and not _there(path) and _there(admin) and _apart(admin, box):
-            _put_aside(admin, trashed.id)
-            await _clear(_aside(admin, trashed.id))
+            if in_use and _on_other_disk(path, entry) and not was_moved:
+                await self.delete(trashed, repository)
+            elif not in_use and _exists(admin):
+                await _move_or_copy(admin, entry / _ADMIN, trashed.id)
+                await _remove_leftovers(_aside_path(admin, trashed.id))
+        elif in_use and not _exists(admin) and (not has_tree or _on_other_disk(path, entry)):
+            await _move_or_copy(entry / _ADMIN, admin, trashed.id)
+            await self.delete(trashed, repository)
+        elif has_tree and not _exists(path) and _exists(admin) and _on_other_disk(admin, entry):
+            _rename_aside(admin, trashed.id)
+            await _remove_leftovers(_aside_path(admin, trashed.id))
 
-    async def empty(self, trashed: TrashedWorktree, repository: GitDirectories | None) -> None:
-        """Removes one for good, its record last; its repository may be gone."""
+    async def delete(self, trashed: TrashedWorktree, repository: GitDirectories | None) -> None:
+        """Delete a worktree for good, its record last. `repository` is None if it is not registered."""
         if repository is not None:
-            await anchors.release(repository, trashed.id)
-        box = self._directory / trashed.id
-        for part in (box / _TREE, box / _ADMIN):
-            if _there(part):
+            await anchors.remove_refs(repository, trashed.id)
+        entry = self._directory / trashed.id
+        for part in (entry / _TREE, entry / _ADMIN):
+            if _exists(part):
                 await asyncio.to_thread(_remove, part)
-        await asyncio.to_thread(_remove, box)
+        await asyncio.to_thread(_remove, entry)
 
-    def sweep(self) -> None:
-        """Removes what a kill left of a box that had no record yet, or no longer."""
-        for box in self._directory.glob("*"):
-            if not any(_there(box / part) for part in (_RECORD, _TREE, _ADMIN)):
+    def remove_empty_entries(self) -> None:
+        """Delete entries that a kill left without a record."""
+        for entry in self._directory.glob("*"):
+            if not any(_exists(entry / part) for part in (_RECORD, _TREE, _ADMIN)):
                 with suppress(OSError):
-                    _remove(box)
+                    _remove(entry)
 
-    def _places(self, repository: GitDirectories, trashed: TrashedWorktree) -> tuple[Path, Path, Path]:
-        """Where its work tree was, its box here, and where git's own directory of it was."""
+    def _paths(self, repository: GitDirectories, trashed: TrashedWorktree) -> tuple[Path, Path, Path]:
+        """Return the former work tree, the entry in the trash, and the former directory of git."""
         admin = repository.common_dir / "worktrees" / trashed.name
         return Path(trashed.path), self._directory / trashed.id, admin
 
 
 def _read(path: Path) -> TrashedWorktree | None:
+    """Return the record in a file; None if it cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=TrashedWorktree)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -178,28 +189,29 @@ def _read(path: Path) -> TrashedWorktree | None:
 
 
 async def _move_both(tree: tuple[Path, Path], admin: tuple[Path, Path], id: str) -> None:
-    """Both or none. A work tree somebody deleted is not missed.
+    """Move the work tree and git's own directory, both or none. The work tree may be missing.
 
-    What was put aside is removed when all is done: who stops waiting there has missed nothing.
+    The renamed originals are deleted at the end, when a cancellation does no harm any more.
     """
-    has_tree = _there(tree[0])
+    has_tree = _exists(tree[0])
     if has_tree:
-        await _move(*tree, id)
+        await _move_or_copy(*tree, id)
     try:
-        await _move(*admin, id)
+        await _move_or_copy(*admin, id)
     except BaseException:
         if has_tree:
-            await _move(tree[1], tree[0], id)
-            await _clear(_aside(tree[0], id), _aside(tree[1], id))
+            await _move_or_copy(tree[1], tree[0], id)
+            await _remove_leftovers(_aside_path(tree[0], id), _aside_path(tree[1], id))
         raise
-    await _clear(_aside(tree[0], id), _aside(admin[0], id))
+    await _remove_leftovers(_aside_path(tree[0], id), _aside_path(admin[0], id))
 
 
-def _there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     return os.path.lexists(path)
 
 
-async def _move(source: Path, target: Path, id: str) -> None:
+async def _move_or_copy(source: Path, target: Path, id: str) -> None:
+    """Rename a directory; copy it if the target is on another file system."""
     try:
         os.rename(source, target)
     except OSError as error:
@@ -209,45 +221,47 @@ async def _move(source: Path, target: Path, id: str) -> None:
 
 
 async def _copy_over(source: Path, target: Path, id: str) -> None:
-    """To another disk: a whole copy first, and only then is the original put aside, in one step."""
-    partial = _partial(target, id)
+    """Move to another file system: make a complete copy, and then rename the original in one step."""
+    partial = _partial_path(target, id)
     copying = ["cp", "-a", "-T", "--", str(source), str(partial)]
     env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
-    ended = await run_process(copying, env=env, cwd="/", timeout=COPY_SECONDS, limit=1 << 20)
+    ended = await run_process(copying, env=env, cwd="/", timeout=COPY_TIMEOUT_SECONDS, limit=1 << 20)
     if ended.code:
-        await _clear(partial)
+        await _remove_leftovers(partial)
         raise RemoteFault(f"{source} cannot be copied: {ended.errors.splitlines()[0]}")
-    # Nobody waits in between: whenever the copy has its name, the original has lost its own.
+    # No await between the two renames: either the copy or the original has its final name.
     try:
         os.rename(partial, target)
     except OSError as error:
-        await _clear(partial)
+        await _remove_leftovers(partial)
         raise RemoteFault(f"{source} cannot be moved to {target}: {error.strerror}") from None
     try:
-        _put_aside(source, id)
+        _rename_aside(source, id)
     except OSError as error:
         os.rename(target, partial)
-        await _clear(partial)
+        await _remove_leftovers(partial)
         raise RemoteFault(f"{source} cannot be moved: {error.strerror}") from None
 
 
-def _put_aside(directory: Path, id: str) -> None:
-    """Gone in one step, so that nobody takes what is half deleted for the whole."""
-    os.rename(directory, _aside(directory, id))
+def _rename_aside(directory: Path, id: str) -> None:
+    """Rename a directory in one step, so that a partly deleted one is never taken for a complete one."""
+    os.rename(directory, _aside_path(directory, id))
 
 
-async def _clear(*rests: Path) -> None:
-    """Removes what nobody needs any more; what stays is in nobody's way, and the next start tries again."""
-    for rest in rests:
-        if _there(rest):
+async def _remove_leftovers(*leftovers: Path) -> None:
+    """Delete directories that are not needed any more; log a failure, and the next start tries again."""
+    for leftover in leftovers:
+        if _exists(leftover):
             try:
-                await asyncio.to_thread(_remove, rest)
+                await asyncio.to_thread(_remove, leftover)
             except OSError as error:
-                log.warning("the rest of a worktree cannot be removed", path=str(rest), reason=str(error))
+                log.warning(
+                    "leftovers of a worktree could not be deleted", path=str(leftover), reason=str(error)
+                )
 
 
 def _remove(directory: Path) -> None:
-    """Also what is read-only, as the caches of some tools are."""
+    """Delete a directory, even if it has read-only parts, as the caches of some tools have."""
     try:
         shutil.rmtree(directory)
     except PermissionError:
@@ -256,6 +270,7 @@ def _remove(directory: Path) -> None:
 
 
 def _make_writable(directory: Path) -> None:
+    """Make a directory and everything below it writable for the owner."""
     with suppress(OSError):
         directory.chmod(stat.S_IRWXU)
     for top, names, _ in os.walk(directory):  # each is made readable before it is read
@@ -265,22 +280,23 @@ def _make_writable(directory: Path) -> None:
                     path.chmod(stat.S_IRWXU)
 
 
-def _partial(path: Path, id: str) -> Path:
-    """With an id, so that nothing of somebody else's can have that name."""
+def _partial_path(path: Path, id: str) -> Path:
+    """Return the name of an incomplete copy; the id makes it unique."""
     return path.with_name(f".{path.name}.{id}.partial")
 
 
-def _aside(path: Path, id: str) -> Path:
+def _aside_path(path: Path, id: str) -> Path:
+    """Return the name of an original that is about to be deleted."""
     return path.with_name(f".{path.name}.{id}.moved")
 
 
-def _apart(one: Path, other: Path) -> bool:
-    """Whether two things lie on different disks."""
+def _on_other_disk(one: Path, other: Path) -> bool:
+    """Return whether two paths are on different file systems."""
     return one.lstat().st_dev != other.lstat().st_dev
 
 
 def _points_to(path: Path, admin: Path) -> bool:
-    """Whether a directory is the work tree that git's own directory is for."""
+    """Return whether the directory `path` is the work tree of git's own directory `admin`."""
     try:
         return (path / ".git").read_text().strip() == f"gitdir: {admin}"
     except (OSError, UnicodeDecodeError):

@@ -7,13 +7,14 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from ..domain.errors import BullpenError, Invalid
-from ..log.recorded import MAX_METADATA
+from ..log.recorded import MAX_METADATA_BYTES
 from ..log.recordings import EVENTS, METADATA
 from ..log.zip_reader import ZipMember, ZipReader
-from ..workers.images import LARGEST, check_name
+from ..workers.images import MAX_IMAGE_BYTES, check_name
 
 MAX_BYTES = 8 << 30  # of all files, unpacked
-MAX_INDEX = 256 << 20  # bytes of the indexes of all terminals: readers keep a few numbers for each entry
+# Bytes of the indexes of all terminals; readers hold a few numbers in memory for each entry.
+MAX_INDEX = 256 << 20
 MAX_OFFSET = 1 << 53  # of a byte in a terminal's output: larger numbers are not exact in JavaScript
 
 _IMAGE = re.compile(r"images/([0-9a-f]{32}\.[a-z]{3,4})")
@@ -32,7 +33,7 @@ def unpack_recording(file: Path, directory: Path) -> None:
 
 
 def _check(members: Sequence[ZipMember]) -> None:
-    """Refuse what no recording has, by names and declared sizes; `ZipReader.read` checks the real sizes."""
+    """Raise Invalid by names and declared sizes of the members; `ZipReader.read` checks the real sizes."""
     if EVENTS not in {member.name for member in members}:
         raise Invalid(f"this is not a recording: there is no {EVENTS} in it")
     for member in members:
@@ -45,10 +46,11 @@ def _check(members: Sequence[ZipMember]) -> None:
 
 
 def _check_one(member: ZipMember) -> None:
-    if member.name == METADATA and member.size > MAX_METADATA:
-        raise Invalid(f"{METADATA} has at most {MAX_METADATA >> 20} MiB")
-    if _IMAGE.fullmatch(member.name) and member.size > LARGEST:
-        raise Invalid(f"{member.name} is too large: an image has at most {LARGEST >> 20} MiB")
+    """Raise Invalid if the member is no file of a recording, or is too large."""
+    if member.name == METADATA and member.size > MAX_METADATA_BYTES:
+        raise Invalid(f"{METADATA} has at most {MAX_METADATA_BYTES >> 20} MiB")
+    if _IMAGE.fullmatch(member.name) and member.size > MAX_IMAGE_BYTES:
+        raise Invalid(f"{member.name} is too large: an image has at most {MAX_IMAGE_BYTES >> 20} MiB")
     if member.name not in (METADATA, EVENTS) and not (
         _IMAGE.fullmatch(member.name) or _SPOOL.fullmatch(member.name)
     ):
@@ -56,7 +58,7 @@ def _check_one(member: ZipMember) -> None:
 
 
 def _check_segments(members: Sequence[ZipMember]) -> None:
-    """Refuse segments of one terminal that overlap, or that end beyond MAX_OFFSET."""
+    """Raise Invalid if segments of one terminal overlap, or end beyond MAX_OFFSET."""
     segments = []
     for member in members:
         if (match := _SPOOL.fullmatch(member.name)) and match[3] == "bin":
@@ -64,21 +66,23 @@ def _check_segments(members: Sequence[ZipMember]) -> None:
     for place, ranges in groupby(sorted(segments), key=lambda segment: segment[0]):
         for (_, _, end), (_, start, _) in pairwise([*ranges, (place, MAX_OFFSET, 0)]):
             if end > start:
-                raise Invalid(f"the segments of {place} overlap or end too far behind")
+                raise Invalid(f"the segments of {place} overlap, or their offsets are too large")
 
 
 def _unpack(archive: ZipReader, member: ZipMember, directory: Path) -> None:
+    """Write a member to the directory; check that an image is one."""
     target = directory / member.name
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(target, "xb", opener=_private) as out:
+    with open(target, "xb", opener=_open_private) as out:
         for piece in archive.read(member):
             out.write(piece)
     if image := _IMAGE.fullmatch(member.name):
         try:
             check_name(image[1], target.read_bytes())
         except BullpenError as error:
-            raise Invalid(f"{member.name} cannot be taken: {error}") from None
+            raise Invalid(f"{member.name} cannot be imported: {error}") from None
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
+    """Open a file with mode 0600, without following links; for `open(opener=...)`."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -1,4 +1,4 @@
-"""Makes one worktree whole or not at all, and takes back what a failure or a killed server left of one."""
+"""Create one worktree completely or not at all, and remove what a failure or a killed server left of it."""
 
 import asyncio
 import shutil
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..domain.errors import BullpenError, Conflict
 from ..git import worktrees as git
 from ..git.places import GitDirectories
-from ..git.process import end_marked
+from ..git.process import kill_marked
 from ..git.worktrees import Worktree
 from .pending_worktrees import PendingWorktree, PendingWorktrees
 
@@ -21,80 +21,83 @@ log = structlog.get_logger()
 
 
 class CreatedWorktree(Struct, frozen=True, kw_only=True):
-    """A new worktree, and what it was made for."""
+    """A new worktree with the record of its pending creation and the files copied into it."""
 
     worktree: Worktree
-    errand: PendingWorktree
+    pending: PendingWorktree
     copied: list[str]
 
 
 async def make_worktree(
-    place: GitDirectories,
-    errand: PendingWorktree,
-    errands: PendingWorktrees,
-    furnish: Callable[[Path], Awaitable[list[str]]],
+    git_dirs: GitDirectories,
+    pending: PendingWorktree,
+    pending_worktrees: PendingWorktrees,
+    set_up: Callable[[Path], Awaitable[list[str]]],
     on_progress: Callable[[str], None],
 ) -> CreatedWorktree:
-    """Each step is noted before the next, so that a failure takes back what was made, and only that."""
-    path = Path(errand.path)
+    """Create a branch and a worktree, then call `set_up`. On failure, undo the finished steps."""
+    path = Path(pending.path)
     async with AsyncExitStack() as undo:
-        errands.note(errand)
-        undo.callback(errands.forget, errand)
-        if errand.start:
-            await git.create_branch(place, errand.branch, errand.start, marker=errand.id)
-            undo.push_async_callback(_take_branch_back, place, errand.branch, errand.start)
-        _make_directories(undo, place, path)
-        undo.push_async_callback(_take_directory_back, place, path)
-        await git.add_worktree(place, path, errand.branch, on_progress, marker=errand.id)
-        worktree = await git.find_worktree(place, errand.name)
-        copied = await furnish(path)
-        errands.note(replace(errand, done=True))
+        pending_worktrees.save(pending)
+        undo.callback(pending_worktrees.delete, pending)
+        if pending.start:
+            await git.create_branch(git_dirs, pending.branch, pending.start, marker=pending.id)
+            undo.push_async_callback(_delete_branch, git_dirs, pending.branch, pending.start)
+        _make_directories(undo, git_dirs, path)
+        undo.push_async_callback(_delete_work_tree, git_dirs, path)
+        await git.add_worktree(git_dirs, path, pending.branch, on_progress, marker=pending.id)
+        worktree = await git.find_worktree(git_dirs, pending.name)
+        copied = await set_up(path)
+        pending_worktrees.save(replace(pending, done=True))
         undo.pop_all()
-    return CreatedWorktree(worktree=worktree, errand=errand, copied=copied)
+    return CreatedWorktree(worktree=worktree, pending=pending, copied=copied)
 
 
-async def take_back(place: GitDirectories, made: CreatedWorktree) -> None:
-    """Undoes `make_worktree`, because what it was made for failed."""
-    await _take_directory_back(place, made.worktree.path)
-    if made.errand.start:
-        await _take_branch_back(place, made.errand.branch, made.errand.start)
+async def undo_make(git_dirs: GitDirectories, made: CreatedWorktree) -> None:
+    """Undo `make_worktree`, because the request it was made for failed."""
+    await _delete_work_tree(git_dirs, made.worktree.path)
+    if made.pending.start:
+        await _delete_branch(git_dirs, made.pending.branch, made.pending.start)
 
 
-async def take_half_made_back(place: GitDirectories, errand: PendingWorktree) -> None:
-    """What a killed server left; a directory git knows nothing of is removed only when it is empty."""
-    path = Path(errand.path)
-    await end_marked(errand.id)
-    if errand.start and await git.branch_head(place, errand.branch) not in (None, errand.start):
-        log.warning("somebody went on with a worktree that was half made", path=errand.path)
+async def remove_incomplete_worktree(git_dirs: GitDirectories, pending: PendingWorktree) -> None:
+    """Remove what a killed server left of a worktree.
+
+    A directory that git does not list as a worktree is only removed if it is empty.
+    """
+    path = Path(pending.path)
+    await kill_marked(pending.id)
+    if pending.start and await git.branch_head(git_dirs, pending.branch) not in (None, pending.start):
+        log.warning("an incomplete worktree stays, because its branch has new commits", path=pending.path)
         return
-    if any(each.path == path for each in await git.list_worktrees(place)):
-        await _take_directory_back(place, path)
-    admin = place.common_dir / "worktrees" / errand.name
-    if admin.is_dir() and not (admin / "gitdir").exists():  # git was killed before it had written that
+    if any(each.path == path for each in await git.list_worktrees(git_dirs)):
+        await _delete_work_tree(git_dirs, path)
+    admin = git_dirs.common_dir / "worktrees" / pending.name
+    if admin.is_dir() and not (admin / "gitdir").exists():  # git was killed before it wrote this file
         await asyncio.to_thread(shutil.rmtree, admin)
     _remove_empty(path)
     _remove_empty(path.parent)
-    if errand.start:
-        await _take_branch_back(place, errand.branch, errand.start)
+    if pending.start:
+        await _delete_branch(git_dirs, pending.branch, pending.start)
 
 
-def _make_directories(undo: AsyncExitStack, place: GitDirectories, path: Path) -> None:
-    """The worktree's own directory and the one around it, with mode 0750 (R60) whatever our umask is."""
+def _make_directories(undo: AsyncExitStack, git_dirs: GitDirectories, path: Path) -> None:
+    """Create the directory of the worktree and its parent with mode 0750, whatever the umask is."""
     if not path.parent.exists():
         path.parent.mkdir()
         path.parent.chmod(0o750)
         undo.callback(_remove_empty, path.parent)
-    if path.parent.parent == place.work_tree:
-        _exclude(place.common_dir / "info" / "exclude", f"/{path.parent.name}/")
+    if path.parent.parent == git_dirs.work_tree:
+        _exclude(git_dirs.common_dir / "info" / "exclude", f"/{path.parent.name}/")
     try:
-        path.mkdir()  # what is made here is ours, and so may be taken back
+        path.mkdir()  # only a directory created here may be removed on failure
     except FileExistsError:
-        raise Conflict(f"{path} is there already; choose another name") from None
+        raise Conflict(f"{path} exists already; choose another name") from None
     path.chmod(0o750)
 
 
 def _exclude(file: Path, line: str) -> None:
-    """So that the repository does not see its own worktrees as new files."""
+    """Add a line to git's exclude file, so that the repository does not list its worktrees as new files."""
     file.parent.mkdir(exist_ok=True)
     text = file.read_text() if file.exists() else ""
     if line not in text.splitlines():
@@ -102,24 +105,26 @@ def _exclude(file: Path, line: str) -> None:
 
 
 def _remove_empty(directory: Path) -> None:
+    """Remove a directory if it is empty."""
     try:
         directory.rmdir()
     except OSError:
-        return  # somebody put something there meanwhile, or it was never made
+        return  # it has files, or was never created
 
 
-async def _take_directory_back(place: GitDirectories, path: Path) -> None:
-    """Removes a worktree that a failed step left; it was ours alone."""
-    known = [each for each in await git.list_worktrees(place) if each.path == path]
+async def _delete_work_tree(git_dirs: GitDirectories, path: Path) -> None:
+    """Remove the directory of a worktree that was not completed."""
+    known = [each for each in await git.list_worktrees(git_dirs) if each.path == path]
     try:
         if known:
-            await git.discard_worktree(place, path)
+            await git.discard_worktree(git_dirs, path)
     except BullpenError as error:
-        log.warning("git cannot take a worktree back", path=str(path), reason=str(error))
-        await asyncio.to_thread(shutil.rmtree, known[0].place.git_dir, ignore_errors=True)
+        log.warning("git could not remove an incomplete worktree", path=str(path), reason=str(error))
+        await asyncio.to_thread(shutil.rmtree, known[0].git_dirs.git_dir, ignore_errors=True)
     await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
 
-async def _take_branch_back(place: GitDirectories, branch: str, start: str) -> None:
-    if await git.branch_head(place, branch) == start:
-        await git.delete_branch(place, branch, start)
+async def _delete_branch(git_dirs: GitDirectories, branch: str, start: str) -> None:
+    """Delete the branch if it still points to the commit it was created at."""
+    if await git.branch_head(git_dirs, branch) == start:
+        await git.delete_branch(git_dirs, branch, start)

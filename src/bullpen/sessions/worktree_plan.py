@@ -1,4 +1,4 @@
-"""Which branch, name, start and directory a new worktree gets: asked for, or chosen so that they are free."""
+"""Choose the branch, name, start commit and directory of a new worktree."""
 
 import os
 from pathlib import Path
@@ -13,9 +13,9 @@ from ..sandbox.roots import WorkspaceRoots
 
 
 class NewWorktree(Struct, frozen=True, kw_only=True):
-    """What a person asks for. Without a branch one is made, called after the prompt.
+    """A request for a new worktree. Without a branch, a new one is named after the prompt.
 
-    `mode` is `new` (a branch that is not there yet), `existing` (one that is) or `either`.
+    `mode` tells whether the branch must be `new`, must be `existing`, or may be `either`.
     """
 
     branch: str | None = None
@@ -23,41 +23,44 @@ class NewWorktree(Struct, frozen=True, kw_only=True):
     name: str | None = None
     mode: str = "new"
     prompt: str | None = None
-    key: str | None = None  # what all tries of the request have in common
+    key: str | None = None  # the idempotency key of the request
 
 
-async def choose_names(place: GitDirectories, order: NewWorktree) -> tuple[str, str]:
-    """The branch and the name; what was not given is made, and then it is free."""
-    known = {each.name for each in await git.list_worktrees(place)}
+async def choose_names(git_dirs: GitDirectories, order: NewWorktree) -> tuple[str, str]:
+    """Return the branch and the name. One that was not requested is chosen so that it is not in use."""
+    known = {each.name for each in await git.list_worktrees(git_dirs)}
     if order.name is not None:
         name = check_name(order.name)
         if name in known:
-            raise Conflict(f"there is a worktree {name} already; choose another name")
+            raise Conflict(f"a worktree {name} exists already; choose another name")
     else:
         stem = slug((order.branch or "").replace("/", "-") or order.prompt or "") or "work"
-        name = await _free(place, stem, known, with_branch=order.branch is None)
+        name = await _choose_free_name(git_dirs, stem, known, with_branch=order.branch is None)
     return check_branch(order.branch or name), check_name(name)
 
 
-async def _free(place: GitDirectories, stem: str, known: set[str], *, with_branch: bool) -> str:
+async def _choose_free_name(
+    git_dirs: GitDirectories, stem: str, known: set[str], *, with_branch: bool
+) -> str:
+    """Return the stem or `stem-2`, `stem-3` …, whichever is not in use first."""
     for n in range(1, 10_000):
         name = stem if n == 1 else f"{stem}-{n}"
         if (
             name not in known
-            and not _taken(place, name)
-            and not (with_branch and await git.branch_head(place, name))
+            and not _is_name_used(git_dirs, name)
+            and not (with_branch and await git.branch_head(git_dirs, name))
         ):
             return name
-    raise Conflict(f"there are thousands of worktrees called {stem}; give a name")
+    raise Conflict(f"there are thousands of worktrees named {stem}; give another name")
 
 
-def _taken(place: GitDirectories, name: str) -> bool:
-    return name == MAIN or any(os.path.lexists(path) for path in _places(place, name))
+def _is_name_used(git_dirs: GitDirectories, name: str) -> bool:
+    return name == MAIN or any(os.path.lexists(path) for path in _candidate_paths(git_dirs, name))
 
 
-async def choose_start(place: GitDirectories, branch: str, order: NewWorktree) -> str | None:
-    """The commit a new branch begins at; None when the branch is there and wanted."""
-    exists = await git.branch_head(place, branch) is not None
+async def choose_start(git_dirs: GitDirectories, branch: str, order: NewWorktree) -> str | None:
+    """Return the commit at which to create the branch, or None if an existing branch is to be used."""
+    exists = await git.branch_head(git_dirs, branch) is not None
     match order.mode:
         case "new" if exists:
             raise Conflict(
@@ -68,31 +71,32 @@ async def choose_start(place: GitDirectories, branch: str, order: NewWorktree) -
                 raise Invalid(f"the branch {branch} exists; a base is for a new branch")
             return None
         case "existing":
-            if remote := await git.remote_head(place, branch):
+            if remote := await git.remote_head(git_dirs, branch):
                 return remote
-            raise NotFound(f"{place.work_tree} has no branch {branch}")
+            raise NotFound(f"{git_dirs.work_tree} has no branch {branch}")
         case "new" | "either":
             if (
                 order.base is None
                 and order.mode == "either"
-                and (remote := await git.remote_head(place, branch))
+                and (remote := await git.remote_head(git_dirs, branch))
             ):
                 return remote
-            return await git.resolve(place, check_revision(order.base or "HEAD"))
+            return await git.resolve_revision(git_dirs, check_revision(order.base or "HEAD"))
     raise Invalid(f"a worktree's mode is new, existing or either, not {order.mode}")
 
 
-def _places(place: GitDirectories, name: str) -> tuple[Path, Path]:
-    beside = place.work_tree.with_name(f"{place.work_tree.name}.worktrees")
-    return beside / name, place.work_tree / ".worktrees" / name
+def _candidate_paths(git_dirs: GitDirectories, name: str) -> tuple[Path, Path]:
+    """Return the possible directories of a worktree: beside the repository, and inside it."""
+    beside = git_dirs.work_tree.with_name(f"{git_dirs.work_tree.name}.worktrees")
+    return beside / name, git_dirs.work_tree / ".worktrees" / name
 
 
-def choose_path(roots: WorkspaceRoots, place: GitDirectories, name: str) -> Path:
-    """Return a directory beside the repository, or inside it if beside it no session may live."""
-    beside, inside = _places(place, name)
+def choose_path(roots: WorkspaceRoots, git_dirs: GitDirectories, name: str) -> Path:
+    """Return a directory beside the repository; inside it if sessions are not allowed beside it."""
+    beside, inside = _candidate_paths(git_dirs, name)
     path = beside if roots.contains(beside) else inside
     if path.parent.is_symlink() or (path.parent.exists() and not path.parent.is_dir()):
-        raise Invalid(f"{path.parent} is a link or no directory, and none is followed here")
+        raise Invalid(f"{path.parent} is a link or not a directory; links are not followed here")
     if os.path.lexists(path):
-        raise Conflict(f"{path} is there already; choose another name")
+        raise Conflict(f"{path} exists already; choose another name")
     return path

@@ -1,4 +1,4 @@
-"""What makes a fresh checkout a place to work in: files git does not carry, and a person's setup command."""
+"""Set up a new worktree: copy the files that `.worktreeinclude` names, and run the setup command."""
 
 import asyncio
 import os
@@ -12,10 +12,10 @@ from ..git.process import run_process
 from ..sandbox.copying import copy_file
 from ..sandbox.files import WorkspaceFiles
 
-COMMAND_SECONDS = 1800.0
-TAIL = 16 << 10
-MOST_BYTES = 1 << 30
-_RECORDED = 'exec >"$0" 2>&1; exec /bin/sh -c "$1"'
+COMMAND_TIMEOUT_SECONDS = 1800.0
+MAX_ERROR_OUTPUT_BYTES = 16 << 10  # of the end of the output
+MAX_COPIED_BYTES = 1 << 30
+_RUN_WITH_OUTPUT_FILE = 'exec >"$0" 2>&1; exec /bin/sh -c "$1"'
 
 
 async def copy_included(source: WorkspaceFiles, repository: GitDirectories, work_tree: Path) -> list[str]:
@@ -26,13 +26,14 @@ async def copy_included(source: WorkspaceFiles, repository: GitDirectories, work
         return []
     names = await included_files(repository, parse_patterns(text))
     inside = repository.work_tree / ".worktrees"
-    wanted = [name for name in names if not (repository.work_tree / name).is_relative_to(inside)]
-    return await asyncio.to_thread(_copy_all, source, source.at(str(work_tree)), wanted)
+    selected = [name for name in names if not (repository.work_tree / name).is_relative_to(inside)]
+    return await asyncio.to_thread(_copy_all, source, source.at(str(work_tree)), selected)
 
 
 def _copy_all(source: WorkspaceFiles, target: WorkspaceFiles, names: list[str]) -> list[str]:
+    """Copy the files and return the names of those copied. Raise Conflict if they are too large."""
     size = sum(_size(os.path.join(source.root, name)) for name in names)
-    if size > MOST_BYTES:
+    if size > MAX_COPIED_BYTES:
         raise Conflict(f"{FILE} names {size >> 20} MiB of files; leave out what is not needed")
     return [name for name in names if copy_file(source, target, name)]
 
@@ -40,33 +41,40 @@ def _copy_all(source: WorkspaceFiles, target: WorkspaceFiles, names: list[str]) 
 def _size(path: str) -> int:
     try:
         return os.lstat(path).st_size
-    except OSError:  # gone meanwhile
+    except OSError:  # deleted meanwhile
         return 0
 
 
-async def run_command(what: str, command: str, work_tree: Path, env: Mapping[str, str], record: Path) -> None:
-    """Runs a person's command in a worktree; all it says is in the file `record`."""
-    await asyncio.to_thread(_make_way, record)
-    argv = ["/bin/sh", "-c", _RECORDED, str(record), command]
+async def run_command(
+    kind: str, command: str, work_tree: Path, env: Mapping[str, str], output_file: Path
+) -> None:
+    """Run the setup or cleanup command of a repository in a worktree; write its output to `output_file`.
+
+    Raise Conflict with the end of the output if it fails or takes too long.
+    """
+    await asyncio.to_thread(_prepare_file, output_file)
+    argv = ["/bin/sh", "-c", _RUN_WITH_OUTPUT_FILE, str(output_file), command]
     try:
-        ended = await run_process(argv, env=env, cwd=str(work_tree), timeout=COMMAND_SECONDS, limit=1024)
+        ended = await run_process(
+            argv, env=env, cwd=str(work_tree), timeout=COMMAND_TIMEOUT_SECONDS, limit=1024
+        )
         how = f"ended with code {ended.code}"
     except TimeoutError:
-        ended, how = None, f"did not end within {COMMAND_SECONDS:g} s"
+        ended, how = None, f"did not end within {COMMAND_TIMEOUT_SECONDS:g} s"
     if ended is None or ended.code:
-        output = await asyncio.to_thread(_tail, record)
-        raise Conflict(f"the {what} command {how}: {command}").with_details(
+        output = await asyncio.to_thread(_read_end, output_file)
+        raise Conflict(f"the {kind} command {how}: {command}").with_details(
             {"command": command, "output": output}
         )
 
 
-def _make_way(record: Path) -> None:
-    record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    record.unlink(missing_ok=True)
+def _prepare_file(output_file: Path) -> None:
+    output_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    output_file.unlink(missing_ok=True)
 
 
-def _tail(record: Path) -> str:
+def _read_end(output_file: Path) -> str:
     try:
-        return record.read_bytes()[-TAIL:].decode("utf-8", "replace")
+        return output_file.read_bytes()[-MAX_ERROR_OUTPUT_BYTES:].decode("utf-8", "replace")
     except FileNotFoundError:
         return ""

@@ -1,4 +1,4 @@
-"""What worktrees need without anybody asking: a killed server's halves mended, the trash emptied in time."""
+"""Recover worktrees and trash after a killed server, and delete expired worktrees from the trash."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,60 +11,79 @@ from ..domain.errors import BullpenError, NotFound
 from ..git.places import GitDirectories
 from .pending_worktrees import PendingWorktree, PendingWorktrees
 from .trash import TrashedWorktree, WorktreeTrash
-from .worktree_making import take_half_made_back
+from .worktree_making import remove_incomplete_worktree
 
 log = structlog.get_logger()
 
-REAP_SECONDS = 3600.0
-KEY_MS = 24 * 60 * 60 * 1000  # for so long a request may come again
+TRASH_CHECK_SECONDS = 3600.0
+REPEAT_MS = 24 * 60 * 60 * 1000  # how long a client may repeat a request
 
 T = TypeVar("T")
-Find = Callable[[str], Awaitable[GitDirectories]]
+FindRepository = Callable[[str], Awaitable[GitDirectories]]
 
 
-async def mend(errands: PendingWorktrees, trash: WorktreeTrash, find: Find) -> None:
-    """Takes back or finishes what the last server was doing; what cannot be mended waits for the next."""
-    for errand in errands.list():
-        await _each("a worktree that is half made stays", errand, lambda it: _mend_errand(it, errands, find))
-    trash.sweep()
+async def recover(
+    pending_worktrees: PendingWorktrees, trash: WorktreeTrash, find_repository: FindRepository
+) -> None:
+    """Undo or finish what the previous server process was doing; failures are retried at the next start."""
+    for pending in pending_worktrees.list():
+        await _try(
+            "an incomplete worktree could not be removed",
+            pending,
+            lambda item: _recover_pending(item, pending_worktrees, find_repository),
+        )
+    trash.remove_empty_entries()
     for trashed in trash.list():
-        await _each("a removed worktree cannot be mended", trashed, lambda it: _mend_trashed(it, trash, find))
+        await _try(
+            "a removed worktree could not be recovered",
+            trashed,
+            lambda item: _recover_trashed(item, trash, find_repository),
+        )
 
 
-async def tend(trash: WorktreeTrash, find: Find) -> None:
-    """Empties the trash of what has lain there for a week, now and every hour."""
+async def empty_trash_forever(trash: WorktreeTrash, find_repository: FindRepository) -> None:
+    """Delete worktrees whose time in the trash is over, now and every hour."""
     while True:
         for trashed in trash.list():
             if trashed.expires_at <= clock.now_ms():
-                await _each("the trash cannot be emptied", trashed, lambda it: _empty(it, trash, find))
-        await asyncio.sleep(REAP_SECONDS)
+                await _try(
+                    "a worktree in the trash could not be deleted",
+                    trashed,
+                    lambda item: _delete(item, trash, find_repository),
+                )
+        await asyncio.sleep(TRASH_CHECK_SECONDS)
 
 
-async def _each(trouble: str, it: T, work: Callable[[T], Awaitable[None]]) -> None:
-    """One that cannot be helped keeps nobody from helping the others."""
+async def _try(problem: str, item: T, work: Callable[[T], Awaitable[None]]) -> None:
+    """Call `work` with an item; log its failure, so that the caller continues with the next item."""
     try:
-        await work(it)
+        await work(item)
     except (BullpenError, OSError) as error:
-        log.warning(trouble, of=str(it), reason=str(error))
+        log.warning(problem, item=str(item), reason=str(error))
 
 
-async def _mend_errand(errand: PendingWorktree, errands: PendingWorktrees, find: Find) -> None:
-    if not errand.done:
-        await take_half_made_back(await find(errand.repo_id), errand)
-        log.warning("a worktree that was half made is taken back", name=errand.name, path=errand.path)
-    elif errand.begun_at > clock.now_ms() - KEY_MS:
+async def _recover_pending(
+    pending: PendingWorktree, pending_worktrees: PendingWorktrees, find_repository: FindRepository
+) -> None:
+    """Remove an incomplete worktree; keep the record of a complete one while its request may be repeated."""
+    if not pending.done:
+        await remove_incomplete_worktree(await find_repository(pending.repo_id), pending)
+        log.warning("an incomplete worktree was removed", name=pending.name, path=pending.path)
+    elif pending.begun_at > clock.now_ms() - REPEAT_MS:
         return
-    errands.forget(errand)
+    pending_worktrees.delete(pending)
 
 
-async def _mend_trashed(trashed: TrashedWorktree, trash: WorktreeTrash, find: Find) -> None:
-    await trash.mend(await find(trashed.repo_id), trashed)
+async def _recover_trashed(
+    trashed: TrashedWorktree, trash: WorktreeTrash, find_repository: FindRepository
+) -> None:
+    await trash.recover(await find_repository(trashed.repo_id), trashed)
 
 
-async def _empty(trashed: TrashedWorktree, trash: WorktreeTrash, find: Find) -> None:
+async def _delete(trashed: TrashedWorktree, trash: WorktreeTrash, find_repository: FindRepository) -> None:
     try:
-        place = await find(trashed.repo_id)
+        repository = await find_repository(trashed.repo_id)
     except NotFound:
-        place = None
-    await trash.empty(trashed, place)
-    log.info("worktree gone for good", repository=trashed.repo_id, name=trashed.name)
+        repository = None
+    await trash.delete(trashed, repository)
+    log.info("worktree deleted from the trash", repository=trashed.repo_id, name=trashed.name)

@@ -1,4 +1,7 @@
-"""The worktrees of registered repositories: made whole or not at all, removed so that it can be undone."""
+"""List, create, remove and restore the worktrees of registered repositories.
+
+A worktree is created completely or not at all. A removed worktree can be restored from the trash.
+"""
 
 import asyncio
 import os
@@ -11,7 +14,7 @@ import structlog
 from msgspec import Struct
 
 from .. import clock
-from ..domain.environment import PERSONAL, inherited
+from ..domain.environment import PERSONAL, inherited_environment
 from ..domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
 from ..domain.ids import new_id
 from ..domain.records import Repository, RepositorySettings
@@ -19,7 +22,7 @@ from ..domain.snapshot import Snapshot
 from ..git import worktrees as git
 from ..git.changes import WorktreeLoss, WorkTreeStatus, read_loss, read_status
 from ..git.places import GitDirectories, find_git_dir
-from ..git.process import marked
+from ..git.process import marker_variables
 from ..git.refs import check_branch
 from ..git.worktrees import Worktree
 from ..store.answers import KeptAnswer
@@ -29,18 +32,18 @@ from . import worktree_upkeep as upkeep
 from .pending_worktrees import PendingWorktree, PendingWorktrees
 from .sessions import Sessions
 from .trash import TrashedWorktree, WorktreeTrash
-from .worktree_making import CreatedWorktree, make_worktree, take_back
+from .worktree_making import CreatedWorktree, make_worktree, undo_make
 from .worktree_plan import NewWorktree, choose_names, choose_path, choose_start
 from .worktree_setup import copy_included, run_command
 
 log = structlog.get_logger()
 
-LOOKS_AT_ONCE = 4
-LOOK_SECONDS = 5.0
+MAX_CONCURRENT_STATUS_READS = 4
+STATUS_TIMEOUT_SECONDS = 5.0
 
 
 class WorktreeReport(Struct, frozen=True, kw_only=True):
-    """A worktree as a look found it; `problem` says what is wrong with it, for a person."""
+    """A worktree with its git status; `problem` tells the user what is wrong with it."""
 
     worktree: Worktree
     status: WorkTreeStatus | None = None
@@ -48,165 +51,181 @@ class WorktreeReport(Struct, frozen=True, kw_only=True):
 
 
 class RepositoryWorktrees:
-    """One change at a time per repository. `git worktree list` is the truth; nothing is kept beside it."""
+    """Manages the worktrees of all repositories, with one change at a time per repository.
+
+    `git worktree list` is authoritative; no other list is stored.
+    """
 
     def __init__(self, records: RecordStore, sessions: Sessions) -> None:
-        config = sessions.workshop.config
+        config = sessions.services.config
         self._records = records
         self._sessions = sessions
-        self._roots = sessions.workshop.roots
+        self._roots = sessions.services.roots
         self._logs = config.home / "logs" / "worktrees"
         self.trash = WorktreeTrash(config.home / "trash")
-        self._errands = PendingWorktrees(config.home / "worktrees")
-        self._mended = asyncio.Event()
-        self.making: dict[tuple[str, str], str] = {}  # how far each has come, in git's words
+        self._pending = PendingWorktrees(config.home / "worktrees")
+        self._recovered = asyncio.Event()
+        self.progress: dict[tuple[str, str], str] = {}  # the last progress line of git by repository and name
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self.deciding = asyncio.Lock()  # held to change `settings`, which are made from what they were
+        self.settings_lock = asyncio.Lock()  # a change reads the repository settings and writes all of them
 
-    # Looking
+    # Reading
 
     async def repository(self, repo_id: str) -> tuple[Repository, GitDirectories]:
-        """A registered repository, and where git works on it."""
+        """Return a registered repository with its git directories, or raise NotFound."""
         repository = await self._records.repository(repo_id)
         if repository is None:
             raise NotFound(f"no repository {repo_id}")
         git_dir = self.settings(repo_id).git_dir
-        place = Path(repository.path)
-        return repository, GitDirectories.main(Path(git_dir) if git_dir else find_git_dir(place), place)
+        git_dirs = Path(repository.path)
+        return repository, GitDirectories.main(Path(git_dir) if git_dir else find_git_dir(git_dirs), git_dirs)
 
     def settings(self, repo_id: str) -> RepositorySettings:
-        return self._sessions.workshop.repositories.get(repo_id) or RepositorySettings()
+        """Return the stored settings of a repository, or the defaults."""
+        return self._sessions.services.repositories.get(repo_id) or RepositorySettings()
 
     async def list(self, repo_id: str) -> list[WorktreeReport]:
-        _, place = await self.repository(repo_id)
-        limit = asyncio.Semaphore(LOOKS_AT_ONCE)
+        """Return all worktrees of a repository with their git status."""
+        _, git_dirs = await self.repository(repo_id)
+        limit = asyncio.Semaphore(MAX_CONCURRENT_STATUS_READS)
 
-        async def look(worktree: Worktree) -> WorktreeReport:
+        async def read(worktree: Worktree) -> WorktreeReport:
             async with limit:
-                return await _look(worktree)
+                return await _read_report(worktree)
 
-        return list(await asyncio.gather(*map(look, await git.list_worktrees(place))))
+        return list(await asyncio.gather(*map(read, await git.list_worktrees(git_dirs))))
 
     async def get(self, repo_id: str, name: str) -> WorktreeReport:
-        _, place = await self.repository(repo_id)
-        return await _look(await git.find_worktree(place, name))
+        """Return a worktree by name with its git status. Raise NotFound if there is none."""
+        _, git_dirs = await self.repository(repo_id)
+        return await _read_report(await git.find_worktree(git_dirs, name))
 
-    async def on_branch(self, repo_id: str, branch: str) -> Worktree | None:
-        """The worktree that has a branch checked out."""
-        _, place = await self.repository(repo_id)
-        found = (each for each in await git.list_worktrees(place) if each.branch == check_branch(branch))
+    async def find_by_branch(self, repo_id: str, branch: str) -> Worktree | None:
+        """Return the worktree that has the branch checked out, if there is one."""
+        _, git_dirs = await self.repository(repo_id)
+        found = (each for each in await git.list_worktrees(git_dirs) if each.branch == check_branch(branch))
         return next(found, None)
 
-    async def at(self, repo_id: str, directory: str) -> Worktree:
-        """The worktree in a directory that is there already."""
-        _, place = await self.repository(repo_id)
+    async def find_by_directory(self, repo_id: str, directory: str) -> Worktree:
+        """Return the existing worktree in a directory, or raise Invalid."""
+        _, git_dirs = await self.repository(repo_id)
         real = self._roots.directory(directory)
-        for each in await git.list_worktrees(place):
-            if _real(each.path) == real:
+        for each in await git.list_worktrees(git_dirs):
+            if _real_path(each.path) == real:
                 return each
-        raise Invalid(f"{directory} is no worktree of {place.work_tree}")
+        raise Invalid(f"{directory} is not a worktree of {git_dirs.work_tree}")
 
     # Changing
 
     @asynccontextmanager
-    async def changing(self, repo_id: str) -> AsyncIterator[None]:
-        """Nobody else changes the worktrees of this repository meanwhile."""
-        await self._mended.wait()
+    async def lock(self, repo_id: str) -> AsyncIterator[None]:
+        """Hold the lock for changes of the worktrees of a repository, once recovery after a start is done."""
+        await self._recovered.wait()
         async with self._locks[repo_id]:
             yield
 
     async def add(
         self, repo_id: str, order: NewWorktree, answer: KeptAnswer[WorktreeReport] | None = None
     ) -> WorktreeReport:
-        async with self.changing(repo_id):
+        """Create a worktree and store the answer of the request."""
+        async with self.lock(repo_id):
             await self.require_unanswered(answer.key if answer else None)
             made = await self.make(repo_id, order)
-            seen = await _look(made.worktree)
-            await self._keep(answer, seen)
-            self.settle(made)
-            return seen
+            report = await _read_report(made.worktree)
+            await self._store_answer(answer, report)
+            self.confirm(made)
+            return report
 
     async def make(self, repo_id: str, order: NewWorktree) -> CreatedWorktree:
-        """Makes a worktree, whole: checked out, with the files a person wants there, set up. Else nothing.
+        """Create a worktree: check it out, copy the included files and run the setup command. Or undo it all.
 
-        Whoever asked calls `settle` once it is answered, or `take_back`.
+        The caller holds the lock, and calls `confirm` when its own work is stored, or `undo_make`.
         """
-        repository, place = await self.repository(repo_id)
-        if order.key and (made := await self._made_before(place, repo_id, order.key)):
+        repository, git_dirs = await self.repository(repo_id)
+        if order.key and (made := await self._find_made_earlier(git_dirs, repo_id, order.key)):
             return made
-        branch, name = await choose_names(place, order)
-        errand = PendingWorktree(
+        branch, name = await choose_names(git_dirs, order)
+        pending = PendingWorktree(
             id=new_id(),
             repo_id=repo_id,
             key=order.key,
             name=name,
-            path=str(choose_path(self._roots, place, name)),
+            path=str(choose_path(self._roots, git_dirs, name)),
             branch=branch,
-            start=await choose_start(place, branch, order),
+            start=await choose_start(git_dirs, branch, order),
             begun_at=clock.now_ms(),
         )
 
-        async def furnish(path: Path) -> list[str]:
-            copied = await copy_included(self._sessions.workshop.files(repository.path), place, path)
-            await self._run("setup", repository, path, marker=errand.id)
+        async def set_up(path: Path) -> list[str]:
+            copied = await copy_included(self._sessions.services.files(repository.path), git_dirs, path)
+            await self._run_configured_command("setup", repository, path, marker=pending.id)
             return copied
 
-        self.making[repo_id, name] = "beginning"
+        self.progress[repo_id, name] = "starting"
         try:
             made = await make_worktree(
-                place, errand, self._errands, furnish, lambda line: self._progress(repo_id, name, line)
+                git_dirs,
+                pending,
+                self._pending,
+                set_up,
+                lambda line: self._report_progress(repo_id, name, line),
             )
         finally:
-            del self.making[repo_id, name]
-        log.info("worktree made", repository=repo_id, name=name, branch=branch, path=errand.path)
+            del self.progress[repo_id, name]
+        log.info("worktree made", repository=repo_id, name=name, branch=branch, path=pending.path)
         return made
 
-    def settle(self, made: CreatedWorktree) -> None:
-        """What it was made for is stored."""
-        self._errands.forget(made.errand)
+    def confirm(self, made: CreatedWorktree) -> None:
+        """Delete the record of a pending worktree, because the request it was made for is stored."""
+        self._pending.delete(made.pending)
 
-    async def take_back(self, repo_id: str, made: CreatedWorktree) -> None:
-        """Undoes `make`, because what it was made for failed."""
-        _, place = await self.repository(repo_id)
-        await take_back(place, made)
-        self.settle(made)
+    async def undo_make(self, repo_id: str, made: CreatedWorktree) -> None:
+        """Undo `make`, because the request it was made for failed."""
+        _, git_dirs = await self.repository(repo_id)
+        await undo_make(git_dirs, made)
+        self.confirm(made)
 
     async def remove(self, repo_id: str, name: str, force: bool) -> TrashedWorktree:
-        """Moves a worktree to the trash; refused when something would go with it, unless that is wanted."""
-        async with self.changing(repo_id):
-            repository, place = await self.repository(repo_id)
-            worktree = await git.find_worktree(place, name)
-            self._require_removable(worktree, place)
-            await self._require_nobody_in(worktree)
+        """Move a worktree to the trash. Unless forced, raise Conflict if changes or commits would be lost."""
+        async with self.lock(repo_id):
+            repository, git_dirs = await self.repository(repo_id)
+            worktree = await git.find_worktree(git_dirs, name)
+            self._require_removable(worktree, git_dirs)
+            await self._require_unused(worktree)
             if worktree.path.is_dir():
                 if not force:
-                    _require_no_loss(name, await read_loss(worktree.place, worktree.branch))
+                    _require_no_loss(name, await read_loss(worktree.git_dirs, worktree.branch))
                 await self._clean_up(repository, worktree.path, force)
-                await self._require_nobody_in(worktree)  # a cleanup may take long
-            trashed = await self.trash.take(repo_id, worktree)
+                await self._require_unused(worktree)  # again, as a cleanup may take long
+            trashed = await self.trash.move_in(repo_id, worktree)
         log.warning("worktree removed", repository=repo_id, name=name, force=force, trash=trashed.id)
         return trashed
 
     async def restore(
         self, repo_id: str, name: str, id: str | None = None, answer: KeptAnswer[WorktreeReport] | None = None
     ) -> WorktreeReport:
-        async with self.changing(repo_id):
+        """Move a worktree from the trash back to its path, and store the answer of the request."""
+        async with self.lock(repo_id):
             await self.require_unanswered(answer.key if answer else None)
-            _, place = await self.repository(repo_id)
-            made = await self._made_before(place, repo_id, answer.key) if answer else None
-            made = made or await self._take_out(place, self.trash.get(repo_id, name, id), answer)
-            seen = await _look(made.worktree)
-            await self._keep(answer, seen)
-            self.settle(made)
+            _, git_dirs = await self.repository(repo_id)
+            made = await self._find_made_earlier(git_dirs, repo_id, answer.key) if answer else None
+            made = made or await self._restore_from_trash(git_dirs, self.trash.get(repo_id, name, id), answer)
+            report = await _read_report(made.worktree)
+            await self._store_answer(answer, report)
+            self.confirm(made)
         log.info("worktree restored", repository=repo_id, name=name)
-        return seen
+        return report
 
-    async def _take_out(
-        self, place: GitDirectories, trashed: TrashedWorktree, answer: KeptAnswer[WorktreeReport] | None
+    async def _restore_from_trash(
+        self, git_dirs: GitDirectories, trashed: TrashedWorktree, answer: KeptAnswer[WorktreeReport] | None
     ) -> CreatedWorktree:
-        """Noted once nothing else can be there: a request that comes again finds what it has restored."""
-        await self.trash.require_room(place, trashed)
-        errand = PendingWorktree(
+        """Restore a worktree from the trash.
+
+        The record is written once the target is known to be free, so that a repeated request finds its
+        result.
+        """
+        await self.trash.require_restorable(git_dirs, trashed)
+        pending = PendingWorktree(
             id=new_id(),
             repo_id=trashed.repo_id,
             key=answer.key if answer else None,
@@ -217,100 +236,110 @@ class RepositoryWorktrees:
             begun_at=clock.now_ms(),
             done=True,
         )
-        self._errands.note(errand)
+        self._pending.save(pending)
         try:
-            await self.trash.restore(place, trashed)
+            await self.trash.restore(git_dirs, trashed)
         except BaseException:
-            self._errands.forget(errand)
+            self._pending.delete(pending)
             raise
         return CreatedWorktree(
-            worktree=await git.find_worktree(place, trashed.name), errand=errand, copied=[]
+            worktree=await git.find_worktree(git_dirs, trashed.name), pending=pending, copied=[]
         )
 
-    # What nobody asks for
+    # Recovery and expiry
 
-    async def mend(self) -> None:
-        """Before anything is changed: what the last server was doing is finished or taken back."""
+    async def recover(self) -> None:
+        """Undo or finish what the previous server process was doing; every change waits for this."""
         try:
-            await upkeep.mend(self._errands, self.trash, self._place)
+            await upkeep.recover(self._pending, self.trash, self._git_directories)
         finally:
-            self._mended.set()
+            self._recovered.set()
 
-    async def tend(self) -> None:
-        await upkeep.tend(self.trash, self._place)
+    async def empty_trash_forever(self) -> None:
+        """Delete expired worktrees from the trash, now and every hour."""
+        await upkeep.empty_trash_forever(self.trash, self._git_directories)
 
-    # What the above need
+    # Helpers
 
-    async def _place(self, repo_id: str) -> GitDirectories:
+    async def _git_directories(self, repo_id: str) -> GitDirectories:
         return (await self.repository(repo_id))[1]
 
-    async def _made_before(self, place: GitDirectories, repo_id: str, key: str) -> CreatedWorktree | None:
-        """What an earlier try of the same request made, unless somebody removed it since."""
-        if errand := self._errands.done_for(repo_id, key):
-            for worktree in await git.list_worktrees(place):
-                if str(worktree.path) == errand.path:
-                    return CreatedWorktree(worktree=worktree, errand=errand, copied=[])
-            self._errands.forget(errand)
+    async def _find_made_earlier(
+        self, git_dirs: GitDirectories, repo_id: str, key: str
+    ) -> CreatedWorktree | None:
+        """Return the worktree that an earlier try of the same request made, unless it was removed since."""
+        if pending := self._pending.find_finished(repo_id, key):
+            for worktree in await git.list_worktrees(git_dirs):
+                if str(worktree.path) == pending.path:
+                    return CreatedWorktree(worktree=worktree, pending=pending, copied=[])
+            self._pending.delete(pending)
         return None
 
     async def require_unanswered(self, key: str | None) -> None:
-        """Refuses a request that came twice at once, when the other has had its effect."""
-        if key and (stored := await self._sessions.store.answer(key)):
+        """Raise AlreadyAnswered if the same request was answered while this one waited for the lock."""
+        if key and (stored := await self._sessions.store.stored_answer(key)):
             raise AlreadyAnswered(stored)
 
-    async def _keep(self, answer: KeptAnswer[WorktreeReport] | None, seen: WorktreeReport) -> None:
-        """While nobody else may change anything: a second try finds either nothing or its answer."""
+    async def _store_answer(self, answer: KeptAnswer[WorktreeReport] | None, report: WorktreeReport) -> None:
+        """Store the answer while the lock is held, so that a repeated request finds all or nothing."""
         if answer:
-            status, body = answer.render(seen)
-            await self._records.answer_only(
+            status, body = answer.render(report)
+            await self._records.store_answer(
                 KeptAnswer(answer.key, answer.body_hash, lambda _: (status, body))
             )
 
-    def _require_removable(self, worktree: Worktree, place: GitDirectories) -> None:
+    def _require_removable(self, worktree: Worktree, git_dirs: GitDirectories) -> None:
+        """Raise Conflict or Forbidden for the repository's own directory, and for a path it must not have."""
         if worktree.is_main:
             raise Conflict("this is the repository's own directory, which is never removed")
-        real = _real(worktree.path)  # it is what a file says that an agent may have written
-        if not self._roots.contains(real) or place.work_tree.is_relative_to(real):
-            log.warning("security: a worktree claims a directory it cannot have", path=str(real))
-            raise Forbidden(f"{worktree.path} cannot be a worktree of {place.work_tree}")
+        real = _real_path(worktree.path)  # git reads it from a file that an agent may have written
+        if not self._roots.contains(real) or git_dirs.work_tree.is_relative_to(real):
+            log.warning("security: a worktree names a directory that it must not use", path=str(real))
+            raise Forbidden(f"{worktree.path} cannot be a worktree of {git_dirs.work_tree}")
         pointer = worktree.path / ".git"
         if worktree.path.exists() and not (pointer.is_file() and not pointer.is_symlink()):
-            raise Conflict(f"{worktree.path} is not what git says: it has no .git file; nothing was removed")
+            raise Conflict(f"{worktree.path} has no .git file, so it is not a worktree; nothing was removed")
 
-    async def _require_nobody_in(self, worktree: Worktree) -> None:
-        real = _real(worktree.path)
+    async def _require_unused(self, worktree: Worktree) -> None:
+        """Raise Conflict if an active session or worker uses the worktree."""
+        real = _real_path(worktree.path)
         for session_id in await self._records.live_sessions():
-            if who := _who_works_in(real, (await self._sessions.open(session_id)).snapshot):
-                raise Conflict(f"{who} works in {worktree.path}; end it first")
+            if user := _find_user_of(real, (await self._sessions.open(session_id)).snapshot):
+                raise Conflict(f"{user} works in {worktree.path}; end it first")
 
     async def _clean_up(self, repository: Repository, path: Path, force: bool) -> None:
+        """Run the cleanup command; if the removal is forced, only log its failure."""
         try:
-            await self._run("cleanup", repository, path)
+            await self._run_configured_command("cleanup", repository, path)
         except Conflict as failed:
             if not force:
                 raise
             log.warning("cleanup failed", repository=repository.id, path=str(path), reason=str(failed))
 
-    async def _run(self, what: str, repository: Repository, path: Path, marker: str | None = None) -> None:
+    async def _run_configured_command(
+        self, kind: str, repository: Repository, path: Path, marker: str | None = None
+    ) -> None:
+        """Run the setup or cleanup command of the repository, if it has one."""
         settings = self.settings(repository.id)
-        command = settings.setup if what == "setup" else settings.cleanup
+        command = settings.setup if kind == "setup" else settings.cleanup
         if command:
-            self._progress(repository.id, path.name, f"running the {what} command")
-            record = self._logs / repository.id / f"{path.name}.{what}.log"
-            environment = _environment(settings, repository, path) | marked(marker)
-            await run_command(what, command, path, environment, record)
+            self._report_progress(repository.id, path.name, f"running the {kind} command")
+            record = self._logs / repository.id / f"{path.name}.{kind}.log"
+            environment = _environment(settings, repository, path) | marker_variables(marker)
+            await run_command(kind, command, path, environment, record)
 
-    def _progress(self, repo_id: str, name: str, line: str) -> None:
-        if (repo_id, name) in self.making:
-            self.making[repo_id, name] = line
+    def _report_progress(self, repo_id: str, name: str, line: str) -> None:
+        """Show a line as the progress of a worktree that is being created."""
+        if (repo_id, name) in self.progress:
+            self.progress[repo_id, name] = line
 
 
-def _real(path: Path) -> Path:
+def _real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _who_works_in(directory: Path, snapshot: Snapshot) -> str | None:
-    """A worker has a place of its own: that of its session may be anywhere."""
+def _find_user_of(directory: Path, snapshot: Snapshot) -> str | None:
+    """Return the name of the worker or session that uses the directory; workers have their own workspaces."""
     for worker in snapshot.workers.values():
         if (worker.alive or worker.again) and Path(worker.workspace).is_relative_to(directory):
             return f"{worker.role} of the session {snapshot.title}"
@@ -319,29 +348,33 @@ def _who_works_in(directory: Path, snapshot: Snapshot) -> str | None:
     return None
 
 
-async def _look(worktree: Worktree) -> WorktreeReport:
-    """What is wrong with a worktree is part of the answer: the others are still worth seeing."""
+async def _read_report(worktree: Worktree) -> WorktreeReport:
+    """Read the status of a worktree; a failure becomes its `problem`, so that the others are still listed."""
     if not worktree.path.is_dir():
         return WorktreeReport(worktree=worktree, problem=f"the directory {worktree.path} is gone")
-    lock = worktree.place.git_dir / "index.lock"
+    lock = worktree.git_dirs.git_dir / "index.lock"
     problem = None
     if lock.exists():
-        problem = f"{lock} is there: git is at work, or a git that died left it; then remove the file"
+        problem = f"{lock} exists: git is running, or was killed; in this case remove the file"
     try:
         return WorktreeReport(
-            worktree=worktree, status=await read_status(worktree.place, LOOK_SECONDS), problem=problem
+            worktree=worktree,
+            status=await read_status(worktree.git_dirs, STATUS_TIMEOUT_SECONDS),
+            problem=problem,
         )
     except BullpenError as error:
         return WorktreeReport(worktree=worktree, problem=problem or str(error))
 
 
 def _require_no_loss(name: str, loss: WorktreeLoss) -> None:
-    if sentence := loss.sentence():
+    """Raise Conflict with details if uncommitted changes or unmerged commits would be lost."""
+    if sentence := loss.describe():
         raise Conflict(
             f"the worktree {name} has {sentence}; with force it is moved to the trash for 7 days"
         ).with_details({"changes": loss.changes, "commits": loss.commits, "unfinished": loss.unfinished})
 
 
 def _environment(settings: RepositorySettings, repository: Repository, path: Path) -> dict[str, str]:
+    """Return the environment for the setup and cleanup commands."""
     ours = {"BULLPEN_REPOSITORY": repository.path, "BULLPEN_WORKTREE": str(path)}
-    return {**inherited(os.environ, PERSONAL), **settings.env, **ours}
+    return {**inherited_environment(os.environ, PERSONAL), **settings.env, **ours}

@@ -1,4 +1,4 @@
-"""Answers kept for a day, so that a request that comes twice takes effect once."""
+"""Stored answers of requests with an idempotency key, kept for a day: a repeated request has no effect."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -8,24 +8,30 @@ from sqlalchemy import Connection, delete, select
 
 from .. import clock
 from .append import AlreadyAnswered, Append, StoredAnswer
-from .statements import add
+from .statements import insert_rows
 from .tables import answers
 
-KEPT_MS = 24 * 60 * 60 * 1000
+RETENTION_MS = 24 * 60 * 60 * 1000
 
 T = TypeVar("T")
 
 
 class KeptAnswer(Struct, Generic[T], frozen=True):
-    """What the request behind a write is answered, stored with it; `render` sees what came of the write."""
+    """The answer to the request behind a write.
+
+    `render` makes status and body from the result of the write.
+    """
 
     key: str
     body_hash: str
     render: Callable[[T], tuple[int, bytes]]
 
 
-def answered(work: Callable[[Connection], T], answer: KeptAnswer[T] | None) -> Callable[[Connection], T]:
-    """The same work with its answer in the same transaction; AlreadyAnswered when the key is taken."""
+def with_answer(work: Callable[[Connection], T], answer: KeptAnswer[T] | None) -> Callable[[Connection], T]:
+    """Return the work with its answer stored in the same transaction.
+
+    The work raises AlreadyAnswered if the key has been used.
+    """
     if answer is None:
         return work
 
@@ -33,44 +39,49 @@ def answered(work: Callable[[Connection], T], answer: KeptAnswer[T] | None) -> C
         for earlier in read_answers(connection, [answer.key]):
             raise AlreadyAnswered(earlier)
         result = work(connection)
-        _keep(connection, [StoredAnswer(answer.key, answer.body_hash, *answer.render(result))])
+        _store(connection, [StoredAnswer(answer.key, answer.body_hash, *answer.render(result))])
         return result
 
     return write
 
 
 class StoredAnswers:
-    """The answers of a group of appends; a key is answered once."""
+    """The answers in a group of appends: each key is answered once."""
 
     def __init__(self, connection: Connection, appends: Sequence[Append]) -> None:
         keys = [append.answer.key for append in appends if append.answer]
-        self._given = {answer.key: answer for answer in read_answers(connection, keys)} if keys else {}
+        self._known = {answer.key: answer for answer in read_answers(connection, keys)} if keys else {}
         self._new: list[StoredAnswer] = []
 
     def refusal(self, append: Append) -> AlreadyAnswered | None:
-        earlier = self._given.get(append.answer.key) if append.answer else None
+        """Return the error for an append whose key has been used, else None."""
+        earlier = self._known.get(append.answer.key) if append.answer else None
         return AlreadyAnswered(earlier) if earlier else None
 
     def accept(self, append: Append) -> None:
+        """Add the answer of an append."""
         if append.answer:
-            self._given[append.answer.key] = append.answer
+            self._known[append.answer.key] = append.answer
             self._new.append(append.answer)
 
     def write(self, connection: Connection) -> None:
+        """Store the added answers."""
         if self._new:
-            _keep(connection, self._new)
+            _store(connection, self._new)
 
 
 def read_answers(connection: Connection, keys: Sequence[str]) -> list[StoredAnswer]:
+    """Return the stored answers with these keys that have not expired."""
     found = connection.execute(
-        select(answers).where(answers.c.key.in_(keys), answers.c.created_at > clock.now_ms() - KEPT_MS)
+        select(answers).where(answers.c.key.in_(keys), answers.c.created_at > clock.now_ms() - RETENTION_MS)
     )
     return [StoredAnswer(row.key, row.body_hash, row.status, row.body) for row in found]
 
 
-def _keep(connection: Connection, new: Sequence[StoredAnswer]) -> None:
+def _store(connection: Connection, new: Sequence[StoredAnswer]) -> None:
+    """Store answers, and delete the expired ones."""
     now = clock.now_ms()
-    connection.execute(delete(answers).where(answers.c.created_at <= now - KEPT_MS))
+    connection.execute(delete(answers).where(answers.c.created_at <= now - RETENTION_MS))
     rows = [
         {
             "key": answer.key,
@@ -81,4 +92,4 @@ def _keep(connection: Connection, new: Sequence[StoredAnswer]) -> None:
         }
         for answer in new
     ]
-    add(connection, answers, rows)
+    insert_rows(connection, answers, rows)

@@ -1,4 +1,4 @@
-"""What goes into the database in one piece when something happens in a session."""
+"""Values that are stored together in one transaction when something happens in a session."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,12 +17,15 @@ class EventEntry(Struct, frozen=True, gc=False):
     data: bytes
 
     def wire(self) -> bytes:
-        """The whole of it as it goes to a client."""
+        """Return the whole event as JSON."""
         return splice_event(self.event, self.data)
 
 
 class OutboxLine(Struct, frozen=True):
-    """A line to the child of a worker; made from its number, which is given in the transaction."""
+    """A line to a worker's child process.
+
+    `make` returns its bytes for the number it gets in the transaction.
+    """
 
     worker_id: str
     run: int
@@ -30,7 +33,7 @@ class OutboxLine(Struct, frozen=True):
 
 
 class Consumed(Struct, frozen=True):
-    """How far a worker's output has been read, with all that followed from it stored."""
+    """The offset up to which a worker's output has been read and its effects have been stored."""
 
     worker_id: str
     run: int
@@ -38,7 +41,7 @@ class Consumed(Struct, frozen=True):
 
 
 class StoredAnswer(Struct, frozen=True):
-    """What a request was answered; given again when the same request comes again."""
+    """The stored answer of a request; it is sent again if the request is repeated."""
 
     key: str
     body_hash: str
@@ -47,7 +50,7 @@ class StoredAnswer(Struct, frozen=True):
 
 
 class AlreadyAnswered(Conflict):
-    """The key of the request is taken: `answer` is what was said the first time."""
+    """The idempotency key has been used; `answer` is the first answer."""
 
     def __init__(self, answer: StoredAnswer) -> None:
         super().__init__("a request with this Idempotency-Key was answered before")
@@ -55,10 +58,10 @@ class AlreadyAnswered(Conflict):
 
 
 class Append(Struct, frozen=True, kw_only=True):
-    """Events of one session with everything that must be true when, and only when, they are stored."""
+    """Events of one session, and everything that is stored together with them."""
 
     before: Snapshot
-    snapshot: Snapshot  # what the entries make of it
+    snapshot: Snapshot  # after the entries
     entries: Sequence[EventEntry] = ()
     outbox: Sequence[OutboxLine] = ()
     consumed: Consumed | None = None
@@ -66,4 +69,5 @@ class Append(Struct, frozen=True, kw_only=True):
 
     @property
     def empty(self) -> bool:
+        """Whether there is nothing to store."""
         return not (self.entries or self.outbox or self.consumed or self.answer)

@@ -1,33 +1,33 @@
-"""A file that is there to be deleted: room to go on with when the disk is full."""
+"""A reserve file on the database's disk, deleted when the disk is full so that the server can go on."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
 
-SIZE = 4 * 1024 * 1024
+SIZE_BYTES = 4 * 1024 * 1024
 
 
 class Ballast:
-    """Space on the database's disk, given back in need and taken again when there is plenty."""
+    """A file that reserves disk space."""
 
-    def __init__(self, path: Path, size: int = SIZE) -> None:
+    def __init__(self, path: Path, size: int = SIZE_BYTES) -> None:
         self.path = path
         self.size = size
 
-    def drop(self) -> None:
-        """Gives the space back; a disk that was remounted read-only takes nothing away either."""
+    def release(self) -> None:
+        """Delete the file. Errors are ignored, for example on a disk that became read-only."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
-    def restore(self) -> bool:
-        """Takes the space again; False when that would leave less than as much free, or cannot be done."""
+    def reserve(self) -> bool:
+        """Create the file; return False if that fails or would leave less free space than its size."""
         try:
-            return self._is_there() or (self._has_room() and self._take())
+            return self._exists() or (self._has_room() and self._create())
         except OSError:
-            self.drop()
+            self.release()
             return False
 
-    def _is_there(self) -> bool:
+    def _exists(self) -> bool:
         try:
             return self.path.stat().st_size == self.size
         except FileNotFoundError:
@@ -37,7 +37,7 @@ class Ballast:
         space = os.statvfs(self.path.parent)
         return space.f_bavail * space.f_frsize >= 2 * self.size
 
-    def _take(self) -> bool:
+    def _create(self) -> bool:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.path, flags, 0o600)
         try:

@@ -1,4 +1,4 @@
-"""The messages of a conversation (R26-R29): what of the events a person reads, and in which role."""
+"""Project events to messages: the part of a conversation that the messages API shows."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,32 +8,34 @@ from msgspec import UNSET, Struct
 from ..domain.conversation import AgentMessage, Plan, ToolCall, ToolCallUpdate, TurnEnd, UserPrompt
 from ..domain.conversation_state import Conversation
 from ..domain.events import Error, Fact, SessionEnd, WorkerFailed
-from ..domain.reasons import how_session_ended
-from ..domain.tool_calls import FINISHED, Tools, merged, with_tool_call
+from ..domain.reasons import session_end_text
+from ..domain.tool_calls import FINISHED, Tools, merge_tool_call, with_tool_call
 from .append import Append
 
-_TOLD_OF_TOOLS = (ToolCall, ToolCallUpdate)
+_TOOL_FACTS = (ToolCall, ToolCallUpdate)
 _NO_TOOLS = Conversation().tools
 
 
 class Message(Struct, frozen=True, gc=False):
+    """A message with its role (user, agent or system) and its content as JSON."""
+
     role: str
     content: dict[str, Any]
 
 
 def messages_of(append: Append) -> Iterator[tuple[int, int, Message]]:
-    """The messages the events of an append come to, each with its seq and time."""
+    """Yield the messages in the events of an append as (seq, timestamp, message)."""
     tools = {id: state.tools for id, state in append.before.conversations.items()}
     for entry in append.entries:
         event = entry.event
         fact = event.fact
-        if isinstance(fact, _TOLD_OF_TOOLS):
+        if isinstance(fact, _TOOL_FACTS):
             known = tools.get(event.worker_id or "", _NO_TOOLS)
-            message = _tool(fact, known)
+            message = _tool_call(fact, known)
             if event.worker_id:
                 tools[event.worker_id] = with_tool_call(known, fact.call)
-        elif show := _SHOWN.get(type(fact)):
-            message = show(fact)
+        elif make_message := _MESSAGES.get(type(fact)):
+            message = make_message(fact)
         else:
             continue
         if message:
@@ -49,7 +51,7 @@ def _prompt(fact: UserPrompt) -> Message:
     return Message("user", content)
 
 
-def _said(fact: AgentMessage) -> Message:
+def _agent_message(fact: AgentMessage) -> Message:
     return Message("agent", {"type": "text", "text": fact.text, "partial": fact.partial})
 
 
@@ -62,27 +64,27 @@ def _turn_end(fact: TurnEnd) -> Message | None:
 
 
 def _notice(text: str | None) -> Message | None:
-    """What a person should know went another way."""
+    """Return a system message, or None without text."""
     return Message("system", {"type": "text", "text": text}) if text else None
 
 
-# Most events are no messages: asked by class, these cost nothing.
-_SHOWN: dict[type[Fact], Callable[[Any], Message | None]] = {
+# By class, because most events are no messages and must cost little.
+_MESSAGES: dict[type[Fact], Callable[[Any], Message | None]] = {
     UserPrompt: _prompt,
-    AgentMessage: _said,
+    AgentMessage: _agent_message,
     Plan: _plan,
     TurnEnd: _turn_end,
-    SessionEnd: lambda fact: _notice(fact.detail or how_session_ended(fact.status, fact.reason)),
+    SessionEnd: lambda fact: _notice(fact.detail or session_end_text(fact.status, fact.reason)),
     WorkerFailed: lambda fact: _notice(f"the worker failed: {fact.error}"),
     Error: lambda fact: _notice(fact.message),
 }
 
 
-def _tool(fact: ToolCall | ToolCallUpdate, tools: Tools) -> Message | None:
-    """A call when it is announced and when it is finished; what is told of it meanwhile is in the events."""
+def _tool_call(fact: ToolCall | ToolCallUpdate, tools: Tools) -> Message | None:
+    """Return the message when a call is announced and when it is finished, else None."""
     id = fact.call.get("toolCallId")
     known = tools.get(id) if isinstance(id, str) else None
-    call = merged(known, fact.call)
+    call = merge_tool_call(known, fact.call)
     finished = call["status"] in FINISHED
     if known is not None and not finished:
         return None

@@ -1,4 +1,4 @@
-"""The database as the server holds it: one writer, a few readers, opened with the newest schema."""
+"""The open database of the server: one writer thread, a few readers, and the newest schema."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -11,16 +11,16 @@ from sqlalchemy.exc import DBAPIError
 from ..domain.errors import RemoteFault, StorageFull, Unavailable
 from ..threads import started_pool
 from . import schema
-from .ballast import SIZE, Ballast
+from .ballast import SIZE_BYTES, Ballast
 from .engine import (
     READERS,
     DatabaseUnreachable,
-    file_of,
-    locked,
+    is_lock_timeout,
+    is_temporary,
     parse_url,
-    passes,
     reading_engine,
-    refusal,
+    sqlite_file,
+    temporary_error,
     writing_engine,
 )
 from .fence import LEASE, UNNAMED, Fence, FenceLost, FenceOwner, Lease
@@ -34,23 +34,23 @@ READ_TRIES = 2  # of a read that fails for want of resources
 
 
 class Database:
-    """Reads run side by side; writes run one after another."""
+    """Access to the database. Reads run concurrently; writes run one after another."""
 
     def __init__(self, url: str, transactions: Transactions, ballast: Ballast | None) -> None:
         self._reading = reading_engine(url)
         self._threads = started_pool(READERS, "bullpen-reader")
-        self.writer = DatabaseWriter(transactions, WriteAvailability(ballast, transactions.beat))
+        self.writer = DatabaseWriter(transactions, WriteAvailability(ballast, transactions.send_heartbeat))
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, url: str, ballast_size: int = SIZE, owner: FenceOwner = UNNAMED, lease: Lease = LEASE
+        cls, url: str, ballast_size: int = SIZE_BYTES, owner: FenceOwner = UNNAMED, lease: Lease = LEASE
     ) -> AsyncIterator[Self]:
-        """Migrate the schema, claim the database for one server, and keep it open for the block.
+        """Migrate the schema, claim the database for this server, and keep it open for the block.
 
-        Raise InUse while another server works on it, unless the owner takes it over.
+        Raise DatabaseInUse while another server uses it, unless the owner takes it over.
         """
-        path = file_of(parse_url(url))
+        path = sqlite_file(parse_url(url))
         ballast = Ballast(path.with_name(f"{path.name}.ballast"), ballast_size) if path else None
         fence = Fence(owner, lease, path)
         try:
@@ -61,7 +61,7 @@ class Database:
             raise RemoteFault(f"cannot open the database: {error}") from error
         database = cls(url, transactions, ballast)
         if full:
-            database.writer.room.close(full)
+            database.writer.availability.note_refusal(full)
         try:
             yield database
         finally:
@@ -69,63 +69,63 @@ class Database:
 
     @property
     def full(self) -> bool:
-        """Whether new commands are refused because the disk has no room."""
-        return self.writer.room.full
+        """Whether new commands are refused because the disk is full."""
+        return self.writer.availability.full
 
     @property
     def refusal(self) -> Unavailable | None:
         """A new exception that says why new commands are refused now; None if they are not."""
-        return self.writer.refuse() if self.writer.room.closed_by else None
+        return self.writer.refusal() if self.writer.availability.refused_by else None
 
     @property
-    def away(self) -> bool:
-        """Whether the database is out of reach, or belongs to another server."""
+    def unreachable(self) -> bool:
+        """Whether the database server does not answer, or another server uses the database."""
         return isinstance(self.refusal, DatabaseUnreachable)
 
     @property
     def fence_lost(self) -> asyncio.Future[FenceLost]:
-        """Done when this server must stop, because it may not write any more."""
+        """A future that is done when this server must stop because it may not write any more."""
         return self.writer.fence_lost
 
     async def read(self, work: Callable[[Connection], T], patient: bool = False) -> T:
-        """Run `work` beside others on a connection that sees one moment and cannot write.
+        """Run `work` on a read-only connection that sees one consistent state; reads run concurrently.
 
-        A patient read waits for a database that is out of reach; any other raises Unavailable.
+        A patient read waits while the database is unreachable; any other raises Unavailable.
         """
         loop = asyncio.get_running_loop()
         while True:
             try:
                 return await loop.run_in_executor(self._threads, self._read, work)
             except Unavailable:
-                self._look()
+                self._probe_writer()
                 if not patient:
                     raise
             await asyncio.sleep(PROBE_SECONDS)
 
     async def write(self, work: Callable[[Connection], T], patient: bool = False) -> T:
-        """Runs `work` in a transaction of its own, in turn with everything else that is written.
+        """Run `work` in its own transaction, after the writes before it.
 
-        When the disk is full only what is patient is tried, with the room the ballast gave back.
+        While the disk is full, only patient writes are tried, with the space that the ballast released.
         """
-        result: T = await self.writer.submit(_CALL, work, patient)
+        result: T = await self.writer.submit(_FUNCTION_JOBS, work, patient)
         return result
 
     def _read(self, work: Callable[[Connection], T], tries: int = READ_TRIES) -> T:
-        """Run `work`; again if the database failed in a way that may pass, at last raise Unavailable."""
+        """Run `work`; retry after a temporary error, and raise Unavailable after READ_TRIES."""
         try:
             with self._reading.connect() as connection, connection.begin():
                 return work(connection)
         except DBAPIError as error:
-            if not passes(error, reading=True):
+            if not is_temporary(error, reading=True):
                 raise
             if tries == 1:
-                raise refusal(error, self._reading.url, reading=True) from error
+                raise temporary_error(error, self._reading.url, reading=True) from error
         return self._read(work, tries - 1)
 
-    def _look(self) -> None:
-        """Let the writer find out whether the database is out of reach for it as well."""
+    def _probe_writer(self) -> None:
+        """Let the writer find out whether it cannot reach the database either."""
         with suppress(Unavailable):
-            looked = self.writer.submit(_CALL, lambda _: None)
+            looked = self.writer.submit(_FUNCTION_JOBS, lambda _: None)
             looked.add_done_callback(lambda future: future.exception())
 
     async def _close(self) -> None:
@@ -135,7 +135,7 @@ class Database:
 
 
 class _FunctionJobs:
-    """Jobs that are functions: each its own transaction."""
+    """Jobs that are functions, each in its own transaction."""
 
     together = False
 
@@ -143,19 +143,22 @@ class _FunctionJobs:
         return [work(connection) for work in works]
 
 
-_CALL: JobKind = _FunctionJobs()
+_FUNCTION_JOBS: JobKind = _FunctionJobs()
 
 
 def _prepare(url: str, ballast: Ballast | None, fence: Fence) -> tuple[Transactions, Unavailable | None]:
-    """Migrate the schema and claim the database; on a full disk with the room that the ballast gives back."""
+    """Migrate the schema and claim the database, on a full disk with the space of the ballast.
+
+    Return the transactions, and the error of a full disk if there was one.
+    """
     full: Unavailable | None = None
     try:
         schema.prepare(url, fence.owner, fence.lease)
     except DBAPIError as error:
-        if ballast is None or locked(error) or not passes(error):
+        if ballast is None or is_lock_timeout(error) or not is_temporary(error):
             raise
-        full = refusal(error, parse_url(url))
-        ballast.drop()
+        full = temporary_error(error, parse_url(url))
+        ballast.release()
         schema.prepare(url, fence.owner, fence.lease)
     transactions = Transactions(writing_engine(url), fence)
     try:
@@ -164,22 +167,22 @@ def _prepare(url: str, ballast: Ballast | None, fence: Fence) -> tuple[Transacti
         transactions.close(release=False)
         raise
     if ballast and full is None:
-        ballast.restore()
+        ballast.reserve()
     return transactions, full
 
 
 def _claim(transactions: Transactions, ballast: Ballast | None) -> Unavailable | None:
-    """Claim the database. On a disk that is full even without the ballast, the first write claims it.
+    """Claim the database; on a disk that is full even without the ballast, the first write claims it.
 
-    Return the refusal of a full disk, if there was one.
+    Return the error of a full disk, if there was one.
     """
     try:
-        transactions.beat()
+        transactions.send_heartbeat()
     except StorageFull as full:
         if ballast is None:
             raise
-        ballast.drop()
+        ballast.release()
         with suppress(StorageFull):
-            transactions.beat()
+            transactions.send_heartbeat()
         return full
     return None

@@ -1,4 +1,4 @@
-"""Connections to SQLite and PostgreSQL: how they are opened, and which of their errors are temporary."""
+"""Connections to SQLite and PostgreSQL: how to open them, and which of their errors are temporary."""
 
 import os
 import sqlite3
@@ -14,44 +14,44 @@ from ..domain.errors import Invalid, StorageFull, Unavailable
 
 DRIVERS = ("sqlite", "postgresql+psycopg")
 READERS = 2
-BUSY_TIMEOUT = 5  # seconds a statement waits for a lock that another process holds
+BUSY_TIMEOUT_SECONDS = 5  # a statement waits this long for a lock that another process holds
 
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
-    f"PRAGMA busy_timeout={BUSY_TIMEOUT * 1000}",
+    f"PRAGMA busy_timeout={BUSY_TIMEOUT_SECONDS * 1000}",
     "PRAGMA journal_size_limit=67108864",  # a long reader may let the WAL grow; it shrinks again afterwards
 )
 
-# SQLITE_PROTOCOL is a lock, too: the WAL could not be locked after many tries.
+# SQLITE_PROTOCOL also concerns a lock: the WAL could not be locked after many tries.
 _LOCKED_SQLITE = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
-_PASSING_SQLITE = _LOCKED_SQLITE | {
+_TEMPORARY_SQLITE = _LOCKED_SQLITE | {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CORRUPT,  # also said of a file that is sound when one read of it fails with EIO
+    sqlite3.SQLITE_CORRUPT,  # also reported for an intact file if one read fails with EIO
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,  # a file system that was remounted after an error
     sqlite3.SQLITE_NOMEM,
 }
 # Classes of SQLSTATE: connection lost, resources, operator intervention, system error; 25P03: see below.
-_PASSING_POSTGRESQL = ("08", "53", "57", "58", "25P03")
+_TEMPORARY_POSTGRESQL = ("08", "53", "57", "58", "25P03")
 _READ_ONLY_POSTGRESQL = "25006"  # a standby that is not promoted yet
 _FULL_POSTGRESQL = "53100"
 
-# The writer's transactions are short. One that stays idle belongs to a server that was cut off, and its row
-# locks would hold up the server that replaces it.
-_LONGEST_IDLE_TRANSACTION = 15_000  # milliseconds
-# A database URL may set other values.
-_NETWORK = {"connect_timeout": "5", "tcp_user_timeout": "15000"}  # seconds, milliseconds
+# The writer's transactions are short. An idle one belongs to a server that lost its connection, and its row
+# locks would block the server that replaces it.
+_MAX_IDLE_TRANSACTION_MS = 15_000
+# Defaults; a database URL may set other values.
+_NETWORK_OPTIONS = {"connect_timeout": "5", "tcp_user_timeout": "15000"}  # seconds, milliseconds
 
 
 class DatabaseUnreachable(Unavailable):
-    """The database server does not answer, or takes no writes yet."""
+    """The database server does not answer, or does not accept writes yet."""
 
 
 def parse_url(url: str) -> URL:
-    """The parts of a database URL; Invalid for one we cannot serve."""
+    """Return the parts of a database URL, or raise Invalid if it is not supported."""
     try:
         parts = make_url(url)
     except ArgumentError:
@@ -65,43 +65,43 @@ def parse_url(url: str) -> URL:
     return parts
 
 
-def file_of(parts: URL) -> Path | None:
-    """The file of a SQLite database."""
+def sqlite_file(parts: URL) -> Path | None:
+    """Return the file of an SQLite database; None for PostgreSQL."""
     return Path(parts.database or "") if parts.drivername == "sqlite" else None
 
 
 def writing_engine(url: str, *more: str) -> Engine:
-    """An engine of one connection whose transactions take the write lock when they begin.
+    """Return an engine with one connection whose transactions lock the database when they begin.
 
-    `more` are further PRAGMAs for SQLite.
+    `more` are further PRAGMA statements for SQLite.
     """
     parts = parse_url(url)
-    if path := file_of(parts):
-        make_private(path)
+    if path := sqlite_file(parts):
+        create_private_file(path)
         return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE", *more)
     engine = _postgresql_engine(parts, 1)
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        connection.execute(f"SET idle_in_transaction_session_timeout = {_LONGEST_IDLE_TRANSACTION}")
+        connection.execute(f"SET idle_in_transaction_session_timeout = {_MAX_IDLE_TRANSACTION_MS}")
         connection.commit()
 
     return engine
 
 
 def reading_engine(url: str) -> Engine:
-    """An engine of a few connections that cannot write."""
+    """Return an engine with a few read-only connections."""
     parts = parse_url(url)
-    if file_of(parts):
+    if sqlite_file(parts):
         return _sqlite_engine(parts, READERS, "BEGIN", "PRAGMA query_only=ON")
     engine = _postgresql_engine(parts, READERS)
     return engine.execution_options(postgresql_readonly=True, isolation_level="REPEATABLE READ")
 
 
-def make_private(path: Path) -> None:
-    """Makes the file if need be, readable by its owner only whatever the umask; a symlink is refused.
+def create_private_file(path: Path) -> None:
+    """Create the file if it is missing and make it readable by its owner only; refuse a symlink.
 
-    SQLite gives its side files (-wal, -shm) the mode of the main one.
+    SQLite gives its side files (-wal, -shm) the mode of the main file.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -115,7 +115,7 @@ def make_private(path: Path) -> None:
 
 
 class DatabaseFiles:
-    """A SQLite file and its write-ahead log, known by device and inode from the first look on."""
+    """An SQLite file and its write-ahead log, identified by device and inode."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -123,12 +123,12 @@ class DatabaseFiles:
         self._known: tuple[tuple[int, int], tuple[int, int]] | None = None
 
     def in_place(self) -> bool:
-        """Return whether the names still lead to the files that an open connection writes to."""
+        """Return whether the paths still lead to the files that an open connection writes to."""
         try:
             found = _inode(self.path), _inode(self._log)
         except FileNotFoundError:
             return False
-        except OSError:  # of the call, not of the files: the next one tells
+        except OSError:  # the call failed, which says nothing about the files
             return True
         self._known = self._known or found
         return found == self._known
@@ -139,37 +139,37 @@ def _inode(path: str) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def passes(error: DBAPIError, reading: bool = False) -> bool:
-    """Return whether the same statement may succeed later: the disk was full, the server out of reach.
+def is_temporary(error: DBAPIError, reading: bool = False) -> bool:
+    """Return whether the same statement may succeed later: a full disk, a lock, an unreachable server.
 
-    A database that is read-only for a moment is such an error of a writer, and a mistake of a reader.
+    A database that is read-only is a temporary error for a writer and a bug for a reader.
     """
     if isinstance(error.orig, sqlite3.Error):
         code = _primary_code(error)
-        return code in _PASSING_SQLITE and not (reading and code == sqlite3.SQLITE_READONLY)
+        return code in _TEMPORARY_SQLITE and not (reading and code == sqlite3.SQLITE_READONLY)
     state: str | None = getattr(error.orig, "sqlstate", None)
-    if state is None:  # no answer at all: the connection broke or never came about
+    if state is None:  # no answer: the connection failed
         return error.connection_invalidated or isinstance(error, OperationalError)
-    return state.startswith(_PASSING_POSTGRESQL) or (state == _READ_ONLY_POSTGRESQL and not reading)
+    return state.startswith(_TEMPORARY_POSTGRESQL) or (state == _READ_ONLY_POSTGRESQL and not reading)
 
 
 def misses_table(error: DBAPIError) -> bool:
-    """Return whether a table that the statement names does not exist."""
+    """Return whether the error is that a table does not exist."""
     return getattr(error.orig, "sqlstate", None) == "42P01" or "no such table" in str(error.orig)
 
 
-def locked(error: DBAPIError) -> bool:
+def is_lock_timeout(error: DBAPIError) -> bool:
     """Return whether SQLite gave up waiting for a lock that another process holds."""
     return _primary_code(error) in _LOCKED_SQLITE
 
 
-def refusal(error: DBAPIError, database: URL, reading: bool = False) -> Unavailable:
-    """Return the error a caller gets for a database error that may pass by itself (see `passes`)."""
-    if locked(error):
+def temporary_error(error: DBAPIError, database: URL, reading: bool = False) -> Unavailable:
+    """Return the exception for callers after a temporary database error (see `is_temporary`)."""
+    if is_lock_timeout(error):
         name = Path(database.database or "").name
         return Unavailable(
-            f"another process has kept the database {name} locked for more than {BUSY_TIMEOUT} seconds; "
-            "try again when it has released the lock"
+            f"another process has kept the database {name} locked for more than {BUSY_TIMEOUT_SECONDS} "
+            "seconds; try again when it has released the lock"
         )
     if isinstance(error.orig, sqlite3.Error) or getattr(error.orig, "sqlstate", None) == _FULL_POSTGRESQL:
         if reading:
@@ -182,30 +182,30 @@ def refusal(error: DBAPIError, database: URL, reading: bool = False) -> Unavaila
 
 
 def _primary_code(error: DBAPIError) -> int:
-    """Return SQLite's primary result code, which is the low byte; 0 for an error of another database."""
+    """Return SQLite's primary result code, which is the low byte; 0 for another database."""
     code: int = getattr(error.orig, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
-def _pool(connections: int) -> dict[str, Any]:
-    # What people and agents say must not end up in the text of an error, and so in a log file.
+def _pool_options(connections: int) -> dict[str, Any]:
+    # Texts of users and agents must not appear in error messages, which are logged.
     return {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
 
 
 def _postgresql_engine(parts: URL, connections: int) -> Engine:
     try:
-        parts = parts.set(query={**_NETWORK, **parts.query})
-        return create_engine(parts, pool_pre_ping=True, **_pool(connections))
+        parts = parts.set(query={**_NETWORK_OPTIONS, **parts.query})
+        return create_engine(parts, pool_pre_ping=True, **_pool_options(connections))
     except ModuleNotFoundError:
         raise Invalid("PostgreSQL needs a driver: install bullpen[postgresql]") from None
 
 
 def _sqlite_engine(parts: URL, connections: int, begin: str, *more: str) -> Engine:
-    engine = create_engine(parts, **_pool(connections))
+    engine = create_engine(parts, **_pool_options(connections))
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        # Python's own transaction handling would begin late and never with IMMEDIATE.
+        # Python's own transaction handling begins late and never with IMMEDIATE.
         connection.isolation_level = None
         for pragma in (*_PRAGMAS, *more):
             connection.execute(pragma)

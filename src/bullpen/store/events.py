@@ -1,4 +1,4 @@
-"""The events of every session: stored in groups, read back in order, never changed."""
+"""The event store: append events in groups, and read events, snapshots, messages and outbox lines."""
 
 import asyncio
 from collections.abc import Collection
@@ -16,24 +16,25 @@ from .database import Database
 from .group import AppendGroup
 from .outbox import DeliveredLines, Numbers, read_lines
 from .projections import read_entry, read_wire
-from .purge import hidden, hide, purge
-from .saved import EVERY, read_snapshot, saved_row
-from .statements import put
+from .purge import hide, purge, unfinished_purges
+from .saved import SAVE_INTERVAL_EVENTS, read_snapshot, saved_row
+from .statements import upsert_rows
 from .tables import consumed, events, messages, purges, sessions, snapshots
 
-PAGE = 1000
+PAGE_EVENTS = 1000
 
 
 class EventStore:
-    """Where a SessionLog keeps what happened."""
+    """Stores and reads what SessionLog appends."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.appended = 0  # events of this process; their logs count them
+        self.appended_events = 0  # since this process started; counted by the logs
         self._group = AppendGroup()
 
     @property
     def full(self) -> bool:
+        """Whether new commands are refused because the disk is full."""
         return self.database.full
 
     @property
@@ -42,7 +43,7 @@ class EventStore:
         return self.database.refusal
 
     def commit(self, append: Append, patient: bool = False) -> asyncio.Future[Numbers]:
-        """Stores all of an append or nothing; what becomes of it does not depend on anybody awaiting it."""
+        """Store all of an append or nothing, independent of whether a caller awaits the future."""
         return self.database.writer.submit(self._group, append, patient)
 
     async def events(
@@ -50,105 +51,109 @@ class EventStore:
         session_id: str,
         after: int = 0,
         before: int | None = None,
-        limit: int = PAGE,
+        limit: int = PAGE_EVENTS,
         types: Collection[str] | None = None,
     ) -> list[tuple[Event, bytes]]:
-        """Events with after < seq (< before), in order, each with its form on the wire."""
-        query = _range(session_id, after, before, limit, types)
+        """Return events with after < seq < before, in order, each with its JSON."""
+        query = _select_events(session_id, after, before, limit, types)
         entries = await self.database.read(lambda c: [read_entry(row) for row in c.execute(query)])
         return [(entry.event, entry.wire()) for entry in entries]
 
-    async def newest(self, session_id: str, worker_id: str, type: type[Fact]) -> Fact | None:
-        """The last fact of one kind that a worker told."""
+    async def newest_fact(self, session_id: str, worker_id: str, type: type[Fact]) -> Fact | None:
+        """Return the last fact of one type by a worker, or None."""
         mine = select(events).where(events.c.session_id == session_id, events.c.worker_id == worker_id)
         query = mine.where(events.c.type == type.type).order_by(events.c.seq.desc()).limit(1)
         row = await self.database.read(lambda c: c.execute(query).one_or_none(), patient=True)
         return None if row is None else read_entry(row).event.fact
 
-    async def wire(
+    async def encoded_events(
         self,
         session_id: str,
         after: int = 0,
         before: int | None = None,
-        limit: int = PAGE,
+        limit: int = PAGE_EVENTS,
         types: Collection[str] | None = None,
         *,
         newest: bool = False,
-        most_bytes: int | None = None,
+        max_bytes: int | None = None,
     ) -> list[bytes]:
-        """The same events, only as they go over the wire: nothing is parsed. Stops beyond `most_bytes`.
+        """Return the JSON of events with after < seq < before, in order, without parsing them.
 
-        `newest`: of more than `limit` the last ones, not the first.
+        Stop beyond `max_bytes`. With `newest`, `limit` keeps the last events instead of the first.
         """
-        query = _range(session_id, after, before, limit, types)
+        query = _select_events(session_id, after, before, limit, types)
         if newest:
             last = query.order_by(None).order_by(events.c.seq.desc()).subquery()
             query = select(last).order_by(last.c.seq)
-        return await self.database.read(lambda c: _read_wires(c, query, most_bytes))
+        return await self.database.read(lambda c: _read_wires(c, query, max_bytes))
 
     async def seq_at(self, session_id: str, time: int, head: int) -> int:
-        """The last event up to a time; 0 when there is none. Looked for by halves: times never go back."""
+        """Return the number of the last event at or before a time; 0 if there is none.
+
+        A binary search up to `head`: times never decrease.
+        """
         return await self.database.read(lambda c: _seq_at(c, session_id, time, head))
 
     async def load(self, session_id: str) -> Snapshot:
-        """The session as it is."""
+        """Return the current snapshot of a session, or raise NotFound."""
         snapshot, folded = await self.database.read(lambda c: _load(c, session_id))
-        if folded > EVERY:
-            with suppress(Unavailable):  # it only saves the next one some time
-                await self.database.write(lambda c: put(c, snapshots, [saved_row(snapshot)]))
+        if folded > SAVE_INTERVAL_EVENTS:
+            with suppress(Unavailable):  # saving only makes the next load faster
+                await self.database.write(lambda c: upsert_rows(c, snapshots, [saved_row(snapshot)]))
         return snapshot
 
     async def messages(
-        self, session_id: str, since: int | None = None, limit: int = PAGE, *, newest: bool = False
+        self, session_id: str, since: int | None = None, limit: int = PAGE_EVENTS, *, newest: bool = False
     ) -> list[dict[str, Any]]:
-        """The conversation in order: rows of id, seq, role, content (JSON text) and timestamp.
+        """Return messages as rows of id, seq, role, content (JSON text) and timestamp, in order.
 
-        `newest`: of more than `limit` the last ones, not the first.
+        With `newest`, `limit` keeps the last messages instead of the first.
         """
         query = select(messages).where(messages.c.session_id == session_id)
         if since is not None:
             query = query.where(messages.c.timestamp > since)
-        # Times never go back: this is the order of the numbers, and there is an index for it.
+        # Times never decrease, so this is the order of seq, and it has an index.
         order = (messages.c.timestamp, messages.c.seq)
         query = query.order_by(*(each.desc() for each in order) if newest else order).limit(limit)
         rows = await self.database.read(lambda c: [dict(row) for row in c.execute(query).mappings()])
         return rows[::-1] if newest else rows
 
-    async def outbox(self, worker_id: str, run: int) -> list[tuple[int, bytes]]:
-        """The lines not known to be delivered, as (number, bytes), in order."""
+    async def undelivered_lines(self, worker_id: str, run: int) -> list[tuple[int, bytes]]:
+        """Return the outbox lines that may not be delivered yet as (number, bytes), in order."""
         return await self.database.read(lambda c: read_lines(c, worker_id, run), patient=True)
 
-    async def outbox_done(self, worker_id: str, run: int, n: int) -> None:
-        """Remove the lines up to n. If the database refuses, they stay, and the next call removes them."""
+    async def remove_delivered_lines(self, worker_id: str, run: int, n: int) -> None:
+        """Delete the outbox lines up to `n`. If the database refuses, a later call deletes them."""
         with suppress(Unavailable):
             await self.database.writer.submit(self._group, DeliveredLines(worker_id, run, n), patient=True)
 
-    async def consumed(self, worker_id: str, run: int) -> int:
-        """How far the output of a run has been read; 0 when none was."""
+    async def consumed_offset(self, worker_id: str, run: int) -> int:
+        """Return the offset up to which the output of a run has been read; 0 at first."""
         query = select(consumed.c.offset).where(consumed.c.worker_id == worker_id, consumed.c.run == run)
         return await self.database.read(lambda c: c.execute(query).scalar(), patient=True) or 0
 
-    async def answer(self, key: str) -> StoredAnswer | None:
-        """What a request with this key was answered in the last 24 hours."""
+    async def stored_answer(self, key: str) -> StoredAnswer | None:
+        """Return the answer of the last 24 hours to a request with this idempotency key, or None."""
         found = await self.database.read(lambda c: read_answers(c, [key]))
         return found[0] if found else None
 
     async def hide(self, session_id: str) -> None:
-        """The first step of a purge: after it nobody finds the session any more, nor after a crash."""
+        """Hide a session, also after a crash, as the first step of its purge."""
         await hide(self.database, session_id)
 
     async def purge(self, session_id: str) -> None:
-        """Removes a session and everything of it, for good."""
+        """Delete a session and everything that belongs to it."""
         await purge(self.database, session_id)
 
-    async def hidden(self) -> dict[str, list[str]]:
-        """The sessions whose purge is not finished, each with its workers."""
-        return await hidden(self.database)
+    async def unfinished_purges(self) -> dict[str, list[str]]:
+        """Return the sessions whose purge is not finished, each with its worker ids."""
+        return await unfinished_purges(self.database)
 
 
-def _range(
+def _select_events(
     session_id: str, after: int, before: int | None, limit: int, types: Collection[str] | None
 ) -> Select[Any]:
+    """Return the query for events with after < seq < before."""
     query = select(events).where(events.c.session_id == session_id, events.c.seq > after)
     if before is not None:
         query = query.where(events.c.seq < before)
@@ -169,20 +174,20 @@ def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> in
     return low
 
 
-def _read_wires(connection: Connection, query: Select[Any], most_bytes: int | None) -> list[bytes]:
+def _read_wires(connection: Connection, query: Select[Any], max_bytes: int | None) -> list[bytes]:
     wires: list[bytes] = []
     size = 0
-    # In small portions: a thousand events may be a few kilobytes or all the memory there is.
+    # In small portions: a thousand events may be a few kilobytes or fill the memory.
     for row in connection.execute(query.execution_options(yield_per=100)):
         wires.append(read_wire(row))
         size += len(wires[-1])
-        if most_bytes is not None and size > most_bytes:
+        if max_bytes is not None and size > max_bytes:
             break
     return wires
 
 
 def _load(connection: Connection, session_id: str) -> tuple[Snapshot, int]:
-    """The session, and how many events had to be folded for it."""
+    """Return the snapshot of a session, and how many events were folded for it."""
     found = connection.execute(
         select(sessions.c.id, snapshots.c.schema, snapshots.c.body)
         .outerjoin(snapshots, snapshots.c.session_id == sessions.c.id)
@@ -197,10 +202,11 @@ def _load(connection: Connection, session_id: str) -> tuple[Snapshot, int]:
 
 
 def _fold_rest(connection: Connection, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with all later events folded in."""
     while True:
-        query = _range(snapshot.id, snapshot.last_seq, None, PAGE, None)
+        query = _select_events(snapshot.id, snapshot.last_seq, None, PAGE_EVENTS, None)
         rows = connection.execute(query).all()
         for row in rows:
             snapshot = fold(snapshot, read_entry(row).event)
-        if len(rows) < PAGE:
+        if len(rows) < PAGE_EVENTS:
             return snapshot

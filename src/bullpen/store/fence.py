@@ -1,10 +1,10 @@
-"""The fence: one row of the database that only the newest server can move.
+"""The fence: a row of the database that only its newest server can move, so that no older one can write.
 
 Each transaction of a server first moves the row on from the place where this server left it. A server that
 another one has replaced, or whose database has lost commits, does not find the row there and writes nothing.
-The row also tells what became of a commit whose answer was lost, and carries the server's heartbeat.
+The row also shows whether a commit whose answer was lost took place, and carries the server's heartbeat.
 
-An advisory lock would not do: PostgreSQL drops it unseen when the connection breaks.
+An advisory lock would not do: PostgreSQL releases it silently when the connection breaks.
 """
 
 import os
@@ -30,15 +30,15 @@ class FenceLost(Conflict):
 
 
 class DatabaseInUse(FenceLost):
-    """A server with another data directory works on the database."""
+    """A server with another data directory uses the database."""
 
 
 class DatabaseTakenOver(FenceLost):
-    """A server with another data directory has taken the database over."""
+    """A server with another data directory has taken over the database."""
 
 
 class DatabaseWentBack(FenceLost):
-    """The database has lost commits. `newest` is the place of the last commit this server knows of."""
+    """The database has lost commits. `newest` is the last commit that this server knows."""
 
     def __init__(self, message: str, newest: "FencePosition") -> None:
         super().__init__(message)
@@ -46,25 +46,23 @@ class DatabaseWentBack(FenceLost):
 
 
 class FencePosition(Struct, frozen=True, order=True):
-    """Where the row of the fence stands."""
+    """A position of the fence row: the number of server starts and of commits."""
 
-    epoch: int = 0  # raised at each start of a server
+    epoch: int = 0  # incremented at each start of a server
     commits: int = 0
 
 
 class FenceOwner(Struct, frozen=True):
-    """The server that wants the database, known by its data directory."""
+    """The server that claims the database, identified by its data directory."""
 
     id: str = "unnamed"
-    home: str = "unnamed"  # for a person: host and path
-    take_over: bool = True  # whatever other server works there, and whatever commits are missing
-    newest: FencePosition = (
-        FencePosition()
-    )  # where the database stood when a server of this data directory left it
+    home: str = "unnamed"  # host and path, for messages
+    take_over: bool = True  # claim the database even if another server uses it or commits are missing
+    newest: FencePosition = FencePosition()  # the last commit known to servers of this data directory
 
 
 class Lease(Struct, frozen=True):
-    """How often an idle server shows that it lives, and when others take it for dead."""
+    """How often an idle server writes a heartbeat, and after how long without one it counts as dead."""
 
     heartbeat: float = 5.0  # seconds
     expires: float = 15.0  # seconds, by the database's clock
@@ -95,7 +93,7 @@ WHERE id = 1 AND epoch = :epoch AND commits = :commits AND owner = :owner
 """
 _LOOK = "SELECT epoch, commits, owner, home, storage, {now} - heartbeat AS age FROM server"
 _RELEASE = "UPDATE server SET heartbeat = 0 WHERE epoch = :epoch AND commits = :commits AND owner = :owner"
-# Only PostgreSQL is asked the next two.
+# The next two are for PostgreSQL only.
 _UNLOCKED = text("SELECT epoch, commits, owner FROM server FOR UPDATE SKIP LOCKED")
 _STORAGE = text(
     "SELECT system_identifier || '/' || oid FROM pg_control_system(), pg_database "
@@ -117,58 +115,59 @@ _DRIVER_ADVANCE = {
 
 
 class Fence:
-    """Moves the row for one server; all from one thread."""
+    """Moves the fence row for one server; used by one thread only."""
 
     def __init__(self, owner: FenceOwner, lease: Lease, file: Path | None) -> None:
         self.owner = owner
         self.lease = lease
-        self._place: FencePosition | None = None  # None until the database is claimed
+        self._position: FencePosition | None = None  # None until the database is claimed
         self._next = FencePosition()
         self._files = DatabaseFiles(file) if file else None
 
     def advance(self, connection: Connection, step: int) -> None:
-        """Move the row on in the running transaction, or raise FenceLost. The first call claims the row."""
+        """Move the row in the running transaction, or raise FenceLost. The first call claims the row."""
         try:
-            place = self._place or self._claim(connection)
-            values = {"owner": self.owner.id, "step": step, **_numbers(place)}
+            place = self._position or self._claim(connection)
+            values = {"owner": self.owner.id, "step": step, **_as_values(place)}
             moved = connection.exec_driver_sql(_DRIVER_ADVANCE[connection.dialect.name], values).rowcount
         except DBAPIError as error:
             if not misses_table(error):
                 raise
-            raise self._went_back("its table server is missing") from error
+            raise self._database_went_back("its table server is missing") from error
         if moved != 1:
             raise self._explain_loss(connection, place)
         self._next = FencePosition(place.epoch, place.commits + step)
 
     def confirm(self) -> None:
-        """Note that the running transaction was committed, or raise WentBack if its file is not in place."""
-        self._place = self._next
+        """Note that the transaction was committed; raise DatabaseWentBack if its file was replaced."""
+        self._position = self._next
         if self._files is None or self._files.in_place():
             return
-        raise self._went_back(f"its file {self._files.path} was replaced or removed")
+        raise self._database_went_back(f"its file {self._files.path} was replaced or removed")
 
-    def settle(self, connection: Connection) -> bool | None:
-        """Return whether the last commit took place; None while its transaction is still under way."""
+    def last_commit_succeeded(self, connection: Connection) -> bool | None:
+        """Return whether the last commit took place; None while its transaction is still running."""
         unlocked = connection.execute(_UNLOCKED).first()
-        if unlocked is None and _run(connection, "look"):
+        if unlocked is None and _execute(connection, "look"):
             return None
         mine = unlocked is not None and unlocked.owner == self.owner.id
         found = FencePosition(unlocked.epoch, unlocked.commits) if unlocked and mine else None
         if found == self._next:
             return True
-        if self._place is None or found == self._place:
+        if self._position is None or found == self._position:
             return False
-        raise self._explain_loss(connection, self._place)
+        raise self._explain_loss(connection, self._position)
 
     def release(self, connection: Connection) -> None:
-        """Let a server with another data directory start at once."""
-        if self._place is not None:
+        """Mark this server as stopped, so that one with another data directory can start at once."""
+        if self._position is not None:
             statement = _STATEMENTS[connection.dialect.name]["release"]
-            connection.execute(statement, {"owner": self.owner.id, **_numbers(self._place)})
+            connection.execute(statement, {"owner": self.owner.id, **_as_values(self._position)})
 
     def _claim(self, connection: Connection) -> FencePosition:
+        """Claim the row for this server and return its position."""
         owner, expires = self.owner, round(self.lease.expires * 1000)
-        claimed = _run(
+        claimed = _execute(
             connection,
             "claim",
             owner=owner.id,
@@ -181,35 +180,36 @@ class Fence:
             refuse_if_in_use(connection, owner, self.lease)
             raise DatabaseInUse("another server was just starting on this database; start this one again")
         if FencePosition(claimed.epoch - 1, claimed.commits) < owner.newest and not owner.take_over:
-            raise self._went_back("commits are missing", owner.newest)
+            raise self._database_went_back("commits are missing", owner.newest)
         return FencePosition(claimed.epoch, claimed.commits)
 
     def _explain_loss(self, connection: Connection, place: FencePosition) -> FenceLost:
-        found = _run(connection, "look")
+        """Return the reason why the row is not where this server left it."""
+        found = _execute(connection, "look")
         if found is None:
-            return self._went_back("the row of its server is missing")
+            return self._database_went_back("the row of its server is missing")
         if found.epoch > place.epoch or (found.epoch == place.epoch and found.commits > place.commits):
             return DatabaseTakenOver(
                 f"another server (data directory {found.home}) has taken over the database. {KEEPS} "
                 "To go on here, stop the other server and start this one again."
             )
-        return self._went_back(f"of {place.commits} commits {found.commits} are left")
+        return self._database_went_back(f"of {place.commits} commits {found.commits} are left")
 
-    def _went_back(self, what: str, newest: FencePosition | None = None) -> DatabaseWentBack:
+    def _database_went_back(self, what: str, newest: FencePosition | None = None) -> DatabaseWentBack:
         return DatabaseWentBack(
             "the database has gone back in time, as when a standby is promoted or a backup is put back: "
             f"{what}. {KEEPS} {FORWARD}",
-            newest or self._place or FencePosition(),
+            newest or self._position or FencePosition(),
         )
 
 
 def refuse_if_in_use(connection: Connection, owner: FenceOwner, lease: Lease) -> None:
-    """Raise InUse while a server with another data directory works on the database."""
+    """Raise DatabaseInUse while a server with another data directory uses the database."""
     if owner.take_over or not inspect(connection).has_table("server"):
         return
-    found = _run(connection, "look")
+    found = _execute(connection, "look")
     if found is None or found.owner == owner.id or abs(found.age) > lease.expires * 1000:
-        return  # a heartbeat far ahead was written by a clock that has been set back since
+        return  # a heartbeat far in the future was written before the clock was set back
     if found.storage != _storage(connection):
         return
     raise DatabaseInUse(
@@ -220,16 +220,17 @@ def refuse_if_in_use(connection: Connection, owner: FenceOwner, lease: Lease) ->
 
 
 def _storage(connection: Connection) -> str:
-    """Return which database this is. A copy of it (a backup, a dump that was restored) is another one."""
+    """Return an identifier of this database. A copy (a backup, a restored dump) has another one."""
     if connection.dialect.name == "postgresql":
         return str(connection.execute(_STORAGE).scalar_one())
     status = os.stat(connection.engine.url.database or "")
     return f"{status.st_dev}/{status.st_ino}"
 
 
-def _run(connection: Connection, name: str, **values: object) -> "Row[tuple[object, ...]] | None":
+def _execute(connection: Connection, name: str, **values: object) -> "Row[tuple[object, ...]] | None":
+    """Execute a named statement and return its first row."""
     return connection.execute(_STATEMENTS[connection.dialect.name][name], values).first()
 
 
-def _numbers(place: FencePosition) -> dict[str, int]:
+def _as_values(place: FencePosition) -> dict[str, int]:
     return {"epoch": place.epoch, "commits": place.commits}

@@ -1,4 +1,4 @@
-"""Many appends as one transaction: an `executemany` for each table, each projection written once."""
+"""Write many appends in one transaction, with one `executemany` for each table."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -9,21 +9,22 @@ from .answers import StoredAnswers
 from .append import Append
 from .outbox import DeliveredLines, Numbers, OutboxLines, remove_delivered
 from .projections import event_rows, message_rows, project_sessions, project_workers
-from .saved import due_row
-from .statements import add_values, put, touch
+from .saved import row_if_due
+from .statements import insert_values, update_rows, upsert_rows
 from .tables import consumed, events, messages, sessions, snapshots, workers
 from .unseen import write_unseen
 from .usage import write_usage
 
 
 class AppendGroup:
-    """The kind of job an append is; its result is the numbers of its outbox lines."""
+    """The job kind of appends. The result of a job is the numbers of its outbox lines."""
 
     together = True
 
     def write(
         self, connection: Connection, items: Sequence[Append | DeliveredLines], /
     ) -> list[Numbers | Exception]:
+        """Write appends and delete delivered lines; return a result or an exception for each item."""
         appends = [item for item in items if isinstance(item, Append)]
         answers = StoredAnswers(connection, appends)
         lines = OutboxLines(connection, appends)
@@ -46,21 +47,23 @@ class AppendGroup:
 
 
 def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
+    """Write events and the projections made from them."""
     for table, rows in ((sessions, project_sessions(appends)), (workers, project_workers(appends))):
-        put(connection, table, list(rows.whole.values()))
-        touch(connection, table, list(rows.moved.values()))
-    add_values(connection, events, list(chain.from_iterable(map(event_rows, appends))))
-    add_values(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
+        upsert_rows(connection, table, list(rows.complete.values()))
+        update_rows(connection, table, list(rows.times_only.values()))
+    insert_values(connection, events, list(chain.from_iterable(map(event_rows, appends))))
+    insert_values(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
     write_unseen(connection, appends)
     write_usage(connection, appends)
-    saved = {row["session_id"]: row for row in map(due_row, appends) if row}
-    put(connection, snapshots, list(saved.values()))
+    saved = {row["session_id"]: row for row in map(row_if_due, appends) if row}
+    upsert_rows(connection, snapshots, list(saved.values()))
 
 
 def _write_consumed(connection: Connection, appends: Sequence[Append]) -> None:
+    """Write the consumed offsets."""
     marks = [append.consumed for append in appends if append.consumed]
     rows = {
         (mark.worker_id, mark.run): {"worker_id": mark.worker_id, "run": mark.run, "offset": mark.offset}
         for mark in marks
     }
-    put(connection, consumed, list(rows.values()))
+    upsert_rows(connection, consumed, list(rows.values()))

@@ -1,4 +1,4 @@
-"""The identity of a data directory, by which a database knows its server. It is kept in identity.json."""
+"""The identity of a data directory, by which a database recognizes its server; stored in identity.json."""
 
 import json
 import secrets
@@ -14,12 +14,12 @@ FILE = "identity.json"
 
 
 def read_identity(home: Path, take_over: bool) -> FenceOwner:
-    """Return the identity of a data directory; make one if it has none."""
+    """Return the identity of a data directory; create one if it has none."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = _read(home)
     if "id" not in known:
         known = {"id": secrets.token_hex(16), "inode": home.stat().st_ino}
-        with suppress(OSError):  # on a full disk the next start makes another one
+        with suppress(OSError):  # on a full disk the next start creates another one
             _write(home, known)
     return FenceOwner(
         known["id"], f"{socket.gethostname()}:{home}", take_over, FencePosition(*known.get("newest", ()))
@@ -27,19 +27,19 @@ def read_identity(home: Path, take_over: bool) -> FenceOwner:
 
 
 def note_loss(home: Path, newest: FencePosition) -> None:
-    """Make the next start refuse a database that is older than this, unless it is told to take over."""
+    """Make the next start refuse a database older than this position, unless it takes over."""
     _write(home, _read(home) | {"newest": [newest.epoch, newest.commits]})
 
 
 def forget_loss(home: Path) -> None:
-    """Accept the database as it is, now that a server has claimed it."""
+    """Accept the database as it is, because a server has claimed it."""
     known = _read(home)
     if known.pop("newest", None):
         _write(home, known)
 
 
 def _read(home: Path) -> dict[str, Any]:
-    """Return what the file says; nothing if it was copied here with another data directory."""
+    """Return the content of the file; empty if it was copied here with another data directory."""
     with suppress(ValueError):
         known: dict[str, Any] = json.loads(read_private(home / FILE) or "{}")
         if known.get("inode") == home.stat().st_ino:

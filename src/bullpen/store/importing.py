@@ -1,6 +1,7 @@
-"""A whole session from elsewhere, stored step by step and hidden until all of it is there.
+"""Import a session in several transactions; it stays hidden until it is complete.
 
-It is hidden as one that is being purged: what a crash cuts short is removed at the next start.
+It is hidden like a session that is being purged, so that the next start removes an import that a crash
+interrupted.
 """
 
 import asyncio
@@ -14,18 +15,17 @@ from .append import Append
 from .database import Database
 from .group import AppendGroup
 from .purge import remove
-from .statements import put
+from .statements import upsert_rows
 from .tables import IMPORTED, purges, repositories, sessions, settings, unseen, workers
 
 
 async def import_appends(database: Database, session_id: str, appends: Iterable[Append]) -> None:
-    """Stores the appends in order; when one cannot be, nothing of the session stays."""
+    """Store the appends in order; remove the session again if one of them fails."""
     begun = False
     remaining = iter(appends)
     try:
-        while (
-            append := await asyncio.to_thread(next, remaining, None)
-        ) is not None:  # reads and folds events
+        # In a thread, because it reads and folds events.
+        while (append := await asyncio.to_thread(next, remaining, None)) is not None:
             await database.write(lambda c, append=append: _write(c, append))  # type: ignore[misc]
             begun = True
         await database.write(lambda c: _reveal(c, session_id))
@@ -36,7 +36,7 @@ async def import_appends(database: Database, session_id: str, appends: Iterable[
 
 
 async def require_new(database: Database, session_id: str, worker_ids: Collection[str]) -> None:
-    """Refuses what is here already, be it hidden."""
+    """Raise Conflict if the session or one of the workers exists, also hidden."""
 
     def look(connection: Connection) -> bool:
         by_session = select(sessions.c.id).where(sessions.c.id == session_id)
@@ -50,24 +50,26 @@ async def require_new(database: Database, session_id: str, worker_ids: Collectio
 def _write(connection: Connection, append: Append) -> None:
     snapshot = append.snapshot
     if append.before.last_seq == 0 and snapshot.repo_id is not None:
-        _know_repository(connection, snapshot.repo_id)
+        _add_removed_repository(connection, snapshot.repo_id)
     (refusal,) = AppendGroup().write(connection, [append])
     if isinstance(refusal, Exception):
         raise refusal
     if append.before.last_seq == 0:
-        put(connection, purges, [{"session_id": snapshot.id}])
-        put(connection, settings, [{"key": IMPORTED + snapshot.id, "value": "true"}])
+        upsert_rows(connection, purges, [{"session_id": snapshot.id}])
+        upsert_rows(connection, settings, [{"key": IMPORTED + snapshot.id, "value": "true"}])
 
 
-def _know_repository(connection: Connection, repo_id: str) -> None:
-    """A session may tell of a repository of another machine: a removed one, shown to nobody."""
+def _add_removed_repository(connection: Connection, repo_id: str) -> None:
+    """Add an unknown repository as removed, because events of another machine may refer to it."""
     if connection.execute(select(repositories.c.id).where(repositories.c.id == repo_id)).first() is None:
         now = clock.now_ms()
         row = {"id": repo_id, "path": f"elsewhere/{repo_id}", "name": "elsewhere"}
-        put(connection, repositories, [row | {"created_at": now, "updated_at": now, "removed_at": now}])
+        upsert_rows(
+            connection, repositories, [row | {"created_at": now, "updated_at": now, "removed_at": now}]
+        )
 
 
 def _reveal(connection: Connection, session_id: str) -> None:
-    """From now on it is there; what happened in it was elsewhere, and waits for nobody here."""
+    """Make the complete session visible, without inbox items of what happened elsewhere."""
     connection.execute(delete(unseen).where(unseen.c.session_id == session_id))
     connection.execute(delete(purges).where(purges.c.session_id == session_id))

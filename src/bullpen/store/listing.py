@@ -1,4 +1,4 @@
-"""The list of sessions, newest first: from projections, so a page costs the same however many there are."""
+"""Query pages of the session list, newest first, from projections; a page costs the same at any list size."""
 
 from collections import defaultdict
 from typing import Any
@@ -12,7 +12,7 @@ from .tables import purges, sessions, workers
 
 
 class SessionFilters(Struct, frozen=True, kw_only=True):
-    """Which sessions; None leaves a question open. `q` is a part of the title, in any case."""
+    """The filters of the session list; None does not filter. `q` is a part of the title, in any case."""
 
     repo_id: str | None = None
     statuses: tuple[str, ...] | None = None
@@ -22,18 +22,19 @@ class SessionFilters(Struct, frozen=True, kw_only=True):
 
 
 class SessionPage(Struct, frozen=True):
-    """Some sessions in the contract's shape, and how many there are in all."""
+    """A page of sessions in JSON, and the number of sessions that match."""
 
     sessions: list[dict[str, Any]]
     total: int
 
 
 def read_page(connection: Connection, filters: SessionFilters, limit: int, offset: int) -> SessionPage:
+    """Return one page of the sessions that match the filters."""
     conditions = _conditions(filters)
     if hidden := connection.execute(select(purges)).scalars().all():
         conditions.append(sessions.c.id.notin_(hidden))
     total = connection.execute(select(func.count()).select_from(sessions).where(*conditions)).scalar_one()
-    # Only the ids are sorted and skipped over: they stand in the index, the rows need not be touched.
+    # Only ids are sorted and skipped: they are in the index, so the rows need not be read.
     ids = (
         select(sessions.c.id)
         .where(*conditions)
@@ -47,7 +48,7 @@ def read_page(connection: Connection, filters: SessionFilters, limit: int, offse
         .order_by(sessions.c.created_at.desc(), sessions.c.id.desc())
     ).mappings()
     found = rows.all()
-    by_session = _workers_of(connection, [row["id"] for row in found])
+    by_session = _workers_by_session(connection, [row["id"] for row in found])
     return SessionPage([session_json(read_session(row, by_session[row["id"]])) for row in found], total)
 
 
@@ -66,7 +67,7 @@ def _conditions(filters: SessionFilters) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _workers_of(connection: Connection, session_ids: list[str]) -> dict[str, list[RowMapping]]:
+def _workers_by_session(connection: Connection, session_ids: list[str]) -> dict[str, list[RowMapping]]:
     by_session: dict[str, list[RowMapping]] = defaultdict(list)
     query = select(workers).where(workers.c.session_id.in_(session_ids)).order_by(workers.c.position)
     for row in connection.execute(query).mappings():

@@ -1,4 +1,4 @@
-"""Lines on their way to a child, numbered in the transaction that stores them: a rollback leaves no gap."""
+"""Lines to child processes, numbered in the transaction that stores them: a rollback leaves no gap."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,14 +7,14 @@ from sqlalchemy import Connection, delete, select
 
 from .append import Append
 from .projections import Row
-from .statements import add, put
+from .statements import insert_rows, upsert_rows
 from .tables import outbox, outbox_heads
 
 Numbers = tuple[int, ...]
 
 
 class DeliveredLines(Struct, frozen=True):
-    """The keeper has the lines up to `n`: they need not be kept."""
+    """A job: the keeper has the lines up to `n`, so they can be deleted."""
 
     worker_id: str
     run: int
@@ -22,16 +22,16 @@ class DeliveredLines(Struct, frozen=True):
 
 
 class OutboxLines:
-    """The lines of a group of appends."""
+    """The lines in a group of appends."""
 
     def __init__(self, connection: Connection, appends: Sequence[Append]) -> None:
-        wanted = {line.worker_id for append in appends for line in append.outbox}
-        self._heads = _read_heads(connection, wanted) if wanted else {}
+        worker_ids = {line.worker_id for append in appends for line in append.outbox}
+        self._heads = _read_heads(connection, worker_ids) if worker_ids else {}
         self._moved: dict[tuple[str, int], int] = {}
         self._rows: list[Row] = []
 
     def number(self, append: Append) -> Numbers | Exception:
-        """Numbers the lines of an append; one that cannot be made takes its append with it, and no number."""
+        """Number the lines of an append. If one cannot be made, return its exception and number none."""
         heads = dict(self._moved)
         rows: list[Row] = []
         for line in append.outbox:
@@ -39,7 +39,7 @@ class OutboxLines:
             n = heads.get(run, self._heads.get(run, 0)) + 1
             try:
                 data = line.make(n)
-            except Exception as error:  # noqa: BLE001 (handed to whoever awaits the append)
+            except Exception as error:  # noqa: BLE001 (handed to the caller of the append)
                 return error
             heads[run] = n
             rows.append({"worker_id": line.worker_id, "run": line.run, "n": n, "bytes": data})
@@ -48,8 +48,9 @@ class OutboxLines:
         return tuple(row["n"] for row in rows)
 
     def write(self, connection: Connection) -> None:
-        add(connection, outbox, self._rows)
-        put(
+        """Store the lines and the last number of each run."""
+        insert_rows(connection, outbox, self._rows)
+        upsert_rows(
             connection,
             outbox_heads,
             [{"worker_id": worker, "run": run, "n": n} for (worker, run), n in self._moved.items()],
@@ -57,6 +58,7 @@ class OutboxLines:
 
 
 def remove_delivered(connection: Connection, items: Iterable[DeliveredLines]) -> None:
+    """Delete the delivered lines."""
     for item in items:
         connection.execute(
             delete(outbox).where(
@@ -66,6 +68,7 @@ def remove_delivered(connection: Connection, items: Iterable[DeliveredLines]) ->
 
 
 def read_lines(connection: Connection, worker_id: str, run: int) -> list[tuple[int, bytes]]:
+    """Return the stored lines of a run as (number, bytes), in order."""
     found = connection.execute(
         select(outbox.c.n, outbox.c.bytes)
         .where(outbox.c.worker_id == worker_id, outbox.c.run == run)
@@ -75,5 +78,6 @@ def read_lines(connection: Connection, worker_id: str, run: int) -> list[tuple[i
 
 
 def _read_heads(connection: Connection, workers: set[str]) -> dict[tuple[str, int], int]:
+    """Return the last number of each run of some workers."""
     found = connection.execute(select(outbox_heads).where(outbox_heads.c.worker_id.in_(workers)))
     return {(row.worker_id, row.run): row.n for row in found}

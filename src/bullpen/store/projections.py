@@ -1,4 +1,4 @@
-"""The rows that follow from events and snapshots, and the way back."""
+"""Compute the rows of sessions, workers and messages from events, and read rows back as values."""
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -24,23 +24,23 @@ Row = dict[str, Any]
 
 
 class ProjectedRows(Struct, frozen=True):
-    """Rows to write whole, and rows of which only the times and numbers moved on, by id."""
+    """Rows to write completely, and rows of which only times and numbers changed, by id."""
 
-    whole: dict[str, Row]
-    moved: dict[str, Row]
+    complete: dict[str, Row]
+    times_only: dict[str, Row]
 
 
 def project_sessions(appends: Iterable[Append]) -> ProjectedRows:
-    """One row for each session: as most events say nothing about it, mostly a small one."""
+    """Return one row for each session. Most events change only its times."""
     rows = ProjectedRows({}, {})
     for append in appends:
         before, after = append.before, append.snapshot
-        still = all(getattr(before, name) == getattr(after, name) for name in _SESSION_FIELDS)
-        if after.id in rows.whole or not still or before.live != after.live or not before.last_seq:
-            rows.moved.pop(after.id, None)
-            rows.whole[after.id] = _session_row(after)
+        unchanged = all(getattr(before, name) == getattr(after, name) for name in _SESSION_FIELDS)
+        if after.id in rows.complete or not unchanged or before.live != after.live or not before.last_seq:
+            rows.times_only.pop(after.id, None)
+            rows.complete[after.id] = _session_row(after)
         else:
-            rows.moved[after.id] = {
+            rows.times_only[after.id] = {
                 "id": after.id,
                 "updated_at": after.updated_at,
                 "last_seq": after.last_seq,
@@ -48,7 +48,7 @@ def project_sessions(appends: Iterable[Append]) -> ProjectedRows:
     return rows
 
 
-# What a row of a session shows beside its times and numbers.
+# The columns of a session beside its times and numbers.
 _SESSION_FIELDS = (
     "type",
     "title",
@@ -64,24 +64,24 @@ _SESSION_FIELDS = (
 
 
 def project_workers(appends: Iterable[Append]) -> ProjectedRows:
-    """One row for each worker that is not what it was."""
+    """Return one row for each changed worker."""
     rows = ProjectedRows({}, {})
     for append in appends:
         for position, worker in enumerate(append.snapshot.workers.values()):
             before = append.before.workers.get(worker.id)
             if before is worker:
                 continue
-            still = before and replace(before, last_active_at=worker.last_active_at)
-            if worker.id in rows.whole or still != worker:
-                rows.moved.pop(worker.id, None)
-                rows.whole[worker.id] = _worker_row(append.snapshot.id, position, worker)
+            same = before and replace(before, last_active_at=worker.last_active_at)
+            if worker.id in rows.complete or same != worker:
+                rows.times_only.pop(worker.id, None)
+                rows.complete[worker.id] = _worker_row(append.snapshot.id, position, worker)
             else:
-                rows.moved[worker.id] = {"id": worker.id, "last_active_at": worker.last_active_at}
+                rows.times_only[worker.id] = {"id": worker.id, "last_active_at": worker.last_active_at}
     return rows
 
 
 def event_rows(append: Append) -> Iterator[Values]:
-    """As the columns of `events` stand."""
+    """Yield the rows of the events in the column order of `events`."""
     session_id = append.snapshot.id
     for entry in append.entries:
         event = entry.event
@@ -90,39 +90,39 @@ def event_rows(append: Append) -> Iterator[Values]:
 
 
 def message_rows(append: Append) -> Iterator[Values]:
-    """What the conversation shows of the events, as the columns of `messages` stand."""
+    """Yield the rows of the messages in the column order of `messages`."""
     session_id = append.snapshot.id
-    head = _uuid_head(session_id)
+    prefix = _message_id_prefix(session_id)
     for seq, timestamp, message in messages_of(append):
         content = encode(message.content).decode()
-        yield f"{head}-{seq:012x}", session_id, seq, message.role, content, timestamp
+        yield f"{prefix}-{seq:012x}", session_id, seq, message.role, content, timestamp
 
 
 @lru_cache(maxsize=1024)
-def _uuid_head(session_id: str) -> str:
-    """What the ids of its messages begin with; the number of the event follows.
+def _message_id_prefix(session_id: str) -> str:
+    """Return the beginning of the ids of a session's messages; the event number follows.
 
-    UUIDs of our own making (version 8), the same at every rebuild. As they grow with the log, the index takes
-    them at one place: scattered ones cost more than all the rest of a message.
+    They are UUIDs of version 8, the same at every rebuild. They grow with the log, so that the index inserts
+    them in one place; random ids cost more than all the rest of a message.
     """
     digest = sha256(session_id.encode()).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-8{digest[12:15]}-8{digest[15:18]}"
 
 
 def read_entry(row: Any) -> EventEntry:
-    """The entry a row of `events` was made of."""
+    """Return the event in a row of `events`."""
     data = row.data.encode()
     fact = read_fact(row.type, msgspec.json.decode(data))
     return EventEntry(Event(row.seq, row.timestamp, fact, row.worker_id, row.role), data)
 
 
 def read_wire(row: Any) -> bytes:
-    """The same, as it goes to a client, without looking inside."""
+    """Return the JSON of the event in a row of `events`, without parsing its data."""
     return splice_event(row, row.data.encode())
 
 
 def read_session(row: RowMapping, worker_rows: Iterable[RowMapping]) -> Snapshot:
-    """As much of a snapshot as the rows hold: what lists show."""
+    """Return the part of a snapshot that is in the rows of a session and its workers."""
     return Snapshot(
         id=row["id"],
         type=row["type"],
@@ -181,5 +181,7 @@ def _read_worker(row: RowMapping) -> Worker:
     fields = {name: row[name] for name in _WORKER_FIELDS}
     fields |= {"state": WorkerState(row["state"]), "activity": Activity(row["activity"])}
     if row["owner"]:
-        fields["command"] = WorkerCommand(argv=(), owner=row["owner"])  # what it runs is told in the log only
+        fields["command"] = WorkerCommand(
+            argv=(), owner=row["owner"]
+        )  # the command itself is only in the log
     return Worker(**fields)

@@ -1,8 +1,8 @@
-"""Removing a session for good: the only place where events are deleted.
+"""Delete a session for good; the only place where events are deleted.
 
-In steps, so that a long session does not hold up the writer. The first step hides the session, and a
-purge that a crash cut short is finished at the next start. All of it is tried on a full disk too: what makes
-room must not wait for room.
+A purge runs in steps, so that a long session does not block the writer. The first step hides the session, and
+the next start finishes a purge that a crash interrupted. It is also tried on a full disk, because it frees
+space.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select, tuple_
 
 from ..domain.errors import NotFound
 from .database import Database
-from .statements import put
+from .statements import upsert_rows
 from .tables import (
     IMPORTED,
     consumed,
@@ -31,27 +31,28 @@ from .tables import (
     workers,
 )
 
-STEP = 5000
+ROWS_PER_STEP = 5000
 
 
 async def hide(database: Database, session_id: str) -> None:
-    """From now on the session is gone for everybody."""
+    """Hide the session from all readers, or raise NotFound."""
 
     def write(connection: Connection) -> None:
         if connection.execute(select(sessions.c.id).where(sessions.c.id == session_id)).first() is None:
             raise NotFound(f"no session {session_id}")
-        put(connection, purges, [{"session_id": session_id}])
+        upsert_rows(connection, purges, [{"session_id": session_id}])
 
     await database.write(write, patient=True)
 
 
 async def purge(database: Database, session_id: str) -> None:
+    """Hide and delete a session."""
     await hide(database, session_id)
     await remove(database, session_id)
 
 
-async def hidden(database: Database) -> dict[str, list[str]]:
-    """The sessions whose purge was cut short, with the workers of each."""
+async def unfinished_purges(database: Database) -> dict[str, list[str]]:
+    """Return the sessions whose purge was interrupted, each with its worker ids."""
 
     def look(connection: Connection) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {id: [] for id in connection.execute(select(purges)).scalars()}
@@ -64,27 +65,34 @@ async def hidden(database: Database) -> dict[str, list[str]]:
 
 
 async def remove(database: Database, session_id: str) -> None:
-    """Removes what is hidden already."""
+    """Delete a session that is hidden already."""
     for step in (_remove_documents, _remove_events):
-        while await database.write(partial(step, session_id=session_id), patient=True) == STEP:
+        while await database.write(partial(step, session_id=session_id), patient=True) == ROWS_PER_STEP:
             pass
-    await database.write(lambda c: _remove_rest(c, session_id), patient=True)
+    await database.write(lambda c: _remove_small_tables(c, session_id), patient=True)
 
 
 def _remove_documents(connection: Connection, session_id: str) -> int:
+    """Delete some search documents of a session; return how many."""
     of_session = search_documents.c.session_id == session_id
-    some = select(search_documents.c.id).where(of_session).limit(STEP)
+    some = select(search_documents.c.id).where(of_session).limit(ROWS_PER_STEP)
     query = delete(search_documents).where(search_documents.c.id.in_(some))
     return connection.execute(query).rowcount
 
 
 def _remove_events(connection: Connection, session_id: str) -> int:
+    """Delete some events of a session; return how many."""
     key = tuple_(events.c.session_id, events.c.seq)
-    some = select(events.c.session_id, events.c.seq).where(events.c.session_id == session_id).limit(STEP)
+    some = (
+        select(events.c.session_id, events.c.seq)
+        .where(events.c.session_id == session_id)
+        .limit(ROWS_PER_STEP)
+    )
     return connection.execute(delete(events).where(key.in_(some))).rowcount
 
 
-def _remove_rest(connection: Connection, session_id: str) -> None:
+def _remove_small_tables(connection: Connection, session_id: str) -> None:
+    """Delete the remaining rows of a session."""
     of_session = select(workers.c.id).where(workers.c.session_id == session_id)
     for table in (outbox, outbox_heads, consumed):
         connection.execute(delete(table).where(table.c.worker_id.in_(of_session)))

@@ -1,4 +1,4 @@
-"""Saved snapshots: where a fold starts, so that opening a long session takes no longer than a short one."""
+"""Saved snapshots, from which a fold starts, so that opening a long session is as fast as a short one."""
 
 import msgspec
 
@@ -6,29 +6,33 @@ from ..domain.snapshot import Snapshot
 from .append import Append
 from .projections import Row
 
-EVERY = 1000
+SAVE_INTERVAL_EVENTS = 1000
 
-# Raise it whenever the fold or the snapshot changes: what was saved before is then folded anew.
+# Increment it when the fold or the snapshot changes; older saved snapshots are then ignored.
 SCHEMA = 14
 
 _decoder = msgspec.json.Decoder(Snapshot)
 
 
-def due_row(append: Append) -> Row | None:
-    """The snapshot to save with an append: one each time the numbers cross a multiple of EVERY."""
+def row_if_due(append: Append) -> Row | None:
+    """Return the snapshot row to store with an append, or None.
+
+    One is due each time the event numbers cross a multiple of SAVE_INTERVAL_EVENTS.
+    """
     last = append.snapshot.last_seq
-    if last // EVERY == (last - len(append.entries)) // EVERY:
+    if last // SAVE_INTERVAL_EVENTS == (last - len(append.entries)) // SAVE_INTERVAL_EVENTS:
         return None
     return saved_row(append.snapshot)
 
 
 def saved_row(snapshot: Snapshot) -> Row:
+    """Return the row of a snapshot."""
     body = msgspec.json.encode(snapshot)
     return {"session_id": snapshot.id, "seq": snapshot.last_seq, "schema": SCHEMA, "body": body}
 
 
 def read_snapshot(schema: int, body: bytes) -> Snapshot | None:
-    """The saved snapshot, or None when it is not one of ours."""
+    """Return the saved snapshot, or None if it has another schema or is damaged."""
     if schema != SCHEMA:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Which tables the database has, and the way from one revision to another.
+"""Create the tables of the database, and migrate them from one revision to another.
 
-Every step is one transaction: a crash inside leaves the database before it or after it. Alembic is
-imported only for a real migration; it would cost each server some 10 MB for nothing.
+Every step is one transaction: a crash leaves the database before it or after it. Alembic is imported only for
+a real migration, because it needs some 10 MB of memory.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ SCRIPTS = Path(__file__).parent / "migrations"
 _VERSION_TABLE = """CREATE TABLE IF NOT EXISTS alembic_version (
     version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )"""
-_LOCK = 0x62756C6C  # any number, as long as every Bullpen uses the same
+_LOCK = 0x62756C6C  # an arbitrary number that every version uses
 
 
 def prepare(url: str, owner: FenceOwner = UNNAMED, lease: Lease = LEASE) -> None:
@@ -37,28 +37,28 @@ def prepare(url: str, owner: FenceOwner = UNNAMED, lease: Lease = LEASE) -> None
 
 
 def upgrade(url: str, to: str = "head", owner: FenceOwner = UNNAMED) -> None:
-    """Goes up to a revision, step by step."""
+    """Migrate up to a revision."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), HEAD if to == "head" else to)
 
 
 def downgrade(url: str, to: str, owner: FenceOwner = UNNAMED) -> None:
-    """Goes back to a revision, or to `base`, an empty database."""
+    """Migrate down to a revision, or to `base`, an empty database."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), None if to == "base" else to)
 
 
 def current(url: str) -> str | None:
-    """The revision the database is at; None when it is empty."""
+    """Return the revision of the database; None if it is empty."""
     with _transaction(url) as connection:
         return _revision(connection)
 
 
 @contextmanager
 def _transaction(url: str) -> Iterator[Connection]:
-    # SQLite changes a table by making it anew; with foreign keys on it would not let the old one go.
+    # SQLite changes a table by copying it; with foreign keys enforced it could not drop the old one.
     engine = writing_engine(url, "PRAGMA foreign_keys=OFF")
     try:
         with engine.begin() as connection:
@@ -70,6 +70,7 @@ def _transaction(url: str) -> Iterator[Connection]:
 
 
 def _revision(connection: Connection) -> str | None:
+    """Return the revision of the database, or raise Conflict if this version does not know it."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -97,7 +98,7 @@ def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    if _position(to) >= _position(start):
+    if _revision_index(to) >= _revision_index(start):
         command.upgrade(config, to or "base")
     else:
         command.downgrade(config, to or "base")
@@ -107,5 +108,5 @@ def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
         raise Conflict(f"the migration would leave rows of {broken[0]} that refer to nothing")
 
 
-def _position(revision: str | None) -> int:
+def _revision_index(revision: str | None) -> int:
     return 0 if revision is None else REVISIONS.index(revision) + 1

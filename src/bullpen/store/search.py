@@ -1,4 +1,4 @@
-"""Full text over all sessions, newest first: FTS5 on SQLite, tsvector on PostgreSQL, behind one interface."""
+"""Full-text search over all sessions, newest first: FTS5 on SQLite, tsvector on PostgreSQL."""
 
 import re
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from sqlalchemy import text as sql
 from ..domain.errors import Invalid
 from ..domain.searching import DocumentBatch, SearchDocument, read_documents
 from .projections import read_entry
-from .statements import put
+from .statements import upsert_rows
 from .tables import events, purges, search_documents, search_marks, sessions, workers
 
-BATCH = 1000
-AROUND = 80  # letters of a snippet on each side of what was found
+BATCH_EVENTS = 1000
+SNIPPET_CONTEXT = 80  # characters of a snippet on each side of the match
 
 _ADD = """INSERT INTO search_documents
     (session_id, seq, worker_id, type, role, timestamp, text, run, "offset")
@@ -34,7 +34,7 @@ _ADD = """INSERT INTO search_documents
 
 
 class SearchFilters(Struct, frozen=True, kw_only=True):
-    """Where to look; None leaves a question open. Times are milliseconds since the epoch."""
+    """Where to search; None does not filter. Times are milliseconds since the epoch."""
 
     repo_id: str | None = None
     agent_id: str | None = None
@@ -46,7 +46,7 @@ class SearchFilters(Struct, frozen=True, kw_only=True):
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """A moment of a session, with what was said."""
+    """A document that matches, with its place in a session and a snippet."""
 
     session_id: str
     session_title: str
@@ -63,19 +63,19 @@ class SearchHit(Struct, frozen=True, kw_only=True):
 
 
 def search(connection: Connection, q: str, filters: SearchFilters, limit: int) -> list[SearchHit]:
-    """The newest moments with all these words."""
+    """Return the newest documents that contain all words of `q`."""
     words = re.findall(r"\w+", q)
     if not words:
         raise Invalid("search for at least one word")
-    newest = _matching(connection.dialect.name, words)
+    newest = _select_matching(connection.dialect.name, words)
     query = newest.where(*_conditions(filters)).limit(limit)
     if hidden := connection.execute(select(purges)).scalars().all():
         query = query.where(search_documents.c.session_id.notin_(hidden))
-    return [_found(row, words) for row in connection.execute(query)]
+    return [_hit(row, words) for row in connection.execute(query)]
 
 
-def lagging(connection: Connection) -> list[str]:
-    """The sessions whose log goes on beyond what can be found of it, the oldest first."""
+def sessions_to_index(connection: Connection) -> list[str]:
+    """Return the ids of sessions with events that are not indexed yet, the oldest first."""
     query = (
         select(sessions.c.id)
         .outerjoin(search_marks, search_marks.c.session_id == sessions.c.id)
@@ -87,31 +87,31 @@ def lagging(connection: Connection) -> list[str]:
 
 
 def read_next(connection: Connection, session_id: str) -> tuple[int, DocumentBatch]:
-    """What the next events of a session come to, and after which event they begin."""
+    """Return the documents in the next events of a session, and the event after which they begin."""
     mark = select(search_marks.c.seq).where(search_marks.c.session_id == session_id)
     after = connection.execute(mark).scalar() or 0
     query = select(events).where(events.c.session_id == session_id, events.c.seq > after)
-    rows = connection.execute(query.order_by(events.c.seq).limit(BATCH)).all()
+    rows = connection.execute(query.order_by(events.c.seq).limit(BATCH_EVENTS)).all()
     if not rows:
         return after, DocumentBatch([], after)
-    read = [read_entry(row).event for row in rows]
-    reading = read_documents(read)
-    if reading.until == after and len(rows) == BATCH:  # a message that does not end must not hold up the rest
-        reading = read_documents(read, impatient=True)
-    return after, reading
+    found = [read_entry(row).event for row in rows]
+    batch = read_documents(found)
+    if batch.until == after and len(rows) == BATCH_EVENTS:  # a message without an end must not block the rest
+        batch = read_documents(found, flush=True)
+    return after, batch
 
 
-def add_documents(connection: Connection, session_id: str, reading: DocumentBatch) -> None:
-    """With how far the log is read, in one piece; a session that is being purged gets none."""
-    gone = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
-    if connection.execute(gone).first() is None:
+def add_documents(connection: Connection, session_id: str, batch: DocumentBatch) -> None:
+    """Store documents, and how far the log is indexed; ignored if the session is being purged."""
+    existing = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
+    if connection.execute(existing).first() is None:
         return
-    insert_documents(connection, session_id, reading.documents)
-    put(connection, search_marks, [{"session_id": session_id, "seq": reading.until}])
+    insert_documents(connection, session_id, batch.documents)
+    upsert_rows(connection, search_marks, [{"session_id": session_id, "seq": batch.until}])
 
 
 def insert_documents(connection: Connection, session_id: str, documents: Sequence[SearchDocument]) -> None:
-    """Of events, each once."""
+    """Store documents; one that is stored already is ignored."""
     if documents:
         connection.execute(sql(_ADD), [_row(session_id, each) for each in documents])
 
@@ -120,8 +120,8 @@ def _row(session_id: str, document: SearchDocument) -> dict[str, Any]:
     return {"session_id": session_id} | structs.asdict(document)
 
 
-def _matching(dialect: str, words: list[str]) -> Select[Any]:
-    """The documents with the words, newest first, each with its session and worker."""
+def _select_matching(dialect: str, words: list[str]) -> Select[Any]:
+    """Return the query for the documents with all words, newest first, with session and worker."""
     shown = (
         search_documents,
         sessions.c.title.label("session_title"),
@@ -130,7 +130,7 @@ def _matching(dialect: str, words: list[str]) -> Select[Any]:
     )
     documents = search_documents
     if dialect == "sqlite":
-        # In this order: the index of words walks its rows backwards, and stops when enough are found.
+        # In this order the word index is read backwards, and stops when enough rows are found.
         index = table("search_words", column("rowid"))
         order: ColumnElement[Any] = index.c.rowid
         source: FromClause = index.join(documents, documents.c.id == index.c.rowid)
@@ -162,15 +162,15 @@ def _conditions(filters: SearchFilters) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _found(row: Any, words: list[str]) -> SearchHit:
+def _hit(row: Any, words: list[str]) -> SearchHit:
     fields = {name: getattr(row, name) for name in SearchHit.__struct_fields__ if name != "snippet"}
     return SearchHit(**fields, snippet=snippet(row.text, words))
 
 
 def snippet(text: str, words: list[str]) -> str:
-    """The text round the first of the words, on one line."""
+    """Return the text around the first match of a word, on one line."""
     places = [match.start() for word in words if (match := re.search(re.escape(word), text, re.IGNORECASE))]
     place = min(places, default=0)
-    start, end = max(0, place - AROUND), place + AROUND
+    start, end = max(0, place - SNIPPET_CONTEXT), place + SNIPPET_CONTEXT
     cut = " ".join(text[start:end].split())
     return f"{'…' if start else ''}{cut}{'…' if end < len(text) else ''}"

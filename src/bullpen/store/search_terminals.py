@@ -1,6 +1,6 @@
-"""How far what terminals printed can be found, and making more of it so.
+"""Store the searchable text of terminal output, and how far the output of each worker is indexed.
 
-A mark for each worker goes through its runs in order. Of each run the newest text is kept.
+The index goes through the runs of a worker in order. Of each run the newest text is kept.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,14 +13,14 @@ from sqlalchemy import Connection, delete, or_, select
 from ..domain.searching import SearchDocument
 from ..domain.states import ALIVE
 from .search import insert_documents
-from .statements import put
+from .statements import upsert_rows
 from .tables import events, purges, search_documents, search_terminals, sessions, workers
 
-KEPT = 16 << 20  # bytes of a run's output of which the text is kept
+MAX_INDEXED_BYTES = 16 << 20  # of the output of each run; the text of older output is deleted
 
 
 class PrintingWorker(Struct, frozen=True, kw_only=True):
-    """A worker that prints, as far as its recording matters; `alive`: there may be more of its last run."""
+    """A worker with terminal output. `alive`: its last run may produce more."""
 
     worker_id: str
     session_id: str
@@ -29,7 +29,7 @@ class PrintingWorker(Struct, frozen=True, kw_only=True):
 
 
 class IndexedOffset(Struct, frozen=True):
-    """What was printed before this offset of this run can be found; `over`: that is all of it."""
+    """The output of this run before this offset is indexed. `over`: the run is indexed completely."""
 
     run: int = 1
     offset: int = 0
@@ -37,15 +37,15 @@ class IndexedOffset(Struct, frozen=True):
 
 
 class PrintedText(Struct, frozen=True):
-    """Some of what a worker printed, and how far it is read then."""
+    """New documents of a worker's output, and how far it is indexed with them."""
 
     printing: PrintingWorker
     documents: list[SearchDocument]
     mark: IndexedOffset
 
 
-def unfinished(connection: Connection) -> list[PrintingWorker]:
-    """The workers that may have printed what cannot be found yet."""
+def workers_to_index(connection: Connection) -> list[PrintingWorker]:
+    """Return the workers whose output may not be indexed completely."""
     marks = search_terminals.c
     query = (
         select(workers.c.id, workers.c.session_id, workers.c.run, workers.c.state)
@@ -60,25 +60,25 @@ def unfinished(connection: Connection) -> list[PrintingWorker]:
     ]
 
 
-def read_marks(connection: Connection, worker_ids: Collection[str]) -> dict[str, IndexedOffset]:
-    """Of every one of these workers."""
+def read_indexed_offsets(connection: Connection, worker_ids: Collection[str]) -> dict[str, IndexedOffset]:
+    """Return how far each of these workers is indexed."""
     query = select(search_terminals).where(search_terminals.c.worker_id.in_(worker_ids))
     marks = {row.worker_id: IndexedOffset(row.run, row.offset, row.over) for row in connection.execute(query)}
     return {worker_id: marks.get(worker_id, IndexedOffset()) for worker_id in worker_ids}
 
 
-def add_printed(connection: Connection, printed: Sequence[PrintedText]) -> None:
-    """With the marks, in one piece; a session that is being purged gets none."""
-    printed = _kept(connection, printed)
+def add_terminal_text(connection: Connection, printed: Sequence[PrintedText]) -> None:
+    """Store documents and indexed offsets; ignored for a session that is being purged."""
+    printed = _of_existing_sessions(connection, printed)
     for each in printed:
         if each.documents:
             _add_documents(connection, each)
-    put(connection, search_terminals, [_row(each) for each in printed])
+    upsert_rows(connection, search_terminals, [_row(each) for each in printed])
 
 
-def _kept(connection: Connection, printed: Sequence[PrintedText]) -> list[PrintedText]:
-    wanted = {each.printing.session_id for each in printed}
-    query = select(sessions.c.id).where(sessions.c.id.in_(wanted), sessions.c.id.notin_(select(purges)))
+def _of_existing_sessions(connection: Connection, printed: Sequence[PrintedText]) -> list[PrintedText]:
+    session_ids = {each.printing.session_id for each in printed}
+    query = select(sessions.c.id).where(sessions.c.id.in_(session_ids), sessions.c.id.notin_(select(purges)))
     known = set(connection.execute(query).scalars())
     return [each for each in printed if each.printing.session_id in known]
 
@@ -87,17 +87,17 @@ def _add_documents(connection: Connection, printed: PrintedText) -> None:
     session_id = printed.printing.session_id
     seq = _seq_at(connection, session_id, printed.documents[0].timestamp)
     insert_documents(connection, session_id, [replace(each, seq=seq) for each in printed.documents])
-    if printed.mark.offset > KEPT:
+    if printed.mark.offset > MAX_INDEXED_BYTES:
         _remove_old(connection, printed.printing.worker_id, printed.mark)
 
 
 def _row(printed: PrintedText) -> dict[str, Any]:
-    whose = {"worker_id": printed.printing.worker_id, "session_id": printed.printing.session_id}
-    return whose | asdict(printed.mark)
+    ids = {"worker_id": printed.printing.worker_id, "session_id": printed.printing.session_id}
+    return ids | asdict(printed.mark)
 
 
 def _seq_at(connection: Connection, session_id: str, timestamp: int) -> int:
-    """The last event of a session that was not later than a moment."""
+    """Return the last event of a session at or before a time."""
     query = (
         select(events.c.seq)
         .where(events.c.session_id == session_id, events.c.timestamp <= timestamp)
@@ -108,6 +108,11 @@ def _seq_at(connection: Connection, session_id: str, timestamp: int) -> int:
 
 
 def _remove_old(connection: Connection, worker_id: str, mark: IndexedOffset) -> None:
+    """Delete the documents of output that is too old to be kept."""
     document = search_documents.c
-    old = (document.worker_id == worker_id, document.run == mark.run, document.offset < mark.offset - KEPT)
+    old = (
+        document.worker_id == worker_id,
+        document.run == mark.run,
+        document.offset < mark.offset - MAX_INDEXED_BYTES,
+    )
     connection.execute(delete(search_documents).where(*old))

@@ -1,6 +1,6 @@
-"""The statements every table is written with, compiled once for each dialect.
+"""Insert, update and upsert statements for all tables, compiled once for each dialect.
 
-Binding the columns of a row anew each time costs more than the insert itself.
+Building a statement anew for each row would cost more than the insert itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,20 +15,20 @@ from sqlalchemy import Connection, Dialect, Insert, Table, Update, bindparam
 if TYPE_CHECKING:
     from sqlalchemy.dialects import sqlite
 
-# Rows that SQLite takes as one statement: to begin and to end one costs it as much as a small row.
-TOGETHER = 10
+# For SQLite: starting and ending a statement costs as much as a small row.
+ROWS_PER_STATEMENT = 10
 
 Rows = Sequence[Mapping[str, Any]]
 Values = tuple[Any, ...]
 
 
-def add(connection: Connection, table: Table, rows: Rows) -> None:
-    """Inserts rows that must be new."""
+def insert_rows(connection: Connection, table: Table, rows: Rows) -> None:
+    """Insert rows; their keys must be new."""
     _run(connection, table, rows, _insert)
 
 
-def add_values(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """The same for the many: a row is what stands in the columns, all of them, in the table's order."""
+def insert_values(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+    """Insert many rows, each a tuple of all columns in the order of the table."""
     if not rows:
         return
     names = tuple(table.c.keys())
@@ -37,28 +37,32 @@ def add_values(connection: Connection, table: Table, rows: Sequence[Values]) -> 
         named = [dict(zip(names, row, strict=True)) for row in rows]
         connection.exec_driver_sql(statement.sql, named)
         return
-    whole = len(rows) - len(rows) % TOGETHER
-    if whole:
-        starts = range(0, whole, TOGETHER)
-        bound = [tuple(chain.from_iterable(rows[start : start + TOGETHER])) for start in starts]
+    grouped = len(rows) - len(rows) % ROWS_PER_STATEMENT
+    if grouped:
+        starts = range(0, grouped, ROWS_PER_STATEMENT)
+        bound = [tuple(chain.from_iterable(rows[start : start + ROWS_PER_STATEMENT])) for start in starts]
         connection.exec_driver_sql(_with_several_rows(statement.sql), bound)
-    if rest := list(rows[whole:]):
+    if rest := list(rows[grouped:]):
         connection.exec_driver_sql(statement.sql, rest)
 
 
-def put(connection: Connection, table: Table, rows: Rows) -> None:
-    """Inserts rows or, by primary key, replaces the columns given."""
+def upsert_rows(connection: Connection, table: Table, rows: Rows) -> None:
+    """Insert rows; if the primary key exists, replace the given columns."""
     _run(connection, table, rows, _upsert)
 
 
-def touch(connection: Connection, table: Table, rows: Rows) -> None:
-    """Replaces, by primary key, the columns given of rows that exist."""
+def update_rows(connection: Connection, table: Table, rows: Rows) -> None:
+    """Replace the given columns of existing rows, by primary key."""
     _run(connection, table, rows, _update)
 
 
 class _Statement(Struct, frozen=True):
+    """A compiled statement."""
+
     sql: str
-    positions: tuple[str, ...] | None  # where the driver wants a tuple; else it takes the row
+    positions: (
+        tuple[str, ...] | None
+    )  # column order for drivers that need a tuple; None for drivers that take a mapping
 
 
 _Build = Callable[[str, Table, tuple[str, ...]], Insert | Update]
@@ -77,7 +81,7 @@ def _run(connection: Connection, table: Table, rows: Rows, build: _Build) -> Non
 @lru_cache(maxsize=64)
 def _compile(dialect: Dialect, table: Table, names: tuple[str, ...], build: _Build) -> _Statement:
     statement = build(dialect.name, table, names)
-    # Keys of an update stand in its WHERE; they must not be taken for columns to set.
+    # The keys of an update belong to its WHERE clause, not to the columns to set.
     columns = [name for name in names if statement.is_insert or not table.c[name].primary_key]
     compiled = statement.compile(dialect=dialect, column_keys=columns)
     positions = tuple(compiled.positiontup or ()) if compiled.positional else None
@@ -87,7 +91,7 @@ def _compile(dialect: Dialect, table: Table, names: tuple[str, ...], build: _Bui
 @lru_cache(maxsize=64)
 def _with_several_rows(insert: str) -> str:
     head, row = insert.split(" VALUES ")
-    return f"{head} VALUES {', '.join([row] * TOGETHER)}"
+    return f"{head} VALUES {', '.join([row] * ROWS_PER_STATEMENT)}"
 
 
 def _insert(_dialect: str, table: Table, _names: tuple[str, ...]) -> Insert:
@@ -99,7 +103,7 @@ def _update(_dialect: str, table: Table, _names: tuple[str, ...]) -> Update:
 
 
 def _upsert(dialect: str, table: Table, names: tuple[str, ...]) -> Insert:
-    # Both have the same methods; only the one in use is loaded.
+    # Both dialects have the same methods; import only the one in use.
     insert: sqlite.Insert = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
     changed = {name: insert.excluded[name] for name in names if not table.c[name].primary_key}
     keys = list(table.primary_key.columns)

@@ -1,7 +1,7 @@
-"""Every table, as the newest migration leaves it. Times are milliseconds since the epoch.
+"""The tables of the database, as the newest migration leaves them. Times are milliseconds since the epoch.
 
-`events` is the truth; sessions, workers and messages are projections of it, written in the same
-transaction. outbox, consumed and answers make a crash between two steps harmless. The rest are records.
+`events` is the truth; sessions, workers and messages are projections of it, written in the same transaction.
+outbox, consumed and answers make a crash between two steps harmless. The rest are records.
 """
 
 from typing import Any
@@ -46,12 +46,15 @@ def _worker_id() -> Column[str]:
 
 
 def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
-    """For an index over some of the rows. PostgreSQL is told later: its name alone would load it."""
+    """Return the options of a partial index; those of PostgreSQL are set later.
+
+    Naming that dialect here would import it.
+    """
     return {"sqlite_where": condition, "info": {"where": condition}}
 
 
 @event.listens_for(metadata, "before_create")
-def _tell_postgresql(_: MetaData, connection: Connection, **_more: Any) -> None:
+def _set_postgresql_options(_: MetaData, connection: Connection, **_more: Any) -> None:
     if connection.dialect.name != "postgresql":
         return
     for index in (index for table in metadata.sorted_tables for index in table.indexes):
@@ -67,8 +70,8 @@ repositories = Table(
     Column("name", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
-    Column("removed_at", BigInteger),  # kept while sessions refer to it, shown to nobody
-    Column("queue", Text),  # what its sessions inherit, as JSON
+    Column("removed_at", BigInteger),  # the row stays, hidden, while sessions refer to it
+    Column("queue", Text),  # settings that the queues of its sessions inherit, as JSON
 )
 
 _LIVE = column("live", Boolean).is_(True)
@@ -80,7 +83,7 @@ sessions = Table(
     Column("id", Text, primary_key=True),
     Column("type", Text, nullable=False),
     Column("title", Text, nullable=False),
-    Column("title_folded", Text, nullable=False),  # what `q` is looked up in: databases differ in case rules
+    Column("title_folded", Text, nullable=False),  # searched by `q`, because databases differ in case rules
     Column("status", Text, nullable=False),
     Column("end_reason", Text),
     Column("metadata", Text, nullable=False),
@@ -93,18 +96,18 @@ sessions = Table(
     Column("updated_at", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
     Column("started_by", Text),  # a delegate
-    # Each ends with all a list is filtered and sorted by, so that no row is touched to count or to skip.
+    # Each index has all columns that a list is filtered and sorted by, so that counting reads no rows.
     Index(None, "created_at", "id", "type"),
     Index(None, "status", "created_at", "id", "type"),
     Index(None, "repo_id", "created_at", "id", "type"),
     Index(None, "repo_id", "status", "created_at", "id", "type"),
-    # The few a start has to look at, among all there ever were.
+    # The few sessions that a server must open when it starts.
     Index("ix_sessions_live", "id", **_where(_LIVE)),
-    # The few that delegates started.
+    # The few sessions that delegates started.
     Index("ix_sessions_started_by", "started_by", **_where(_DELEGATED)),
 )
 
-purges = Table(  # sessions that are being removed: hidden, and gone soon
+purges = Table(  # sessions that are being deleted, and hidden until then
     "purges",
     metadata,
     _session_id(primary_key=True),
@@ -154,7 +157,7 @@ events = Table(
 messages = Table(
     "messages",
     metadata,
-    Column("id", Text, primary_key=True),  # made of session and seq: no index is needed to keep these unique
+    Column("id", Text, primary_key=True),  # made from session and seq, so these need no unique index
     _session_id(),
     Column("seq", BigInteger, nullable=False),
     Column("role", Text, nullable=False),
@@ -163,7 +166,7 @@ messages = Table(
     Index(None, "session_id", "timestamp"),
 )
 
-unseen = Table(  # what happened to a worker while nobody looked
+unseen = Table(  # failed workers and ended turns that no user has seen yet
     "unseen",
     metadata,
     _worker_id(),
@@ -174,30 +177,28 @@ unseen = Table(  # what happened to a worker while nobody looked
     Column("detail", Text, nullable=False),
 )
 
-usage = (
-    Table(  # what agents say a turn used; a row for each time they say so, and one for the end of the turn
-        "usage",
-        metadata,
-        _session_id(primary_key=True),
-        Column("seq", BigInteger, primary_key=True, autoincrement=False),
-        Column("worker_id", Text),
-        Column("timestamp", BigInteger, nullable=False, index=True),
-        Column("prompt_id", Text),
-        Column("turns", Integer, nullable=False),
-        Column("cost", Double, nullable=False),
-        Column("currency", Text),
-        *(
-            Column(f"{name}_tokens", BigInteger, nullable=False)
-            for name in ("input", "output", "cached_read", "cached_write", "thought", "total")
-        ),
-    )
+usage = Table(  # a row for each usage report of an agent, and one for the end of each turn
+    "usage",
+    metadata,
+    _session_id(primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("worker_id", Text),
+    Column("timestamp", BigInteger, nullable=False, index=True),
+    Column("prompt_id", Text),
+    Column("turns", Integer, nullable=False),
+    Column("cost", Double, nullable=False),
+    Column("currency", Text),
+    *(
+        Column(f"{name}_tokens", BigInteger, nullable=False)
+        for name in ("input", "output", "cached_read", "cached_write", "thought", "total")
+    ),
 )
 
-_SAID = column("offset").is_(None)
-_PRINTED = column("offset").is_not(None)
+_IS_EVENT = column("offset").is_(None)
+_IS_TERMINAL = column("offset").is_not(None)
 
 
-search_documents = Table(  # what can be found again; ids grow with time, so that the newest are the highest
+search_documents = Table(  # searchable texts; ids grow with time, so that the newest are the highest
     "search_documents",
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
@@ -208,20 +209,20 @@ search_documents = Table(  # what can be found again; ids grow with time, so tha
     Column("role", Text, nullable=False),
     Column("timestamp", BigInteger, nullable=False),
     Column("text", Text, nullable=False),
-    Column("run", Integer),  # of a terminal's recording
+    Column("run", Integer),  # of a terminal's recording, as is the offset
     Column("offset", BigInteger),
-    Index("uq_search_documents_event", "session_id", "seq", unique=True, **_where(_SAID)),
-    Index("ix_search_documents_terminal", "worker_id", "run", "offset", **_where(_PRINTED)),
+    Index("uq_search_documents_event", "session_id", "seq", unique=True, **_where(_IS_EVENT)),
+    Index("ix_search_documents_terminal", "worker_id", "run", "offset", **_where(_IS_TERMINAL)),
 )
 
-search_marks = Table(  # how far the log of a session is in the index
+search_marks = Table(  # how far the log of a session is indexed
     "search_marks",
     metadata,
     _session_id(primary_key=True),
     Column("seq", BigInteger, nullable=False),
 )
 
-search_terminals = Table(  # how far what a terminal printed is in it; over: there will be no more of this run
+search_terminals = Table(  # how far terminal output is indexed; over: the run is indexed completely
     "search_terminals",
     metadata,
     _worker_id(),
@@ -231,7 +232,7 @@ search_terminals = Table(  # how far what a terminal printed is in it; over: the
     Column("over", Boolean, nullable=False),
 )
 
-# Each database's own way to find words; 0006.py makes the same.
+# The word index of each database; migration 0006.py creates the same.
 SEARCH_WORDS = {
     "sqlite": (
         "CREATE VIRTUAL TABLE search_words USING fts5"
@@ -273,7 +274,7 @@ outbox = Table(
     Column("bytes", LargeBinary, nullable=False),
 )
 
-outbox_heads = Table(  # rows leave the outbox; the numbers go on from here
+outbox_heads = Table(  # the last number of each run, kept after its lines are deleted
     "outbox_heads",
     metadata,
     _worker_id(),
@@ -310,10 +311,10 @@ tokens = Table(
     Column("last_used_at", BigInteger),
     Column("expires_at", BigInteger),
     Column("secret_hash", Text),
-    Column("session_id", Text),  # the only one it opens
+    Column("session_id", Text),  # a share link: the only session that the token can read
 )
 
-codes = Table(  # each logs one browser in, once
+codes = Table(  # login codes, each valid once
     "codes",
     metadata,
     Column("hash", Text, primary_key=True),
@@ -321,7 +322,7 @@ codes = Table(  # each logs one browser in, once
     Column("expires_at", BigInteger, nullable=False),
 )
 
-IMPORTED = "imported:"  # with the id of a session: its recording came from elsewhere
+IMPORTED = "imported:"  # prefix of the setting that marks an imported session
 
 settings = Table(
     "settings",
@@ -330,7 +331,7 @@ settings = Table(
     Column("value", Text, nullable=False),
 )
 
-server = Table(  # one row, the fence: see fence.py
+server = Table(  # one row: see fence.py
     "server",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),

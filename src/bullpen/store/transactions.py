@@ -1,4 +1,4 @@
-"""Transactions on the writing connection, and what became of each even when the connection is lost."""
+"""Run transactions on the writing connection, and find out their outcome if the connection is lost."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,37 +10,38 @@ from sqlalchemy.exc import DBAPIError
 
 from .. import clock
 from ..domain.errors import Unavailable
-from .engine import passes, refusal
+from .engine import is_temporary, temporary_error
 from .fence import Fence
 
 RETRY_SECONDS = 0.5
 
 
 class JobKind(Protocol):
-    """What items of one kind come to in the database."""
+    """How items of one kind are written to the database."""
 
-    together: bool  # whether several share a transaction
+    together: bool  # whether several items share a transaction
 
     def write(self, connection: Connection, items: Sequence[Any], /) -> Sequence[Any]:
-        """One result for each item; a result that is an exception belongs to its item alone."""
+        """Write items and return a result for each; a result that is an exception concerns its item only."""
 
 
 class Transactions:
-    """Runs one after another; all from one thread."""
+    """Runs transactions one after another; used by one thread only."""
 
     def __init__(self, engine: Engine, fence: Fence) -> None:
         self.connection = engine.connect()
         self.fence = fence
         self.committed = 0  # heartbeats are not counted
-        self.refused = 0  # by the disk, a lock, or a server out of reach
-        self.on_doubt: Callable[[Unavailable], None] = lambda _: None  # called when a commit's answer is lost
-        self._given_up = Event()
-        self._last_beat = clock.monotonic()
+        self.refused = 0  # because of a full disk, a lock, or an unreachable server
+        # Called when the connection breaks during a commit.
+        self.on_unknown_outcome: Callable[[Unavailable], None] = lambda _: None
+        self._stopping = Event()
+        self._last_heartbeat = clock.monotonic()
 
-    def run(self, kind: JobKind, items: Sequence[Any], again: bool = True) -> Sequence[Any]:
-        """Write the items and commit.
+    def run(self, kind: JobKind, items: Sequence[Any], reconnect: bool = True) -> Sequence[Any]:
+        """Write the items in one transaction and return their results.
 
-        Raise Unavailable if nothing was stored and it may work later, FenceLost if it never will.
+        Raise Unavailable if nothing was stored and it may succeed later, FenceLost if it never will.
         """
         step = 0 if kind is _HEARTBEAT else 1
         committing = False
@@ -50,60 +51,60 @@ class Transactions:
                 results = kind.write(self.connection, items)
                 committing = True
         except DBAPIError as error:
-            if not passes(error):
+            if not is_temporary(error):
                 raise
-            if not committing and error.connection_invalidated and again:
-                # The server was restarted while nothing was written; a new connection may do.
-                return self.run(kind, items, again=False)
+            if not committing and error.connection_invalidated and reconnect:
+                # The database server was restarted between transactions; try a new connection.
+                return self.run(kind, items, reconnect=False)
             in_doubt = committing and error.connection_invalidated
-            if not in_doubt or not self._settle(refusal(error, self.connection.engine.url)):
+            if not in_doubt or not self._commit_succeeded(temporary_error(error, self.connection.engine.url)):
                 self.refused += 1
-                raise refusal(error, self.connection.engine.url) from error
+                raise temporary_error(error, self.connection.engine.url) from error
         self.fence.confirm()
         self.committed += step
-        self._last_beat = clock.monotonic()
+        self._last_heartbeat = clock.monotonic()
         return results
 
-    def beat(self) -> None:
-        """Show other servers that this one lives, and find out whether the database takes its writes."""
-        self._last_beat = clock.monotonic()
+    def send_heartbeat(self) -> None:
+        """Write a heartbeat, which also shows whether the database accepts writes."""
+        self._last_heartbeat = clock.monotonic()
         self.run(_HEARTBEAT, ())
 
-    def beat_due_in(self) -> float:
-        """Return the seconds until the next heartbeat; each commit is one as well."""
-        return max(0.0, self._last_beat + self.fence.lease.heartbeat - clock.monotonic())
+    def seconds_to_heartbeat(self) -> float:
+        """Return the seconds until the next heartbeat is due; each commit counts as one."""
+        return max(0.0, self._last_heartbeat + self.fence.lease.heartbeat - clock.monotonic())
 
-    def give_up(self) -> None:
-        """No more waiting for a server that does not come back; may be called from any thread."""
-        self._given_up.set()
+    def stop_waiting(self) -> None:
+        """Stop waiting for an unreachable database; may be called from any thread."""
+        self._stopping.set()
 
     def close(self, release: bool) -> None:
-        """Close the connection; `release`: after telling other servers that this one has stopped."""
+        """Close the connection. `release`: first mark this server as stopped in the fence."""
         if release:
             with suppress(DBAPIError), self.connection.begin():
                 self.fence.release(self.connection)
         self.connection.close()
         self.connection.engine.dispose()
 
-    def _settle(self, refused: Unavailable) -> bool:
-        """Return whether a commit whose answer was lost took place; wait until that is known."""
-        self.on_doubt(refused)
+    def _commit_succeeded(self, refused: Unavailable) -> bool:
+        """Wait until it is known whether a commit whose answer was lost took place; return it."""
+        self.on_unknown_outcome(refused)
         while True:
             try:
                 with self.connection.begin():
-                    outcome = self.fence.settle(self.connection)
+                    outcome = self.fence.last_commit_succeeded(self.connection)
             except DBAPIError as error:
-                if not passes(error):
+                if not is_temporary(error):
                     raise
                 outcome = None
             if outcome is not None:
                 return outcome
-            if self._given_up.wait(RETRY_SECONDS):
+            if self._stopping.wait(RETRY_SECONDS):
                 return False
 
 
 class _Heartbeat:
-    """A transaction that moves nothing but the heartbeat: losing it in a failover loses nothing."""
+    """The job kind of heartbeats: a transaction without items."""
 
     together = True
 

@@ -1,7 +1,7 @@
-"""What happened while nobody looked: a projection of the log, a row for a worker that failed or ended a turn.
+"""The projection of unseen results: a row for each worker that failed or ended a turn and was not looked at.
 
-A row goes when the worker begins anew or is ended by somebody, and when a person has seen the session so
-far; not when the session ends because nobody did anything.
+A row is deleted when the worker begins new work, when a user ends it, and when a user has seen the session.
+It stays when the session ends because it was idle.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,37 +24,38 @@ from ..domain.events import (
 from ..domain.inbox import InboxItem
 from ..domain.states import Activity, SessionStatus
 from .append import Append
-from .statements import put
+from .statements import upsert_rows
 from .tables import purges, sessions, unseen, workers
 
 Row = dict[str, Any]
 
-# Facts that change what waits to be seen; most say something else.
-_TELLING = frozenset(
+# The facts that change these rows.
+_RELEVANT_FACTS = frozenset(
     {SessionEnd, WorkerSpawning, WorkerTerminated, WorkerFailed, WorkerActivity, TurnStart, TurnEnd}
 )
 
-SHOWN = 500  # the newest; a house that far behind has other worries
+MAX_SHOWN = 500  # the newest
 
 
 def write_unseen(connection: Connection, appends: Iterable[Append]) -> None:
-    """In the transaction of the events."""
+    """Update the rows in the transaction of the events."""
     changes: dict[str, Row | None] = {}
     for append in appends:
-        for event in [entry.event for entry in append.entries if type(entry.event.fact) in _TELLING]:
+        for event in [entry.event for entry in append.entries if type(entry.event.fact) in _RELEVANT_FACTS]:
             changes |= _changes(append, event)
-    put(connection, unseen, [row for row in changes.values() if row])
+    upsert_rows(connection, unseen, [row for row in changes.values() if row])
     _remove(connection, [worker_id for worker_id, row in changes.items() if row is None])
 
 
 def read_unseen(connection: Connection) -> list[InboxItem]:
+    """Return the rows as inbox items, the newest first."""
     query = (
         select(unseen, sessions.c.title, sessions.c.repo_id, workers.c.role, workers.c.agent_id)
         .join(sessions, sessions.c.id == unseen.c.session_id)
         .join(workers, workers.c.id == unseen.c.worker_id)
         .where(unseen.c.session_id.notin_(select(purges)))
         .order_by(unseen.c.timestamp.desc())
-        .limit(SHOWN)
+        .limit(MAX_SHOWN)
     )
     return [
         InboxItem(
@@ -75,7 +76,10 @@ def read_unseen(connection: Connection) -> list[InboxItem]:
 
 
 def mark_seen(connection: Connection, session_id: str, seq: int | None) -> None:
-    """A person has seen a session, up to an event or all there is."""
+    """Delete the rows of a session, up to event `seq` if given, because a user has seen them.
+
+    Raise NotFound if there is no such session.
+    """
     known = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
     if connection.execute(known).first() is None:
         raise NotFound(f"no session {session_id}")
@@ -84,11 +88,12 @@ def mark_seen(connection: Connection, session_id: str, seq: int | None) -> None:
 
 
 def _changes(append: Append, event: Event) -> dict[str, Row | None]:
+    """Return the new row, or None to delete it, for each worker that the event concerns."""
     match event.fact:
         case SessionEnd(reason=commands.IDLE) | WorkerTerminated(reason=commands.IDLE):
-            return {}  # nobody wanted it so: what nobody has seen still waits
+            return {}  # ended without a user, so unseen results remain
         case SessionEnd() as fact if fact.status != SessionStatus.ERROR:
-            return dict.fromkeys(append.snapshot.workers)  # somebody wanted it so
+            return dict.fromkeys(append.snapshot.workers)  # ended by a user
         case fact if event.worker_id is None:
             return {}
         case WorkerSpawning() | WorkerTerminated() | TurnStart():
@@ -96,12 +101,12 @@ def _changes(append: Append, event: Event) -> dict[str, Row | None]:
         case WorkerActivity(by_hand=True, activity=Activity.ACTIVE):
             return {event.worker_id: None}
         case fact:
-            found = _found(fact)
-            return {event.worker_id: _row(append.snapshot.id, event, *found)} if found else {}
+            result = _kind_and_detail(fact)
+            return {event.worker_id: _row(append.snapshot.id, event, *result)} if result else {}
 
 
-def _found(fact: Fact) -> tuple[str, str] | None:
-    """What of a fact a person should see, and in which words."""
+def _kind_and_detail(fact: Fact) -> tuple[str, str] | None:
+    """Return kind and text of a result that a user should see, or None."""
     match fact:
         case WorkerFailed():
             return "failed", fact.error

@@ -1,4 +1,4 @@
-"""What turns used: a projection of the log, and what it adds up to by day, turn, session and more."""
+"""The projection of usage: tokens and costs of each turn, and their sums by day, turn, session and more."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -12,18 +12,18 @@ from ..domain.conversation import ConversationReset, TurnEnd, TurnStart, Usage
 from ..domain.events import Event
 from ..domain.usage import Money, TokenCounts, cost_of, tokens_of
 from .append import Append
-from .statements import add
+from .statements import insert_rows
 from .tables import purges, repositories, sessions, usage, workers
 
 Row = dict[str, Any]
 
-DAY = 86_400_000  # ms
-_TOKENS = TokenCounts.__struct_fields__
-_TELLING = frozenset({TurnStart, ConversationReset, Usage, TurnEnd})  # facts that change what was used
+DAY_MS = 86_400_000
+_TOKEN_FIELDS = TokenCounts.__struct_fields__
+_RELEVANT_FACTS = frozenset({TurnStart, ConversationReset, Usage, TurnEnd})
 
 
 class UsageFilters(Struct, frozen=True, kw_only=True):
-    """Which turns; None leaves a question open. Times are milliseconds since the epoch."""
+    """Which turns to add up; None does not filter. Times are milliseconds since the epoch."""
 
     repo_id: str | None = None
     agent_id: str | None = None
@@ -33,7 +33,10 @@ class UsageFilters(Struct, frozen=True, kw_only=True):
 
 
 class UsageTotals(Struct, frozen=True, kw_only=True):
-    """What some turns used. `at` is when it was first told, `seq` where, if they are of one session."""
+    """The usage of a group of turns.
+
+    `at` is the time of its first report and `seq` its event, if the group has one session.
+    """
 
     key: str | None = None
     title: str = ""
@@ -46,31 +49,35 @@ class UsageTotals(Struct, frozen=True, kw_only=True):
 
 
 def write_usage(connection: Connection, appends: Iterable[Append]) -> None:
-    """In the transaction of the events."""
-    add(connection, usage, [row for append in appends for row in _rows(append)])
+    """Insert the usage in the transaction of its events."""
+    insert_rows(connection, usage, [row for append in appends for row in _rows(append)])
 
 
 def read_usage(
     connection: Connection, group: str, filters: UsageFilters, limit: int, offset: int = 0
 ) -> tuple[list[UsageTotals], UsageTotals]:
-    """What each group used, and all together. `offset`: by how many ms a day begins before that of UTC."""
+    """Return the usage of each group, and of all turns together.
+
+    `offset`: by how many milliseconds a day begins before the day in UTC.
+    """
     grouping = _groupings(offset)[group]
     conditions = _conditions(filters)
     if hidden := connection.execute(select(purges)).scalars().all():
         conditions.append(usage.c.session_id.notin_(hidden))
     groups = _read_groups(connection, grouping, conditions)
-    groups.sort(key=_newest if grouping.by_time else _most, reverse=True)
+    groups.sort(key=_first_time if grouping.by_time else _amount, reverse=True)
     if group == "day":
         groups = [replace(each, key=_day(each.key)) for each in groups]
-    together = _read_groups(connection, _UsageGrouping(literal(""), literal("")), conditions)
-    return groups[:limit], together[0] if together else UsageTotals()
+    total = _read_groups(connection, _UsageGrouping(literal(""), literal("")), conditions)
+    return groups[:limit], total[0] if total else UsageTotals()
 
 
 def _rows(append: Append) -> Iterator[Row]:
+    """Yield the usage rows of an append."""
     known = append.before.conversations
     turns = {id: state.turn.prompt_id for id, state in known.items() if state.turn}
     costs = {id: state.usage.cost for id, state in known.items()}
-    for event in [entry.event for entry in append.entries if type(entry.event.fact) in _TELLING]:
+    for event in [entry.event for entry in append.entries if type(entry.event.fact) in _RELEVANT_FACTS]:
         worker_id = event.worker_id or ""
         match event.fact:
             case TurnStart() as fact:
@@ -107,18 +114,18 @@ def _row(
 
 
 class _UsageGrouping(Struct, frozen=True):
-    """What makes a group, and what describes it."""
+    """How to group turns: the key of a group, and the columns that describe it."""
 
     key: Any
     title: Any
     session_id: Any = null()
-    by_time: bool = False  # the newest first; else who used most
+    by_time: bool = False  # sort by time, newest first; else by usage
 
 
 def _groupings(offset: int) -> dict[str, _UsageGrouping]:
     session_id, agent_id = usage.c.session_id, workers.c.agent_id
     return {
-        "day": _UsageGrouping((usage.c.timestamp + offset) // DAY, literal(""), by_time=True),
+        "day": _UsageGrouping((usage.c.timestamp + offset) // DAY_MS, literal(""), by_time=True),
         "turn": _UsageGrouping(usage.c.prompt_id, sessions.c.title, session_id, by_time=True),
         "session": _UsageGrouping(session_id, sessions.c.title, session_id),
         "repository": _UsageGrouping(sessions.c.repo_id, repositories.c.name),
@@ -145,7 +152,7 @@ def _read_groups(
 ) -> list[UsageTotals]:
     key, session_id = grouping.key.label("key"), grouping.session_id.label("of_session")
     sums = [func.sum(usage.c[name]).label(name) for name in ("turns", "cost")]
-    sums += [func.sum(usage.c[f"{name}_tokens"]).label(name) for name in _TOKENS]
+    sums += [func.sum(usage.c[f"{name}_tokens"]).label(name) for name in _TOKEN_FIELDS]
     first = [func.min(usage.c[name]).label(name) for name in ("timestamp", "seq")]
     query = (
         select(key, session_id, usage.c.currency, func.min(grouping.title).label("title"), *first, *sums)
@@ -158,17 +165,17 @@ def _read_groups(
     )
     groups: dict[tuple[Any, Any], UsageTotals] = {}
     for row in connection.execute(query):
-        place = (row.key, row.of_session)
-        groups[place] = _added(groups.get(place), row)
+        group = (row.key, row.of_session)
+        groups[group] = _add_row(groups.get(group), row)
     return list(groups.values())
 
 
-def _added(known: UsageTotals | None, row: Any) -> UsageTotals:
-    """A group has a row for each currency, and one for what was told without a price."""
+def _add_row(known: UsageTotals | None, row: Any) -> UsageTotals:
+    """Return the totals of a group with one more row: one for each currency, and one without a price."""
     known = known or UsageTotals(
         key=_text(row.key), title=row.title or "", session_id=row.of_session, at=row.timestamp
     )
-    tokens = {name: getattr(known.tokens, name) + int(getattr(row, name)) for name in _TOKENS}
+    tokens = {name: getattr(known.tokens, name) + int(getattr(row, name)) for name in _TOKEN_FIELDS}
     cost = () if row.currency is None else (Money(round(row.cost, 6), row.currency),)
     seq = row.seq if known.seq is None else min(known.seq, row.seq)
     return replace(
@@ -186,12 +193,12 @@ def _text(key: Any) -> str | None:
 
 
 def _day(key: str | None) -> str:
-    return datetime.fromtimestamp(int(key or 0) * DAY / 1000, UTC).date().isoformat()
+    return datetime.fromtimestamp(int(key or 0) * DAY_MS / 1000, UTC).date().isoformat()
 
 
-def _newest(used: UsageTotals) -> int:
+def _first_time(used: UsageTotals) -> int:
     return used.at
 
 
-def _most(used: UsageTotals) -> tuple[float, int, int]:
+def _amount(used: UsageTotals) -> tuple[float, int, int]:
     return sum(cost.amount for cost in used.costs), used.tokens.total, used.turns

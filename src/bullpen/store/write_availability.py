@@ -1,7 +1,7 @@
-"""Whether the database takes writes: closed by the first refusal, open again once a write succeeds.
+"""Track whether the database accepts writes: not after a refusal, and again once a write succeeds.
 
-A refusal is a full disk (StorageFull) or a database server out of reach (Unreachable). A lock that another
-process holds closes nothing.
+A refusal is a full disk (StorageFull) or an unreachable server (DatabaseUnreachable). A lock that another
+process holds is not one.
 """
 
 from collections.abc import Callable
@@ -18,41 +18,48 @@ PROBE_SECONDS = 0.5
 
 
 class WriteAvailability:
-    """With a ballast, there is room again only when the ballast fits on the disk as well."""
+    """Whether the database accepts writes.
+
+    With a ballast, the disk counts as full until the ballast fits on it again. `probe` attempts a write.
+    """
 
     def __init__(self, ballast: Ballast | None, probe: Callable[[], None]) -> None:
-        self.closed_by: Unavailable | None = None
+        self.refused_by: Unavailable | None = None
         self._ballast = ballast
         self._probe = probe
-        self._next_look = 0.0
+        self._next_probe = 0.0
 
     @property
     def full(self) -> bool:
-        return isinstance(self.closed_by, StorageFull)
+        """Whether writes are refused because the disk is full."""
+        return isinstance(self.refused_by, StorageFull)
 
-    def close(self, refusal: Unavailable) -> bool:
-        """Note that a write was refused. Return True if the ballast was just dropped: a retry may succeed."""
-        first = self.closed_by is None
-        if type(self.closed_by) is not type(refusal):
+    def note_refusal(self, refusal: Unavailable) -> bool:
+        """Note that a write was refused.
+
+        Return True if the ballast was just released, so that a retry may succeed.
+        """
+        first = self.refused_by is None
+        if type(self.refused_by) is not type(refusal):
             log.error("the database takes no writes", reason=str(refusal))
-            self.closed_by = refusal
-        self._next_look = clock.monotonic() + PROBE_SECONDS
+            self.refused_by = refusal
+        self._next_probe = clock.monotonic() + PROBE_SECONDS
         if self._ballast is None or not self.full:
             return False
-        self._ballast.drop()
+        self._ballast.release()
         return first
 
-    def look(self) -> None:
+    def probe_if_due(self) -> None:
         """Find out, at most every PROBE_SECONDS, whether writes succeed again."""
-        if self.closed_by is None or clock.monotonic() < self._next_look:
+        if self.refused_by is None or clock.monotonic() < self._next_probe:
             return
-        self._next_look = clock.monotonic() + PROBE_SECONDS
-        if self._ballast and not self._ballast.restore():
+        self._next_probe = clock.monotonic() + PROBE_SECONDS
+        if self._ballast and not self._ballast.reserve():
             return
         try:
             self._probe()
         except Unavailable as refusal:
-            self.close(refusal)
+            self.note_refusal(refusal)
             return
         log.info("the database takes writes again")
-        self.closed_by = None
+        self.refused_by = None

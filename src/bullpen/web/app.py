@@ -1,4 +1,4 @@
-"""The application: every router, the check that each states who may call it, the layers round it all."""
+"""Build the web application: all routers, their error handlers, and the ASGI layers around them."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -56,7 +56,7 @@ from .rest import (
     worktrees,
 )
 from .rest.answers import repeat
-from .scopes import require_stated
+from .scopes import require_declared_scopes
 from .sockets import dashboard, relay, session, terminal
 
 ROUTERS = (
@@ -98,17 +98,17 @@ ROUTERS = (
     dashboard.router,
     relay.router,
     openapi.router,
-    pages.router,  # last: it answers to every path
+    pages.router,  # last: it matches every path
 )
 
 
 def every_route() -> list[BaseRoute]:
-    """Each way into the server."""
+    """Return all HTTP and WebSocket routes of the server."""
     return [route for router in ROUTERS for route in router.routes]
 
 
 class BuiltApplication(NamedTuple):
-    """The application behind its gate, and what the HTTP protocol calls for a request it refuses."""
+    """The ASGI application, with callbacks for the HTTP protocol and for the start of the server."""
 
     application: ASGIApp
     on_refusal: OnRefusal
@@ -116,7 +116,8 @@ class BuiltApplication(NamedTuple):
 
 
 def build(context: WebContext, names: AllowedNames, audit_log: AuditLog) -> BuiltApplication:
-    require_stated(every_route())
+    """Build the application. Raise RuntimeError if a route does not declare which scope may call it."""
+    require_declared_scopes(every_route())
     app = FastAPI(title="Bullpen", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.context = context
     app.state.methods = RouteMethods(every_route())
@@ -125,11 +126,11 @@ def build(context: WebContext, names: AllowedNames, audit_log: AuditLog) -> Buil
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)
-    gate = Gate(app, names, context.credentials, context.sessions.courtesy)
-    trail = AuditMiddleware(gate, audit_log, context.traffic)
+    gate = Gate(app, names, context.credentials, context.sessions.throttle)
+    audited = AuditMiddleware(gate, audit_log, context.traffic)
     return BuiltApplication(
-        TrustedProxies(trail, context.config.trusted_proxies),
-        trail.refused,
+        TrustedProxies(audited, context.config.trusted_proxies),
+        audited.record_refusal,
         partial(_resolve_routes, app.routes),
     )
 

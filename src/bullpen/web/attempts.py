@@ -1,4 +1,4 @@
-"""How often a code may be tried wrongly from one place: twice a minute, twelve times an hour."""
+"""Limit wrong login codes per network address: two in a minute, twelve in an hour."""
 
 import ipaddress
 import math
@@ -8,38 +8,39 @@ from .. import clock
 from ..domain.errors import TooMany
 
 LIMITS = ((60.0, 2), (3600.0, 12))
-LONGEST = LIMITS[-1][0]
-PLACES = 1000  # remembered at most
+LONGEST_SECONDS = LIMITS[-1][0]
+MAX_PEERS = 1000  # addresses that are remembered
 
 
 class LoginAttempts:
-    """Wrong codes by where they came from, so that a stranger does not keep the owner out."""
+    """Counts wrong login codes by network address, so that a stranger cannot lock the owner out."""
 
     def __init__(self) -> None:
         self._failures: dict[str, deque[float]] = {}
 
     def check(self, peer: str) -> None:
-        """Raises TooMany while a limit is reached."""
+        """Raise TooMany while a limit is reached for the address."""
         now = clock.monotonic()
-        failures = self._failures.get(_place(peer), deque())
-        for seconds, most in LIMITS:
+        failures = self._failures.get(_network_of(peer), deque())
+        for seconds, limit in LIMITS:
             recent = [at for at in failures if now - at < seconds]
-            if len(recent) >= most:
-                raise _too_many(recent[-most] + seconds - now)
+            if len(recent) >= limit:
+                raise _refusal(recent[-limit] + seconds - now)
 
     def failed(self, peer: str) -> None:
+        """Count a wrong code from this address."""
         now = clock.monotonic()
-        failures = self._failures.pop(_place(peer), deque())
-        while failures and now - failures[0] > LONGEST:
+        failures = self._failures.pop(_network_of(peer), deque())
+        while failures and now - failures[0] > LONGEST_SECONDS:
             failures.popleft()
         failures.append(now)
-        self._failures[_place(peer)] = failures  # at the end: who failed longest ago is forgotten first
-        if len(self._failures) > PLACES:
+        self._failures[_network_of(peer)] = failures  # at the end: the oldest failure is removed first
+        if len(self._failures) > MAX_PEERS:
             del self._failures[next(iter(self._failures))]
 
 
-def _place(peer: str) -> str:
-    """An address; of IPv6 the network, since one machine has as many addresses as it likes."""
+def _network_of(peer: str) -> str:
+    """Return the address, or the /64 network of an IPv6 address, because a machine has many of these."""
     try:
         address = ipaddress.ip_address(peer)
     except ValueError:
@@ -49,12 +50,15 @@ def _place(peer: str) -> str:
     return str(ipaddress.ip_network((address, 64), strict=False))
 
 
-def _too_many(seconds: float) -> TooMany:
-    error = TooMany(f"too many wrong codes; wait {_readable(seconds)}, then run `bullpen url` for a new one")
+def _refusal(seconds: float) -> TooMany:
+    error = TooMany(
+        f"too many wrong codes; wait {_in_minutes(seconds)}, then run `bullpen url` for a new one"
+    )
     error.retry_after = max(1, math.ceil(seconds))
     return error
 
 
-def _readable(seconds: float) -> str:
+def _in_minutes(seconds: float) -> str:
+    """Return a waiting time as text, in minutes."""
     minutes = math.ceil(seconds / 60)
     return f"{minutes} minutes" if minutes > 1 else "a minute"

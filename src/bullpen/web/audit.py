@@ -1,20 +1,20 @@
-"""The audit log: who did what, a JSON object a line, in a file of its own."""
+"""The audit log: a file with a JSON object per line for each change, refusal and socket."""
 
 import logging
 from pathlib import Path
 
 from .. import clock
 from ..logs import PrivateFile, redaction
-from ..wire.browser import iso
+from ..wire.browser import iso_time
 from ..wire.json import encode
 from .scopes import Principal
 
-REFUSALS_A_MINUTE = 100  # of strangers; more would only push out of the file what matters
-LONGEST_PATH = 500
+MAX_REFUSALS_PER_MINUTE = 100  # without a credential; more would fill the file with noise
+MAX_PATH_LENGTH = 500
 
 
 class AuditLog:
-    """Writes at most `REFUSALS_A_MINUTE` lines a minute about requests without a credential.
+    """Writes at most `MAX_REFUSALS_PER_MINUTE` lines a minute about requests without a credential.
 
     One line counts those above.
     """
@@ -24,27 +24,28 @@ class AuditLog:
         self._minute = 0
         self._refusals = 0
 
-    def summarise(self) -> None:
-        """Write how many lines an ended minute has left out. To be called with every request."""
+    def write_summary(self) -> None:
+        """Write how many lines an ended minute has left out. Called with every request."""
         minute = int(clock.monotonic() // 60)
         if minute == self._minute:
             return
-        left_out = self._refusals - REFUSALS_A_MINUTE
+        left_out = self._refusals - MAX_REFUSALS_PER_MINUTE
         self._minute, self._refusals = minute, 0
         if left_out > 0:
             self._line(left_out=left_out)
 
     def write(self, principal: Principal | None, method: str, path: str, status: int, peer: str) -> None:
-        self.summarise()
+        """Write a line about a request."""
+        self.write_summary()
         if principal is None:
             self._refusals += 1
-            if self._refusals > REFUSALS_A_MINUTE:
+            if self._refusals > MAX_REFUSALS_PER_MINUTE:
                 return
         self._line(
             principal=principal.id if principal else None,
             name=principal.name if principal else None,
             method=method,
-            path=redaction.text(path[:LONGEST_PATH]),
+            path=redaction.text(path[:MAX_PATH_LENGTH]),
             status=status,
             peer=peer,
         )
@@ -53,5 +54,6 @@ class AuditLog:
         self._file.close()
 
     def _line(self, **values: object) -> None:
-        line = encode({"time": iso(clock.now_ms()), **values}).decode()
+        """Write a line with the current time."""
+        line = encode({"time": iso_time(clock.now_ms()), **values}).decode()
         self._file.handle(logging.makeLogRecord({"msg": line}))

@@ -1,7 +1,7 @@
-"""Who may come in: the owner's token, tokens with a scope, devices that logged in with a code.
+"""Authenticate requests: the owner's token, tokens with a scope, and browsers that logged in (devices).
 
-Secrets are kept as hashes. A device has two: a cookie, which the browser sends by itself, even to
-another port, and a second one that only our own origin can read.
+Secrets are stored as hashes. A device has two: a cookie, which the browser sends by itself, even to another
+port, and a second one that only pages of this server's origin can read.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from ..store.answers import KeptAnswer
 from ..store.keys import CredentialStore
 from .attempts import LoginAttempts
 from .derived_secrets import fingerprint
-from .open_sockets import Close, OpenSockets
+from .open_sockets import CloseSocket, OpenSockets
 from .owner import OwnerToken
 from .scopes import Principal, Scope
 from .worker_keys import WorkerKeys
@@ -30,27 +30,28 @@ log = structlog.get_logger()
 
 COOKIE = "bullpen"
 SECRET_HEADER = "x-bullpen-secret"
-CODE_MS = 600_000
+LOGIN_CODE_MS = 600_000
 DEVICE_DAYS = 90
-SHOWN_EXPIRED_MS = 30 * 86_400_000
-FRESH_MS = 60_000  # how exactly it is known when a token was last used
+EXPIRED_TOKENS_SHOWN_MS = 30 * 86_400_000
+LAST_USE_PRECISION_MS = 60_000  # the last use of a token is stored at most once in this time
 OWNER = Principal("owner", "owner", Scope.ADMIN)
-PEOPLE = {scope.name.lower(): scope for scope in (Scope.VIEW, Scope.OPERATE, Scope.ADMIN)}
-PROGRAMS = PEOPLE | {"delegate": Scope.DELEGATE}
+USER_SCOPES = {scope.name.lower(): scope for scope in (Scope.VIEW, Scope.OPERATE, Scope.ADMIN)}
+TOKEN_SCOPES = USER_SCOPES | {"delegate": Scope.DELEGATE}
 
 
 class DeviceCookie(NamedTuple):
-    """A browser that logged in, known by its cookie and not yet by its second secret."""
+    """A device recognised by its cookie, which has not shown its second secret yet."""
 
     principal: Principal
     secret_hash: str
 
     def has_secret(self, secret: str) -> bool:
+        """Return whether this is the second secret of the device."""
         return hmac.compare_digest(fingerprint(secret), self.secret_hash)
 
 
 class BrowserLogin(NamedTuple):
-    """What a browser shows to become a device, and the secrets it gets when that works."""
+    """A login request of a browser: its one-time code, its name, and the secrets made for it."""
 
     code: str
     device: str
@@ -59,7 +60,7 @@ class BrowserLogin(NamedTuple):
 
 
 class Credentials:
-    """Everyone who has a key, in memory; changes go to the database first."""
+    """All valid credentials, in memory. A change is stored in the database first."""
 
     def __init__(
         self, owner: OwnerToken, keys: CredentialStore, worker_keys: WorkerKeys, tasks: asyncio.TaskGroup
@@ -70,20 +71,23 @@ class Credentials:
         self._keys = keys
         self._tasks = tasks
         self._tokens: dict[str, Token] = {}  # by hash
-        self._codes: dict[str, LoginCode] = {}  # by hash, also used ones: the database decides
+        self._codes: dict[
+            str, LoginCode
+        ] = {}  # by hash, used ones too: the database decides whether one is unused
         self._used_at: dict[str, int] = {}  # by id
         self._attempts = LoginAttempts()
 
     async def load(self) -> None:
-        with suppress(Unavailable):  # they open nothing; they only make the list long
-            await self._keys.remove_expired(clock.now_ms() - SHOWN_EXPIRED_MS)
+        """Read tokens and login codes from the database, when the server starts."""
+        with suppress(Unavailable):  # expired tokens are refused anyway; they only make the list longer
+            await self._keys.remove_expired(clock.now_ms() - EXPIRED_TOKENS_SHOWN_MS)
         self._tokens = {token.hash: token for token in await self._keys.tokens()}
         self._codes = {code.hash: code for code in await self._keys.codes()}
 
-    # -- recognising ------------------------------------------------------------------------------
+    # -- authenticating ---------------------------------------------------------------------------
 
-    def by_authorization(self, header: str) -> Principal | None:
-        """The principal of an `Authorization: Bearer …` header."""
+    def find_principal(self, header: str) -> Principal | None:
+        """Return the principal of an `Authorization: Bearer …` header, or None if the token is not valid."""
         kind, _, value = header.partition(" ")
         if kind.lower() != "bearer" or not value.strip():
             return None
@@ -92,31 +96,33 @@ class Credentials:
             return OWNER._replace(key=hashed)
         if run := self._worker_keys.run_of(value.strip()):
             return Principal(f"worker {run[0]}", "worker", Scope.WORKER, hashed, run)
-        token = self._valid(hashed)
+        token = self._find_valid(hashed)
         return principal_for(token) if token and token.secret_hash is None else None
 
-    def by_cookie(self, cookie: str) -> DeviceCookie | None:
-        token = self._valid(fingerprint(cookie))
+    def find_device(self, cookie: str) -> DeviceCookie | None:
+        """Return the device of a cookie, or None if the cookie is not valid."""
+        token = self._find_valid(fingerprint(cookie))
         if token is None or token.secret_hash is None:
             return None
         return DeviceCookie(principal_for(token), token.secret_hash)
 
-    def used(self, principal: Principal) -> None:
-        """Somebody is here. The database is told at most once a minute."""
+    def record_use(self, principal: Principal) -> None:
+        """Record that a principal is active now; the database is updated at most once a minute."""
         now = clock.now_ms()
         has_row = principal.id != OWNER.id and principal.run is None
-        if not has_row or now - self._used_at.get(principal.id, 0) < FRESH_MS:
+        if not has_row or now - self._used_at.get(principal.id, 0) < LAST_USE_PRECISION_MS:
             return
         self._used_at[principal.id] = now
-        self._tasks.create_task(self._touch(principal.id, now), name=f"touch {principal.id}")
+        self._tasks.create_task(self._store_last_use(principal.id, now), name=f"touch {principal.id}")
 
-    async def _touch(self, token_id: str, now: int) -> None:
+    async def _store_last_use(self, token_id: str, now: int) -> None:
         try:
             await self._keys.touch_token(token_id, now)
         except BullpenError as error:
-            log.info("not noted when a token was used", token_id=token_id, reason=str(error))
+            log.info("the last use of a token could not be stored", token_id=token_id, reason=str(error))
 
-    def _valid(self, hashed: str) -> Token | None:
+    def _find_valid(self, hashed: str) -> Token | None:
+        """Return the token with this hash, unless it has expired."""
         token = self._tokens.get(hashed)
         if token is None or (token.expires_at is not None and token.expires_at <= clock.now_ms()):
             return None
@@ -125,18 +131,18 @@ class Credentials:
     # -- logging in -------------------------------------------------------------------------------
 
     async def add_code(self, text: str, scope: Scope, answer: KeptAnswer[LoginCode] | None = None) -> None:
-        """A code for one login within ten minutes."""
+        """Store a one-time login code that is valid for ten minutes."""
         now = clock.now_ms()
-        code = LoginCode(hash=fingerprint(text), scope=scope.name.lower(), expires_at=now + CODE_MS)
+        code = LoginCode(hash=fingerprint(text), scope=scope.name.lower(), expires_at=now + LOGIN_CODE_MS)
         await self._keys.add_code(code, answer)
         self._codes = {known.hash: known for known in self._codes.values() if known.expires_at > now}
         self._codes[code.hash] = code
 
     async def log_in(self, login: BrowserLogin, peer: str, answer: KeptAnswer[Token] | None = None) -> Token:
-        """Makes a device of a browser that has a code."""
+        """Redeem a one-time code: register the browser as a device and return its token."""
         self._attempts.check(peer)
         code = self._codes.get(fingerprint(login.code))
-        # No await before a wrong code is counted: a thousand at once are limited too.
+        # No await before a wrong code is counted, so that concurrent requests are limited too.
         if code is None or code.expires_at <= clock.now_ms():
             raise self._wrong_code(peer)
         try:
@@ -147,17 +153,20 @@ class Credentials:
         return token
 
     def _wrong_code(self, peer: str) -> Unauthorized:
+        """Count a failed login from this address, and return the error to raise."""
         self._attempts.failed(peer)
         return Unauthorized("that code is wrong, used or too old; run `bullpen url` for a new one")
 
     # -- tokens -----------------------------------------------------------------------------------
 
     def tokens(self) -> list[Token]:
-        """Every token and device, the oldest first."""
+        """Return all tokens and devices, the oldest first, with their time of last use."""
         now = clock.now_ms()
         shown = []
         for token in self._tokens.values():
-            used_at = now if self.sockets.has(token.id) else self._used_at.get(token.id, token.last_used_at)
+            used_at = (
+                now if self.sockets.has_open(token.id) else self._used_at.get(token.id, token.last_used_at)
+            )
             shown.append(replace(token, last_used_at=used_at))
         return sorted(shown, key=lambda token: token.created_at)
 
@@ -166,44 +175,45 @@ class Credentials:
         self._tokens[token.hash] = token
 
     async def revoke(self, token_id: str) -> None:
-        """The token is dead at once, and so is every socket it opened."""
+        """Delete a token and close the sockets it opened. Raise NotFound if there is none."""
         token = next((token for token in self._tokens.values() if token.id == token_id), None)
         if token is None:
             raise NotFound(f"no token {token_id}")
         await self._keys.remove_token(token_id)
         self._tokens.pop(token.hash, None)
-        self.sockets.close_of(token_id, "the token was revoked")
+        self.sockets.close_all(token_id, "the token was revoked")
 
     async def revoke_shares(self, session_id: str) -> None:
-        """What opened a session that is gone opens nothing."""
+        """Revoke the share links of a session that was purged."""
         for token in [each for each in self._tokens.values() if each.session_id == session_id]:
             await self.revoke(token.id)
 
     async def rotate_owner(self, text: str, answer: KeptAnswer[None] | None = None) -> None:
-        """The owner has another token; the old one and its sockets are dead at once."""
+        """Replace the owner's token; the old one is refused at once, and its sockets are closed."""
         await self._owner.rotate(text, answer)
-        self.sockets.close_of(OWNER.id, "the owner's token was rotated")
+        self.sockets.close_all(OWNER.id, "the owner's token was rotated")
 
     # -- sockets ----------------------------------------------------------------------------------
 
     @contextmanager
-    def socket_of(self, principal: Principal, route: str, close: Close) -> Iterator[None]:
-        """Remembers an open socket while the block runs; it is closed when its token dies or expires."""
-        if not self._alive(principal):
+    def track_socket(self, principal: Principal, route: str, close: CloseSocket) -> Iterator[None]:
+        """Track an open socket while the block runs; close it when its token is revoked or expires."""
+        if not self._is_valid(principal):
             raise Unauthorized("the token was revoked")
-        self.used(principal)
-        with self.sockets.keep(principal.id, route, close), self._until_expiry(principal, close):
+        self.record_use(principal)
+        with self.sockets.track(principal.id, route, close), self._until_expiry(principal, close):
             try:
                 yield
             finally:
-                self.used(principal)
+                self.record_use(principal)
 
-    def _alive(self, principal: Principal) -> bool:
-        """Whether the key that opened the gate still would: it may have died since."""
-        return self._owner.matches(principal.key) or self._valid(principal.key) is not None
+    def _is_valid(self, principal: Principal) -> bool:
+        """Return whether the token of a principal is still valid; it may have been revoked meanwhile."""
+        return self._owner.matches(principal.key) or self._find_valid(principal.key) is not None
 
     @contextmanager
-    def _until_expiry(self, principal: Principal, close: Close) -> Iterator[None]:
+    def _until_expiry(self, principal: Principal, close: CloseSocket) -> Iterator[None]:
+        """Close a socket when its token expires while the block runs."""
         token = self._tokens.get(principal.key)
         if token is None or token.expires_at is None:
             yield
@@ -217,6 +227,7 @@ class Credentials:
 
 
 def new_token(name: str, text: str, scope: Scope, expires_at: int | None) -> Token:
+    """Return a new token record for a secret `text`; only its hash is stored."""
     return Token(
         id=new_id(),
         name=name,
@@ -228,12 +239,13 @@ def new_token(name: str, text: str, scope: Scope, expires_at: int | None) -> Tok
 
 
 def new_share(session_id: str, title: str, text: str, expires_at: int) -> Token:
-    """A token that shows one session to whoever has it."""
+    """Return a token record that allows to view a single session."""
     token = new_token(f"share of {title}"[:80], text, Scope.VIEW, expires_at)
     return replace(token, session_id=session_id)
 
 
-def scope_named(name: str, known: Mapping[str, Scope] = PEOPLE) -> Scope:
+def parse_scope(name: str, known: Mapping[str, Scope] = USER_SCOPES) -> Scope:
+    """Return the scope with this name. Raise Invalid if it is not one of `known`."""
     try:
         return known[name]
     except KeyError:
@@ -241,12 +253,13 @@ def scope_named(name: str, known: Mapping[str, Scope] = PEOPLE) -> Scope:
 
 
 def _device(login: BrowserLogin, code: LoginCode) -> Token:
+    """Return the token record of a browser that logged in."""
     expires_at = clock.now_ms() + DEVICE_DAYS * 86_400_000
-    token = new_token(login.device[:200] or "browser", login.cookie, scope_named(code.scope), expires_at)
+    token = new_token(login.device[:200] or "browser", login.cookie, parse_scope(code.scope), expires_at)
     return replace(token, secret_hash=fingerprint(login.secret))
 
 
 def principal_for(token: Token) -> Principal:
-    """Whoever shows this token."""
+    """Return the principal that a token stands for."""
     scope = Scope[token.scope.upper()]
     return Principal(token.id, token.name, scope, token.hash, session_id=token.session_id)

@@ -54,6 +54,7 @@ class ClientConnection:
             self._timer = loop.call_later(seconds, self._expire)
 
     def stop_deadline(self) -> None:
+        """Stop the deadline, because the request is complete."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -106,6 +107,7 @@ class UnauthenticatedConnections:
         return connection
 
     def remove(self, connection: ClientConnection) -> None:
+        """Stop counting a connection, which is authenticated or closed."""
         self._unauthenticated.pop(connection, None)
 
     def make_room(self) -> None:
@@ -115,6 +117,7 @@ class UnauthenticatedConnections:
         self._report(MIN_UNAUTHENTICATED)
 
     def _cap(self) -> int:
+        """Return how many unauthenticated connections may be open now."""
         now = asyncio.get_running_loop().time()
         if now - self._counted_at >= RECOUNT_SECONDS:
             self._counted_at = now
@@ -122,12 +125,14 @@ class UnauthenticatedConnections:
         return max(MIN_UNAUTHENTICATED, min(MAX_UNAUTHENTICATED, self._usable - self._others))
 
     def _evict_oldest(self) -> None:
+        """Close the oldest unauthenticated connection."""
         oldest = next(iter(self._unauthenticated))
         oldest.close()
         oldest.abort()
         self.evicted += 1
 
     def _report(self, cap: int) -> None:
+        """Log how many connections were closed, at most once a minute."""
         now = asyncio.get_running_loop().time()
         if now - self._reported_at >= REPORT_SECONDS:
             closed, self._reported = self.evicted - self._reported, self.evicted

@@ -1,4 +1,4 @@
-"""What the routes work with, made once by main and carried by the application."""
+"""The objects that routes work with, created by `main` and stored in the application's state."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -24,7 +24,7 @@ from .traffic import TrafficCounters
 
 @dataclass
 class WebContext:
-    """The house as the doors see it."""
+    """All objects that routes need. There is one per server."""
 
     config: Config
     sessions: Sessions
@@ -37,7 +37,7 @@ class WebContext:
     rules: RuleSet
     agents: AgentRegistry
     roots: WorkspaceRoots
-    mint: DerivedSecrets
+    secrets: DerivedSecrets
     traffic: TrafficCounters
     connections: UnauthenticatedConnections
     url: str
@@ -45,6 +45,7 @@ class WebContext:
 
 
 def context_of(connection: HTTPConnection) -> WebContext:
+    """Return the context of the application that received the request."""
     context: WebContext = connection.app.state.context
     return context
 

@@ -1,4 +1,4 @@
-"""Delegates: programs, agents mostly, that start sessions and see and steer those and no others (S-07)."""
+"""Delegates: programs, mostly agents, that may start sessions, and see and prompt only those they started."""
 
 from starlette.requests import HTTPConnection
 
@@ -8,9 +8,9 @@ from .scopes import RouteScope, Scope, allow, principal_of
 
 
 class allow_delegate(RouteScope):
-    """A route's dependency: who has at least this scope, and a delegate for a session it started.
+    """Dependency: allow principals with at least this scope, and a delegate for a session it started.
 
-    Where no session is named, the route itself keeps to what `starter_of` says.
+    Where the path has no session, the route itself must limit its result by `starter_of`.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -27,6 +27,6 @@ class allow_delegate(RouteScope):
 
 
 def starter_of(connection: HTTPConnection) -> str | None:
-    """The delegate that asks, as sessions remember it; None for everybody else."""
+    """Return the id that sessions store for the delegate that calls; None for other callers."""
     principal = connection.scope.get("principal")
     return principal_of(connection).id if principal and principal.scope is Scope.DELEGATE else None

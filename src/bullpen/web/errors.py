@@ -1,4 +1,4 @@
-"""Turns what went wrong into an answer, once: code into status, anything else into `internal`."""
+"""Turn exceptions into HTTP answers, each with an error code and the status of this code."""
 
 from http import HTTPStatus
 from typing import Any
@@ -50,6 +50,7 @@ def own_errors(*codes: str) -> dict[int | str, dict[str, Any]]:
 
 
 def error_body(code: str, message: str, details: object = None) -> bytes:
+    """Return the JSON body of an error answer."""
     more = {} if details is None else {"details": details}
     return encode({"error": code, "message": message, **more})
 
@@ -57,22 +58,24 @@ def error_body(code: str, message: str, details: object = None) -> bytes:
 def error_response(
     code: str, message: str, headers: dict[str, str] | None = None, details: object = None
 ) -> Response:
+    """Return an error answer with the status of its code."""
     body = error_body(code, message, details)
     return Response(body, STATUS.get(code, 500), headers, media_type="application/json")
 
 
 def install(app: FastAPI) -> None:
-    """Every error of ours, of the framework and of nobody leaves in the contract's shape."""
-    app.add_exception_handler(BullpenError, _ours)
-    app.add_exception_handler(RequestValidationError, _unreadable)
-    app.add_exception_handler(HTTPException, _framework)
-    app.add_exception_handler(ClientDisconnect, _gone)
+    """Register handlers, so that every error is answered in the documented JSON format."""
+    app.add_exception_handler(BullpenError, _answer_project_error)
+    app.add_exception_handler(RequestValidationError, _answer_invalid_request)
+    app.add_exception_handler(HTTPException, _answer_framework_error)
+    app.add_exception_handler(ClientDisconnect, _answer_disconnected)
     for machine_failure in (OSError, MemoryError, RuntimeError, ExceptionGroup):
-        app.add_exception_handler(machine_failure, _failed)
-    app.add_exception_handler(Exception, _unexpected)
+        app.add_exception_handler(machine_failure, _answer_machine_failure)
+    app.add_exception_handler(Exception, _answer_unexpected)
 
 
-async def _ours(_: Request, error: Exception) -> Response:
+async def _answer_project_error(_: Request, error: Exception) -> Response:
+    """Answer an error of the project by its code."""
     assert isinstance(error, BullpenError)
     headers = None if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.code not in STATUS:
@@ -81,14 +84,16 @@ async def _ours(_: Request, error: Exception) -> Response:
     return error_response(error.code, str(error), headers, error.details)
 
 
-async def _unreadable(_: Request, error: Exception) -> Response:
+async def _answer_invalid_request(_: Request, error: Exception) -> Response:
+    """Answer 400 to a request whose parameters or body do not fit the route."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body")
     return error_response("invalid", f"{place or 'the body'}: {first['msg']}")
 
 
-async def _framework(request: Request, error: Exception) -> Response:
+async def _answer_framework_error(request: Request, error: Exception) -> Response:
+    """Answer an error that Starlette or FastAPI raised, such as 404 or 405."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         error = request.app.state.methods.refuse(request.url.path) or error
@@ -100,22 +105,23 @@ async def _framework(request: Request, error: Exception) -> Response:
     )
 
 
-async def _gone(_: Request, _error: Exception) -> Response:
-    """Who left in the middle of a request hears nothing, and has done nothing."""
+async def _answer_disconnected(_: Request, _error: Exception) -> Response:
+    """Return an answer that is never read: the client has closed the connection during its request."""
     return error_response("invalid", "the request was not finished")
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    """Answer 503 if a resource of the machine was missing; any other such exception is a mistake of ours."""
+async def _answer_machine_failure(request: Request, error: Exception) -> Response:
+    """Answer 503 if a resource of the machine was missing; raise any other error again."""
     explained = explain(error)
     if explained is None:
         raise error
     log.warning("a request failed", path=request.url.path, reason=str(explained))
     if isinstance(request, WebSocket):  # which has not been accepted yet
         await request.close(TRY_AGAIN_LATER, str(explained))
-    return await _ours(request, explained)
+    return await _answer_project_error(request, explained)
 
 
-async def _unexpected(_: Request, error: Exception) -> Response:
+async def _answer_unexpected(_: Request, error: Exception) -> Response:
+    """Log an unexpected error with its traceback, and answer 500 without details."""
     log.error("internal error", exc_info=error)
     return error_response("internal", "internal error")

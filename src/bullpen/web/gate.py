@@ -1,7 +1,7 @@
-"""The gate every request passes before any route: Host, Origin, credential, length, security headers.
+"""Check every request before its route: Host, Origin, credential and length; add security headers to answers.
 
-It is plain ASGI because middleware for HTTP alone never sees WebSockets. What it lets through without
-a credential is a literal list.
+The gate is plain ASGI, because middleware for HTTP never sees WebSockets. Requests without a credential are
+allowed by a literal list.
 """
 
 import re
@@ -12,10 +12,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..sessions.background_throttle import BackgroundThrottle
-from .audit import LONGEST_PATH
+from .audit import MAX_PATH_LENGTH
 from .audit_middleware import peer_of
 from .auth import COOKIE, SECRET_HEADER, Credentials
-from .bodies import announced, limited, most, too_large
+from .bodies import announced_length, limit_body, max_body_bytes, too_large_message
 from .connections import authenticate
 from .errors import error_response
 from .hosts import AllowedNames
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 PUBLIC = frozenset({("GET", "/api/health"), ("HEAD", "/api/health"), ("POST", "/api/login")})
 
-OUR_COOKIE = re.compile(rf"(?:^|;)[ \t]*{COOKIE}=([^;]*)")
+COOKIE_PATTERN = re.compile(rf"(?:^|;)[ \t]*{COOKIE}=([^;]*)")
 
 POLICY = "; ".join(
     (
@@ -36,7 +36,7 @@ POLICY = "; ".join(
         "connect-src 'self'",
         "manifest-src 'self'",
         "worker-src 'self'",
-        "frame-src http://localhost:* http://127.0.0.1:*",  # previews; [::1] is no source in a policy
+        "frame-src http://localhost:* http://127.0.0.1:*",  # previews; a policy cannot have [::1] as a source
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
@@ -56,20 +56,22 @@ HEADERS = {
 
 
 class Refusal(NamedTuple):
+    """An error code and message with which the gate refuses a request."""
+
     code: str
     message: str
 
 
 class Gate:
-    """Wraps the application; nothing reaches a route that has not passed here."""
+    """ASGI layer around the application. No request reaches a route without passing it."""
 
     def __init__(
-        self, app: ASGIApp, names: AllowedNames, credentials: Credentials, courtesy: BackgroundThrottle
+        self, app: ASGIApp, names: AllowedNames, credentials: Credentials, throttle: BackgroundThrottle
     ) -> None:
         self._app = app
         self._names = names
         self._credentials = credentials
-        self._courtesy = courtesy
+        self._throttle = throttle
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -80,30 +82,31 @@ class Gate:
             self._refuse_names(headers) or self._identify(scope, headers) or _refuse_length(scope, headers)
         )
         if scope["type"] == "http":
-            receive, send = limited(receive, scope["path"]), _with_headers(send, scope)
+            receive, send = limit_body(receive, scope["path"]), _with_headers(send, scope)
         if "principal" in scope:
-            self._courtesy.asked()
+            self._throttle.note_request()
         if "principal" in scope and "device" not in scope:
             authenticate(scope)
-            self._credentials.used(scope["principal"])
+            self._credentials.record_use(scope["principal"])
         if refusal is None:
             await self._app(scope, receive, send)
             return
-        log.warning("refused", error=refusal.code, path=scope["path"][:LONGEST_PATH], peer=peer_of(scope))
+        log.warning("refused", error=refusal.code, path=scope["path"][:MAX_PATH_LENGTH], peer=peer_of(scope))
         await _refuse(refusal, scope, receive, send)
 
     def _refuse_names(self, headers: Headers) -> Refusal | None:
-        if not self._names.knows_host(headers.getlist("host")):
+        """Return a refusal if Host or Origin is not a name of this server."""
+        if not self._names.allows_host(headers.getlist("host")):
             return Refusal("forbidden", "this server does not answer to that Host")
         origins = headers.getlist("origin")
-        if origins and not self._names.knows_origin(origins):
+        if origins and not self._names.allows_origin(origins):
             return Refusal("forbidden", "this server does not take requests from that Origin")
         return None
 
     def _identify(self, scope: Scope, headers: Headers) -> Refusal | None:
-        """Puts the principal into the scope, or says why there is none."""
+        """Store the principal of the request in its scope, or return a refusal."""
         if bearer := headers.get("authorization"):
-            principal = self._credentials.by_authorization(bearer)
+            principal = self._credentials.find_principal(bearer)
             if principal is None:
                 return Refusal("unauthorized", "that token is not known here")
             scope["principal"] = principal
@@ -116,7 +119,8 @@ class Gate:
         return self._identify_cookie(scope, headers, cookie)
 
     def _identify_cookie(self, scope: Scope, headers: Headers, cookie: str) -> Refusal | None:
-        device = self._credentials.by_cookie(cookie)
+        """Store the principal of a device in the scope, or return a refusal."""
+        device = self._credentials.find_device(cookie)
         if device is None:
             return Refusal("unauthorized", "that login is not known here any more")
         if scope["type"] == "websocket":
@@ -130,17 +134,26 @@ class Gate:
 
 
 def _cookie(header: str) -> str | None:
-    """Return the value of our cookie. The standard library's parser takes quadratic time for some headers."""
-    values = OUR_COOKIE.findall(header)
+    """Return the value of this server's cookie.
+
+    The standard library's parser takes quadratic time for some headers.
+    """
+    values = COOKIE_PATTERN.findall(header)
     return values[-1].strip() if values else None
 
 
 def _refuse_length(scope: Scope, headers: Headers) -> Refusal | None:
+    """Return a refusal if the announced body is too large for its path."""
     path = scope["path"]
-    return Refusal("too_large", too_large(path)) if announced(headers) > most(path) else None
+    return (
+        Refusal("too_large", too_large_message(path))
+        if announced_length(headers) > max_body_bytes(path)
+        else None
+    )
 
 
 def _is_public(scope: Scope) -> bool:
+    """Return whether the request needs no credential."""
     if scope["type"] != "http":
         return False
     method, path = scope["method"], scope["path"]
@@ -150,6 +163,8 @@ def _is_public(scope: Scope) -> bool:
 
 
 def _with_headers(send: Send, scope: Scope) -> Send:
+    """Wrap `send`, so that it adds the security headers."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
@@ -163,6 +178,7 @@ def _with_headers(send: Send, scope: Scope) -> Send:
 
 
 async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send a refusal, also as the answer to a WebSocket handshake."""
     response = error_response(refusal.code, refusal.message)
     if scope["type"] == "http":
         await response(scope, receive, send)

@@ -1,4 +1,4 @@
-"""The names we answer to: exact lists of Host and Origin, so that no foreign page or name gets in."""
+"""The Host and Origin values that the server accepts, and its URLs; any other value is refused."""
 
 import ipaddress
 import socket
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from ..config import Config
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-EVERY_ADDRESS = ("0.0.0.0", "::")
+WILDCARD_ADDRESSES = ("0.0.0.0", "::")
 DEFAULT_PORT = {"http": 80, "https": 443}
 
 
 def is_loopback(host: str) -> bool:
-    """Whether listening on this address stays on this machine."""
+    """Return whether an address can only be reached from this machine."""
     if host == "localhost":
         return True
     try:
@@ -22,36 +22,37 @@ def is_loopback(host: str) -> bool:
 
 
 class AllowedNames:
-    """The exact Host and Origin values that are ours. Everything else is refused."""
+    """The exact Host and Origin values that requests may have."""
 
-    def __init__(self, scheme: str, host: str, port: int, more: Iterable[str] = ()) -> None:
+    def __init__(self, scheme: str, host: str, port: int, extra_hosts: Iterable[str] = ()) -> None:
         names = {*LOOPBACK, _bracketed(host)}
-        hosts = {_with_port(name, scheme, port) for name in names} | {name.lower() for name in more}
+        hosts = {_with_port(name, scheme, port) for name in names} | {name.lower() for name in extra_hosts}
         self.hosts = frozenset(hosts)
         self.origins = frozenset(f"{scheme}://{name}" for name in hosts) | frozenset(
-            f"https://{name.lower()}" for name in more
+            f"https://{name.lower()}" for name in extra_hosts
         )
 
-    def knows_host(self, values: list[str]) -> bool:
-        """Exactly one Host header, and exactly one of ours."""
+    def allows_host(self, values: list[str]) -> bool:
+        """Return whether there is exactly one Host header, with an allowed value."""
         return len(values) == 1 and values[0] in self.hosts
 
-    def knows_origin(self, values: list[str]) -> bool:
+    def allows_origin(self, values: list[str]) -> bool:
+        """Return whether there is exactly one Origin header, with an allowed value."""
         return len(values) == 1 and values[0] in self.origins
 
 
 class ServerUrls:
-    """Where the server is: for programs on this machine, and for people wherever they are."""
+    """The URLs of the server: `url` for local programs, `public_url` for browsers on any machine."""
 
     def __init__(self, config: Config, port: int) -> None:
-        every = config.host in EVERY_ADDRESS
-        shown = socket.gethostname() if every else config.host
-        self.names = AllowedNames(config.scheme, shown, port, config.allowed_hosts)
-        self.url = f"{config.scheme}://{_bracketed(shown)}:{port}"
+        is_wildcard = config.host in WILDCARD_ADDRESSES
+        host = socket.gethostname() if is_wildcard else config.host
+        self.names = AllowedNames(config.scheme, host, port, config.allowed_hosts)
+        self.url = f"{config.scheme}://{_bracketed(host)}:{port}"
         self.public_url = self.url
         if config.allowed_hosts and config.trusted_proxies:
             self.public_url = f"https://{config.allowed_hosts[0]}"
-        elif config.allowed_hosts and every:
+        elif config.allowed_hosts and is_wildcard:
             self.public_url = f"{config.scheme}://{config.allowed_hosts[0]}"
 
 

@@ -26,10 +26,11 @@ from .errors import STATUS, error_body
 from .gate import HEADERS
 from .websocket import WebSocketProtocol
 
-PIECE = 16 << 10  # bytes given to the parser at once; a limit is checked before each
+PIECE_BYTES = 16 << 10  # bytes given to the parser at once; a limit is checked before each
 LINE_OVERHEAD = len(b"GET  HTTP/1.1\r\n")  # bytes of the longest line of a request besides its text
 LINGER_SECONDS = 2.0  # between an answer that refuses a request and the end of its connection
-MAX_DISCARDED = 1 << 20  # bytes of a refused request that are read, so that its client can read the answer
+# Bytes of a refused request that are read, so that its client can read the answer.
+MAX_DISCARDED_BYTES = 1 << 20
 UNREAD_SECONDS = 60.0  # an unauthenticated client has to read the last answer on its connection
 
 MESSAGES = {
@@ -63,7 +64,7 @@ class HttpProtocol(HttpToolsProtocol):
         )
         self._connection = connection
         self._on_refusal = on_refusal
-        self._fault = "invalid"
+        self._error_code = "invalid"
         self._unparsed = 0  # bytes since the parser last made progress: a whole header or a part of the body
         self._fields = 0  # of the request that is arriving, with its trailers
         self._discarded = 0
@@ -79,15 +80,16 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        for start in range(0, len(data), PIECE):
+        for start in range(0, len(data), PIECE_BYTES):
             if self._refused:
                 self._discard(len(data) - start)
                 return
             if self._upgraded or self.transport.is_closing():
                 return
-            self._parse(data[start : start + PIECE])
+            self._parse(data[start : start + PIECE_BYTES])
 
     def _parse(self, piece: bytes) -> None:
+        """Give a piece of the request to the parser, unless the headers are too large."""
         self._unparsed += len(piece)
         if self._unparsed > MAX_HEADER_BYTES:
             self._refuse("headers_too_large")
@@ -107,7 +109,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._fields += 1
         if self._fields > MAX_HEADER_FIELDS:
-            self._fault = "headers_too_large"
+            self._error_code = "headers_too_large"
             raise ValueError("too many header fields")  # before the parser calls this for thousands more
         if not self._in_body:  # a trailer is dropped: the application would take it for a header
             super().on_header(name, value)
@@ -115,8 +117,8 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._unparsed = 0
         if len(self.url) > MAX_TARGET_BYTES:
-            self._fault = "headers_too_large"
-            raise ValueError("too long a target")
+            self._error_code = "headers_too_large"
+            raise ValueError("the target of the request is too long")
         if not self.url.isascii():
             raise ValueError("the target of a request is ASCII")
         if not self.url.startswith(b"/"):
@@ -153,6 +155,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._connection.abort_after(UNREAD_SECONDS)
 
     def _authenticate(self) -> None:
+        """Mark the connection as authenticated; end the deadline of a body that is arriving."""
         self._connection.authenticate()
         if self._in_body:
             self._connection.stop_deadline()
@@ -160,9 +163,10 @@ class HttpProtocol(HttpToolsProtocol):
     # -- refusing -----------------------------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(self._fault)
+        self._refuse(self._error_code)
 
     def _expire(self) -> None:
+        """Answer 408 to an incomplete request, or close an idle connection: its deadline has passed."""
         if self._in_body or self._unparsed:
             self._refuse("request_timeout")
         else:  # an idle connection
@@ -209,6 +213,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._connection.abort_after(LINGER_SECONDS)
 
     def _discard(self, size: int) -> None:
+        """Count bytes of a refused request, and stop reading when they are too many."""
         self._discarded += size
-        if self._discarded > MAX_DISCARDED and not self.transport.is_closing():
+        if self._discarded > MAX_DISCARDED_BYTES and not self.transport.is_closing():
             self.flow.pause_reading()

@@ -18,7 +18,7 @@ from .connections import ClientConnection, UnauthenticatedConnections
 log = structlog.get_logger()
 
 RETRY_SECONDS = 1.0  # after an accept that failed
-EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+EXHAUSTED_ERRNOS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 MakeProtocol = Callable[[ClientConnection], asyncio.Protocol]
 
@@ -42,6 +42,7 @@ class ConnectionListener:
         self._retry: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
+        """Start to accept connections."""
         self._loop.add_reader(self._socket.fileno(), self._accept)
 
     def close(self) -> None:
@@ -64,12 +65,13 @@ class ConnectionListener:
     def _pause(self, error: OSError) -> None:
         """Accept nothing for a moment: the socket would stay readable and keep the event loop busy."""
         log.error("cannot accept connections", reason=error.strerror)
-        if error.errno in EXHAUSTED:
+        if error.errno in EXHAUSTED_ERRNOS:
             self._connections.make_room()
         self._loop.remove_reader(self._socket.fileno())
         self._retry = self._loop.call_later(RETRY_SECONDS, self.start)
 
     def _open(self, client: socket.socket) -> None:
+        """Count an accepted connection, and start the task that opens its protocol."""
         try:
             client.setblocking(False)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute
 
 
 class RouteMethods:
-    """The methods of each path, of the routes an OpenAPI document describes."""
+    """Knows the methods of each path that the OpenAPI document describes."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
         self._routes = [route for route in routes if isinstance(route, APIRoute) and route.include_in_schema]

@@ -1,3 +1,3 @@
-"""How large a number in a request may be: no page can count further, and a database can still add to it."""
+"""The largest integer that a request may contain: exact in JavaScript, and a database can add to it."""
 
-LARGEST = (1 << 53) - 1
+MAX_SAFE_INTEGER = (1 << 53) - 1

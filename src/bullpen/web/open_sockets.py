@@ -1,22 +1,22 @@
-"""The sockets that are open: whose they are, so that they close with their key, and on which route."""
+"""Track open WebSockets by principal, to close them when a token is revoked, and by route, to count them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Close = Callable[[str], None]
+CloseSocket = Callable[[str], None]
 
 
 class OpenSockets:
-    """`close` of a socket is called with the reason; it must not wait."""
+    """The open sockets of a server. Each has a function that closes it with a reason, without blocking."""
 
     def __init__(self) -> None:
         self.by_route: Counter[str] = Counter()
-        self._by_principal: dict[str, set[Close]] = {}
+        self._by_principal: dict[str, set[CloseSocket]] = {}
 
     @contextmanager
-    def keep(self, principal_id: str, route: str, close: Close) -> Iterator[None]:
-        """Remembers a socket while the block runs."""
+    def track(self, principal_id: str, route: str, close: CloseSocket) -> Iterator[None]:
+        """Track a socket while the block runs."""
         sockets = self._by_principal.setdefault(principal_id, set())
         sockets.add(close)
         self.by_route[route] += 1
@@ -28,9 +28,11 @@ class OpenSockets:
             if not sockets and self._by_principal.get(principal_id) is sockets:
                 del self._by_principal[principal_id]
 
-    def close_of(self, principal_id: str, reason: str) -> None:
+    def close_all(self, principal_id: str, reason: str) -> None:
+        """Close all sockets of a principal."""
         for close in tuple(self._by_principal.get(principal_id, ())):
             close(reason)
 
-    def has(self, principal_id: str) -> bool:
+    def has_open(self, principal_id: str) -> bool:
+        """Return whether a principal has an open socket."""
         return principal_id in self._by_principal

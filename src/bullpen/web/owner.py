@@ -1,4 +1,4 @@
-"""The owner's token: in a file only the owner can read, and replaced by another when asked."""
+"""The owner's token: stored in a file that only the owner can read, and replaced on request (rotation)."""
 
 import asyncio
 import hmac
@@ -16,10 +16,10 @@ log = structlog.get_logger()
 
 
 class OwnerToken:
-    """A rotation is true when the database calls the old token retired.
+    """Checks and rotates the owner's token.
 
-    The new one lies beside the old until then; a rotation that a crash cuts short is finished or undone by
-    `load`.
+    A rotation takes effect when the database lists the old token as retired. Until then, the new token is
+    in a second file. After a crash, `load` finishes or undoes the rotation.
     """
 
     def __init__(self, home: Path, keys: CredentialStore, text: str) -> None:
@@ -27,35 +27,37 @@ class OwnerToken:
         self._next = home / "token.next"
         self._keys = keys
         self._hash = fingerprint(text)
-        self._rotating = asyncio.Lock()
+        self._rotation_lock = asyncio.Lock()
 
     @classmethod
     async def load(
-        cls, home: Path, given: str | None, keys: CredentialStore, mint: DerivedSecrets
+        cls, home: Path, given: str | None, keys: CredentialStore, secrets: DerivedSecrets
     ) -> "OwnerToken":
-        """The given token, else the one in the file, else a new one; never one that was rotated away."""
+        """Return the given token, else the one in the file, else a new one; never a retired one."""
         retired = await keys.retired()
-        _settle(home, retired)
+        _recover_rotation(home, retired)
         path = home / "token"
-        kept = read_private(path)
+        stored = read_private(path)
         if given and fingerprint(given) in retired:
             log.warning(
-                "the token given at start was rotated away; the one in the file counts", file=str(path)
+                "the token of the settings was retired by a rotation; the token in the file is used",
+                file=str(path),
             )
             given = None
-        if kept and fingerprint(kept) in retired:
-            kept = None
-        text = given or kept or mint.make(SecretKind.TOKEN, new_seed())
-        if text != kept:
+        if stored and fingerprint(stored) in retired:
+            stored = None
+        text = given or stored or secrets.make(SecretKind.TOKEN, new_seed())
+        if text != stored:
             write_private(path, text + "\n")
         return cls(home, keys, text)
 
     def matches(self, token_hash: str) -> bool:
+        """Return whether this is the hash of the owner's token."""
         return hmac.compare_digest(token_hash, self._hash)
 
     async def rotate(self, text: str, answer: KeptAnswer[None] | None) -> None:
-        """From now on the owner's token is `text`, and the old one is dead for good."""
-        async with self._rotating:
+        """Make `text` the owner's token, and retire the old one for good."""
+        async with self._rotation_lock:
             write_private(self._next, text + "\n")
             try:
                 await self._keys.retire(self._hash, answer)
@@ -66,8 +68,8 @@ class OwnerToken:
             self._hash = fingerprint(text)
 
 
-def _settle(home: Path, retired: frozenset[str]) -> None:
-    """Finishes or undoes a rotation that was cut short."""
+def _recover_rotation(home: Path, retired: frozenset[str]) -> None:
+    """Finish or undo a rotation that a crash has interrupted."""
     path, following = home / "token", home / "token.next"
     if read_private(following) is None:
         following.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from .scopes import public
 
 BUILT = Path(__file__).parent / "ui"
 INDEX = "index.html"
-FOR_EVER = "public, max-age=31536000, immutable"  # names under assets/ carry a hash of their content
+CACHE_FOREVER = "public, max-age=31536000, immutable"  # names under assets/ carry a hash of their content
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(public())])
 
@@ -33,12 +33,14 @@ class BuiltFile:
 
     @cached_property
     def packed(self) -> bytes:
+        """Return the content compressed with gzip."""
         return gzip.compress(self.content, mtime=0)
 
     def answer(self, accepted_encodings: str) -> Response:
+        """Return the answer with this file; an asset is compressed if the client accepts gzip."""
         if not self.is_asset:
             return Response(self.content, headers={"Cache-Control": "no-cache"}, media_type=self.media_type)
-        headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
+        headers = {"Cache-Control": CACHE_FOREVER, "Vary": "Accept-Encoding"}
         if "gzip" not in accepted_encodings:
             return Response(self.content, headers=headers, media_type=self.media_type)
         headers["Content-Encoding"] = "gzip"
@@ -61,7 +63,7 @@ async def index(request: Request) -> Response:
 
 @router.get("/{path:path}", dependencies=[Depends(refuse_other_methods)])
 async def file(path: str, request: Request) -> Response:
-    """A file of the UI, by a name that is in the build; anything else is not there."""
+    """Return a file of the UI by its name in the build. Raise NotFound for any other path."""
     found = built_files().get(path)
     if found is None:
         raise NotFound(f"there is nothing at /{path}")

@@ -1,4 +1,4 @@
-"""Who may call what: every route states it, and a start finds the one that does not."""
+"""Scopes: what a principal may do. Every route declares the scope that it requires."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -12,32 +12,32 @@ from ..domain.errors import Forbidden, Unauthorized
 
 
 class Scope(IntEnum):
-    """Each scope may do what the ones below it may."""
+    """What a principal may do. VIEW, OPERATE and ADMIN each include the ones before."""
 
-    WORKER = 0  # says what itself does, asks a person, and nothing else
-    DELEGATE = 1  # starts sessions, and sees and steers those it started
+    WORKER = 0  # reports its own activity, asks the user questions, nothing else
+    DELEGATE = 1  # starts sessions, and sees and prompts those it started
     VIEW = 2
     OPERATE = 3
     ADMIN = 4
 
 
 class Principal(NamedTuple):
-    """Somebody who got past the gate."""
+    """The authenticated caller of a request: a token, a device, a worker, or the owner."""
 
     id: str
     name: str
     scope: Scope
-    key: str = ""  # the fingerprint of what opened the gate
-    run: tuple[str, int] | None = None  # of a worker that speaks for itself: its id and its run
-    session_id: str | None = None  # of a guest: the only session it sees, and only sees
+    key: str = ""  # the hash of its credential
+    run: tuple[str, int] | None = None  # of a worker with its own key: its id and its run
+    session_id: str | None = None  # of a share link: the only session it may view
 
 
 class RouteScope:
-    """A route's dependency that states who may call it."""
+    """A FastAPI dependency with which a route declares who may call it."""
 
 
 class allow(RouteScope):
-    """A route's dependency: only who has at least this scope; `guests`: also who came by a share link."""
+    """Dependency: allow principals with at least this scope; share links only if `guests` is true."""
 
     def __init__(self, scope: Scope, *, guests: bool = True) -> None:
         self.scope = scope
@@ -53,50 +53,51 @@ class allow(RouteScope):
             _check_guest(principal, connection, self._guests)
 
 
-def _check_guest(principal: Principal, connection: HTTPConnection, welcome: bool) -> None:
-    """Whoever came by a share link looks at one session and does nothing, not even leave it."""
-    if not welcome or connection.path_params.get("session_id") != principal.session_id:
+def _check_guest(principal: Principal, connection: HTTPConnection, guests_allowed: bool) -> None:
+    """Raise Forbidden unless the caller of a share link reads the session of this link."""
+    if not guests_allowed or connection.path_params.get("session_id") != principal.session_id:
         raise Forbidden("this link opens one session only")
     if connection.scope["type"] == "http" and connection.scope["method"] not in ("GET", "HEAD"):
         raise Forbidden("this link is for looking only")
 
 
 class allow_itself(allow):
-    """A route's dependency: the worker it is about, with its own key, and who has this scope."""
+    """Dependency: allow the worker in the path with its own key, and principals with this scope."""
 
     def __call__(self, connection: HTTPConnection) -> None:
         principal = connection.scope.get("principal")
         if principal is None or principal.run is None:
             super().__call__(connection)
         elif principal.run[0] != connection.path_params["worker_id"]:
-            raise Forbidden("a worker speaks only for itself")
+            raise Forbidden("a worker may only report on itself")
 
 
 class public(RouteScope):
-    """A route's dependency that says: anybody. The gate has the same list, literally."""
+    """Dependency: allow requests without a credential. The gate has a literal list of the same routes."""
 
     def __call__(self) -> None:
         return None
 
 
 def principal_of(connection: HTTPConnection) -> Principal:
+    """Return the principal that the gate has stored in the scope of the request."""
     principal: Principal = connection.scope["principal"]
     return principal
 
 
 def may_read_secrets(connection: HTTPConnection) -> bool:
-    """Tell whether the caller is served the secret places of a home."""
+    """Return whether the caller may read files with credentials in home directories."""
     return principal_of(connection).scope is Scope.ADMIN
 
 
-def require_stated(routes: Iterable[BaseRoute]) -> None:
-    """Refuses to start when a route does not state who may call it."""
-    silent = [str(getattr(route, "path", route)) for route in routes if not _stated(route)]
-    if silent:
-        raise RuntimeError(f"routes that do not state who may call them: {', '.join(silent)}")
+def require_declared_scopes(routes: Iterable[BaseRoute]) -> None:
+    """Raise RuntimeError if a route does not declare who may call it."""
+    undeclared = [str(getattr(route, "path", route)) for route in routes if not _declares_scope(route)]
+    if undeclared:
+        raise RuntimeError(f"routes that do not declare who may call them: {', '.join(undeclared)}")
 
 
-def _stated(route: BaseRoute) -> bool:
+def _declares_scope(route: BaseRoute) -> bool:
     if not isinstance(route, (APIRoute, APIWebSocketRoute)):
         return False
     calls = [dependency.call for dependency in route.dependant.dependencies]

@@ -1,4 +1,4 @@
-"""uvicorn's WebSocket protocol with shorter ways for what is made already and for what is in a hurry."""
+"""uvicorn's WebSocket protocol, extended to send prepared frames and keystrokes without a task switch."""
 
 import os
 import struct
@@ -16,39 +16,40 @@ from ..wire.short_frames import FrameBounds, short_text
 from .connections import AUTHENTICATED, ClientConnection, OnRefusal
 from .traffic import TrafficCounters
 
-Frame = tuple[bytes, ...]  # in parts that nobody has to join: what goes to the kernel is copied there anyway
+Frame = tuple[bytes, ...]  # parts for writev, so that they need not be joined
 
-Listener = Callable[[bytes], bool]  # whether it took the text; else it comes the usual way
+Listener = Callable[[bytes], bool]  # return whether it handled the text; else it is received as usual
 
 PUSH = "bullpen.push"
-HEAR = "bullpen.hear"
-COUNT = "bullpen.count"
-WHOLE = 0x80  # not one of several pieces
-INVALID_DATA = 1007  # a close code of RFC 6455
-SWITCHING = 101
-SHORT = 4096  # bytes that cost less to copy than to send as a part of their own
-OFFSET = 8  # bytes
-LINGER = 2.0  # seconds that who was refused may still be sending
-_BINARY = WHOLE | Opcode.BINARY
+SET_LISTENER = "bullpen.set_listener"
+SET_TRAFFIC = "bullpen.set_traffic"
+FINAL_FRAME = 0x80  # the FIN bit: the message is not split into several frames
+INVALID_DATA = 1007  # close code of RFC 6455 for invalid text
+SWITCHING_PROTOCOLS = 101
+MAX_COPIED_BYTES = 4096  # copying so few bytes costs less than sending them as a separate part
+OFFSET_BYTES = 8
+LINGER_SECONDS = 2.0  # how long a refused client may still be sending
+_BINARY = FINAL_FRAME | Opcode.BINARY
 _ECHO = struct.Struct("!BBQ")
 
 
 def text_frame(encoded: bytes) -> Frame:
-    """A text message as it goes over the wire. A server masks nothing: it is the same for everyone."""
+    """Return the frame of a text message. It is the same for every client, as servers do not mask frames."""
     return (_head(Opcode.TEXT, len(encoded)) + encoded,)
 
 
 def output_frame(offset: int, data: bytes) -> Frame:
-    """Output of a terminal as it goes over the wire: the offset of its first byte, then the bytes."""
-    length = OFFSET + len(data)
-    if length < 126:  # an echo, say
+    """Return the binary frame of terminal output: the offset of its first byte, then the bytes."""
+    length = OFFSET_BYTES + len(data)
+    if length < 126:  # such as the echo of a key
         return (_ECHO.pack(_BINARY, length, offset) + data,)
-    head = _head(Opcode.BINARY, length) + offset.to_bytes(OFFSET, "big")
-    return (head, data) if len(data) > SHORT else (head + data,)
+    head = _head(Opcode.BINARY, length) + offset.to_bytes(OFFSET_BYTES, "big")
+    return (head, data) if len(data) > MAX_COPIED_BYTES else (head + data,)
 
 
 def _head(opcode: Opcode, length: int) -> bytes:
-    first = WHOLE | opcode
+    """Return the header of a frame with a payload of this length."""
+    first = FINAL_FRAME | opcode
     if length < 126:
         return struct.pack("!BB", first, length)
     if length < 1 << 16:
@@ -65,10 +66,11 @@ def _is_utf8(data: bytes) -> bool:
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """Beside `text` and `bytes` a message may have a `frame`. Nothing is compressed, so it goes as it is.
+    """The protocol of one WebSocket. A sent message may have a prepared `frame` instead of a text.
 
-    The extensions `PUSH` and `HEAR` of the scope are ways past the application's layers, out and in, for
-    what is small and often: somebody's keys and their echo. `COUNT` says where finished frames are counted.
+    Three functions in the extensions of the scope bypass the ASGI layers, for keystrokes and their echo:
+    `PUSH` sends a frame, `SET_LISTENER` sets a listener for short texts, `SET_TRAFFIC` sets the byte
+    counters.
     """
 
     _traffic: TrafficCounters
@@ -108,15 +110,16 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._connection.stop_deadline()
 
     def handle_connect(self, event: Request) -> None:
+        """Add the extensions to the scope of an accepted handshake; report a refused one to the audit log."""
         super().handle_connect(event)
-        if self.response.status_code == SWITCHING:
+        if self.response.status_code == SWITCHING_PROTOCOLS:
             extensions: dict[str, Any] = self.scope["extensions"]
             self._traffic = TrafficCounters()
             extensions[PUSH] = self.push
-            extensions[HEAR] = self.hear
-            extensions[COUNT] = self.count
+            extensions[SET_LISTENER] = self.set_listener
+            extensions[SET_TRAFFIC] = self.set_traffic
             extensions[AUTHENTICATED] = self.authenticate
-            if self.scheme == "ws":  # what goes over TLS is the transport's to write
+            if self.scheme == "ws":  # over TLS, only the transport can write
                 self._descriptor = self.transport.get_extra_info("socket").fileno()
         else:
             path, peer = event.path.partition("?")[0], self.client[0] if self.client else ""
@@ -132,16 +135,16 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             super().send_receive_event_to_app()
 
     def push(self, frame: Frame) -> bool:
-        """Sends a frame at once; False when it has to wait, or nobody is there."""
+        """Send a frame at once. Return False if the write buffer is full or the client has disconnected."""
         transport = self.transport
         if self.close_sent or transport.is_closing():
             return False
         written = 0
         if not transport.get_write_buffer_size() and self._descriptor >= 0:
-            # Straight into the socket: the transport would wait for the end of the loop's turn.
+            # Write to the socket directly: the transport would wait for the next iteration of the event loop.
             try:
                 written = os.writev(self._descriptor, frame)
-            except OSError:  # it is full, or broken: the transport will find out and knows what to do
+            except OSError:  # full or broken: the transport handles it
                 written = 0
         elif not self.writable.is_set():
             return False
@@ -153,35 +156,35 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._traffic.bytes_out += size
         return True
 
-    def count(self, traffic: TrafficCounters) -> None:
-        """From now on what is pushed counts as this traffic."""
+    def set_traffic(self, traffic: TrafficCounters) -> None:
+        """Set the counters for the bytes of pushed frames."""
         self._traffic = traffic
 
-    def hear(self, listener: Listener | None) -> None:
-        """From now on short texts are offered to a listener first, unless others wait before them."""
+    def set_listener(self, listener: Listener | None) -> None:
+        """Set the listener that gets short texts first, unless earlier messages are waiting."""
         self._listener = listener
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
-        if self._bounds is None:  # the request; frames come after it
+        if self._bounds is None:  # the handshake request; frames follow it
             self._bounds = FrameBounds()
         elif (
             self._listener is not None
             and self._bounds.between_frames
-            and not (self.close_sent or self.frames or self.queue.qsize())  # nothing waits before it
+            and not (self.close_sent or self.frames or self.queue.qsize())  # no earlier message is waiting
             and (text := short_text(data)) is not None
             and self._listener(text)
         ):
             return
         else:
-            self._bounds.walk(data)
+            self._bounds.advance(data)
         super().data_received(data)
 
     def handle_parser_exception(self) -> None:
-        """Says why it closes, and lets the rest of what was refused run into the void.
+        """Send the close frame with its reason, then discard what the client still sends.
 
-        A socket that is closed with bytes unread resets the connection, and the reason is lost on its way.
+        Closing a socket with unread bytes resets the connection, and the client may not get the reason.
         """
         assert self.conn.close_sent is not None
         self._refused = self.close_sent = True
@@ -193,7 +196,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
-        self.close_timer = self.loop.call_later(LINGER, self.transport.close)
+        self.close_timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     async def send(self, message: MutableMapping[str, Any]) -> None:  # type: ignore[override]
         frame = message.get("frame")

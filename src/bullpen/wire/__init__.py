@@ -1,0 +1,1 @@
+"""Encode and decode protocols and file formats, without I/O."""

@@ -1,6 +1,6 @@
-"""The Agent Client Protocol as agents really speak it: every message and what it comes to.
+"""Translate messages of the Agent Client Protocol from an agent into facts, replies and tasks.
 
-A message is never dropped because it does not validate: what we have no word for is kept as it was said.
+No message is dropped because it does not validate: what is not understood is stored as it was sent.
 """
 
 import re
@@ -33,15 +33,15 @@ from ..domain.conversation import (
 )
 from ..domain.conversation_state import Conversation
 from ..domain.events import Fact
-from ..domain.tool_calls import merged
+from ..domain.tool_calls import merge_tool_call
 from .acp_answers import facts_of_error, facts_of_result
 from .acp_calls import (
     REQUEST_CANCELLED,
     ErrorReply,
     OutgoingReply,
+    cancellation_replies,
     permission_result,
     question_result,
-    withdrawn,
 )
 from .acp_joiner import TextChunk
 from .jsonrpc import (
@@ -55,10 +55,10 @@ from .jsonrpc import (
     Notification,
     Request,
     Response,
-    answered,
+    match_answer,
 )
 
-HISTORY = frozenset(
+HISTORY_UPDATES = frozenset(
     {
         "user_message_chunk",
         "agent_message_chunk",
@@ -68,13 +68,13 @@ HISTORY = frozenset(
         "plan",
     }
 )
-MAX_WAITING = 256  # requests of an agent: it should wait for answers before it asks on
-# After these, text belongs to another block; what else comes between pieces of text leaves it open.
-CLOSING = (ToolCall, Plan, Permission, Question, AgentContent, UserEcho, TurnEnd)
+MAX_PENDING_REQUESTS = 256  # unanswered requests of one agent; more are refused
+# Text after one of these facts begins a new block. Other facts may come between two pieces of a block.
+BLOCK_ENDS = (ToolCall, Plan, Permission, Question, AgentContent, UserEcho, TurnEnd)
 
 
 class AgentTask(Struct, frozen=True, kw_only=True):
-    """Something the agent wants done: with a file, or with a terminal."""
+    """A request of the agent that a worker must carry out: a file or terminal operation."""
 
     id: str
     rpc_id: Any
@@ -83,7 +83,7 @@ class AgentTask(Struct, frozen=True, kw_only=True):
 
 
 class ParsedMessage(Struct, frozen=True, kw_only=True):
-    """What one message comes to: something always, or the reason why nothing."""
+    """What follows from one message of an agent; `ignored` is the reason if nothing does."""
 
     facts: list[Fact] = []
     chunk: TextChunk | None = None
@@ -93,11 +93,12 @@ class ParsedMessage(Struct, frozen=True, kw_only=True):
 
     @property
     def closes_text(self) -> bool:
-        return any(isinstance(fact, CLOSING) for fact in self.facts)
+        """Whether the message ends the text block that is open."""
+        return any(isinstance(fact, BLOCK_ENDS) for fact in self.facts)
 
 
 class AcpReader:
-    """Reads one run of one agent."""
+    """Translates the messages of one run of one agent."""
 
     def __init__(self, worker_id: str, run: int, definition: AgentDefinition) -> None:
         self._worker_id = worker_id
@@ -108,17 +109,17 @@ class AcpReader:
         self._mode_text = re.compile(pattern) if pattern else None
 
     def read(self, line: Line, state: Conversation) -> ParsedMessage:  # noqa: PLR0911 (a table)
-        """What a line comes to, given the conversation it is part of."""
+        """Return what follows from a line, given the state of the conversation."""
         match line:
             case Notification(method="session/update", params={"update": dict(update)}):
                 return self._read_update(update, line.params.get("sessionId"), state)
             case Notification(method="$/cancel_request", params={"requestId": rpc_id}):
                 return _cancelled(rpc_id, state)
             case Notification():
-                return ParsedMessage(facts=[UnknownUpdate(update=_said(line))])
-            case Request() if len(state.traffic.asks) >= MAX_WAITING:
+                return ParsedMessage(facts=[UnknownUpdate(update=_as_json(line))])
+            case Request() if len(state.traffic.asks) >= MAX_PENDING_REQUESTS:
                 return _refused(
-                    line, ErrorReply(INTERNAL_ERROR, f"{MAX_WAITING} of your requests wait already")
+                    line, ErrorReply(INTERNAL_ERROR, f"{MAX_PENDING_REQUESTS} of your requests wait already")
                 )
             case Request():
                 return self._read_request(line, state)
@@ -139,14 +140,14 @@ class AcpReader:
         if _is_foreign(acp_session_id, state):
             return ParsedMessage(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
         repeats = state.replaying or (self._late_history and state.loaded)
-        if repeats and str(update.get("sessionUpdate")) in HISTORY:
+        if repeats and str(update.get("sessionUpdate")) in HISTORY_UPDATES:
             return ParsedMessage(ignored="history that is known already")
-        told = fact_of(update)
-        if not isinstance(told, TextChunk):
-            return ParsedMessage(facts=[told])
-        if self._mode_text and (found := self._mode_text.fullmatch(told.text)):
+        content = fact_of_update(update)
+        if not isinstance(content, TextChunk):
+            return ParsedMessage(facts=[content])
+        if self._mode_text and (found := self._mode_text.fullmatch(content.text)):
             return ParsedMessage(facts=[ModeChanged(mode_id=found[1])])
-        return ParsedMessage(chunk=told) if told.text else ParsedMessage(ignored="no text in it")
+        return ParsedMessage(chunk=content) if content.text else ParsedMessage(ignored="no text in it")
 
     def _read_request(self, line: Request, state: Conversation) -> ParsedMessage:
         id = request_id(self._worker_id, self._run, line.start)
@@ -171,8 +172,8 @@ class AcpReader:
                 return _refused(line, ErrorReply(METHOD_NOT_FOUND, f"there is no method {line.method}"))
 
 
-def fact_of(update: dict[str, Any]) -> Fact | TextChunk:  # noqa: PLR0911, PLR0912 (a table: every update and its fact)
-    """What an update tells."""
+def fact_of_update(update: dict[str, Any]) -> Fact | TextChunk:  # noqa: PLR0911, PLR0912 (a table: every update and its fact)
+    """Return the fact in a `session/update` notification; pieces of text are TextChunks, which get joined."""
     message_id = update.get("messageId")
     message_id = message_id if isinstance(message_id, str) else None
     match update:
@@ -211,14 +212,16 @@ def _numbers(*values: Any) -> bool:
 
 
 def _refused(line: Request, fault: ErrorReply) -> ParsedMessage:
+    """Return the error reply to a request, and the fact that records the request."""
     reply = OutgoingReply(rpc_id=line.id, method=line.method, fault=fault)
-    return ParsedMessage(facts=[UnknownUpdate(update=_said(line))], replies=[reply])
+    return ParsedMessage(facts=[UnknownUpdate(update=_as_json(line))], replies=[reply])
 
 
 def _asked(received: RequestReceived, question: Permission | Question, state: Conversation) -> ParsedMessage:
+    """Return the facts of a question, and its cancellation if the turn is being cancelled."""
     if state.turn is None or not state.turn.cancelling:
         return ParsedMessage(facts=[received, question])
-    # Asked after we said stop: nobody is going to look at it.
+    # The turn is being cancelled, so the question is withdrawn at once.
     result = permission_result(None) if isinstance(question, Permission) else question_result("cancelled")
     reply = OutgoingReply(rpc_id=received.rpc_id, method=received.method, result=result, id=received.id)
     withdrawn_question = replace(question, status="cancelled", by="cancel")
@@ -227,15 +230,16 @@ def _asked(received: RequestReceived, question: Permission | Question, state: Co
 
 def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permission:
     call, options = params.get("toolCall"), params.get("options")
-    said = call if isinstance(call, dict) else {}
-    known = state.tools.get(str(said.get("toolCallId")))
-    shown = said if known is None else merged(known, said)  # some name only the id: it has to be seen
+    requested = call if isinstance(call, dict) else {}
+    announced = state.tools.get(str(requested.get("toolCallId")))
+    # Some agents send only the id of the call; the user needs the details that were announced before.
+    merged = requested if announced is None else merge_tool_call(announced, requested)
     return Permission(
         id=id,
-        tool_call=shown,
+        tool_call=merged,
         options=options if isinstance(options, list) else [],
         status="pending",
-        announced=() if known is None else tuple(name for name in shown if said.get(name) is None),
+        announced=() if announced is None else tuple(name for name in merged if requested.get(name) is None),
     )
 
 
@@ -252,19 +256,19 @@ def _question(id: str, params: dict[str, Any]) -> Question:
 
 def _read_answer(line: Response | ErrorResponse, state: Conversation) -> ParsedMessage:
     calls = state.traffic.calls
-    n = answered(line.id, calls)
+    n = match_answer(line.id, calls)
     if n is None:
-        return ParsedMessage(facts=[Diagnostic(text="an answer to no request of ours", data=_said(line))])
+        return ParsedMessage(facts=[Diagnostic(text="an answer to no request of ours", data=_as_json(line))])
     if isinstance(line, ErrorResponse):
         facts = facts_of_error(n, calls[n], line, state)
     else:
         facts = facts_of_result(n, calls[n], line.result, state)
     ends = any(isinstance(fact, TurnEnd) for fact in facts)
-    return ParsedMessage(facts=facts, replies=withdrawn(state) if ends else [])
+    return ParsedMessage(facts=facts, replies=cancellation_replies(state) if ends else [])
 
 
 def _cancelled(rpc_id: Any, state: Conversation) -> ParsedMessage:
-    """The agent takes a question back."""
+    """Return what follows when the agent cancels its own request."""
     for id, ask in state.traffic.asks.items():
         if ask.rpc_id != rpc_id:
             continue
@@ -278,7 +282,10 @@ def _cancelled(rpc_id: Any, state: Conversation) -> ParsedMessage:
 
 
 def _is_foreign(acp_session_id: Any, state: Conversation) -> bool:
-    """Whether an update is of a session that is not ours; some speak before we know the name of ours."""
+    """Return whether an update is for another session of the agent.
+
+    Some agents send updates before the id of the session is known.
+    """
     ours = state.acp_session_id
     return (
         isinstance(acp_session_id, str)
@@ -287,8 +294,8 @@ def _is_foreign(acp_session_id: Any, state: Conversation) -> bool:
     )
 
 
-def _said(line: Line) -> dict[str, Any]:
-    """A message in the words it was said in."""
+def _as_json(line: Line) -> dict[str, Any]:
+    """Return a message as the JSON object it was."""
     match line:
         case Notification():
             return {"method": line.method, "params": line.params}

@@ -1,4 +1,4 @@
-"""What the answers to our requests come to."""
+"""Translate the agent's answers to requests of Bullpen into facts."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..domain.conversation import (
     TurnEnd,
     Usage,
 )
-from ..domain.conversation_rules import loose_ends
+from ..domain.conversation_rules import cancel_open_items
 from ..domain.conversation_state import Conversation, PendingCall
 from ..domain.events import Fact
 from .jsonrpc import INTERNAL_ERROR, ErrorResponse
@@ -21,10 +21,10 @@ from .jsonrpc import INTERNAL_ERROR, ErrorResponse
 def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer tells)
     n: int, call: PendingCall, result: Any, state: Conversation
 ) -> list[Fact]:
-    """The request is answered, and what follows from the answer."""
+    """Return the facts of a successful answer to request `n`."""
     answered = RequestAnswered(n=n, method=call.method)
-    kept = call.params if isinstance(call.params, dict) else {}
-    match call.method, result, kept:
+    params = call.params if isinstance(call.params, dict) else {}
+    match call.method, result, params:
         case "initialize", dict(), _:
             return [answered, AgentInitialized(result=result)]
         case "session/new", {"sessionId": str(id)}, _:
@@ -37,7 +37,7 @@ def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer
         case "session/resume", _, {"sessionId": str(id)}:
             return [answered, _session(id, "resume", result)]
         case "session/prompt", _, _:
-            return [answered, *_used(result), *turn_end(_stop_reason(result), state)]
+            return [answered, *_usage_facts(result), *turn_end(_stop_reason(result), state)]
         case "session/set_mode", _, {"modeId": str(id)}:
             return [answered, ModeChanged(mode_id=id)]
         case "session/set_model", _, {"modelId": str(id)}:
@@ -45,16 +45,17 @@ def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer
         case "session/set_config_option", {"configOptions": list(options)}, _:
             return [answered, ConfigChanged(config_options=options)]
         case "session/set_config_option", _, {"configId": str(id), "value": value}:
-            return [answered, ConfigChanged(config_options=_with_value(state, id, value))]
+            return [answered, ConfigChanged(config_options=_options_with_value(state, id, value))]
         case _:
             return [answered]
 
 
 def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conversation) -> list[Fact]:
-    told = {"code": error.code, "message": error.message}
+    """Return the facts of an error answer to request `n`."""
+    details = {"code": error.code, "message": error.message}
     if error.data is not None:
-        told["data"] = error.data
-    answered = RequestAnswered(n=n, method=call.method, error=told)
+        details["data"] = error.data
+    answered = RequestAnswered(n=n, method=call.method, error=details)
     if call.method != "session/prompt":
         return [answered]
     if state.turn is not None and state.turn.cancelling:  # some agents fail a turn that was cancelled
@@ -63,15 +64,15 @@ def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conve
 
 
 def turn_end(stop_reason: str, state: Conversation, error: str | None = None) -> list[Fact]:
-    """The end of a turn after everything that it leaves open."""
-    loose = loose_ends(state, by="agent")
-    if stop_reason == "end_turn":  # a tool may go on in the background
-        loose = [fact for fact in loose if fact.type != "tool_call_update"]
-    return [*loose, TurnEnd(stop_reason=stop_reason, error=error)]
+    """Return the facts that end a turn: the cancelled permissions, questions and tool calls, and TurnEnd."""
+    cancelled = cancel_open_items(state, by="agent")
+    if stop_reason == "end_turn":  # a tool may continue in the background
+        cancelled = [fact for fact in cancelled if fact.type != "tool_call_update"]
+    return [*cancelled, TurnEnd(stop_reason=stop_reason, error=error)]
 
 
 def error_text(error: ErrorResponse) -> str:
-    """An error in a sentence; what really happened often stands in its data."""
+    """Return the error as one sentence, including the details that agents put into its data."""
     match error.data:
         case str(more) | {"details": str(more)} | {"message": str(more)} if more and more != error.message:
             return f"{error.message}: {more}"
@@ -99,7 +100,7 @@ def _stop_reason(result: Any) -> str:
             return "unknown"
 
 
-def _used(result: Any) -> list[Fact]:
+def _usage_facts(result: Any) -> list[Fact]:
     match result:
         case {"usage": dict(usage)} | {"_meta": {"quota": dict(usage)}}:
             return [Usage(turn=usage)]
@@ -107,7 +108,7 @@ def _used(result: Any) -> list[Fact]:
             return []
 
 
-def _with_value(state: Conversation, id: str, value: Any) -> list[Any]:
+def _options_with_value(state: Conversation, id: str, value: Any) -> list[Any]:
     options = (state.session.config_options if state.session else None) or []
     return [
         {**option, "currentValue": value} if isinstance(option, dict) and option.get("id") == id else option

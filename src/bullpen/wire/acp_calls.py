@@ -1,4 +1,4 @@
-"""What we say to an agent: requests, notices and replies, each with the fact that tells of its line."""
+"""Build the lines that Bullpen sends to an agent, each with the fact that records it."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
@@ -20,15 +20,17 @@ REQUEST_CANCELLED = -32800
 
 
 class OutgoingLine(Protocol):
-    """One line to the agent; `n` is its number in the outbox."""
+    """A line to the agent. `n` is its number in the outbox."""
 
-    def line(self, n: int) -> bytes: ...
+    def line(self, n: int) -> bytes:
+        """Return the bytes of the line."""
 
-    def fact(self, n: int) -> Fact: ...
+    def fact(self, n: int) -> Fact:
+        """Return the fact that records the line."""
 
 
 class OutgoingCall(Struct, frozen=True):
-    """A request; `kept` are the parameters its answer has to be understood with."""
+    """A request to the agent. `kept` are the parameters needed to understand its answer."""
 
     method: str
     params: dict[str, Any]
@@ -42,6 +44,8 @@ class OutgoingCall(Struct, frozen=True):
 
 
 class OutgoingNotice(Struct, frozen=True):
+    """A JSON-RPC notification to the agent."""
+
     method: str
     params: dict[str, Any]
 
@@ -53,13 +57,15 @@ class OutgoingNotice(Struct, frozen=True):
 
 
 class ErrorReply(Struct, frozen=True):
+    """The error in a reply to the agent."""
+
     code: int
     message: str
     data: Any = None
 
 
 class OutgoingReply(Struct, frozen=True, kw_only=True):
-    """The answer to a request of the agent; `id` is our name for it when it had to wait."""
+    """The answer to a request of the agent. `id` names the request if it had to wait for a user."""
 
     rpc_id: Any
     method: str
@@ -77,6 +83,7 @@ class OutgoingReply(Struct, frozen=True, kw_only=True):
 
 
 def initialize(definition: AgentDefinition) -> OutgoingCall:
+    """Return the request that begins the handshake."""
     return OutgoingCall(
         "initialize",
         {
@@ -88,7 +95,7 @@ def initialize(definition: AgentDefinition) -> OutgoingCall:
 
 
 def client_capabilities(definition: AgentDefinition) -> dict[str, Any]:
-    """What this agent is offered: some misbehave when they are offered more than they can bear."""
+    """Return the capabilities to announce: some agents misbehave if they are offered too many."""
     offer = definition.offer
     return {
         "fs": {"readTextFile": offer.fs, "writeTextFile": offer.fs},
@@ -100,44 +107,54 @@ def client_capabilities(definition: AgentDefinition) -> dict[str, Any]:
 
 
 def authenticate(method_id: str) -> OutgoingCall:
+    """Return the request that authenticates with one of the agent's methods."""
     return OutgoingCall("authenticate", {"methodId": method_id}, {"methodId": method_id})
 
 
 def session_new(cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
+    """Return the request that creates a session of the agent. `servers` are MCP servers."""
     return OutgoingCall("session/new", {"cwd": cwd, "mcpServers": list(servers)})
 
 
 def session_load(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
+    """Return the request that loads a session; the agent repeats its history."""
     return _reattach("session/load", acp_session_id, cwd, servers)
 
 
 def session_resume(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
+    """Return the request that resumes a session without its history."""
     return _reattach("session/resume", acp_session_id, cwd, servers)
 
 
 def session_prompt(acp_session_id: str, text: str, images: Iterable[tuple[str, str]] = ()) -> OutgoingCall:
-    """A prompt with images, each as its type and its base64."""
+    """Return the request that sends a prompt. `images` are pairs of media type and base64 data."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
     blocks += [{"type": "image", "mimeType": kind, "data": data} for kind, data in images]
     return OutgoingCall("session/prompt", {"sessionId": acp_session_id, "prompt": blocks})
 
 
 def session_cancel(acp_session_id: str) -> OutgoingNotice:
+    """Return the notification that cancels the running turn."""
     return OutgoingNotice("session/cancel", {"sessionId": acp_session_id})
 
 
 def set_mode(acp_session_id: str, mode_id: str) -> OutgoingCall:
+    """Return the request that changes the agent's mode."""
     kept = {"modeId": mode_id}
     return OutgoingCall("session/set_mode", {"sessionId": acp_session_id, **kept}, kept)
 
 
 def set_model(acp_session_id: str, model_id: str) -> OutgoingCall:
-    """Not in the schema any more, but what agents understand that have models and no option for them."""
+    """Return the request that changes the agent's model.
+
+    It is no longer in the schema; agents that have models but no configuration option for them understand it.
+    """
     kept = {"modelId": model_id}
     return OutgoingCall("session/set_model", {"sessionId": acp_session_id, **kept}, kept)
 
 
 def set_config_option(acp_session_id: str, option_id: str, value: str | bool) -> OutgoingCall:
+    """Return the request that changes a configuration option of the agent."""
     kept: dict[str, Any] = {"configId": option_id, "value": value}
     params = {"sessionId": acp_session_id, **kept}
     if isinstance(value, bool):
@@ -151,20 +168,20 @@ def mcp_servers(definition: AgentDefinition, state: Conversation) -> list[dict[s
     for server in definition.mcp_servers:
         if (kind := server.get("type", "stdio")) == "stdio":
             servers.append({"args": [], "env": [], **server})
-        elif state.capable("mcpCapabilities", str(kind)):
+        elif state.has_capability("mcpCapabilities", str(kind)):
             servers.append({"headers": [], **server})
     return servers
 
 
 def permission_result(option_id: str | None) -> dict[str, Any]:
-    """The chosen option, or that the question is withdrawn."""
+    """Return the result for a permission request: the chosen option, or cancelled for None."""
     if option_id is None:
         return {"outcome": {"outcome": "cancelled"}}
     return {"outcome": {"outcome": "selected", "optionId": option_id}}
 
 
 def question_result(status: str, answer: Any = None) -> dict[str, Any]:
-    """What became of a form: `accepted` with its values, `declined` or `cancelled`."""
+    """Return the result for a form: `accepted` with its values, `declined` or `cancelled`."""
     match status:
         case "accepted":
             return {"action": "accept", "content": answer if isinstance(answer, dict) else {}}
@@ -174,8 +191,8 @@ def question_result(status: str, answer: Any = None) -> dict[str, Any]:
             return {"action": "cancel"}
 
 
-def withdrawn(state: Conversation) -> list[OutgoingReply]:
-    """The answers to every open permission and question when nobody will answer them any more."""
+def cancellation_replies(state: Conversation) -> list[OutgoingReply]:
+    """Return the replies that cancel every open permission and question."""
     replies = []
     for id, ask in state.traffic.asks.items():
         if id in state.permissions:
@@ -189,5 +206,6 @@ def withdrawn(state: Conversation) -> list[OutgoingReply]:
 
 
 def _reattach(method: str, acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
+    """Return the request that loads or resumes a session."""
     params = {"sessionId": acp_session_id, "cwd": cwd, "mcpServers": list(servers)}
     return OutgoingCall(method, params, {"sessionId": acp_session_id})

@@ -1,7 +1,8 @@
-"""Small pieces of text become fewer: agents stream at model speed, a log need not.
+"""Join small pieces of agent text into fewer, larger events.
 
-Text waits for at most `DELAY` or until there is enough of it; anything else an agent says lets it go first,
-so the order of the stream is the order of the log. While text waits, the stream is not consumed beyond it.
+Text is held for at most MAX_DELAY_SECONDS or until MAX_HELD_CHARS have arrived. Anything else from the agent
+flushes it first, so the log has the order of the stream. While text is held, the stream is not marked as
+consumed beyond it.
 """
 
 from msgspec import Struct
@@ -10,14 +11,14 @@ from ..domain.conversation import AgentMessage, AgentThought
 from ..domain.conversation_state import OpenTextBlock
 from .jsonrpc import Line
 
-DELAY = 0.04  # seconds
-ENOUGH = 16 << 10  # characters
+MAX_DELAY_SECONDS = 0.04
+MAX_HELD_CHARS = 16 << 10
 
 Text = AgentMessage | AgentThought
 
 
 class TextChunk(Struct, frozen=True):
-    """A piece of text as the agent sent it; `type` is that of the fact it becomes a part of."""
+    """A piece of text as the agent sent it. `type` is the type of the fact that it becomes a part of."""
 
     type: str
     text: str
@@ -25,7 +26,7 @@ class TextChunk(Struct, frozen=True):
 
 
 class ChunkJoiner:
-    """Joins the text of one agent; `block` is the one that was open when an earlier process stopped."""
+    """Joins the text of one agent. `block` is the block that was open when an earlier server stopped."""
 
     def __init__(self, block: OpenTextBlock | None = None) -> None:
         self.deadline: float | None = None  # when the text that waits is due
@@ -35,43 +36,50 @@ class ChunkJoiner:
         self._held = 0
 
     def add(self, chunk: TextChunk, line: Line, now: float) -> list[Text]:
-        """Takes a chunk; what is due because of it, if anything."""
-        facts = [] if self._continues(chunk) else self.interrupt(closes=True)
+        """Add a chunk; return the facts that are due because of it, if any."""
+        facts = [] if self._continues(chunk) else self.flush(closes=True)
         if self._block is None:
             self._block = OpenTextBlock(chunk.type, chunk.message_id)
         if self.deadline is None:
-            self.deadline = now + DELAY
+            self.deadline = now + MAX_DELAY_SECONDS
             self._held = line.start
         self._pieces.append(chunk.text)
         self._size += len(chunk.text)
-        if self._size >= ENOUGH:
-            facts.append(self._hand_out(self._block, partial=True))
+        if self._size >= MAX_HELD_CHARS:
+            facts.append(self._take_held(self._block, partial=True))
         return facts
 
-    def due(self, now: float) -> list[Text]:
-        """What has waited long enough."""
+    def take_due(self, now: float) -> list[Text]:
+        """Return the held text as facts if it has waited long enough."""
         if self._block is None or self.deadline is None or now < self.deadline:
             return []
-        return [self._hand_out(self._block, partial=True)]
+        return [self._take_held(self._block, partial=True)]
 
-    def interrupt(self, closes: bool) -> list[Text]:
-        """What has to be said before something else is; `closes`: nothing will follow in this block."""
+    def flush(self, closes: bool) -> list[Text]:
+        """Return the held text as facts, before something else is appended.
+
+        `closes`: the block ends, no more text follows in it.
+        """
         if self._block is None or (self.deadline is None and not closes):
             return []
-        return [self._hand_out(self._block, partial=not closes)]
+        return [self._take_held(self._block, partial=not closes)]
 
-    def consumed(self, end: int) -> int:
-        """How far the stream is consumed when everything up to `end` was read and handed out is stored."""
+    def consumed_offset(self, end: int) -> int:
+        """Return the offset up to which the stream is consumed once the returned facts are stored.
+
+        `end` is the offset up to which it was read.
+        """
         return end if self.deadline is None else self._held
 
     def _continues(self, chunk: TextChunk) -> bool:
+        """Return whether the chunk belongs to the open block."""
         block = self._block
         if block is None or block.type != chunk.type:
             return False
-        # Most agents name no message: then what stands side by side belongs together.
+        # Most agents send no message id: consecutive pieces then belong together.
         return chunk.message_id is None or chunk.message_id == block.message_id
 
-    def _hand_out(self, block: OpenTextBlock, partial: bool) -> Text:
+    def _take_held(self, block: OpenTextBlock, partial: bool) -> Text:
         text = "".join(self._pieces)
         self._pieces, self._size, self.deadline = [], 0, None
         if not partial:

@@ -1,4 +1,4 @@
-"""What a client of the web sees: the contract's shapes of events, sessions and workers."""
+"""The JSON of events, sessions, workers and inbox items as REST and the sockets send it."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -7,12 +7,12 @@ from typing import Any, Protocol
 from ..domain.events import Event, read_fact
 from ..domain.inbox import InboxItem
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import panel_word
+from ..domain.states import panel_status
 from .json import encode
 
 
-def iso(ms: int) -> str:
-    """A time in milliseconds as ISO 8601 in UTC."""
+def iso_time(ms: int) -> str:
+    """Return a time in milliseconds since the epoch as ISO 8601 text in UTC."""
     return f"{_iso_second(ms // 1000)}.{ms % 1000:03d}Z"
 
 
@@ -22,18 +22,19 @@ def _iso_second(second: int) -> str:
 
 
 def encode_event(event: Event) -> bytes:
+    """Return the JSON of an event."""
     return splice_event(event, encode(event.fact.to_data()))
 
 
 def read_event(wire: dict[str, Any]) -> Event:
-    """An event as a client understands it."""
+    """Return the event in its decoded JSON."""
     timestamp = round(datetime.fromisoformat(wire["timestamp"]).timestamp() * 1000)
     fact = read_fact(wire["type"], wire["data"])
     return Event(wire["seq"], timestamp, fact, wire["workerId"], wire["role"])
 
 
 class EventHead(Protocol):
-    """All of an event but its data; a row of the database has it too."""
+    """The fields of an event except its data. Rows of the `events` table have them as well."""
 
     @property
     def seq(self) -> int: ...
@@ -48,23 +49,24 @@ class EventHead(Protocol):
 
 
 def splice_event(head: EventHead, data: bytes) -> bytes:
-    """An event on the wire, round data that is JSON already: stored data is sent as it lies there."""
+    """Return the JSON of an event whose data is JSON already, without parsing it."""
     return b'{"seq":%d,"type":%b,"workerId":%b,"role":%b,"timestamp":"%b","data":%b}' % (
         head.seq,
-        _encode_word(head.type),
-        _encode_word(head.worker_id),
-        _encode_word(head.role),
-        iso(head.timestamp).encode(),
+        _encode_name(head.type),
+        _encode_name(head.worker_id),
+        _encode_name(head.role),
+        iso_time(head.timestamp).encode(),
         data,
     )
 
 
 @lru_cache(maxsize=4096)
-def _encode_word(word: str | None) -> bytes:
-    return encode(word)
+def _encode_name(name: str | None) -> bytes:
+    return encode(name)
 
 
 def session_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Return a session with its workers as a JSON object."""
     return {
         "id": snapshot.id,
         "type": snapshot.type,
@@ -78,14 +80,15 @@ def session_json(snapshot: Snapshot) -> dict[str, Any]:
         "locationPath": snapshot.location_path,
         "onLastDisconnect": snapshot.on_last_disconnect,
         "startedBy": snapshot.started_by,
-        "createdAt": iso(snapshot.created_at),
-        "updatedAt": iso(snapshot.updated_at),
+        "createdAt": iso_time(snapshot.created_at),
+        "updatedAt": iso_time(snapshot.updated_at),
         "lastSeq": snapshot.last_seq,
         "workers": [worker_json(worker, snapshot.id) for worker in snapshot.workers.values()],
     }
 
 
 def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
+    """Return a worker as a JSON object."""
     return {
         "id": worker.id,
         "sessionId": session_id,
@@ -100,19 +103,20 @@ def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
         "state": worker.state.value,
         "activity": worker.activity.value,
         "activityWhy": worker.activity_why,
-        "activitySince": iso(worker.activity_since),
-        "status": panel_word(worker.state, worker.activity),
+        "activitySince": iso_time(worker.activity_since),
+        "status": panel_status(worker.state, worker.activity),
         "run": worker.run,
         "pid": worker.pid,
         "exitCode": worker.exit_code,
         "signal": worker.signal,
         "error": worker.error,
-        "createdAt": iso(worker.created_at),
-        "lastActiveAt": iso(worker.last_active_at),
+        "createdAt": iso_time(worker.created_at),
+        "lastActiveAt": iso_time(worker.last_active_at),
     }
 
 
 def inbox_json(item: InboxItem) -> dict[str, Any]:
+    """Return an inbox item as a JSON object."""
     return {
         "id": item.id,
         "kind": item.kind,
@@ -128,5 +132,5 @@ def inbox_json(item: InboxItem) -> dict[str, Any]:
         "options": item.options,
         "form": item.form,
         "url": item.url,
-        "createdAt": iso(item.since),
+        "createdAt": iso_time(item.since),
     }

@@ -1,4 +1,4 @@
-"""asciicast v2: a terminal's recording as other players read it."""
+"""Write terminal recordings as asciicast v2, the file format of asciinema."""
 
 import codecs
 from collections.abc import Iterable, Iterator
@@ -9,8 +9,8 @@ from .json import encode
 Piece = tuple[int, bytes, int, int]  # time in ns, bytes, and a new size (0, 0: none)
 
 
-def cast(title: str, pieces: Iterable[Piece]) -> Iterator[bytes]:
-    """The lines of a cast file; times are seconds since the first piece."""
+def encode_cast(title: str, pieces: Iterable[Piece]) -> Iterator[bytes]:
+    """Yield the lines of a cast file; times are seconds since the first piece."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     began: int | None = None
     for time, data, cols, rows in pieces:

@@ -1,4 +1,4 @@
-"""An event as a line of `events.jsonl`: as it goes over the wire, with a checksum."""
+"""Encode and decode the lines of `events.jsonl`: an event as JSON, with a checksum."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ from msgspec import Raw, Struct
 
 from . import jsonrpc
 
-MAX_LINE = jsonrpc.MAX_LINE + (1 << 20)  # bytes: an event tells of one line of an agent at most
-MAX_VALUES = 1 << 20  # in one event: a value takes two bytes of a line, and up to a hundred of memory
+MAX_LINE_BYTES = jsonrpc.MAX_LINE_BYTES + (1 << 20)  # an event holds at most one line of an agent
+MAX_VALUES = 1 << 20  # in one event: a value of two bytes can take a hundred bytes of memory
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _MARK = b',"crc":"'
@@ -19,7 +19,7 @@ _TAIL = len(_MARK) + 10  # eight digits and `"}`
 
 
 class LineHead(Struct, frozen=True, rename="camel"):
-    """What a reader sorts an event by; the rest of the line is not looked at."""
+    """The fields by which a reader sorts an event. The data is not parsed."""
 
     seq: int
     type: str
@@ -30,7 +30,7 @@ class LineHead(Struct, frozen=True, rename="camel"):
 
     @property
     def time(self) -> int:
-        """Milliseconds since the epoch."""
+        """The time in milliseconds since the epoch."""
         return round(datetime.fromisoformat(self.timestamp).timestamp() * 1000)
 
 
@@ -38,16 +38,17 @@ _heads = msgspec.json.Decoder(LineHead)
 
 
 def event_line(wire: bytes) -> bytes:
-    """The line of an event that is JSON already."""
+    """Return the line for an event in JSON."""
     return b'%b%b%08x"}\n' % (wire[:-1], _MARK, crc32(wire))
 
 
 def event_lines(wires: Iterable[bytes]) -> bytes:
+    """Return the lines for several events in JSON."""
     return b"".join(map(event_line, wires))
 
 
 def read_line(line: bytes) -> bytes | None:
-    """The event of a line without its newline, as on the wire; None when it is not as it was written."""
+    """Return the JSON of the event in a line (without newline), or None if the checksum is wrong."""
     if line[-_TAIL:-10] != _MARK or line[-2:] != b'"}':
         return None
     wire = line[:-_TAIL] + b"}"
@@ -55,7 +56,7 @@ def read_line(line: bytes) -> bytes | None:
 
 
 def read_head(wire: bytes) -> LineHead | None:
-    """Return None if the line has the right checksum and is not an event, or one too large to be read."""
+    """Return the head of an event in JSON, or None if it is not an event or too large to be read."""
     if _values_exceed(wire, MAX_VALUES):
         return None
     try:
@@ -66,7 +67,7 @@ def read_head(wire: bytes) -> LineHead | None:
 
 
 def _values_exceed(wire: bytes, limit: int) -> bool:
-    """Whether JSON may stand for more than `limit` values; what stands in strings does not count."""
+    """Return whether the JSON may hold more than `limit` values; separators in strings do not count."""
     return _separators(wire) > limit and _separators(_STRING.sub(b"", wire)) > limit
 
 

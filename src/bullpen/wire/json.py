@@ -1,4 +1,4 @@
-"""JSON as it is kept: fast when all is well, and storable whatever an agent sends."""
+"""Encode and decode JSON so that any value an agent sends can be stored and shown."""
 
 import json
 import math
@@ -12,13 +12,16 @@ from ..domain.errors import Invalid
 MAX_DEPTH = 200
 TOO_DEEP = f"[left out: nested more than {MAX_DEPTH} levels deep]"
 
-_PLAIN = frozenset({str, int, bool, NoneType})
+_SCALARS = frozenset({str, int, bool, NoneType})
 
 _encoder = msgspec.json.Encoder()
 
 
 def encode(value: Any) -> bytes:
-    """The value as JSON; what has no place in JSON (a lone surrogate, NaN) is replaced as in `storable`."""
+    """Return the value as JSON.
+
+    What JSON cannot hold (a lone surrogate, NaN) is replaced as in `storable`.
+    """
     try:
         return _encoder.encode(value)
     except (UnicodeEncodeError, RecursionError):
@@ -26,7 +29,7 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data: bytes | str) -> Any:
-    """The value a JSON text stands for; forgives what programs send (NaN, lone surrogates, bad UTF-8)."""
+    """Return the value of a JSON text; tolerate NaN, lone surrogates and bad UTF-8, else raise Invalid."""
     try:
         return msgspec.json.decode(data)
     except RecursionError:
@@ -36,12 +39,15 @@ def decode(data: bytes | str) -> Any:
 
 
 def storable(value: Any) -> tuple[Any, bytes]:
-    """The value (mostly itself) without anything a database or a browser refuses, and its JSON."""
+    """Return the value, without anything that a database or a browser refuses, and its JSON.
+
+    Most values are returned unchanged.
+    """
     try:
         data = _encoder.encode(value)
     except (UnicodeEncodeError, RecursionError):
         data = b""
-    if not data or _looks_odd(value, data):
+    if not data or _needs_cleaning(value, data):
         value = _cleaned(value, MAX_DEPTH)
         data = _encoder.encode(value)
     return value, data
@@ -58,12 +64,12 @@ def _decode_leniently(data: bytes | str) -> Any:
     return _cleaned(value, MAX_DEPTH)
 
 
-def _looks_odd(value: Any, data: bytes) -> bool:
-    # A level takes two letters at least: short data is never deep.
+def _needs_cleaning(value: Any, data: bytes) -> bool:
+    # A level takes at least two characters, so short data is never deep.
     brackets = 0 if len(data) <= 2 * MAX_DEPTH else data.count(b"{") + data.count(b"[")
     if brackets > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
         return True
-    # The encoder writes NaN as null and NUL as an escape; both only show in what it wrote.
+    # The encoder writes NaN as null and NUL as an escape, so both can be searched in its output.
     return data.find(b"\\u0000") >= 0 or (data.find(b"null") >= 0 and _holds_nan(value))
 
 
@@ -74,8 +80,8 @@ def _holds_nan(value: Any) -> bool:
         value = value.values()
     elif not isinstance(value, list | tuple):
         return False
-    for each in value:  # noqa: SIM110 (every event comes by here: only what may hold one is looked into)
-        if type(each) not in _PLAIN and each and _holds_nan(each):
+    for each in value:  # noqa: SIM110 (every event is checked: only look into values that may hold one)
+        if type(each) not in _SCALARS and each and _holds_nan(each):
             return True
     return False
 
@@ -89,6 +95,7 @@ def _depth_exceeds(value: Any, levels: int) -> bool:
 
 
 def _cleaned(value: Any, levels: int) -> Any:
+    """Return the value with invalid text, NaN and values nested too deeply replaced."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, float):
@@ -103,13 +110,13 @@ def _cleaned(value: Any, levels: int) -> Any:
 
 
 def clean_text(text: str) -> str:
-    """U+FFFD for half a surrogate pair; U+2400 (the picture of NUL) for NUL, which PostgreSQL refuses."""
+    """Return the text with lone surrogates as U+FFFD and NUL, which PostgreSQL refuses, as U+2400."""
     text = text.replace("\0", "\u2400")
     if text.isascii():
         return text
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Through UTF-16, so that two halves that stand side by side become the character they mean.
+        # Through UTF-16, so that two adjacent surrogates become the character they encode.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

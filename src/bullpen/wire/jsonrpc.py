@@ -1,7 +1,7 @@
-"""A JSON-RPC peer without I/O: the bytes of a stream become lines, and lines become messages.
+"""A JSON-RPC parser without I/O: bytes of a stream become lines, and lines become messages.
 
-Every value knows where its line stands in the stream, so that whoever stores its effects can say how far
-the stream is consumed. What is no message is a value too: nothing an agent says is lost or raises.
+Every message has the offsets of its line, so that the reader can record how far the stream is consumed. An
+invalid line is a value as well: no input raises an exception or is lost.
 """
 
 from collections.abc import Collection
@@ -12,8 +12,8 @@ from msgspec import Struct
 from ..domain.errors import Invalid
 from .json import decode, encode
 
-MAX_LINE = 64 << 20
-KEPT_NOISE = 8 << 10  # of a line that is no message, this much is kept
+MAX_LINE_BYTES = 64 << 20
+MAX_INVALID_LINE_BYTES = 8 << 10  # the part of an invalid line that is kept
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -25,14 +25,14 @@ _BLANK = b" \t\r\n\v\f"
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """Where it began and where the next one begins, counted from the first byte of the stream."""
+    """One line of the stream: the offsets of its first byte and of the first byte after it."""
 
     start: int
     end: int
 
 
 class Request(Line, frozen=True, kw_only=True):
-    """Something to be answered; `id` is theirs, of any type, and serves only the answer."""
+    """A request that needs an answer. `id` was chosen by the sender and may have any type."""
 
     id: Any
     method: str
@@ -40,16 +40,22 @@ class Request(Line, frozen=True, kw_only=True):
 
 
 class Notification(Line, frozen=True, kw_only=True):
+    """A message that needs no answer."""
+
     method: str
     params: Any = None
 
 
 class Response(Line, frozen=True, kw_only=True):
+    """A successful answer to a request."""
+
     id: Any
     result: Any = None
 
 
 class ErrorResponse(Line, frozen=True, kw_only=True):
+    """An error answer to a request."""
+
     id: Any
     code: int
     message: str
@@ -57,26 +63,26 @@ class ErrorResponse(Line, frozen=True, kw_only=True):
 
 
 class InvalidLine(Line, frozen=True, kw_only=True):
-    """A line that is no message: its beginning, and why it is none."""
+    """A line that is not a message: the beginning of its text and the reason."""
 
     text: str
     why: str
 
 
 class LineTooLong(Line, frozen=True, kw_only=True):
-    """A line has become too long: all of it is left out, up to its end, wherever that is."""
+    """A line exceeded the limit. The rest of it is skipped."""
 
 
 class LongLineEnd(Line, frozen=True, kw_only=True):
-    """The end of a line that was left out."""
+    """The end of a skipped line, and its size in bytes."""
 
     size: int
 
 
 class JsonRpcPeer:
-    """Reads a stream from `offset` on; `skipping` is where a line began that is being left out."""
+    """Parses a stream from `offset` on. `skipping` is the offset of a line that was being skipped there."""
 
-    def __init__(self, offset: int = 0, skipping: int | None = None, limit: int = MAX_LINE) -> None:
+    def __init__(self, offset: int = 0, skipping: int | None = None, limit: int = MAX_LINE_BYTES) -> None:
         self.offset = offset
         self._limit = limit
         self._start = offset if skipping is None else skipping
@@ -84,12 +90,15 @@ class JsonRpcPeer:
         self._half = bytearray()
 
     @property
-    def passed(self) -> int:
-        """How far nothing has to be read again: half a line has to be, a line left out has not."""
+    def resume_offset(self) -> int:
+        """The offset from which a later parser must read: the start of an incomplete line.
+
+        A line that is being skipped need not be read again.
+        """
         return self.offset if self._skipping else self._start
 
     def feed(self, data: bytes) -> list[Line]:
-        """The lines that end in these bytes, each once, however the bytes are cut."""
+        """Return the messages whose lines end in these bytes. The stream may be cut anywhere."""
         found: list[Line] = []
         view = memoryview(data)
         position = 0
@@ -101,7 +110,7 @@ class JsonRpcPeer:
         return found
 
     def finish(self) -> list[Line]:
-        """The stream has ended: what stands there without a newline is its last line."""
+        """Return the last message if the stream ended without a newline."""
         found: list[Line] = []
         if self.offset > self._start:
             self._end_line(0, found)
@@ -114,7 +123,7 @@ class JsonRpcPeer:
         if len(self._half) + len(piece) > self._limit:
             self._skipping = True
             self._half = bytearray()
-            # Not the offset: the same stream gives the same values however it is cut.
+            # Not the offset: the same stream must give the same values, wherever it is cut.
             found.append(LineTooLong(start=self._start, end=self._start + self._limit))
             return
         self._half += piece
@@ -132,11 +141,11 @@ class JsonRpcPeer:
 
 
 def read_line(line: bytes, start: int, end: int) -> Line:
-    """The message a line carries, or the noise it is."""
+    """Return the message in a line, or InvalidLine."""
     try:
         value = decode(line)
     except Invalid as error:
-        return _noise(line, str(error), start, end)
+        return _invalid_line(line, str(error), start, end)
     match value:
         case {"method": str(method), "id": id} if id is not None:
             return Request(id=id, method=method, params=value.get("params"), start=start, end=end)
@@ -147,39 +156,45 @@ def read_line(line: bytes, start: int, end: int) -> Line:
         case {"result": _} | {"id": _}:  # a result that is undefined in JavaScript leaves only the id
             return Response(id=value.get("id"), result=value.get("result"), start=start, end=end)
         case _:
-            return _noise(line, "not a JSON-RPC message", start, end)
+            return _invalid_line(line, "not a JSON-RPC message", start, end)
 
 
-def answered(id: Any, waiting: Collection[int]) -> int | None:
-    """Which of our requests an answer is for: agents give our number back as text, or not at all."""
+def match_answer(id: Any, pending: Collection[int]) -> int | None:
+    """Return which pending request an answer is for, or None.
+
+    Some agents return the number as text or omit it.
+    """
     match id:
         case bool():
             return None
         case None:
-            return next(iter(waiting)) if len(waiting) == 1 else None
-        case int() if id in waiting:
+            return next(iter(pending)) if len(pending) == 1 else None
+        case int() if id in pending:
             return id
-        case float() if id.is_integer() and int(id) in waiting:
+        case float() if id.is_integer() and int(id) in pending:
             return int(id)
-        case str() if id.isascii() and id.isdecimal() and len(id) < 20 and int(id) in waiting:
+        case str() if id.isascii() and id.isdecimal() and len(id) < 20 and int(id) in pending:
             return int(id)
     return None
 
 
 def request(n: int, method: str, params: Any) -> bytes:
-    """A request of ours as a line; its id is its number in the outbox."""
+    """Return the line of a request. `n` is its number in the outbox and its id."""
     return _line({"jsonrpc": "2.0", "id": n, "method": method, "params": params})
 
 
 def notification(method: str, params: Any) -> bytes:
+    """Return the line of a notification."""
     return _line({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def response(id: Any, result: Any) -> bytes:
+    """Return the line of a successful answer."""
     return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
 
 def error_response(id: Any, code: int, message: str, data: Any = None) -> bytes:
+    """Return the line of an error answer."""
     error = {"code": code, "message": message}
     return _line({"jsonrpc": "2.0", "id": id, "error": error if data is None else error | {"data": data}})
 
@@ -201,6 +216,6 @@ def _error(id: Any, error: Any, start: int, end: int) -> ErrorResponse:
     return ErrorResponse(id=id, code=code, message=message, data=data, start=start, end=end)
 
 
-def _noise(line: bytes, why: str, start: int, end: int) -> InvalidLine:
-    text = line[:KEPT_NOISE].decode("utf-8", "replace").rstrip("\r")
+def _invalid_line(line: bytes, why: str, start: int, end: int) -> InvalidLine:
+    text = line[:MAX_INVALID_LINE_BYTES].decode("utf-8", "replace").rstrip("\r")
     return InvalidLine(text=text, why=why, start=start, end=end)

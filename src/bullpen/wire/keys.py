@@ -1,30 +1,30 @@
-"""What a viewer of a terminal says most often, read in one step: keys, and how far it has drawn."""
+"""Decode the frequent messages of a terminal viewer in one step: keystrokes and drawing acknowledgements."""
 
 from typing import Annotated
 
 import msgspec
 
-_Whole = Annotated[int, msgspec.Meta(ge=0)]
+_NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class KeyInput(msgspec.Struct, tag="input", frozen=True, gc=False):
-    """Input under the viewer's own numbers."""
+    """Typed input, numbered by the viewer."""
 
-    n: _Whole
+    n: _NonNegative
     data: str
 
 
 class DrawnOffset(msgspec.Struct, tag="ack", frozen=True, gc=False):
-    """All before this offset is on the viewer's screen."""
+    """The viewer has drawn all output before this offset."""
 
-    offset: _Whole
+    offset: _NonNegative
 
 
 _decoder: msgspec.json.Decoder[KeyInput | DrawnOffset] = msgspec.json.Decoder(KeyInput | DrawnOffset)
 
 
 def read_key(text: bytes) -> KeyInput | DrawnOffset | None:
-    """None for everything else, nonsense too: whoever reads every message knows what to say of it."""
+    """Return the message, or None if it is of another kind or invalid; the general parser then handles it."""
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""What is typed to an agent in a terminal, as bytes: a text as a paste, and keys, each with its fact."""
+"""Encode what Bullpen types to an agent in a terminal: texts as a paste, and keys, each with its fact."""
 
 import re
 from collections.abc import Iterator
@@ -9,63 +9,67 @@ from ..domain.conversation import NoticeSent
 from ..domain.events import Fact
 from ..domain.signs import TypingKeys
 
-# A person's own keystrokes may come between two pieces; texts that fit into one are whole.
-PIECE = 64 << 10  # bytes
+# A user's own keystrokes may come between two pieces, so a text is split only if it is longer than this.
+PIECE_BYTES = 64 << 10
 
-BEGIN, END = b"\x1b[200~", b"\x1b[201~"
+PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 
-# All but tab and newline: an escape could end the paste, and what follows it would be keys.
+# All but tab and newline: an escape sequence could end the paste and turn the following text into keys.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Keystrokes(Struct, frozen=True):
-    """Bytes for a terminal; `method` says what they are for."""
+    """Bytes to type into a terminal. `method` names their purpose in the fact."""
 
     method: str
     data: bytes
 
     def line(self, n: int) -> bytes:
+        """Return the bytes; they do not depend on the number of the line."""
         return self.data
 
     def fact(self, n: int) -> Fact:
+        """Return the fact that records the keystrokes."""
         return NoticeSent(n=n, method=self.method)
 
 
 class TypingMode(Struct, frozen=True, kw_only=True):
-    """How a program is typed to at this moment."""
+    """How to type to a program at this moment."""
 
     keys: TypingKeys
-    bracketed: bool  # whether it knows a paste when it gets one
+    bracketed: bool  # whether the program has turned on bracketed paste
     image_paths: tuple[str, ...] = ()
 
     def prompt(self, text: str) -> list[Keystrokes]:
-        """The text as one paste, then the key that submits it, apart."""
-        spoken = " ".join([text, *(spoken_of(path, self.keys) for path in self.image_paths)])
-        pieces = [Keystrokes("paste", piece) for piece in _pieces(self.paste(spoken.strip()))]
+        """Return the text with its images as one paste, followed by the submit key."""
+        message = " ".join([text, *(image_reference(path, self.keys) for path in self.image_paths)])
+        pieces = [Keystrokes("paste", piece) for piece in _pieces(self.paste(message.strip()))]
         return [*pieces, Keystrokes("submit", self.keys.submit.encode())]
 
     def paste(self, text: str) -> bytes:
-        text = clean(text)
+        """Return the bytes that paste a text."""
+        text = strip_controls(text)
         if self.bracketed:
-            return BEGIN + text.encode() + END
+            return PASTE_START + text.encode() + PASTE_END
         return text.replace("\n", self.keys.newline).encode()
 
 
 def interrupt(keys: TypingKeys) -> Keystrokes:
+    """Return the keystrokes that interrupt the agent's turn."""
     return Keystrokes("session/cancel", keys.interrupt.encode())
 
 
-def clean(text: str) -> str:
-    """A text without anything a terminal or a program would take for a key."""
+def strip_controls(text: str) -> str:
+    """Return the text without control characters that a program would take for keys."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROLS.sub("", text.encode("utf-8", "replace").decode())
 
 
-def spoken_of(path: str, keys: TypingKeys) -> str:
-    """An image in a file, as the agent wants to be told of it."""
+def image_reference(path: str, keys: TypingKeys) -> str:
+    """Return the text that refers an agent to an image file."""
     return keys.image.replace("{path}", path)
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    for start in range(0, len(data), PIECE):
-        yield data[start : start + PIECE]
+    for start in range(0, len(data), PIECE_BYTES):
+        yield data[start : start + PIECE_BYTES]

@@ -1,4 +1,4 @@
-"""A session as Markdown: what was asked, said and done, for a person to read."""
+"""Export a session as Markdown: prompts, answers, tool calls and plans for a person to read."""
 
 from typing import Any
 
@@ -22,99 +22,107 @@ from ..domain.events import (
     WorkerFailed,
     WorkerSpawning,
 )
-from ..domain.reasons import why_ended, why_turn_ended
+from ..domain.reasons import end_reason_text, stop_reason_text
 from ..domain.tool_calls import FINISHED
-from .browser import iso
+from .browser import iso_time
 
-_OPEN, _DONE = "- [ ] ", "- [x] "
+_OPEN_STEP, _DONE_STEP = "- [ ] ", "- [x] "
 
 
 class MarkdownWriter:
-    """Fed with events in order; each comes to some text, often to none. Pieces of a message join."""
+    """Turns events, in order, into Markdown. Pieces of a message are joined."""
 
     def __init__(self) -> None:
-        self._open: tuple[str | None, str] | None = None  # whose message, and of which kind, goes on
+        self._open: tuple[str | None, str] | None = (
+            None  # worker id and kind of the message that is being written
+        )
         self._titles: dict[str, str] = {}
         self._plans: dict[str | None, list[str]] = {}  # by worker, as last written
 
     def feed(self, event: Event) -> str:
+        """Return the text for one event; empty for most events."""
         match event.fact:
             case AgentMessage() as fact:
-                return self._piece(event, "says", fact.text, fact.partial)
+                return self._message_piece(event, "says", fact.text, fact.partial)
             case AgentThought() as fact:
-                return self._piece(event, "thinks", fact.text, fact.partial)
+                return self._message_piece(event, "thinks", fact.text, fact.partial)
             case ToolCall() | ToolCallUpdate() as fact:
-                return self._apart(self._tool(fact.call))
+                return self._own_paragraph(self._tool_call(fact.call))
             case Plan() as fact:
-                return self._apart(self._plan(event.worker_id, [_step(entry) for entry in fact.entries]))
-        return self._apart(_paragraph(event))
+                return self._own_paragraph(
+                    self._plan(event.worker_id, [_plan_step(entry) for entry in fact.entries])
+                )
+        return self._own_paragraph(_event_paragraph(event))
 
-    def _piece(self, event: Event, verb: str, text: str, partial: bool) -> str:
+    def _message_piece(self, event: Event, verb: str, text: str, partial: bool) -> str:
+        """Return a piece of a message, with a heading if the message begins."""
         head = "" if self._open == (event.worker_id, verb) else f"\n## {event.role or 'agent'} {verb}\n\n"
         self._open = (event.worker_id, verb) if partial else None
         return (head if text or self._open else "") + text + ("" if partial else "\n")
 
-    def _apart(self, text: str) -> str:
-        """A paragraph of its own; a message it breaks into begins anew behind it."""
+    def _own_paragraph(self, text: str) -> str:
+        """Return the text as its own paragraph. A message that it interrupts gets a new heading."""
         if not text:
             return ""
         before, self._open = "\n" if self._open else "", None
         return f"{before}\n{text}\n"
 
     def _plan(self, worker_id: str | None, steps: list[str]) -> str:
-        """Return the whole plan when its steps are new, and then only the steps that changed."""
+        """Return the whole plan if its steps are new, else only the steps that changed."""
         before = self._plans.get(worker_id, [])
         self._plans[worker_id] = steps
-        if [each[len(_OPEN) :] for each in before] != [each[len(_OPEN) :] for each in steps]:
+        if [each[len(_OPEN_STEP) :] for each in before] != [each[len(_OPEN_STEP) :] for each in steps]:
             return "\n".join(steps)
         return "\n".join(new for old, new in zip(before, steps, strict=True) if new != old)
 
-    def _tool(self, call: dict[str, Any]) -> str:
+    def _tool_call(self, call: dict[str, Any]) -> str:
+        """Return the lines about a tool call: its title when it has finished, and its diffs."""
         id = str(call.get("toolCallId", ""))
         title = self._titles[id] = str(call.get("title") or self._titles.get(id) or "a tool")
         status = str(call.get("status") or "")
-        parts = [f"- **{_line(title)}** {status}".rstrip()] if status in FINISHED or status == "" else []
+        parts = [f"- **{_one_line(title)}** {status}".rstrip()] if status in FINISHED or status == "" else []
         parts += [_diff(each) for each in call.get("content") or () if isinstance(each, dict)]
         return "\n".join(part for part in parts if part)
 
 
-def _paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
+def _event_paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
+    """Return the paragraph for an event that stands alone; empty if the export does not show it."""
     match event.fact:
         case SessionStart() as fact:
-            return f"# {_line(fact.title)}\n\n{iso(event.timestamp)} in `{fact.location_path}`"
+            return f"# {_one_line(fact.title)}\n\n{iso_time(event.timestamp)} in `{fact.location_path}`"
         case UserPrompt() as fact:
-            return f"## {_line(fact.sender or 'user')} asks\n\n{fact.text}"
+            return f"## {_one_line(fact.sender or 'user')} asks\n\n{fact.text}"
         case Permission() as fact if fact.status != "pending":
-            what = _line(str(fact.tool_call.get("title") or "a tool"))
+            what = _one_line(str(fact.tool_call.get("title") or "a tool"))
             return f"> permission for **{what}**: {fact.option_id or fact.status}"
         case Question() as fact if fact.status != "pending":
-            return f"> question: {_line(fact.message)}: {fact.status}"
+            return f"> question: {_one_line(fact.message)}: {fact.status}"
         case TurnEnd() as fact if fact.stop_reason != "end_turn":
-            return f"> the turn ended: {fact.error or why_turn_ended(fact.stop_reason)}"
+            return f"> the turn ended: {fact.error or stop_reason_text(fact.stop_reason)}"
         case Error() as fact:
-            return f"> **error**: {_line(fact.message)}"
+            return f"> **error**: {_one_line(fact.message)}"
         case WorkerSpawning() as fact:
-            return f"> {fact.worker_type} {_line(fact.name)} starts"
+            return f"> {fact.worker_type} {_one_line(fact.name)} starts"
         case WorkerExited() as fact:
             return f"> {event.role} exited: {fact.signal or fact.exit_code}"
         case WorkerFailed() as fact:
-            return f"> **{event.role} failed**: {_line(fact.error)}"
+            return f"> **{event.role} failed**: {_one_line(fact.error)}"
         case SessionEnd() as fact:
-            return f"> {fact.status} ({_line(why_ended(fact.reason))}), {iso(event.timestamp)}"
+            return f"> {fact.status} ({_one_line(end_reason_text(fact.reason))}), {iso_time(event.timestamp)}"
     return ""
 
 
-def _step(entry: Any) -> str:
+def _plan_step(entry: Any) -> str:
     done = isinstance(entry, dict) and entry.get("status") == "completed"
     text = entry.get("content", "") if isinstance(entry, dict) else entry
-    return f"{_DONE if done else _OPEN}{_line(str(text))}"
+    return f"{_DONE_STEP if done else _OPEN_STEP}{_one_line(str(text))}"
 
 
 def _diff(content: dict[str, Any]) -> str:
     if content.get("type") != "diff":
         return ""
     old, new = str(content.get("oldText") or ""), str(content.get("newText") or "")
-    lines = [f"--- {_line(str(content.get('path', '')))}"]
+    lines = [f"--- {_one_line(str(content.get('path', '')))}"]
     lines += [f"-{line}" for line in old.splitlines()] + [f"+{line}" for line in new.splitlines()]
     fence = "`" * max(3, _longest_fence(old + new) + 1)
     return "\n".join([f"\n{fence}diff", *lines, fence])
@@ -124,5 +132,5 @@ def _longest_fence(text: str) -> int:
     return max((len(run) for run in text.replace("\n", " ").split() if set(run) == {"`"}), default=0)
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""The Model Context Protocol, as much of it as a server with nothing but tools has to speak."""
+"""The server side of the Model Context Protocol, limited to what a server with only tools needs."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ from msgspec import Struct
 
 from . import jsonrpc
 
-NEWEST = "2025-06-18"
-VERSIONS = ("2024-11-05", "2025-03-26", NEWEST)
+NEWEST_VERSION = "2025-06-18"
+VERSIONS = ("2024-11-05", "2025-03-26", NEWEST_VERSION)
 
 
 class McpTool(Struct, frozen=True, kw_only=True):
-    """Something a model may call; `fields` are JSON schemas by name, those in `required` must be there."""
+    """A tool that a model may call. `fields` are the JSON schemas of its arguments by name."""
 
     name: str
     title: str
@@ -22,7 +22,7 @@ class McpTool(Struct, frozen=True, kw_only=True):
 
 
 class McpCall(Struct, frozen=True, kw_only=True):
-    """A tool that is to be run; its answer goes under `id`."""
+    """A request to run a tool. Its answer is sent with `id`."""
 
     id: Any
     name: str
@@ -30,31 +30,31 @@ class McpCall(Struct, frozen=True, kw_only=True):
 
 
 class McpCancellation(Struct, frozen=True, kw_only=True):
-    """Nobody waits for this call any more."""
+    """A notification that the client no longer waits for a call."""
 
     id: Any
 
 
 class McpAnswer(Struct, frozen=True, kw_only=True):
-    """What can be answered at once."""
+    """The answer to a message that needs no tool to run."""
 
     line: bytes
 
 
-Heard = McpCall | McpCancellation | McpAnswer
+McpMessage = McpCall | McpCancellation | McpAnswer
 
 
-def hear(message: jsonrpc.Line, name: str, version: str, tools: list[McpTool]) -> Heard | None:  # noqa: PLR0911 (a table)
-    """What a client's message asks for; None for what needs nothing."""
+def read_message(message: jsonrpc.Line, name: str, version: str, tools: list[McpTool]) -> McpMessage | None:  # noqa: PLR0911 (a table)
+    """Return what a client's message asks for, or None if it needs no reaction."""
     match message:
         case jsonrpc.Request(method="initialize"):
-            return _answer(message, _initialized(message.params, name, version))
+            return _answer(message, _initialize_result(message.params, name, version))
         case jsonrpc.Request(method="ping"):
             return _answer(message, {})
         case jsonrpc.Request(method="tools/list"):
-            return _answer(message, {"tools": [_shown(tool) for tool in tools]})
+            return _answer(message, {"tools": [_tool_json(tool) for tool in tools]})
         case jsonrpc.Request(method="tools/call"):
-            return _called(message, tools)
+            return _call(message, tools)
         case jsonrpc.Request():
             return _refusal(message, jsonrpc.METHOD_NOT_FOUND, f"this server has no {message.method}")
         case jsonrpc.Notification(method="notifications/cancelled", params={"requestId": id}):
@@ -65,21 +65,24 @@ def hear(message: jsonrpc.Line, name: str, version: str, tools: list[McpTool]) -
             return None
 
 
-def result(id: Any, text: str, *, failed: bool = False) -> bytes:
-    """What a tool has to say; that it failed is for the model to read, not for the protocol."""
+def tool_result(id: Any, text: str, *, failed: bool = False) -> bytes:
+    """Return the line with a tool's output.
+
+    `failed` marks an error that the model reads, not a protocol error.
+    """
     return jsonrpc.response(id, {"content": [{"type": "text", "text": text}], "isError": failed})
 
 
-def _initialized(params: Any, name: str, version: str) -> dict[str, Any]:
-    wanted = params.get("protocolVersion") if isinstance(params, dict) else None
+def _initialize_result(params: Any, name: str, version: str) -> dict[str, Any]:
+    version_of_client = params.get("protocolVersion") if isinstance(params, dict) else None
     return {
-        "protocolVersion": wanted if wanted in VERSIONS else NEWEST,
+        "protocolVersion": version_of_client if version_of_client in VERSIONS else NEWEST_VERSION,
         "capabilities": {"tools": {"listChanged": False}},
         "serverInfo": {"name": name, "version": version},
     }
 
 
-def _shown(tool: McpTool) -> dict[str, Any]:
+def _tool_json(tool: McpTool) -> dict[str, Any]:
     schema = {"type": "object", "properties": tool.fields, "required": list(tool.required)}
     return {
         "name": tool.name,
@@ -90,7 +93,7 @@ def _shown(tool: McpTool) -> dict[str, Any]:
     }
 
 
-def _called(message: jsonrpc.Request, tools: list[McpTool]) -> Heard:
+def _call(message: jsonrpc.Request, tools: list[McpTool]) -> McpMessage:
     match message.params:
         case {"name": str(name)} if tool := next((each for each in tools if each.name == name), None):
             arguments = message.params.get("arguments") or {}
@@ -99,8 +102,8 @@ def _called(message: jsonrpc.Request, tools: list[McpTool]) -> Heard:
             return _refusal(message, jsonrpc.INVALID_PARAMS, f"the tools are {known}, not {name}")
         case _:
             return _refusal(message, jsonrpc.INVALID_PARAMS, "tools/call needs a name")
-    if wrong := _wrong(tool, arguments):
-        return _refusal(message, jsonrpc.INVALID_PARAMS, wrong)
+    if error := _argument_error(tool, arguments):
+        return _refusal(message, jsonrpc.INVALID_PARAMS, error)
     return McpCall(id=message.id, name=name, arguments=arguments)
 
 
@@ -113,8 +116,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _wrong(tool: McpTool, arguments: Any) -> str | None:
-    """What is wrong with the arguments, in a sentence a model can act on."""
+def _argument_error(tool: McpTool, arguments: Any) -> str | None:
+    """Return what is wrong with the arguments, as a sentence for the model, or None."""
     if not isinstance(arguments, dict):
         return "arguments must be an object"
     if missing := [name for name in tool.required if arguments.get(name) in (None, "")]:
@@ -130,8 +133,8 @@ def _wrong(tool: McpTool, arguments: Any) -> str | None:
     return None
 
 
-def _answer(message: jsonrpc.Request, told: dict[str, Any]) -> McpAnswer:
-    return McpAnswer(line=jsonrpc.response(message.id, told))
+def _answer(message: jsonrpc.Request, result: dict[str, Any]) -> McpAnswer:
+    return McpAnswer(line=jsonrpc.response(message.id, result))
 
 
 def _refusal(message: jsonrpc.Request, code: int, why: str) -> McpAnswer:

@@ -1,6 +1,7 @@
-"""Structs of text and whole numbers only: their JSON is storable as it is, and most events are such.
+"""Encode structs of text and whole numbers only; their JSON can be stored without a second check.
 
-What may hold anything an agent sends (numbers that are none, endless nesting) is looked at by `wire/json.py`.
+Most events are such structs. Values that may hold anything an agent sends (NaN, deep nesting) go through
+`wire/json.py`.
 """
 
 from functools import lru_cache
@@ -21,7 +22,7 @@ _encoder = json.Encoder()
 
 
 def plain_json(value: Struct) -> bytes | None:
-    """The JSON of a plain struct; None when it is not, or when there is text in it no database takes."""
+    """Return the JSON of a plain struct; None if it is not plain, or has text that no database accepts."""
     if not is_plain(type(value)):
         return None
     try:
@@ -33,20 +34,21 @@ def plain_json(value: Struct) -> bytes | None:
 
 @lru_cache(maxsize=256)
 def is_plain(struct: type[Struct]) -> bool:
-    return _bounded(inspect.type_info(struct), ())
+    """Return whether a struct type can hold only text and whole numbers, nested to a fixed depth."""
+    return _is_bounded(inspect.type_info(struct), ())
 
 
-def _bounded(kind: inspect.Type, around: tuple[type, ...]) -> bool:
-    """Whether all that fits in is text and whole numbers, no deeper than it is written."""
+def _is_bounded(kind: inspect.Type, enclosing: tuple[type, ...]) -> bool:
+    """Return whether a type can hold only text and whole numbers. `enclosing` are the structs around it."""
     match kind:
         case inspect.UnionType():
-            return all(_bounded(each, around) for each in kind.types)
+            return all(_is_bounded(each, enclosing) for each in kind.types)
         case inspect.ListType() | inspect.VarTupleType():
-            return _bounded(kind.item_type, around)
+            return _is_bounded(kind.item_type, enclosing)
         case inspect.DictType():
-            return _bounded(kind.key_type, around) and _bounded(kind.value_type, around)
+            return _is_bounded(kind.key_type, enclosing) and _is_bounded(kind.value_type, enclosing)
         case inspect.StructType():
-            within = (*around, kind.cls)
-            return kind.cls not in around and all(_bounded(field.type, within) for field in kind.fields)
+            within = (*enclosing, kind.cls)
+            return kind.cls not in enclosing and all(_is_bounded(field.type, within) for field in kind.fields)
         case _:
             return isinstance(kind, _LEAVES)

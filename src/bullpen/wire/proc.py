@@ -1,15 +1,15 @@
-"""Parse what the kernel tells in /proc about sockets and programs."""
+"""Parse what the kernel reports in /proc about sockets and processes."""
 
 import ipaddress
 import sys
 from typing import NamedTuple
 
 _LISTENING = "0A"  # TCP_LISTEN
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 
 
 class ListeningSocket(NamedTuple):
-    """A socket that waits for connections."""
+    """A TCP socket that accepts connections."""
 
     inode: int
     address: str
@@ -17,7 +17,7 @@ class ListeningSocket(NamedTuple):
 
 
 def read_listeners(table: str) -> list[ListeningSocket]:
-    """The listening sockets of a table like /proc/net/tcp or tcp6; a line that is cut or odd is none."""
+    """Return the listening sockets in a table like /proc/net/tcp or tcp6; malformed lines are skipped."""
     lines = (line.split() for line in table.splitlines()[1:])
     sockets = (_listener(words[1], words[9]) for words in lines if len(words) > 9 and words[3] == _LISTENING)
     return [socket for socket in sockets if socket is not None]
@@ -32,17 +32,17 @@ def _listener(local: str, inode: str) -> ListeningSocket | None:
 
 
 def _address(words: bytes) -> str:
-    """The kernel prints each 32 bits as the number they are on its machine."""
+    """Return an address that the kernel printed as 32-bit numbers in the byte order of the machine."""
     step = -1 if sys.byteorder == "little" else 1
     found = ipaddress.ip_address(b"".join(words[at : at + 4][::step] for at in range(0, len(words), 4)))
     return str(getattr(found, "ipv4_mapped", None) or found)
 
 
 def program_name(arguments: bytes, name: bytes) -> str:
-    """A program by the first of its arguments, else by the name the kernel has; one printable line."""
+    """Return the name of a program from its first argument, else the kernel's name, as one printable line."""
     first = arguments.partition(b"\0")[0].decode(errors="replace").rpartition("/")[2]
-    said = first or name.decode(errors="replace").strip()
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in said)[:_LONGEST_NAME]
+    found = first or name.decode(errors="replace").strip()
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in found)[:_MAX_NAME_LENGTH]
 
 
 def foreground_group(stat: str) -> int | None:

@@ -1,14 +1,14 @@
-"""The notices of the message queue (R54), under its names: each is what an event of the log comes to.
+"""Build the notifications about the message queue that clients get, each from one event of the log.
 
-They are made from events: they come in the order of the log, and who comes back gets those it has missed.
+They come in the order of the log, and a client that reconnects gets the missed ones.
 """
 
 from typing import Any
 
 from .json import decode
 
-_SIGN = b'"type":"queue_'  # nearly no event has it, and few of those are no event of the queue
-_TOLD = {
+_MARK = b'"type":"queue_'  # checked before parsing: nearly no other event contains it
+_NOTICES = {
     "queue_added": {"type": "queue_updated", "action": "added"},
     "queue_edited": {"type": "queue_updated", "action": "edited"},
     "queue_removed": {"type": "queue_updated", "action": "removed"},
@@ -22,15 +22,15 @@ _TOLD = {
     "queue_titled": {"type": "queue_message_titled"},
     "queue_moved": {"type": "queue_reordered"},
 }
-_DETAIL = {"queue_titled": "title", "queue_moved": "direction"}
+_DETAIL_FIELDS = {"queue_titled": "title", "queue_moved": "direction"}
 
 
 def queue_notice(session_id: str, wire: bytes) -> dict[str, Any] | None:
-    """What is told of an event, as it goes over the wire; None when it is not of the queue."""
-    event = decode(wire) if _SIGN in wire else None
-    if event is None or event["type"] not in _TOLD:
+    """Return the notification for an event in JSON, or None if the event does not concern the queue."""
+    event = decode(wire) if _MARK in wire else None
+    if event is None or event["type"] not in _NOTICES:
         return None
     data = event["data"]
     about = {"session_id": session_id, "seq": event["seq"], "message_id": data.get("id")}
-    detail = _DETAIL.get(event["type"])
-    return {**_TOLD[event["type"]], **about, **({detail: data[detail]} if detail else {})}
+    detail = _DETAIL_FIELDS.get(event["type"])
+    return {**_NOTICES[event["type"]], **about, **({detail: data[detail]} if detail else {})}

@@ -1,14 +1,14 @@
-"""Leaving secrets out of what goes to others, by patterns."""
+"""Replace secrets, found by regular expressions, in exported data."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
-INSTEAD = "[redacted]"
+REPLACEMENT = "[redacted]"
 
 
 class Redaction:
-    """With no pattern everything stays as it is."""
+    """Replaces what matches a pattern; without patterns it changes nothing."""
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._texts = [re.compile(pattern) for pattern in patterns]
@@ -16,20 +16,21 @@ class Redaction:
 
     @property
     def active(self) -> bool:
+        """Whether there are patterns."""
         return bool(self._texts)
 
-    def value(self, value: Any) -> Any:
-        """A JSON value with every text in it cleared; names of fields stay."""
+    def redact_json(self, value: Any) -> Any:
+        """Return a JSON value with secrets replaced in every text; field names stay."""
         if isinstance(value, str):
             for pattern in self._texts:
-                value = pattern.sub(INSTEAD, value)
+                value = pattern.sub(REPLACEMENT, value)
             return value
         if isinstance(value, dict):
-            return {name: self.value(each) for name, each in value.items()}
-        return [self.value(each) for each in value] if isinstance(value, list | tuple) else value
+            return {name: self.redact_json(each) for name, each in value.items()}
+        return [self.redact_json(each) for each in value] if isinstance(value, list | tuple) else value
 
-    def data(self, data: bytes) -> bytes:
-        """Bytes of a terminal, as many as before: offsets stay what they are."""
+    def redact_bytes(self, data: bytes) -> bytes:
+        """Return terminal output with secrets covered by asterisks, so that offsets stay valid."""
         for pattern in self._bytes:
             data = pattern.sub(lambda found: b"*" * len(found[0]), data)
         return data

@@ -1,4 +1,4 @@
-"""The relay's messages (R61): what a client may ask, and what it is told of its agents."""
+"""The messages of the relay socket: the requests of a client, and the notices about its agents."""
 
 from typing import Any
 
@@ -18,51 +18,59 @@ from ..domain.events import (
     WorkerTerminated,
 )
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import WorkerState, relay_agent_word
-from .browser import iso
+from ..domain.states import WorkerState, relay_agent_state
+from .browser import iso_time
 
 Notice = dict[str, Any]
 
-# Our words for what a person did, in the relay's.
+# The reasons of Bullpen that have another name in the relay.
 REASONS = {"user_request": "user requested"}
 
 
 class CreateSession(Struct, frozen=True, tag_field="type", tag="session:create"):
-    pass
+    """Create a session."""
 
 
 class InSession(Struct, frozen=True, kw_only=True, tag_field="type", rename="camel"):
+    """Base class of requests about one session."""
+
     session_id: str
 
 
 class SpawnAgent(InSession, frozen=True, kw_only=True, tag="agent:spawn"):
+    """Start an agent in a role."""
+
     role: str
     workspace: str
     agent_id: str | None = None
 
 
 class MessageAgent(InSession, frozen=True, kw_only=True, tag="agent:message"):
+    """Send a prompt to the agent in a role."""
+
     role: str
     content: str
 
 
 class TerminateAgent(InSession, frozen=True, kw_only=True, tag="agent:terminate"):
+    """End the agent in a role."""
+
     role: str
 
 
 class ListAgents(InSession, frozen=True, kw_only=True, tag="agent:list"):
-    pass
+    """List the agents of a session."""
 
 
 class TerminateSession(InSession, frozen=True, kw_only=True, tag="session:terminate"):
-    pass
+    """End a session with its agents."""
 
 
 Request = CreateSession | SpawnAgent | MessageAgent | TerminateAgent | ListAgents | TerminateSession
 
 
 def read_request(message: dict[str, Any]) -> Request:
-    """What a message asks for; fields it does not know are ignored."""
+    """Return the request in a message, or raise Invalid. Unknown fields are ignored."""
     try:
         request: Request = msgspec.convert(message, Request)
     except msgspec.ValidationError as error:
@@ -71,12 +79,16 @@ def read_request(message: dict[str, Any]) -> Request:
 
 
 def notice_of(event: Event, snapshot: Snapshot, agents_terminated: int = 0) -> Notice | None:
-    """What a client is told when an event has happened; most events are of no concern to it."""
+    """Return the notice about an event, or None: most events have none."""
     match event.fact:
         case SessionStart():
-            return {"type": "session:created", "sessionId": snapshot.id, "timestamp": iso(event.timestamp)}
+            return {
+                "type": "session:created",
+                "sessionId": snapshot.id,
+                "timestamp": iso_time(event.timestamp),
+            }
         case SessionEnd() as fact:
-            return session_terminated(snapshot.id, fact.reason, agents_terminated)
+            return session_terminated_notice(snapshot.id, fact.reason, agents_terminated)
     worker = snapshot.workers.get(event.worker_id or "")
     if worker is None or worker.type != "agent":
         return None
@@ -89,24 +101,28 @@ def _notice_of_agent(event: Event, session_id: str, worker: Worker) -> Notice | 
         case WorkerReady():
             return {"type": "agent:ready", **about, "workspace": worker.workspace}
         case AgentMessage() as fact if fact.text:
-            time = iso(event.timestamp)
+            time = iso_time(event.timestamp)
             return {"type": "agent:response", **about, "content": fact.text, "timestamp": time}
         case WorkerFailed() as fact:
             return {"type": "error", **about, "error": "remote_fault", "message": fact.error}
         case WorkerExited() as fact:
-            return agent_terminated(session_id, worker.role, f"exited: {fact.signal or fact.exit_code}")
+            return agent_terminated_notice(
+                session_id, worker.role, f"exited: {fact.signal or fact.exit_code}"
+            )
         case WorkerTerminated() as fact if fact.reason != REPLACED:
-            return agent_terminated(session_id, worker.role, fact.reason)
+            return agent_terminated_notice(session_id, worker.role, fact.reason)
         case _:
             return None
 
 
-def agent_terminated(session_id: str, role: str, reason: str) -> Notice:
+def agent_terminated_notice(session_id: str, role: str, reason: str) -> Notice:
+    """Return the notice that an agent has ended."""
     reason = REASONS.get(reason, reason)
     return {"type": "agent:terminated", "sessionId": session_id, "role": role, "reason": reason}
 
 
-def session_terminated(session_id: str, reason: str, agents_terminated: int) -> Notice:
+def session_terminated_notice(session_id: str, reason: str, agents_terminated: int) -> Notice:
+    """Return the notice that a session has ended."""
     return {
         "type": "session:terminated",
         "sessionId": session_id,
@@ -115,12 +131,12 @@ def session_terminated(session_id: str, reason: str, agents_terminated: int) -> 
     }
 
 
-def agents_listed(snapshot: Snapshot) -> Notice:
-    """The agents that hold a role; a terminated one has given it back."""
+def agent_list_notice(snapshot: Snapshot) -> Notice:
+    """Return the notice with the agents that hold a role; terminated agents hold none."""
     agents = [
         {
             "role": worker.role,
-            "state": relay_agent_word(worker.state),
+            "state": relay_agent_state(worker.state),
             "workspace": worker.workspace,
             "error": worker.error,
         }
@@ -130,7 +146,7 @@ def agents_listed(snapshot: Snapshot) -> Notice:
     return {"type": "agent:list", "agents": agents}
 
 
-def refusal(message: dict[str, Any], error: BullpenError) -> Notice:
-    """Why a request was not done, with what it was about."""
+def error_notice(message: dict[str, Any], error: BullpenError) -> Notice:
+    """Return the notice that a request was refused, with the ids from the request."""
     about: Notice = {name: message[name] for name in ("id", "sessionId", "role") if name in message}
     return {"type": "error", **about, "error": error.code, "message": str(error)}

@@ -1,14 +1,14 @@
-"""Finds the control sequences in a program's output, however it is cut into pieces."""
+"""Find control sequences in terminal output that arrives in pieces of any size."""
 
 import re
 
-_MOST_HELD = 1024 * 1024
+_MAX_HELD_BYTES = 1024 * 1024
 
 _CSI = rb"(?:\x1b\[|\xc2\x9b)"
 _OSC = rb"(?:\x1b\]|\xc2\x9d)"
 _STRING = rb"(?:\x1b[P_^X]|\xc2[\x90\x98\x9e\x9f])"
 _END = rb"(?:\x1b\\|\xc2\x9c)"
-_CONTROL = rb"\x00-\x17\x19\x1c-\x1f"  # terminals obey these even inside a sequence
+_CONTROL = rb"\x00-\x17\x19\x1c-\x1f"  # terminals execute these even inside a sequence
 _TOKEN = (
     rb"(?:%b(?P<csi>[%b\x20-\x3f]*[\x40-\x7e])" % (_CSI, _CONTROL)
     + rb"|%b(?P<osc>[^\x07\x1b\x18\x1a\xc2]*(?:\xc2[^\x9c][^\x07\x1b\x18\x1a\xc2]*)*)(?:\x07|%b)"
@@ -20,42 +20,47 @@ _TOKEN = (
     + rb"|(?P<single>\x1b[\x20-\x2f]*[\x30-\x7e]|\x05))"
 )
 _START = rb"(?=[\x05\x1b\xc2])"
-_MERELY_DRAWING = rb"\x1b\[(?:\d{0,4}[;:])*\d{0,4}[mHJKABCD]"
-EVERY = re.compile(_START + _TOKEN, re.DOTALL)
-ALL_BUT_DRAWING = re.compile(rb"%b(?!%b)%b" % (_START, _MERELY_DRAWING, _TOKEN), re.DOTALL)  # far faster
+_DRAWING = rb"\x1b\[(?:\d{0,4}[;:])*\d{0,4}[mHJKABCD]"
+EVERY_SEQUENCE = re.compile(_START + _TOKEN, re.DOTALL)
+ALL_BUT_DRAWING = re.compile(
+    rb"%b(?!%b)%b" % (_START, _DRAWING, _TOKEN), re.DOTALL
+)  # skips frequent sequences, which is far faster
 _STARTS = (b"\x1b", b"\xc2", b"\x05")
 
 
 class Sequences:
-    """Takes output in pieces of any size; half a sequence waits for its other half.
+    """Replaces control sequences in output; an incomplete sequence waits for its next piece.
 
-    A subclass says what becomes of a sequence: one of the groups csi, osc, string (with intro) and single.
+    A subclass overrides `replace_sequence`. The match has one of the groups csi, osc, string (with intro) and
+    single.
     """
 
-    pattern = EVERY
+    pattern = EVERY_SEQUENCE
 
     def __init__(self) -> None:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
+        """Return the output with its complete sequences replaced."""
         if self._held:
             data, self._held = self._held + data, b""
         if not any(start in data for start in _STARTS):
             return data
         return self.pattern.sub(self._take, data)
 
-    def forget(self) -> None:
-        """Half a sequence will not be completed."""
+    def discard_partial(self) -> None:
+        """Drop an incomplete sequence that waits."""
         self._held = b""
 
-    def show(self, token: re.Match[bytes]) -> bytes:
+    def replace_sequence(self, token: re.Match[bytes]) -> bytes:
+        """Return the bytes that take the place of a sequence."""
         raise NotImplementedError
 
     def _take(self, token: re.Match[bytes]) -> bytes:
         if token.lastgroup != "partial":
-            return self.show(token)
+            return self.replace_sequence(token)
         piece = token.group()
-        if len(piece) > _MOST_HELD:
+        if len(piece) > _MAX_HELD_BYTES:
             return piece
         self._held = piece
         return b""

@@ -1,4 +1,4 @@
-"""`sessions.json` of agent-console (seed 004), old and new format, read as values."""
+"""Read `sessions.json` of the program agent-console, in its old and its new format."""
 
 import re
 from typing import Any
@@ -9,16 +9,18 @@ from msgspec import Struct
 from ..domain.errors import Invalid
 from .json import storable
 
-NO_REPOSITORY = "default"  # what the old format calls a session without one
-OLD_AGENT = "claude-code-builtin"  # the only one there was
+NO_REPOSITORY = "default"  # the old format's repository id of a session without a repository
+OLD_AGENT = "claude-code-builtin"  # the only agent of the old format
 
-# Agents of agent-console under the names they have here.
+# Agents of agent-console: their id here.
 AGENTS = {OLD_AGENT: "claude"}
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SavedWorker(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A worker in the new format."""
+
     id: str
     type: str
     name: str = ""
@@ -26,11 +28,12 @@ class SavedWorker(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def agent(self) -> str | None:
+        """The id of the worker's agent here."""
         return AGENTS.get(self.agent_id or "", self.agent_id)
 
 
 class SavedSession(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A session as it was saved; pids in the file belong to another boot and are not looked at."""
+    """A session in the new format. Process ids in the file are ignored: they are from another boot."""
 
     id: str
     type: str
@@ -42,7 +45,7 @@ class SavedSession(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class OldSession(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The format before workers: one agent for each session."""
+    """A session in the old format, which has one agent for each session."""
 
     id: str
     worktree_path: str
@@ -50,6 +53,7 @@ class OldSession(Struct, frozen=True, kw_only=True, rename="camel"):
     repository_id: str = NO_REPOSITORY
 
     def migrated(self) -> SavedSession:
+        """Return the session in the new format."""
         is_quick = self.repository_id == NO_REPOSITORY
         return SavedSession(
             id=self.id,
@@ -63,8 +67,8 @@ class OldSession(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def read_saved(entry: Any) -> SavedSession:
-    """One entry of the file, whichever format it has; Invalid with what is wrong about it."""
-    entry, _ = storable(entry)  # half a surrogate pair in an id has no place in a database
+    """Return one entry of the file in either format, or raise Invalid."""
+    entry, _ = storable(entry)  # a lone surrogate in an id cannot be stored
     try:
         if is_old(entry):
             return msgspec.convert(entry, OldSession).migrated()
@@ -74,9 +78,10 @@ def read_saved(entry: Any) -> SavedSession:
 
 
 def is_old(entry: Any) -> bool:
+    """Return whether an entry has the old format."""
     return isinstance(entry, dict) and not ("type" in entry and "workers" in entry)
 
 
 def is_uuid(text: str) -> bool:
-    """Whether an id can be kept as it is."""
+    """Return whether a saved id can be kept."""
     return _UUID.fullmatch(text) is not None

@@ -1,6 +1,7 @@
-"""Short texts of a WebSocket, read without its parser: a key is thirty bytes, and waits for nothing else.
+"""Decode short WebSocket text frames, such as a keystroke, without the general parser.
 
-Only what lies whole between two frames is taken; everything else is the parser's, which then sees all of it.
+Only data that is exactly one frame, with the parser between two frames, is decoded here. All other data goes
+to the parser.
 """
 
 import struct
@@ -10,23 +11,23 @@ try:
 except ImportError:  # where it was built without a compiler
     from websockets.utils import apply_mask
 
-WHOLE_TEXT = 0x81  # the last, and only, piece of a text
+FINAL_TEXT_FRAME = 0x81  # FIN bit and text opcode
 MASKED = 0x80
-MASK = 4  # bytes
-LONGEST = 125  # bytes whose number stands in the head itself
-_LONG = {126: struct.Struct("!H"), 127: struct.Struct("!Q")}
+MASK_BYTES = 4
+MAX_TEXT_BYTES = 125  # the longest payload whose length is in the second byte
+_EXTENDED_LENGTHS = {126: struct.Struct("!H"), 127: struct.Struct("!Q")}
 
 
 class FrameBounds:
-    """Where a stream of frames stands, seen from outside of its parser."""
+    """Tracks, outside of the WebSocket parser, whether the stream is between two frames."""
 
     def __init__(self) -> None:
         self.between_frames = True
-        self._missing = 0  # bytes of a frame that has begun
-        self._lost = False  # in the middle of a head: where the next frame begins is the parser's secret
+        self._missing = 0  # bytes that the current frame still needs
+        self._lost = False  # data ended inside a frame head: the next boundary is unknown from now on
 
-    def walk(self, data: bytes) -> None:
-        """These bytes go to the parser."""
+    def advance(self, data: bytes) -> None:
+        """Account for bytes that go to the parser."""
         position = self._missing
         while position < len(data) and not self._lost:
             size = _frame_size(data, position)
@@ -37,12 +38,12 @@ class FrameBounds:
 
 
 def short_text(data: bytes) -> bytes | None:
-    """The text of data that are exactly one short frame as a client sends it; None: let the parser see."""
-    if not 2 + MASK <= len(data) <= 2 + MASK + LONGEST:
+    """Return the payload if the data is exactly one short masked text frame, else None."""
+    if not 2 + MASK_BYTES <= len(data) <= 2 + MASK_BYTES + MAX_TEXT_BYTES:
         return None
-    if data[0] != WHOLE_TEXT or data[1] != MASKED | len(data) - 2 - MASK:
+    if data[0] != FINAL_TEXT_FRAME or data[1] != MASKED | len(data) - 2 - MASK_BYTES:
         return None
-    text = apply_mask(data[2 + MASK :], data[2 : 2 + MASK])
+    text = apply_mask(data[2 + MASK_BYTES :], data[2 : 2 + MASK_BYTES])
     return text if text.isascii() or _is_utf8(text) else None
 
 
@@ -55,13 +56,13 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _frame_size(data: bytes, start: int) -> int | None:
-    """Bytes from the beginning of a frame to its end; None when its head is cut."""
+    """Return the size of the frame at `start` in bytes, or None if its head is incomplete."""
     if start + 2 > len(data):
         return None
     length, head = data[start + 1] & ~MASKED, 2
-    if number := _LONG.get(length):
+    if number := _EXTENDED_LENGTHS.get(length):
         if start + head + number.size > len(data):
             return None
         (length,) = number.unpack_from(data, start + head)
         head += number.size
-    return head + (MASK if data[start + 1] & MASKED else 0) + length
+    return head + (MASK_BYTES if data[start + 1] & MASKED else 0) + length

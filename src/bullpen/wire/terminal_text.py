@@ -1,7 +1,8 @@
-"""What a terminal printed, as text that can be found: in pieces, each with the offset it began at.
+"""Extract searchable text from terminal output, in pieces that each have an offset.
 
-Sequences are taken out. Where the cursor is sent elsewhere a line ends: programs that draw a screen hardly
-ever end one otherwise. They also draw the same lines again and again; a line counts once in a while.
+Control sequences are removed. A cursor movement ends a line, because full-screen programs rarely print
+newlines. Lines that were printed recently are skipped, because such programs draw the same lines again and
+again.
 """
 
 import re
@@ -9,32 +10,34 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .sequences import EVERY
+from .sequences import EVERY_SEQUENCE
 
-PIECE = 2 << 10  # bytes, about
-HALF = 4 << 10  # bytes without an end of a line that are waited with
-LONGEST_WORD = 200  # letters; a longer one is an image or a key, and nobody types it
-REMEMBERED = 500  # lines
+PIECE_BYTES = 2 << 10  # approximate size of a document
+MAX_HELD_BYTES = 4 << 10  # output without a newline that waits for its next piece
+MAX_WORD_LENGTH = 200  # a longer word is encoded data, which is not searched for
+REMEMBERED_LINES = 500
 
-_MOVES = frozenset(b"HfABEFdJLMST")  # the last letters of sequences after which text stands elsewhere
+_MOVES = frozenset(b"HfABEFdJLMST")  # final bytes of sequences that move the cursor to another line
 _SPACES = frozenset(b"CGI")
 _BREAK = re.compile(r"[\r\n\x0b\x0c\x85]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 
 
 class TextPiece(NamedTuple):
+    """A piece of text and the offset at which it begins in the output."""
+
     offset: int
     text: str
 
 
 class TerminalText:
-    """Reads what one run of a terminal printed, in order."""
+    """Extracts the text of one run of a terminal, in order."""
 
     def __init__(self) -> None:
         self._recent: OrderedDict[str, None] = OrderedDict()
 
     def read(self, data: bytes, offset: int) -> list[TextPiece]:
-        """The new text in some output that began at an offset."""
+        """Return the new text in output that begins at `offset`."""
         found = []
         for start, piece in _pieces(data):
             if lines := [line for line in _lines(piece) if self._is_new(line)]:
@@ -42,26 +45,27 @@ class TerminalText:
         return found
 
     def _is_new(self, line: str) -> bool:
+        """Return whether a line was not printed recently, and remember it."""
         new = line not in self._recent
         self._recent[line] = None
         self._recent.move_to_end(line)
-        if len(self._recent) > REMEMBERED:
+        if len(self._recent) > REMEMBERED_LINES:
             self._recent.popitem(last=False)
         return new
 
 
-def whole(data: bytes) -> int:
-    """How much of some output can be read before the rest comes."""
+def complete_length(data: bytes) -> int:
+    """Return how many bytes of the output can be read before the rest arrives."""
     if end := data.rfind(b"\n") + 1:
         return end
-    return max(0, data.rfind(b"\x1b")) if len(data) >= HALF else 0
+    return max(0, data.rfind(b"\x1b")) if len(data) >= MAX_HELD_BYTES else 0
 
 
 def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
     start = 0
     while start < len(data):
-        end = start + PIECE
-        line = data.find(b"\n", end, end + PIECE) + 1
+        end = start + PIECE_BYTES
+        line = data.find(b"\n", end, end + PIECE_BYTES) + 1
         sequence = data.find(b"\x1b", end)
         end = line or (sequence if sequence > 0 else len(data))
         yield start, data[start:end]
@@ -69,14 +73,15 @@ def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines(piece: bytes) -> Iterator[str]:
-    text = EVERY.sub(_space, piece).decode(errors="replace")
+    text = EVERY_SEQUENCE.sub(_replacement, piece).decode(errors="replace")
     for line in _BREAK.split(text):
         words = _CONTROL.sub("", line).split()
-        if shown := " ".join(word for word in words if len(word) <= LONGEST_WORD):
-            yield shown
+        if line_text := " ".join(word for word in words if len(word) <= MAX_WORD_LENGTH):
+            yield line_text
 
 
-def _space(token: re.Match[bytes]) -> bytes:
+def _replacement(token: re.Match[bytes]) -> bytes:
+    """Return the newline or space that takes the place of a sequence."""
     last = (token["csi"] or b"\x00")[-1]
     if last in _MOVES:
         return b"\n"

@@ -1,13 +1,13 @@
-"""A zip file on its way out: made while it is sent, the same bytes for the same content."""
+"""Create a zip file while it is being sent; the same content gives the same bytes."""
 
 import io
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # so that when it was made does not show
+_FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # so that the bytes do not depend on the time of the export
 
 
 class _Sink(io.RawIOBase):
-    """Keeps what is written until it is taken; nobody can go back in it."""
+    """A write-only file that keeps the written bytes until they are taken."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -19,37 +19,39 @@ class _Sink(io.RawIOBase):
         self._data += data
         return len(data)
 
-    def take(self) -> bytes:
+    def take_written(self) -> bytes:
         data = bytes(self._data)
         self._data.clear()
         return data
 
 
 class ZipStream:
-    """Members in the order they are begun; what is ready is taken from time to time."""
+    """A zip file whose members are written one after another."""
 
     def __init__(self) -> None:
         self._sink = _Sink()
         self._zip = ZipFile(self._sink, "w", ZIP_DEFLATED)
 
     def begin(self, name: str) -> None:
+        """End the current member and begin the next."""
         self.end_member()
-        info = ZipInfo(name, _LONG_AGO)
+        info = ZipInfo(name, _FIXED_TIME)
         info.compress_type = ZIP_DEFLATED
         info.external_attr = 0o600 << 16
         self._member = self._zip.open(info, "w", force_zip64=True)
 
     def write(self, data: bytes) -> bytes:
-        """Adds to the member that was begun; returns what can be sent."""
+        """Append to the current member; return the bytes that can be sent."""
         self._member.write(data)
-        return self._sink.take()
+        return self._sink.take_written()
 
     def end_member(self) -> None:
+        """End the current member, if any."""
         if member := getattr(self, "_member", None):
             member.close()
 
     def close(self) -> bytes:
-        """The rest of the file."""
+        """Return the last bytes of the file."""
         self.end_member()
         self._zip.close()
-        return self._sink.take()
+        return self._sink.take_written()

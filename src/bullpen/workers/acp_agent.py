@@ -1,6 +1,6 @@
-"""An agent that speaks ACP, as a worker: started or adopted, listened to, and its end recorded.
+"""Run an agent that speaks ACP as a worker: start or adopt it, read it, and record its end.
 
-It is read by one loop (agent_reader.py); lines to it leave through the outbox (outbox_sender.py).
+One loop reads its output (agent_reader.py); lines to it are sent through the outbox (outbox_sender.py).
 """
 
 import asyncio
@@ -19,87 +19,88 @@ from ..log.log import Change, SessionLog
 from . import acp_terminals
 from .agent_reader import AgentReader
 from .agent_run import AgentRun
-from .children import PATIENCE, ChildEnd, ChildHandle, ChildStart
+from .children import STOP_TIMEOUT, ChildEnd, ChildHandle, ChildStart
 from .conversation_change import ConversationChange
 from .outbox_sender import OutboxSender
-from .restarts import crashed
+from .restarts import plan_restart
 from .worker_services import WorkerServices
 
 log = structlog.get_logger()
 
-GOODBYE = 1.0  # seconds to end by itself when its input ends
-STDERR_TAIL = 4 << 10  # bytes
-LONGEST_LINE = 200  # letters of the last line that an error quotes
+GRACE_SECONDS = 1.0  # for an agent to end by itself when its input ends
+STDERR_TAIL_BYTES = 4 << 10
+MAX_QUOTE_LENGTH = 200  # characters of the last line of stderr that an error quotes
 
 
 class KeeperGone(BullpenError):
-    """The process went with its keeper."""
+    """The process of the agent ended together with its keeper."""
 
 
 class AcpAgent:
-    """One run of an agent."""
+    """One run of an agent that speaks ACP."""
 
-    def __init__(self, worker: Worker, log: SessionLog, workshop: WorkerServices) -> None:
+    def __init__(self, worker: Worker, log: SessionLog, services: WorkerServices) -> None:
         self.worker = worker
-        self._run = AgentRun(worker, log, workshop)
-        self._workshop = workshop
+        self._run = AgentRun(worker, log, services)
+        self._services = services
         self._definition: AgentDefinition | None = None
         self._child: ChildHandle | None = None
 
-    async def live(self) -> None:
-        """The whole run: started or adopted, read to its last byte, its end recorded."""
-        begun = await self._begin()
-        if begun is None:
+    async def run(self) -> None:
+        """Start or adopt the agent, read its output to the last byte, and record its end."""
+        started = await self._start_or_adopt()
+        if started is None:
             return
-        child, definition = begun
-        listening = AgentReader(self._run, child, definition)
+        child, definition = started
+        reader = AgentReader(self._run, child, definition)
         async with asyncio.TaskGroup() as tasks:
-            beside = [
-                tasks.create_task(OutboxSender(self._run.log, self._workshop.store, child).carry()),
-                tasks.create_task(self._answer_ends()),
-                tasks.create_task(self._expect_handshake(listening)),
+            background = [
+                tasks.create_task(OutboxSender(self._run.log, self._services.store, child).run()),
+                tasks.create_task(self._answer_terminal_exits()),
+                tasks.create_task(self._limit_handshake(reader)),
                 tasks.create_task(self._end_with_worker()),
             ]
-            await listening.listen()
-            for task in beside:
+            await reader.run()
+            for task in background:
                 task.cancel()
-        await self._record_end(listening, await asyncio.shield(child.ended))
-        await self._bury(child)
+        await self._record_end(reader, await asyncio.shield(child.ended))
+        await self._end_and_forget(child)
 
     async def stop(self) -> None:
-        """Ends the agent and what it left behind; the log has been told before."""
+        """End the agent and the processes it left behind. The caller has recorded the end."""
         if self._child is None:
             return
         try:
-            await self._say_goodbye(self._child)
-        except Exception as error:  # whatever could not be said, it ends
-            log.error("no goodbye for an agent", worker=self.worker.id, exc_info=error)
-        await self._child.stop(PATIENCE - GOODBYE)
+            await self._ask_to_end(self._child)
+        except Exception as error:  # it is stopped all the same
+            log.error("an agent could not be asked to end", worker=self.worker.id, exc_info=error)
+        await self._child.stop(STOP_TIMEOUT - GRACE_SECONDS)
 
-    async def _say_goodbye(self, child: ChildHandle) -> None:
+    async def _ask_to_end(self, child: ChildHandle) -> None:
+        """Send the agent what is in its outbox, close its input, and give it time to end by itself."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(GOODBYE):
-                await OutboxSender(self._run.log, self._workshop.store, child).finish()
+            async with asyncio.timeout(GRACE_SECONDS):
+                await OutboxSender(self._run.log, self._services.store, child).flush()
         if self._definition is None or self._definition.quirks.ends_on_eof:
             await child.close_input()
-            await asyncio.wait([child.ended], timeout=GOODBYE)
+            await asyncio.wait([child.ended], timeout=GRACE_SECONDS)
 
-    async def _begin(self) -> tuple[ChildHandle, AgentDefinition] | None:
-        child = self._child = self._workshop.children.get(self.worker.id, self.worker.run)
-        if not self._run.counts:  # its end was stored, and then the server died
+    async def _start_or_adopt(self) -> tuple[ChildHandle, AgentDefinition] | None:
+        child = self._child = self._services.children.get(self.worker.id, self.worker.run)
+        if not self._run.is_current:  # its end was stored before the server died
             if child is not None:
-                await self._bury(child)
+                await self._end_and_forget(child)
             return None
         try:
-            definition = self._definition = self._workshop.agents.get(self.worker.agent_id or "")
+            definition = self._definition = self._services.agents.get(self.worker.agent_id or "")
             if child is None:
                 child = self._child = await self._spawn(definition)
         except Unavailable:
-            raise  # it may work a moment later
+            raise  # the caller tries again
         except BullpenError as error:
             await self._fail(str(error))
             if child is not None:
-                await self._bury(child)
+                await self._end_and_forget(child)
             return None
         return child, definition
 
@@ -107,79 +108,79 @@ class AcpAgent:
         conversation = self._run.log.snapshot.conversations.get(self.worker.id, Conversation())
         if self.worker.state is WorkerState.ACTIVE or conversation.traffic.sent:
             raise KeeperGone("keeper lost; whether the last prompt was delivered is not known")
-        agents, repo_id = self._workshop.agents, self._run.log.snapshot.repo_id
-        own_key = self._workshop.own_key(self.worker.id, self.worker.run)
+        agents, repo_id = self._services.agents, self._run.log.snapshot.repo_id
+        credentials = self._services.worker_credentials(self.worker.id, self.worker.run)
         base = agents.environment(definition)
-        environment = self._workshop.environment(self.worker, repo_id, base, own_key)
+        environment = self._services.environment(self.worker, repo_id, base, credentials)
         start = ChildStart(
-            agents.command(definition), environment, self._workshop.place(self.worker), tty=False
+            agents.command(definition), environment, self._services.working_directory(self.worker), tty=False
         )
         log.info("starting an agent", agent=definition.id, worker=self.worker.id, cwd=self.worker.workspace)
-        recording = self._workshop.recording(self.worker.id, self.worker.run)
-        return await self._workshop.children.spawn(self.worker.id, self.worker.run, start, recording)
+        recording = self._services.recording(self.worker.id, self.worker.run)
+        return await self._services.children.spawn(self.worker.id, self.worker.run, start, recording)
 
     async def _fail(self, error: str, stderr: str | None = None) -> None:
         failure = WorkerFailed(error=_with_last_line(error, stderr), stderr=stderr)
 
-        def decide(exchange: ConversationChange) -> Change:
-            exchange.fail(crashed(exchange.worker, failure, self._workshop.agents))
-            return exchange.change()
+        def decide(change: ConversationChange) -> Change:
+            change.fail_run(plan_restart(change.worker, failure, self._services.agents))
+            return change.build()
 
-        await self._run.change(decide)
+        await self._run.commit(decide)
 
-    async def _record_end(self, listening: AgentReader, ended: ChildEnd) -> None:
+    async def _record_end(self, reader: AgentReader, ended: ChildEnd) -> None:
         tail = self._stderr_tail()
 
-        def decide(exchange: ConversationChange) -> Change:
-            listening.close_text(exchange)
-            calm = exchange.worker.state is WorkerState.ACTIVE and exchange.conversation.turn is None
-            if ended.code == 0 and calm:
-                exchange.end(WorkerExited(exit_code=0))
+        def decide(change: ConversationChange) -> Change:
+            reader.close_text(change)
+            was_idle = change.worker.state is WorkerState.ACTIVE and change.conversation.turn is None
+            if ended.code == 0 and was_idle:
+                change.end_run(WorkerExited(exit_code=0))
             else:
-                exchange.fail(crashed(exchange.worker, _failure(ended, tail), self._workshop.agents))
-            return exchange.change()
+                change.fail_run(plan_restart(change.worker, _failure(ended, tail), self._services.agents))
+            return change.build()
 
-        await self._run.change(decide)
+        await self._run.commit(decide)
 
     def _stderr_tail(self) -> str | None:
         """Return the end of what the agent wrote to its standard error."""
-        _, stderr = self._workshop.tail(self.worker.id, self.worker.run, STDERR_TAIL, "err")
+        _, stderr = self._services.read_tail(self.worker.id, self.worker.run, STDERR_TAIL_BYTES, "err")
         return stderr.decode("utf-8", "replace").strip() or None
 
-    async def _bury(self, child: ChildHandle) -> None:
-        """Ends it if need be, and what it left behind; its keeper may forget it."""
+    async def _end_and_forget(self, child: ChildHandle) -> None:
+        """End the child and the processes it left behind, and let the keeper forget it."""
         await child.stop()
         await child.acknowledge()
-        self._workshop.children.forget(child)
+        self._services.children.forget(child)
 
-    async def _answer_ends(self) -> None:
-        """The agent may wait for the end of a terminal, over any number of restarts of ours."""
+    async def _answer_terminal_exits(self) -> None:
+        """Answer requests that wait for the exit of a terminal, also those from before a server restart."""
 
-        def decide(exchange: ConversationChange) -> Change:
-            acp_terminals.answer_ends(exchange)
-            return exchange.change()
+        def decide(change: ConversationChange) -> Change:
+            acp_terminals.answer_exits(change)
+            return change.build()
 
         while True:
-            exchange = self._run.exchange(self._run.log.snapshot)
-            if exchange is not None and acp_terminals.has_ends(exchange):
-                await self._run.change(decide)
+            change = self._run.begin_change(self._run.log.snapshot)
+            if change is not None and acp_terminals.has_awaited_exits(change):
+                await self._run.commit(decide)
             else:
-                await self._run.log.news.wait()
+                await self._run.log.growth.wait()
 
-    async def _expect_handshake(self, listening: AgentReader) -> None:
+    async def _limit_handshake(self, reader: AgentReader) -> None:
         """Mark the worker as failed if the agent does not answer during its start."""
-        timeout = self._workshop.config.agent_start_timeout
+        timeout = self._services.config.agent_start_timeout
         while self._run.log.snapshot.worker(self.worker.id).state is WorkerState.SPAWNING:
-            left = listening.heard + timeout - clock.monotonic()
+            left = reader.last_output_at + timeout - clock.monotonic()
             if left <= 0:
                 await self._fail(f"it did not answer within {timeout} s", self._stderr_tail())
                 return
             await asyncio.sleep(left)
 
     async def _end_with_worker(self) -> None:
-        """A worker that failed or was ended must not leave a process behind."""
-        while self._run.counts:
-            await self._run.log.news.wait()
+        """End the process when the worker has failed or was ended by a user."""
+        while self._run.is_current:
+            await self._run.log.growth.wait()
         await self.stop()
 
 
@@ -195,4 +196,4 @@ def _failure(ended: ChildEnd, stderr: str | None) -> WorkerFailed:
 
 
 def _with_last_line(error: str, stderr: str | None) -> str:
-    return f"{error}: {stderr.splitlines()[-1][:LONGEST_LINE]}" if stderr else error
+    return f"{error}: {stderr.splitlines()[-1][:MAX_QUOTE_LENGTH]}" if stderr else error

@@ -1,4 +1,4 @@
-"""fs/read_text_file and fs/write_text_file: an agent's hands on the files of its workspace."""
+"""Perform an agent's ACP requests fs/read_text_file and fs/write_text_file inside its workspace."""
 
 import asyncio
 from typing import Any
@@ -12,13 +12,13 @@ from ..sandbox.files import WorkspaceFiles
 from ..wire.acp import AgentTask
 from ..wire.acp_calls import RESOURCE_NOT_FOUND, ErrorReply, OutgoingReply
 from ..wire.json import encode
-from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, MAX_LINE
+from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, MAX_LINE_BYTES
 
 
 async def perform(
     task: AgentTask, worker: Worker, definition: AgentDefinition, files: WorkspaceFiles
 ) -> tuple[list[Fact], OutgoingReply]:
-    """Does it, and what is told of it and answered. To do it twice is to do it once."""
+    """Perform a file request of an agent; return the facts to record and the reply. It is idempotent."""
     try:
         match task.method, task.params:
             case "fs/read_text_file", {"path": str(path)}:
@@ -26,9 +26,11 @@ async def perform(
             case "fs/write_text_file", {"path": str(path), "content": str(content)}:
                 return await _write(task, worker, files, path, content)
             case _:
-                raise Invalid(f"{task.method} needs a path and what belongs to it")
+                raise Invalid(f"{task.method} needs a path and its other parameters")
     except BullpenError as error:
-        return _told(error), OutgoingReply(rpc_id=task.rpc_id, method=task.method, fault=_fault(error))
+        return _facts_of(error), OutgoingReply(
+            rpc_id=task.rpc_id, method=task.method, fault=_error_reply(error)
+        )
 
 
 async def _read(
@@ -40,8 +42,8 @@ async def _read(
         if not empty:
             raise
         data = b""
-    content = _some_lines(data.decode("utf-8", "replace"), task.params)
-    if len(encode(content)) > MAX_LINE:
+    content = _select_lines(data.decode("utf-8", "replace"), task.params)
+    if len(encode(content)) > MAX_LINE_BYTES:
         raise Invalid(f"{path} is too much for one answer; ask for some of its lines (line, limit)")
     reply = OutgoingReply(rpc_id=task.rpc_id, method=task.method, result={"content": content})
     return [FileRead(path=path, size=len(data))], reply
@@ -56,22 +58,22 @@ async def _write(
     return [FileWrite(path=path, size=len(data))], reply
 
 
-def _told(error: BullpenError) -> list[Fact]:
-    """A person should see that an agent tried to leave its workspace; a missing file is its own business."""
+def _facts_of(error: BullpenError) -> list[Fact]:
+    """Return an event for the user if the agent tried to leave its workspace; nothing for other errors."""
     return [Error(message=f"the agent was refused a file: {error}")] if isinstance(error, Forbidden) else []
 
 
-def _some_lines(text: str, params: dict[str, Any]) -> str:
-    """From `line` (the first is 1) on, at most `limit` lines."""
-    first, most = params.get("line"), params.get("limit")
-    if not isinstance(first, int) and not isinstance(most, int):
+def _select_lines(text: str, params: dict[str, Any]) -> str:
+    """Return the lines from `line` (1 is the first) on, at most `limit` of them."""
+    first, limit = params.get("line"), params.get("limit")
+    if not isinstance(first, int) and not isinstance(limit, int):
         return text
     lines = text.splitlines(keepends=True)
     start = max(0, first - 1) if isinstance(first, int) else 0
-    return "".join(lines[start : start + max(0, most) if isinstance(most, int) else None])
+    return "".join(lines[start : start + max(0, limit) if isinstance(limit, int) else None])
 
 
-def _fault(error: BullpenError) -> ErrorReply:
+def _error_reply(error: BullpenError) -> ErrorReply:
     match error:
         case NotFound():
             return ErrorReply(RESOURCE_NOT_FOUND, str(error))

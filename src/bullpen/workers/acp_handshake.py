@@ -1,7 +1,7 @@
-"""How a conversation is begun: initialize, log in when asked and nobody is needed for it, a session.
+"""Begin a conversation over ACP: initialize, authenticate if that needs no user, and open a session.
 
-Each step follows from the answer to the one before, in the same change: a handshake that a crash cuts in two
-goes on where it was.
+Each step is recorded in the same change as the answer to the step before it, so a handshake that a crash
+interrupts continues where it was.
 """
 
 import shlex
@@ -11,79 +11,80 @@ from msgspec import Struct
 
 from ..domain.agents import AgentDefinition
 from ..domain.conversation import RequestAnswered
-from ..domain.conversation_rules import auth_method, login_command, ways_back
+from ..domain.conversation_rules import auth_method, login_command, reattach_methods
 from ..domain.events import WorkerFailed, WorkerReady
 from ..wire import acp_calls
 from ..wire.acp_calls import AUTH_REQUIRED, PROTOCOL_VERSION, OutgoingCall
 from .conversation_change import ConversationChange
 
-WAYS = ("session/resume", "session/load", "session/new")
-# Some agents ask to log in again however often one does.
-ENOUGH_LINES = 16
+# Sent lines after which no login is tried: some agents ask for one again after each.
+MAX_LOGIN_LINES = 16
 
 
 class Handshake(Struct, frozen=True, kw_only=True):
-    """What an agent is begun with."""
+    """The steps at the start of one run of an agent. `env` are the names of its environment variables."""
 
     definition: AgentDefinition
     env: Container[str]
     pid: int
 
-    def begin(self, exchange: ConversationChange) -> None:
-        """The first line of a run; none when it was said before."""
-        if exchange.conversation.traffic.sent == 0:
-            exchange.say(acp_calls.initialize(self.definition))
+    def begin(self, change: ConversationChange) -> None:
+        """Send `initialize`, unless an earlier server process has done so."""
+        if change.conversation.traffic.sent == 0:
+            change.send(acp_calls.initialize(self.definition))
 
-    def go_on(self, exchange: ConversationChange, answered: RequestAnswered, now: int) -> None:
-        """The step after an answer."""
+    def continue_after(self, change: ConversationChange, answered: RequestAnswered, now: int) -> None:
+        """Send the request that follows from this answer, or end the handshake."""
         match answered.method:
             case "initialize" if answered.error is None:
-                self._check_version(exchange, now)
+                self._check_version(change, now)
             case "authenticate" if answered.error is None:
-                exchange.say(self._way(exchange, self._ways(exchange, now)[0]))
+                change.send(self._session_call(change, self._session_methods(change, now)[0]))
             case "session/new" | "session/load" | "session/resume" if answered.error is None:
-                exchange.tell(WorkerReady(pid=self.pid))
-            case _ if answered.error is not None and answered.method in ("initialize", "authenticate", *WAYS):
-                self._after_error(exchange, answered, now)
+                change.record(WorkerReady(pid=self.pid))
+            case "initialize" | "authenticate" | "session/new" | "session/load" | "session/resume":
+                self._after_error(change, answered, now)
 
-    def _check_version(self, exchange: ConversationChange, now: int) -> None:
-        version = (exchange.conversation.agent or {}).get("protocolVersion", PROTOCOL_VERSION)
+    def _check_version(self, change: ConversationChange, now: int) -> None:
+        version = (change.conversation.agent or {}).get("protocolVersion", PROTOCOL_VERSION)
         if version != PROTOCOL_VERSION:
-            error = f"{self.definition.name} speaks version {version} of ACP, we speak {PROTOCOL_VERSION}"
-            exchange.fail(WorkerFailed(error=error))
+            error = (
+                f"{self.definition.name} speaks version {version} of ACP, Bullpen speaks {PROTOCOL_VERSION}"
+            )
+            change.fail_run(WorkerFailed(error=error))
             return
-        exchange.say(self._way(exchange, self._ways(exchange, now)[0]))
+        change.send(self._session_call(change, self._session_methods(change, now)[0]))
 
-    def _after_error(self, exchange: ConversationChange, answered: RequestAnswered, now: int) -> None:
+    def _after_error(self, change: ConversationChange, answered: RequestAnswered, now: int) -> None:
         error = answered.error or {}
         if error.get("code") == AUTH_REQUIRED or answered.method == "authenticate":
-            self._log_in(exchange, answered)
+            self._log_in(change, answered)
             return
-        ways = self._ways(exchange, now)
-        rest = ways[ways.index(answered.method) + 1 :] if answered.method in ways else []
-        if rest:
-            exchange.say(self._way(exchange, rest[0]))
+        methods = self._session_methods(change, now)
+        others = methods[methods.index(answered.method) + 1 :] if answered.method in methods else []
+        if others:
+            change.send(self._session_call(change, others[0]))
             return
-        exchange.fail(WorkerFailed(error=f"{answered.method} failed: {error.get('message')}"))
+        change.fail_run(WorkerFailed(error=f"{answered.method} failed: {error.get('message')}"))
 
-    def _log_in(self, exchange: ConversationChange, answered: RequestAnswered) -> None:
-        method = auth_method(exchange.conversation, self.definition, self.env)
-        tries_left = exchange.conversation.traffic.sent < ENOUGH_LINES
+    def _log_in(self, change: ConversationChange, answered: RequestAnswered) -> None:
+        method = auth_method(change.conversation, self.definition, self.env)
+        tries_left = change.conversation.traffic.sent < MAX_LOGIN_LINES
         if method is not None and answered.method != "authenticate" and tries_left:
-            exchange.say(acp_calls.authenticate(method))
+            change.send(acp_calls.authenticate(method))
             return
-        command = login_command(exchange.conversation, self.definition)
+        command = login_command(change.conversation, self.definition)
         hint = f"; log in first, run: {shlex.join(command)}" if command else "; log in to it first"
-        # It did answer: a person can log in and start it again in the same session.
-        failure = WorkerFailed(error=f"{self.definition.name} wants to know who you are{hint}")
-        exchange.fail(failure, blames_session=False)
+        # The session goes on: the user can log in and restart the agent in it.
+        failure = WorkerFailed(error=f"{self.definition.name} needs a login{hint}")
+        change.fail_run(failure, may_fail_session=False)
 
-    def _ways(self, exchange: ConversationChange, now: int) -> list[str]:
-        return ways_back(exchange.conversation, self.definition.quirks, now)
+    def _session_methods(self, change: ConversationChange, now: int) -> list[str]:
+        return reattach_methods(change.conversation, self.definition.quirks, now)
 
-    def _way(self, exchange: ConversationChange, method: str) -> OutgoingCall:
-        servers = acp_calls.mcp_servers(self.definition, exchange.conversation)
-        cwd, id = exchange.worker.workspace, exchange.conversation.acp_session_id or ""
+    def _session_call(self, change: ConversationChange, method: str) -> OutgoingCall:
+        servers = acp_calls.mcp_servers(self.definition, change.conversation)
+        cwd, id = change.worker.workspace, change.conversation.acp_session_id or ""
         match method:
             case "session/resume":
                 return acp_calls.session_resume(id, cwd, servers)

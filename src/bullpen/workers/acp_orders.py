@@ -1,4 +1,4 @@
-"""What a person orders of an agent, as a change: prompt, cancel, answer, set."""
+"""Build the changes that users order of an ACP agent: prompt, cancel, answer a question, set an option."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,10 +7,10 @@ import msgspec
 
 from ..domain import commands, permissions
 from ..domain.conversation import AgentMessage, AgentThought
-from ..domain.conversation_rules import loose_ends, option_of_kind
+from ..domain.conversation_rules import cancel_open_items, first_option_of_kind
 from ..domain.errors import Conflict, Invalid
 from ..domain.events import Draft, WorkerExited, WorkerFailed, WorkerTerminated
-from ..domain.prompts import Prompt, is_free
+from ..domain.prompts import Prompt, accepts_prompt
 from ..domain.snapshot import Snapshot
 from ..domain.states import WorkerState
 from ..log.log import Change, RequestAnswer
@@ -18,10 +18,10 @@ from ..wire import acp_calls
 from ..wire.acp_calls import OutgoingReply
 from .conversation_change import ConversationChange
 
-Images = Sequence[tuple[str, str]]  # each as its type and its base64
+Images = Sequence[tuple[str, str]]  # media type and base64 of each
 
 
-def prompt(
+def send_prompt(
     snapshot: Snapshot,
     worker_id: str,
     order: Prompt,
@@ -29,139 +29,146 @@ def prompt(
     recap: str = "",
     from_queue: bool = False,
 ) -> ConversationChange:
-    """The prompt and the turn it begins; the agent must be free."""
+    """Send a prompt and begin its turn, or raise Conflict if the agent is busy.
+
+    `recap` is a summary of the conversation for an agent whose own session is new.
+    """
     commands.require_active(snapshot)
-    exchange = ConversationChange(snapshot, worker_id)
-    if not is_free(snapshot, exchange.worker):
-        raise Conflict(f"the agent in role {exchange.worker.role} is busy")
-    if images and not exchange.conversation.capable("promptCapabilities", "image"):
-        raise Invalid(f"the agent in role {exchange.worker.role} takes no images")
-    if block := exchange.conversation.block:  # text after the last turn's end, which nobody closed
+    change = ConversationChange(snapshot, worker_id)
+    if not accepts_prompt(snapshot, change.worker):
+        raise Conflict(f"the agent in role {change.worker.role} is busy")
+    if images and not change.conversation.has_capability("promptCapabilities", "image"):
+        raise Invalid(f"the agent in role {change.worker.role} takes no images")
+    if block := change.conversation.block:  # text that came after the end of the last turn
         kind = AgentThought if block.type == AgentThought.type else AgentMessage
-        exchange.tell(kind(text="", partial=False, message_id=block.message_id))
-    exchange.begin_turn(order, from_queue)
+        change.record(kind(text="", partial=False, message_id=block.message_id))
+    change.begin_turn(order, from_queue)
     text = f"{recap}\n\n{order.text}" if recap else order.text
-    exchange.say(acp_calls.session_prompt(_acp_session_id(exchange), text, images))
-    return exchange
+    change.send(acp_calls.session_prompt(_acp_session_id(change), text, images))
+    return change
 
 
-def cancel(snapshot: Snapshot, worker_id: str, by: str) -> ConversationChange:
-    """Stops the turn: what is open is closed by us, what the agent ran for it is ended. None: nothing."""
-    exchange = ConversationChange(snapshot, worker_id)
-    conversation = exchange.conversation
+def cancel_turn(snapshot: Snapshot, worker_id: str, by: str) -> ConversationChange:
+    """Cancel the turn, its open questions and its terminals. The change is empty if no turn runs."""
+    change = ConversationChange(snapshot, worker_id)
+    conversation = change.conversation
     if conversation.turn is None or conversation.turn.cancelling:
-        return exchange
-    withdrawn = acp_calls.withdrawn(conversation)
-    exchange.tell(*loose_ends(conversation, by))
-    exchange.say(acp_calls.session_cancel(_acp_session_id(exchange)), *withdrawn)
-    exchange.end_terminals("the turn was cancelled")
-    return exchange
+        return change
+    withdrawn = acp_calls.cancellation_replies(conversation)
+    change.record(*cancel_open_items(conversation, by))
+    change.send(acp_calls.session_cancel(_acp_session_id(change)), *withdrawn)
+    change.end_terminals("the turn was cancelled")
+    return change
 
 
-def ending(snapshot: Snapshot, drafts: Sequence[Draft], answer: RequestAnswer | None = None) -> Change:
-    """The end of workers, with a last word to each agent among them: it is told to cancel (R35, R38)."""
-    ended = [d.worker_id for d in drafts if isinstance(d.fact, WorkerTerminated | WorkerExited)]
-    farewells = [_farewell(snapshot, worker_id) for worker_id in ended if worker_id is not None]
+def end_workers(snapshot: Snapshot, drafts: Sequence[Draft], answer: RequestAnswer | None = None) -> Change:
+    """Record the end of workers, and send session/cancel to each agent among them whose turn may run."""
+    ended_ids = [d.worker_id for d in drafts if isinstance(d.fact, WorkerTerminated | WorkerExited)]
+    cancellations = [_cancellation(snapshot, worker_id) for worker_id in ended_ids if worker_id is not None]
     return Change(
-        drafts=[*(draft for each in farewells for draft in each.drafts), *drafts],
-        outbox=[line for each in farewells for line in each.outbox],
+        drafts=[*(draft for each in cancellations for draft in each.drafts), *drafts],
+        outbox=[line for each in cancellations for line in each.outbox],
         answer=answer,
     )
 
 
 def answer_permission(snapshot: Snapshot, permission_id: str, option_id: str, by: str) -> ConversationChange:
+    """Answer a permission request of an agent with one of its options."""
     worker_id, fact = permissions.answer_permission(snapshot, permission_id, option_id, by)
-    return _answered(snapshot, worker_id, fact, acp_calls.permission_result(option_id))
+    return _record_answer(snapshot, worker_id, fact, acp_calls.permission_result(option_id))
 
 
 def refuse_permission(snapshot: Snapshot, permission_id: str, by: str) -> ConversationChange:
-    """The mildest refusal that is offered; where none is, the question is withdrawn."""
+    """Answer with the mildest refusal that the agent offers; withdraw the question if it offers none."""
     worker_id, open = permissions.find_permission(snapshot, permission_id)
-    refusal = option_of_kind(open.fact.options, "reject_once", "reject_always")
+    refusal = first_option_of_kind(open.fact.options, "reject_once", "reject_always")
     if refusal is not None:
         return answer_permission(snapshot, permission_id, refusal, by)
     withdrawn = msgspec.structs.replace(open.fact, status="cancelled", by=by)
-    return _answered(snapshot, worker_id, withdrawn, acp_calls.permission_result(None))
+    return _record_answer(snapshot, worker_id, withdrawn, acp_calls.permission_result(None))
 
 
-def give_up(snapshot: Snapshot, worker_id: str, seconds: float) -> ConversationChange:
-    """The end of an agent that would not stop; it can be restarted and goes back to its conversation."""
-    exchange = ConversationChange(snapshot, worker_id)
-    exchange.close_turn("cancelled")
+def fail_unresponsive_agent(snapshot: Snapshot, worker_id: str, seconds: float) -> ConversationChange:
+    """Fail an agent that has not stopped its turn in time. A restart continues its conversation."""
+    change = ConversationChange(snapshot, worker_id)
+    change.close_turn("cancelled")
     error = f"it was cancelled and had not stopped {seconds:.0f} s later, so that it was ended; restart it"
-    exchange.fail(WorkerFailed(error=error), blames_session=False)
-    return exchange
+    change.fail_run(WorkerFailed(error=error), may_fail_session=False)
+    return change
 
 
 def answer_question(
     snapshot: Snapshot, question_id: str, action: str, content: dict[str, Any] | None, by: str
 ) -> ConversationChange:
+    """Answer a form of an agent: accept it with its content, or decline or cancel it."""
     worker_id, fact = permissions.answer_question(snapshot, question_id, action, content, by)
-    return _answered(snapshot, worker_id, fact, acp_calls.question_result(fact.status, fact.answer))
+    return _record_answer(snapshot, worker_id, fact, acp_calls.question_result(fact.status, fact.answer))
 
 
 def set_mode(snapshot: Snapshot, worker_id: str, mode_id: str) -> ConversationChange:
-    """Where an agent has an option for its modes, that is what counts."""
-    exchange = _settable(snapshot, worker_id)
-    if option := _option_of_category(exchange, "mode"):
-        return _with_option(exchange, option, mode_id)
-    exchange.say(acp_calls.set_mode(_acp_session_id(exchange), mode_id))
-    return exchange
+    """Set the mode of an agent, by its configuration option for modes if it has one."""
+    change = _change_of_active_agent(snapshot, worker_id)
+    if option := _option_of_category(change, "mode"):
+        return _set_option(change, option, mode_id)
+    change.send(acp_calls.set_mode(_acp_session_id(change), mode_id))
+    return change
 
 
 def set_model(snapshot: Snapshot, worker_id: str, model_id: str) -> ConversationChange:
-    exchange = _settable(snapshot, worker_id)
-    if option := _option_of_category(exchange, "model"):
-        return _with_option(exchange, option, model_id)
-    exchange.say(acp_calls.set_model(_acp_session_id(exchange), model_id))
-    return exchange
+    """Set the model of an agent, by its configuration option for models if it has one."""
+    change = _change_of_active_agent(snapshot, worker_id)
+    if option := _option_of_category(change, "model"):
+        return _set_option(change, option, model_id)
+    change.send(acp_calls.set_model(_acp_session_id(change), model_id))
+    return change
 
 
 def set_config_option(
     snapshot: Snapshot, worker_id: str, option_id: str, value: str | bool
 ) -> ConversationChange:
-    exchange = _settable(snapshot, worker_id)
-    session = exchange.conversation.session
+    """Set a configuration option of an agent, or raise Invalid if it has no such option."""
+    change = _change_of_active_agent(snapshot, worker_id)
+    session = change.conversation.session
     known = [option.get("id") for option in (session.config_options if session else None) or []]
     if option_id not in known:
         raise Invalid(f"the agent has the options {', '.join(map(str, known)) or 'none'}, not {option_id}")
-    return _with_option(exchange, option_id, value)
+    return _set_option(change, option_id, value)
 
 
-def _farewell(snapshot: Snapshot, worker_id: str) -> Change:
-    exchange = ConversationChange(snapshot, worker_id)
-    id, turn = exchange.conversation.acp_session_id, exchange.conversation.turn
+def _cancellation(snapshot: Snapshot, worker_id: str) -> Change:
+    change = ConversationChange(snapshot, worker_id)
+    id, turn = change.conversation.acp_session_id, change.conversation.turn
     cancelled = turn is not None and turn.cancelling
-    speaks = exchange.worker.state is WorkerState.ACTIVE and not exchange.worker.is_typed_to
+    speaks = change.worker.state is WorkerState.ACTIVE and not change.worker.is_typed_to
     if not speaks or id is None or cancelled:
         return Change()
-    exchange.say(acp_calls.session_cancel(id))
-    return exchange.change()
+    change.send(acp_calls.session_cancel(id))
+    return change.build()
 
 
-def _answered(snapshot: Snapshot, worker_id: str, fact: Any, result: Any) -> ConversationChange:
-    exchange = ConversationChange(snapshot, worker_id)
-    ask = exchange.conversation.traffic.asks.get(fact.id)
-    exchange.tell(fact)
+def _record_answer(snapshot: Snapshot, worker_id: str, fact: Any, result: Any) -> ConversationChange:
+    change = ConversationChange(snapshot, worker_id)
+    ask = change.conversation.traffic.asks.get(fact.id)
+    change.record(fact)
     if ask is not None:
-        exchange.say(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=fact.id))
-    return exchange
+        change.send(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=fact.id))
+    return change
 
 
-def _settable(snapshot: Snapshot, worker_id: str) -> ConversationChange:
+def _change_of_active_agent(snapshot: Snapshot, worker_id: str) -> ConversationChange:
     commands.require_active(snapshot)
-    exchange = ConversationChange(snapshot, worker_id)
-    if exchange.worker.type != "agent":
-        raise Conflict(f"the worker in role {exchange.worker.role} is a {exchange.worker.type}, not an agent")
-    if exchange.worker.is_typed_to:
-        raise Conflict(f"the agent in role {exchange.worker.role} has only a terminal: choose there")
-    if exchange.worker.state is not WorkerState.ACTIVE:
-        raise Conflict(f"the agent in role {exchange.worker.role} is {exchange.worker.state}")
-    return exchange
+    change = ConversationChange(snapshot, worker_id)
+    if change.worker.type != "agent":
+        raise Conflict(f"the worker in role {change.worker.role} is a {change.worker.type}, not an agent")
+    if change.worker.is_typed_to:
+        raise Conflict(f"the agent in role {change.worker.role} has only a terminal: choose there")
+    if change.worker.state is not WorkerState.ACTIVE:
+        raise Conflict(f"the agent in role {change.worker.role} is {change.worker.state}")
+    return change
 
 
-def _option_of_category(exchange: ConversationChange, category: str) -> str | None:
-    session = exchange.conversation.session
+def _option_of_category(change: ConversationChange, category: str) -> str | None:
+    session = change.conversation.session
     for option in (session.config_options if session else None) or []:
         match option:
             case {"id": str(id), "category": str(found)} if found == category:
@@ -169,13 +176,13 @@ def _option_of_category(exchange: ConversationChange, category: str) -> str | No
     return None
 
 
-def _with_option(exchange: ConversationChange, option_id: str, value: str | bool) -> ConversationChange:
-    exchange.say(acp_calls.set_config_option(_acp_session_id(exchange), option_id, value))
-    return exchange
+def _set_option(change: ConversationChange, option_id: str, value: str | bool) -> ConversationChange:
+    change.send(acp_calls.set_config_option(_acp_session_id(change), option_id, value))
+    return change
 
 
-def _acp_session_id(exchange: ConversationChange) -> str:
-    id = exchange.conversation.acp_session_id
+def _acp_session_id(change: ConversationChange) -> str:
+    id = change.conversation.acp_session_id
     if id is None:
-        raise Conflict(f"the agent in role {exchange.worker.role} has no session yet")
+        raise Conflict(f"the agent in role {change.worker.role} has no session yet")
     return id

@@ -1,7 +1,7 @@
-"""terminal/*: commands an agent runs, as terminals of the session that everybody can watch.
+"""Perform an agent's ACP requests terminal/*: its commands run as terminals of the session.
 
-A terminal is made in the very change that answers its request, and its id is that of the request's place in
-the stream: read twice, it is made once.
+A terminal is added in the same change that answers the request. Its id is derived from the position of the
+request in the agent's output, so a request that is read twice adds one terminal.
 """
 
 import os
@@ -22,97 +22,97 @@ from ..wire.jsonrpc import INVALID_PARAMS
 from .children import ChildStart
 from .conversation_change import ConversationChange, terminals_of
 from .terminal import TerminalWorker
-from .worker_services import WorkerServices, personal
+from .worker_services import WorkerServices, user_environment
 
-WAIT = "terminal/wait_for_exit"
-MOST_ALIVE = 64
-MOST_OUTPUT = 1 << 20  # bytes, for who asks for more or says nothing
-NAME_LENGTH = 40
+WAIT_METHOD = "terminal/wait_for_exit"
+MAX_RUNNING = 64  # terminals of one agent
+MAX_OUTPUT_BYTES = 1 << 20  # of one reply, whatever limit the agent sets
+MAX_NAME_LENGTH = 40
 
 
 class AgentTerminal(TerminalWorker):
-    """A terminal that runs what an agent ordered, or what logs a person in, in place of a shell."""
+    """A terminal that runs a command instead of a shell: one of an agent, or one that logs the user in."""
 
     def _start(self) -> ChildStart:
         command = self.worker.command
         assert command is not None
-        agents = self._workshop.agents
-        lent = agents.environment(agents.get(command.like_agent)) if command.like_agent else {}
-        base = {**personal(), **lent}
-        environment = self._workshop.environment(self.worker, self._log.snapshot.repo_id, base, command.env)
-        place = self._workshop.place(self.worker)
-        return ChildStart(command.argv, environment, place, self.worker.cols, self.worker.rows)
+        agents = self._services.agents
+        agent_variables = agents.environment(agents.get(command.like_agent)) if command.like_agent else {}
+        base = {**user_environment(), **agent_variables}
+        environment = self._services.environment(self.worker, self._log.snapshot.repo_id, base, command.env)
+        directory = self._services.working_directory(self.worker)
+        return ChildStart(command.argv, environment, directory, self.worker.cols, self.worker.rows)
 
 
-def perform(exchange: ConversationChange, task: AgentTask, workshop: WorkerServices) -> None:
-    """Does what the agent wants with a terminal, and answers; waiting for an end is answered at the end."""
-    waits = task.id if task.method == WAIT else None
+def perform(change: ConversationChange, task: AgentTask, services: WorkerServices) -> None:
+    """Perform a terminal request and reply. A wait for an exit is answered when the terminal has ended."""
+    waiting_id = task.id if task.method == WAIT_METHOD else None
     try:
-        result = _result(exchange, task, workshop)
+        result = _result(change, task, services)
     except BullpenError as error:
         code = RESOURCE_NOT_FOUND if isinstance(error, NotFound) else INVALID_PARAMS
         fault = ErrorReply(code, str(error))
-        exchange.say(OutgoingReply(rpc_id=task.rpc_id, method=task.method, fault=fault, id=waits))
+        change.send(OutgoingReply(rpc_id=task.rpc_id, method=task.method, fault=fault, id=waiting_id))
         return
     if result is not None:
-        exchange.say(OutgoingReply(rpc_id=task.rpc_id, method=task.method, result=result, id=waits))
+        change.send(OutgoingReply(rpc_id=task.rpc_id, method=task.method, result=result, id=waiting_id))
 
 
-def has_ends(exchange: ConversationChange) -> bool:
-    """Whether a terminal has ended that the agent waits for."""
-    return bool(_awaited_ends(exchange))
+def has_awaited_exits(change: ConversationChange) -> bool:
+    """Return whether a terminal has ended for whose exit the agent waits."""
+    return bool(_awaited_exits(change))
 
 
-def answer_ends(exchange: ConversationChange) -> None:
-    """Tells the agent of every terminal it waits for that has ended."""
-    for id, ask, terminal in _awaited_ends(exchange):
+def answer_exits(change: ConversationChange) -> None:
+    """Answer each wait of the agent for the exit of a terminal that has ended."""
+    for id, ask, terminal in _awaited_exits(change):
         result = _exit_status(terminal)
-        exchange.say(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
+        change.send(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
 
 
-def _awaited_ends(exchange: ConversationChange) -> list[tuple[str, PendingAgentRequest, Worker]]:
+def _awaited_exits(change: ConversationChange) -> list[tuple[str, PendingAgentRequest, Worker]]:
     found = []
-    for id, ask in exchange.conversation.traffic.asks.items():
-        if ask.method == WAIT:
-            terminal = exchange.snapshot.workers.get(str((ask.params or {}).get("terminalId")))
+    for id, ask in change.conversation.traffic.asks.items():
+        if ask.method == WAIT_METHOD:
+            terminal = change.snapshot.workers.get(str((ask.params or {}).get("terminalId")))
             if terminal is not None and not terminal.alive:
                 found.append((id, ask, terminal))
     return found
 
 
-def _result(exchange: ConversationChange, task: AgentTask, workshop: WorkerServices) -> dict[str, Any] | None:
+def _result(change: ConversationChange, task: AgentTask, services: WorkerServices) -> dict[str, Any] | None:
     if task.method == "terminal/create":
-        return {"terminalId": _create(exchange, task)}
-    terminal = _terminal(exchange, task)
+        return {"terminalId": _create(change, task)}
+    terminal = _terminal(change, task)
     match task.method:
         case "terminal/output":
-            return _output(terminal, workshop)
+            return _output(terminal, services)
         case "terminal/kill" if terminal.alive:
-            _end(exchange, terminal, "killed by its agent")
+            _end(change, terminal, "killed by its agent")
         case "terminal/release" if terminal.state is not WorkerState.TERMINATED:
-            _end(exchange, terminal, "released by its agent")
+            _end(change, terminal, "released by its agent")
         case "terminal/wait_for_exit":
             return None if terminal.alive else _exit_status(terminal)
     return {}
 
 
-def _create(exchange: ConversationChange, task: AgentTask) -> str:
-    params, agent = task.params, exchange.worker
+def _create(change: ConversationChange, task: AgentTask) -> str:
+    params, agent = task.params, change.worker
     command, arguments = params.get("command"), params.get("args") or []
     if not isinstance(command, str) or not command:
         raise Invalid("a terminal needs a command")
-    if sum(terminal.alive for terminal in terminals_of(exchange.snapshot, agent.id)) >= MOST_ALIVE:
-        raise Conflict(f"{MOST_ALIVE} of your terminals run already")
+    if sum(terminal.alive for terminal in terminals_of(change.snapshot, agent.id)) >= MAX_RUNNING:
+        raise Conflict(f"{MAX_RUNNING} terminals of this agent run already")
     argv = (command, *(each for each in arguments if isinstance(each, str)))
     if any("\0" in each for each in argv):
-        raise Invalid("a command has no NUL in it")
+        raise Invalid("a command must not contain NUL")
     order = AddWorker(
         worker_id=str(uuid.uuid5(uuid.NAMESPACE_OID, task.id)),
         type="terminal",
         name=_name(argv),
         workspace=str(directory_below(agent.workspace, str(params.get("cwd") or agent.workspace))),
     )
-    spawning = commands.add_worker(exchange.snapshot, order)
+    spawning = commands.add_worker(change.snapshot, order)
     limit = params.get("outputByteLimit")
     fact = WorkerCommand(
         argv=argv,
@@ -120,27 +120,27 @@ def _create(exchange: ConversationChange, task: AgentTask) -> str:
         owner=agent.id,
         output_limit=limit if isinstance(limit, int) and limit > 0 else None,
     )
-    exchange.tell_others([spawning, Draft(fact, spawning.worker_id, spawning.role)])
+    change.record_drafts([spawning, Draft(fact, spawning.worker_id, spawning.role)])
     return order.worker_id
 
 
-def _terminal(exchange: ConversationChange, task: AgentTask) -> Worker:
+def _terminal(change: ConversationChange, task: AgentTask) -> Worker:
     id = task.params.get("terminalId")
-    for terminal in terminals_of(exchange.snapshot, exchange.worker.id):
+    for terminal in terminals_of(change.snapshot, change.worker.id):
         if terminal.id == id:
             return terminal
     raise NotFound(f"there is no terminal {id}")
 
 
-def _end(exchange: ConversationChange, terminal: Worker, reason: str) -> None:
-    exchange.tell_others([Draft(WorkerTerminated(reason=reason), terminal.id, terminal.role)])
+def _end(change: ConversationChange, terminal: Worker, reason: str) -> None:
+    change.record_drafts([Draft(WorkerTerminated(reason=reason), terminal.id, terminal.role)])
 
 
-def _output(terminal: Worker, workshop: WorkerServices) -> dict[str, Any]:
+def _output(terminal: Worker, services: WorkerServices) -> dict[str, Any]:
     assert terminal.command is not None
-    most = min(terminal.command.output_limit or MOST_OUTPUT, MOST_OUTPUT)
-    start, said = workshop.tail(terminal.id, terminal.run, most)
-    text = said.decode("utf-8", "ignore" if start else "replace").replace("\r\n", "\n")
+    limit = min(terminal.command.output_limit or MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES)
+    start, output = services.read_tail(terminal.id, terminal.run, limit)
+    text = output.decode("utf-8", "ignore" if start else "replace").replace("\r\n", "\n")
     result: dict[str, Any] = {"output": text, "truncated": start > 0}
     if terminal.state is WorkerState.FAILED:
         result["output"] += f"{terminal.error}\n"
@@ -153,18 +153,19 @@ def _exit_status(terminal: Worker) -> dict[str, Any]:
     if terminal.state is WorkerState.FAILED:
         return {"exitCode": 127, "signal": None}
     if terminal.exit_code is None and terminal.signal is None:
-        return {"exitCode": None, "signal": "SIGTERM"}  # it was ended; how is nobody's business any more
+        return {"exitCode": None, "signal": "SIGTERM"}  # it was terminated; its exit status is not recorded
     return {"exitCode": terminal.exit_code, "signal": terminal.signal}
 
 
 def _name(argv: tuple[str, ...]) -> str:
-    """A short name a person can read; what is behind `sh -c` says more than the shell."""
+    """Return a short readable name for a command; of `sh -c` the script is used."""
     words = argv[2:] if len(argv) > 2 and argv[1] in ("-c", "-lc") else (os.path.basename(argv[0]), *argv[1:])
     text = "".join(letter if letter.isprintable() else " " for letter in " ".join(words))
-    return " ".join(text.split())[:NAME_LENGTH].strip() or "Terminal"
+    return " ".join(text.split())[:MAX_NAME_LENGTH].strip() or "Terminal"
 
 
 def _variables(env: Any) -> dict[str, str]:
+    """Return the environment variables of a request that are valid."""
     found = {}
     for each in env if isinstance(env, list) else []:
         match each:

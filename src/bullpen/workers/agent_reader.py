@@ -1,7 +1,7 @@
-"""The one reader of an agent: bytes, lines, facts, strictly in order.
+"""Read the output of an agent in order: bytes, lines, events, and requests that the server performs.
 
-What a line comes to is stored together with how far the stream is read, so that a new server process goes on
-at the first byte without effect.
+The effect of a line is stored together with the offset up to which the output is processed. A new server
+process continues at the first byte whose effect is not stored.
 """
 
 import asyncio
@@ -23,170 +23,170 @@ from .agent_run import AgentRun
 from .children import ChildHandle
 from .conversation_change import ConversationChange
 
-PIECE = 256 << 10
-TELL_KEEPER_EVERY = 1 << 20  # bytes consumed
+READ_BYTES = 256 << 10
+CONSUMED_REPORT_BYTES = 1 << 20  # consumed bytes after which the keeper is told to free them
 
 
 class AgentReader:
-    """Reads one run from where the last process stopped."""
+    """Reads the output of one run, from where the last server process stopped."""
 
     def __init__(self, run: AgentRun, child: ChildHandle, definition: AgentDefinition) -> None:
-        self.heard = (
-            clock.monotonic()
-        )  # when the start began, then when the agent last wrote after `initialize`
+        # The start of the run; later the time of the last output after the reply to `initialize`.
+        self.last_output_at = clock.monotonic()
         self._run = run
         self._child = child
         self._definition = definition
-        env = run.workshop.agents.environment(definition)
+        env = run.services.agents.environment(definition)
         self._handshake = Handshake(definition=definition, env=env, pid=child.pid)
         self._reader = AcpReader(child.worker_id, child.run, definition)
-        self._news = asyncio.Event()
+        self._woken = asyncio.Event()
         self._peer = JsonRpcPeer()
         self._joiner = ChunkJoiner()
         self._lines: deque[Line] = deque()
         self._task: tuple[AgentTask, list[Fact], Line] | None = None
-        self._turn: str | None = None
+        self._prompt_id: str | None = None
         self._consumed = 0
-        self._told = 0
+        self._reported = 0
 
-    async def listen(self) -> None:
-        """Reads until the child has ended and its last byte is read."""
-        await self._take_up()
-        await self._run.change(self._greet)
+    async def run(self) -> None:
+        """Read until the child has ended and its last byte is read, or the run is no longer current."""
+        await self._restore()
+        await self._run.commit(self._begin_handshake)
         recording = self._child.recording
-        recording.watch(self._news.set)
-        self._child.ended.add_done_callback(lambda _: self._news.set())
+        recording.watch(self._woken.set)
+        self._child.ended.add_done_callback(lambda _: self._woken.set())
         try:
-            while self._run.counts:
-                self._news.clear()
-                data = recording.read(self._peer.offset, PIECE)
+            while self._run.is_current:
+                self._woken.clear()
+                data = recording.read(self._peer.offset, READ_BYTES)
                 if data:
-                    await self._take(self._peer.feed(data))
+                    await self._process(self._peer.feed(data))
                     if self._is_initialized():
-                        self.heard = clock.monotonic()
+                        self.last_output_at = clock.monotonic()
                 elif self._child.ended.done():
-                    await self._take(self._peer.finish())
+                    await self._process(self._peer.finish())
                     return
                 else:
                     await self._wait()
-            await asyncio.shield(self._child.ended)  # whatever it says until then counts no more
+            await asyncio.shield(self._child.ended)  # its output until then is ignored
         except SpoolGone:
-            await self._child.stop()  # what it said is lost: it cannot be understood any more
+            await self._child.stop()  # bytes are lost, so the rest cannot be parsed
         finally:
-            recording.unwatch(self._news.set)
+            recording.unwatch(self._woken.set)
 
-    def close_text(self, exchange: ConversationChange) -> None:
-        """Nothing will follow what was said last."""
-        exchange.tell(*self._joiner.interrupt(closes=True))
+    def close_text(self, change: ConversationChange) -> None:
+        """Record the last text as complete: no more output will follow."""
+        change.record(*self._joiner.flush(closes=True))
 
-    async def _take_up(self) -> None:
-        """Where the last process stopped."""
+    async def _restore(self) -> None:
+        """Continue where the last server process stopped."""
         child = self._child
-        self._consumed = await self._run.workshop.store.consumed(child.worker_id, child.run)
+        self._consumed = await self._run.services.store.consumed_offset(child.worker_id, child.run)
         conversation = self._run.log.snapshot.conversations[child.worker_id]
         self._peer = JsonRpcPeer(self._consumed, skipping=conversation.traffic.skipping)
         self._joiner = ChunkJoiner(conversation.block)
-        self._turn = conversation.turn.prompt_id if conversation.turn else None
+        self._prompt_id = conversation.turn.prompt_id if conversation.turn else None
 
-    def _greet(self, exchange: ConversationChange) -> Change:
-        self._handshake.begin(exchange)
-        return exchange.change()
+    def _begin_handshake(self, change: ConversationChange) -> Change:
+        self._handshake.begin(change)
+        return change.build()
 
     def _is_initialized(self) -> bool:
         traffic = self._run.log.snapshot.conversations[self._child.worker_id].traffic
         return not traffic.waits_for("initialize")
 
     async def _wait(self) -> None:
-        """Until there is more, or text has waited long enough."""
+        """Wait for more output, and record text that has been held long enough."""
         deadline = self._joiner.deadline
         if deadline is None:
-            await self._news.wait()
+            await self._woken.wait()
             return
         try:
             async with asyncio.timeout(max(0.0, deadline - clock.monotonic())):
-                await self._news.wait()
+                await self._woken.wait()
         except TimeoutError:
-            await self._take([])
+            await self._process([])
 
-    async def _take(self, lines: list[Line]) -> None:
+    async def _process(self, lines: list[Line]) -> None:
+        """Store the effects of these lines, and perform the requests among them."""
         self._lines.extend(lines)
         while True:
-            await self._run.change(self._read)
-            if not self._run.counts:
+            await self._run.commit(self._read_lines)
+            if not self._run.is_current:
                 self._lines.clear()
                 self._task = None
             if self._task is not None:
                 await self._perform(*self._task)
             elif not self._lines:
                 break
-        if self._consumed - self._told >= TELL_KEEPER_EVERY:
-            self._told = self._consumed
+        if self._consumed - self._reported >= CONSUMED_REPORT_BYTES:
+            self._reported = self._consumed
             await self._child.consume(self._consumed)
 
-    def _read(self, exchange: ConversationChange) -> Change:
-        """All lines up to one that wants something done, as one change."""
-        self._notice_turn(exchange)
-        end = self._peer.passed
-        while self._lines and not exchange.over:
+    def _read_lines(self, change: ConversationChange) -> Change:
+        """Read the lines up to the next request that must be performed, as one change."""
+        self._close_text_before_turn(change)
+        end = self._peer.resume_offset
+        while self._lines and not change.run_ended:
             line = self._lines.popleft()
-            if self._read_line(exchange, line):
+            if self._read_line(change, line):
                 end = line.start
                 break
-        if exchange.over:
+        if change.run_ended:
             self._lines.clear()
-        exchange.tell(*self._joiner.due(clock.monotonic()))
-        return self._change(exchange, self._joiner.consumed(end))
+        change.record(*self._joiner.take_due(clock.monotonic()))
+        return self._build(change, self._joiner.consumed_offset(end))
 
-    def _read_line(self, exchange: ConversationChange, line: Line) -> bool:
-        """Reads one line into the exchange; whether it wants something done first."""
-        reading = self._reader.read(line, exchange.conversation)
+    def _read_line(self, change: ConversationChange, line: Line) -> bool:
+        """Record the effect of one line; return True if it is a request that must be performed first."""
+        reading = self._reader.read(line, change.conversation)
         if reading.chunk is not None:
-            exchange.tell(*self._joiner.add(reading.chunk, line, clock.monotonic()))
+            change.record(*self._joiner.add(reading.chunk, line, clock.monotonic()))
             return False
         if reading.ignored is not None:
             return False
-        exchange.tell(*self._joiner.interrupt(reading.closes_text))
+        change.record(*self._joiner.flush(reading.closes_text))
         if reading.task is not None:
             self._task = (reading.task, reading.facts, line)
             return True
-        exchange.tell(*reading.facts)
-        exchange.say(*reading.replies)
-        if exchange.worker.state is WorkerState.SPAWNING:
+        change.record(*reading.facts)
+        change.send(*reading.replies)
+        if change.worker.state is WorkerState.SPAWNING:
             for fact in reading.facts:
                 if isinstance(fact, RequestAnswered):
-                    self._handshake.go_on(exchange, fact, clock.now_ms())
+                    self._handshake.continue_after(change, fact, clock.now_ms())
         return False
 
     async def _perform(self, task: AgentTask, facts: list[Fact], line: Line) -> None:
-        """Does what the agent wants; the answer is stored with the end of its line."""
+        """Perform a request of the agent, and store the reply together with the end of the request's line."""
         reply = None
         if task.method.startswith("fs/"):
             facts, reply = await acp_files.perform(
-                task, self._run.worker, self._definition, self._run.workshop.files(self._run.worker.workspace)
+                task, self._run.worker, self._definition, self._run.services.files(self._run.worker.workspace)
             )
 
-        def decide(exchange: ConversationChange) -> Change:
-            exchange.tell(*facts)
+        def decide(change: ConversationChange) -> Change:
+            change.record(*facts)
             if reply is not None:
-                exchange.say(reply)
+                change.send(reply)
             else:
-                acp_terminals.perform(exchange, task, self._run.workshop)
-            return self._change(exchange, line.end)
+                acp_terminals.perform(change, task, self._run.services)
+            return self._build(change, line.end)
 
         self._task = None
-        await self._run.change(decide)
+        await self._run.commit(decide)
 
-    def _notice_turn(self, exchange: ConversationChange) -> None:
-        """Text that still waits when a new turn has begun belongs to none of its blocks."""
-        turn = exchange.conversation.turn
-        if turn is not None and turn.prompt_id != self._turn:
-            self._turn = turn.prompt_id
-            exchange.tell(*(fact for fact in self._joiner.interrupt(closes=True) if fact.text))
+    def _close_text_before_turn(self, change: ConversationChange) -> None:
+        """Complete held text when a new turn has begun: it is not part of that turn."""
+        turn = change.conversation.turn
+        if turn is not None and turn.prompt_id != self._prompt_id:
+            self._prompt_id = turn.prompt_id
+            change.record(*(fact for fact in self._joiner.flush(closes=True) if fact.text))
 
-    def _change(self, exchange: ConversationChange, consumed: int) -> Change:
-        """With how far the stream is read, when that is worth a commit."""
+    def _build(self, change: ConversationChange, consumed: int) -> Change:
+        """Return the change, with the consumed offset if there are events or much was read."""
         moved = consumed - self._consumed
-        if exchange.drafts or moved >= PIECE:
+        if change.drafts or moved >= READ_BYTES:
             self._consumed = max(self._consumed, consumed)
-            return exchange.change(consumed=self._consumed)
-        return exchange.change()
+            return change.build(consumed=self._consumed)
+        return change.build()

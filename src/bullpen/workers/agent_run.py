@@ -1,4 +1,4 @@
-"""One run of an agent, and the changes that are made in its name as long as it is the one that counts."""
+"""Commit changes of one run of an agent, as long as it is the current run of its worker."""
 
 from collections.abc import Callable
 
@@ -9,27 +9,28 @@ from .worker_services import WorkerServices
 
 
 class AgentRun:
-    """`worker` is as it was when this run was taken up."""
+    """One run of an agent. `worker` is its state at the time when this server started or adopted the run."""
 
-    def __init__(self, worker: Worker, log: SessionLog, workshop: WorkerServices) -> None:
+    def __init__(self, worker: Worker, log: SessionLog, services: WorkerServices) -> None:
         self.worker = worker
         self.log = log
-        self.workshop = workshop
+        self.services = services
 
     @property
-    def counts(self) -> bool:
-        """Whether the worker has neither ended nor been restarted."""
-        return self.exchange(self.log.snapshot) is not None
+    def is_current(self) -> bool:
+        """Whether the worker has neither ended nor been restarted since."""
+        return self.begin_change(self.log.snapshot) is not None
 
-    def exchange(self, snapshot: Snapshot) -> ConversationChange | None:
+    def begin_change(self, snapshot: Snapshot) -> ConversationChange | None:
+        """Return an empty change on this snapshot, or None if the run is not current in it."""
         now = snapshot.worker(self.worker.id)
         return ConversationChange(snapshot, now.id) if now.run == self.worker.run and now.alive else None
 
-    async def change(self, decide: Callable[[ConversationChange], Change]) -> None:
-        """Tells what has happened already, however full the disk is; nothing when the run counts no more."""
+    async def commit(self, decide: Callable[[ConversationChange], Change]) -> None:
+        """Record what has happened, waiting while the disk is full. Do nothing if the run is not current."""
 
         def in_session(snapshot: Snapshot) -> Change:
-            exchange = self.exchange(snapshot)
-            return Change() if exchange is None else decide(exchange)
+            change = self.begin_change(snapshot)
+            return Change() if change is None else decide(change)
 
         await self.log.change(in_session, patient=True)

@@ -1,4 +1,4 @@
-"""Everything that has changed in a workspace: what git knows, and the new files it does not."""
+"""Read all changes in a workspace: those of tracked files, and new files that git does not track."""
 
 import asyncio
 import os
@@ -9,19 +9,19 @@ from msgspec.structs import replace
 
 from ..domain.errors import BullpenError, Conflict
 from ..git.diff import TrackedChanges, read_diff
-from ..git.diff_format import MOST_PATCH, FileDiff, new_file, text
-from ..git.discovery import find_place
+from ..git.diff_format import MAX_PATCH_BYTES, FileDiff, new_file, text
+from ..git.discovery import find_git_directories
 from ..git.places import GitDirectories
 from ..sandbox.files import WorkspaceFiles
 
-MOST_NEW = 200  # new files that are shown with their content
-MOST_LISTED = 2000  # and that are listed at all
+MAX_NEW_SHOWN = 200  # new files with their content
+MAX_NEW_LISTED = 2000  # new files at all
 TOO_LARGE = "too large to show"
-NOT_SHOWN = "one of very many new files; not shown"
+NOT_SHOWN = "not shown, because there are many new files"
 
 
 class WorkspaceChanges(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A work tree against its base."""
+    """The differences between a work tree and its base commit."""
 
     base: str
     branch: str | None
@@ -31,19 +31,22 @@ class WorkspaceChanges(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str | None = None
 
 
-def place_of(workspace: WorkspaceFiles) -> GitDirectories:
-    """Return where git works for a workspace; Conflict if no repository inside the roots contains it."""
-    place = find_place(Path(workspace.root))
-    if place is None or not workspace.boundary.contains(Path(os.path.realpath(place.work_tree))):
+def git_directories(workspace: WorkspaceFiles) -> GitDirectories:
+    """Return the work tree and git directories around a workspace.
+
+    Raise Conflict if no repository inside the workspace roots contains it.
+    """
+    git_dirs = find_git_directories(Path(workspace.root))
+    if git_dirs is None or not workspace.boundary.contains(Path(os.path.realpath(git_dirs.work_tree))):
         raise Conflict(f"{workspace.root} is not in a git repository, so there is nothing to compare it with")
-    return place
+    return git_dirs
 
 
 async def read_changes(workspace: WorkspaceFiles, base: str | None = None) -> WorkspaceChanges:
     """Compare the work tree around a workspace with its base; protected places are left out."""
-    place = place_of(workspace)
-    work_tree = workspace.at(str(place.work_tree))
-    tracked = await read_diff(place, base)
+    git_dirs = git_directories(workspace)
+    work_tree = workspace.at(str(git_dirs.work_tree))
+    tracked = await read_diff(git_dirs, base)
     files, more = await asyncio.to_thread(_visible_files, work_tree, tracked)
     return WorkspaceChanges(
         base=tracked.base,
@@ -58,9 +61,9 @@ async def read_changes(workspace: WorkspaceFiles, base: str | None = None) -> Wo
 def _visible_files(work_tree: WorkspaceFiles, tracked: TrackedChanges) -> tuple[list[FileDiff], int]:
     """Return the changed files by path, and how many new ones are left out because there are too many."""
     known = [_shown(file) for file in tracked.files if not _is_protected(work_tree, file)]
-    listed = tracked.untracked[:MOST_LISTED]
+    listed = tracked.untracked[:MAX_NEW_LISTED]
     names = [name for name in listed if not work_tree.is_protected(name)]
-    new = [_shown(_new_file(work_tree, name, count < MOST_NEW)) for count, name in enumerate(names)]
+    new = [_shown(_new_file(work_tree, name, count < MAX_NEW_SHOWN)) for count, name in enumerate(names)]
     return sorted(known + new, key=lambda file: file.path), len(tracked.untracked) - len(listed)
 
 
@@ -75,12 +78,12 @@ def _shown(file: FileDiff) -> FileDiff:
 
 
 def _new_file(work_tree: WorkspaceFiles, name: str, shown: bool) -> FileDiff:
-    """A file that vanishes, cannot be read or is no file is listed all the same."""
+    """Return a new file as a diff shows it; without its content if that cannot be read."""
     path = os.fsencode(name)
     if not shown:
         return new_file(path, None, NOT_SHOWN)
     try:
-        if work_tree.size_of(name) > MOST_PATCH:
+        if work_tree.size_of(name) > MAX_PATCH_BYTES:
             return new_file(path, None, TOO_LARGE)
         return new_file(path, work_tree.read_bytes(name))
     except BullpenError as error:

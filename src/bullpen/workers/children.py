@@ -1,7 +1,7 @@
-"""The children a keeper runs for us, as objects one can wait on.
+"""Start, adopt and end the child processes of workers, which the keepers run for the server.
 
-The keeper speaks of (worker, run); this file turns its notices into growing recordings and its exits
-into futures, and knows how a child is ended for good.
+A keeper names a child by worker and run. This module turns its notices into growing recordings and its exits
+into futures, and ends a child together with every process it has left behind.
 """
 
 import asyncio
@@ -18,22 +18,22 @@ import structlog
 
 from ..domain.errors import BullpenError, Conflict, RemoteFault, Unavailable
 from ..domain.failures import FAILURES, explain
-from ..keeper.client import ExitRecord, Keeper, KeeperFault, KeeperLost, Keepers, Key
+from ..keeper.client import ChildKey, ExitRecord, Keeper, KeeperFault, KeeperLost, Keepers
 from ..keeper.marker import find_marked, marker
 from ..log.recording import Recording
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
-SCREEN_WRITER = "screen"  # the emulator's name as a writer
-ACP_WRITER = "acp"  # the ACP worker's
-TRY_AGAIN = 0.1  # seconds until an agent that does not listen is spoken to again
-_LOOKS = 3  # for what a child left behind, at most
-PATIENCE = 5.0  # seconds between asking a child to end and ending it
+SCREEN_WRITER = "screen"  # writer name of the terminal emulator
+ACP_WRITER = "acp"  # writer name of the ACP worker
+RETRY_SECONDS = 0.1  # until a request that the keeper could not perform is sent again
+_MAX_SEARCHES = 3  # for processes that a child left behind
+STOP_TIMEOUT = 5.0  # seconds from asking a child to end to killing it
 
 
 class ChildEnd(NamedTuple):
-    """How a child ended; `lost` when its keeper died with it."""
+    """How a child ended. `lost` means that its keeper died, so the exit status is unknown."""
 
     code: int | None
     signal: str | None
@@ -41,7 +41,7 @@ class ChildEnd(NamedTuple):
 
 
 class ChildStart(NamedTuple):
-    """Everything a keeper needs to start a child."""
+    """The program, environment, directory and terminal of a child that is to be started."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -52,82 +52,83 @@ class ChildStart(NamedTuple):
 
 
 class ChildHandle:
-    """A process with a recording: told by number, read by offset, ended by a ladder."""
+    """A child process of a keeper: write to it by number, read its recording by offset, stop it."""
 
-    def __init__(self, key: Key, home_id: str, keeper: Keeper, recording: Recording) -> None:
+    def __init__(self, key: ChildKey, home_id: str, keeper: Keeper, recording: Recording) -> None:
         self.worker_id, self.run = key
         self.pid = 0
-        self.written = 0  # lines of the ACP worker that the agent was given before we adopted it
-        self.answered = 0  # replies of the screen that the program was given before we adopted it
+        self.lines_written = 0  # ACP lines that the agent was sent before this server adopted it
+        self.replies_written = 0  # replies of the screen that were typed before this server adopted it
         self.recording = recording
         self.ended: asyncio.Future[ChildEnd] = asyncio.get_running_loop().create_future()
         self._home_id = home_id
         self._keeper = keeper
 
     def write(self, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
-        """Hands numbered bytes to the child, in the order of the calls; done when the keeper has them.
+        """Send numbered input to the child in the order of the calls; the result is the last accepted number.
 
-        By the number the keeper knows what it has had before.
+        The keeper ignores a number that it has accepted before.
         """
         return self._keeper.write(self.worker_id, self.run, writer, n, data)
 
-    def answer(self, n: int, data: bytes) -> None:
-        """Types the screen's reply to what the program asked; one that just ended needs none."""
+    def type_reply(self, n: int, data: bytes) -> None:
+        """Send the screen's reply to a query of the program; ignore errors, since it may just have ended."""
         with suppress(KeeperLost):
-            _let_go(self._keeper.write(self.worker_id, self.run, SCREEN_WRITER, n, data))
+            _ignore_result(self._keeper.write(self.worker_id, self.run, SCREEN_WRITER, n, data))
 
-    async def take(self, n: int, line: bytes) -> int:
-        """Hands a numbered line to an agent, however long it takes to listen; the last number it has."""
+    async def write_line(self, n: int, line: bytes) -> int:
+        """Send a numbered line to an agent, waiting until it reads; return the last accepted number."""
         while True:
             try:
                 return await self._keeper.write(self.worker_id, self.run, ACP_WRITER, n, line)
             except KeeperFault as fault:
-                if fault.errno != errno.EAGAIN:  # too much waits for it already
-                    raise refusal(fault) from fault
+                if fault.errno != errno.EAGAIN:  # too much is queued for it already
+                    raise translate_keeper_error(fault) from fault
             except KeeperLost as lost:
-                raise refusal(lost) from lost
-            await asyncio.sleep(TRY_AGAIN)
+                raise translate_keeper_error(lost) from lost
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def consume(self, offset: int) -> None:
-        """What was said up to here is in the log; the keeper need not keep it."""
+        """Let the keeper free the output up to this offset: its effects are in the log."""
         with suppress(Conflict, RemoteFault, Unavailable):
-            await _ask(self._keeper.consumed(self.worker_id, self.run, offset))
+            await _translate_errors(self._keeper.consumed(self.worker_id, self.run, offset))
 
     async def close_input(self) -> None:
-        """Says that nothing more will be said."""
+        """Close the standard input of the child."""
         if not self.ended.done():
             with suppress(Conflict, RemoteFault, Unavailable):
-                await _ask(self._keeper.close_input(self.worker_id, self.run))
+                await _translate_errors(self._keeper.close_input(self.worker_id, self.run))
 
     def resize(self, cols: int, rows: int, done: Callable[[], None]) -> None:
-        """Sets the window's size and says when it is so; a program that just ended has none."""
+        """Set the size of the terminal, and call `done` when the keeper has set it."""
         with suppress(KeeperLost):
-            asked = self._keeper.resize(self.worker_id, self.run, cols, rows)
-            _let_go(asked)
-            asked.add_done_callback(lambda _: done())
+            resized = self._keeper.resize(self.worker_id, self.run, cols, rows)
+            _ignore_result(resized)
+            resized.add_done_callback(lambda _: done())
 
     async def acknowledge(self) -> None:
-        """The end is in the log: the keeper may forget the child; one that is gone has."""
+        """Let the keeper forget the child: its end is in the log."""
         with suppress(Conflict, RemoteFault):
-            await _ask(self._keeper.ack_exit(self.worker_id, self.run))
+            await _translate_errors(self._keeper.ack_exit(self.worker_id, self.run))
 
-    async def stop(self, patience: float = PATIENCE) -> ChildEnd:
-        """Hang up and TERM, five seconds, KILL, then whatever still carries our marker.
+    async def stop(self, timeout: float = STOP_TIMEOUT) -> ChildEnd:
+        """Send HUP and TERM, after the timeout KILL, and kill the processes that it left behind.
 
-        Nobody reads an agent's last words then, and a keeper that kept more than so many would wait for that.
+        Its output is marked as consumed meanwhile: the server may no longer read it, and an agent whose
+        output is not consumed would block.
         """
-        self.recording.watch(self._pass_over)
-        self._pass_over()
+        self.recording.watch(self._consume_all)
+        self._consume_all()
         try:
-            return await self._climb_down(patience)
+            return await self._terminate_or_kill(timeout)
         finally:
-            self.recording.unwatch(self._pass_over)
+            self.recording.unwatch(self._consume_all)
 
-    async def _climb_down(self, patience: float) -> ChildEnd:
+    async def _terminate_or_kill(self, timeout: float) -> ChildEnd:
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
             await self._signal(number)
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 ended = await asyncio.shield(self.ended)
         except TimeoutError:
             await self._signal(signal.SIGKILL)
@@ -136,60 +137,65 @@ class ChildHandle:
         return ended
 
     async def _end_descendants(self) -> None:
-        """Kill what the child left running, however long the machine has no descriptor to look for it."""
+        """Kill the processes that the child left behind; retry while no descriptor is free for the search."""
         while True:
             try:
                 return await asyncio.to_thread(end_marked, self._home_id, [(self.worker_id, self.run)])
             except Exception as error:
                 if explain(error) is None:
                     raise
-                log.warning("cannot look for what a child left", worker=self.worker_id, reason=str(error))
-            await asyncio.sleep(TRY_AGAIN)
+                log.warning(
+                    "cannot search for processes that a child left behind",
+                    worker=self.worker_id,
+                    reason=str(error),
+                )
+            await asyncio.sleep(RETRY_SECONDS)
 
-    def _pass_over(self) -> None:
+    def _consume_all(self) -> None:
+        """Mark all output as consumed."""
         if not self.ended.done():
             with suppress(KeeperLost):
-                _let_go(self._keeper.consumed(self.worker_id, self.run, self.recording.end))
+                _ignore_result(self._keeper.consumed(self.worker_id, self.run, self.recording.end))
 
     async def _signal(self, number: signal.Signals) -> None:
-        """Send a signal to the child's process group, again and again if the keeper cannot send it now."""
+        """Send a signal to the child's process group; retry while the keeper cannot send it."""
         while not self.ended.done():
             try:
-                await _ask(self._keeper.signal(self.worker_id, self.run, number))
+                await _translate_errors(self._keeper.signal(self.worker_id, self.run, number))
                 return
             except (Conflict, RemoteFault):
                 return
             except Unavailable:
-                await asyncio.sleep(TRY_AGAIN)
+                await asyncio.sleep(RETRY_SECONDS)
 
 
 class ChildHandles:
-    """Every child of every keeper of this data directory."""
+    """The children of all keepers of this data directory, by worker and run."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self.home_id = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
-        self._children: dict[Key, ChildHandle] = {}
+        self._children: dict[ChildKey, ChildHandle] = {}
         self._keepers: Keepers
 
     @classmethod
     @asynccontextmanager
     async def open(cls, home: Path) -> AsyncIterator["ChildHandles"]:
-        """Connects to the keepers and adopts what they run."""
+        """Connect to the keepers and adopt their children."""
         self = cls(home)
         async with Keepers.open(home, self._on_output, self._on_exit, self._on_lost) as keepers:
             self._keepers = keepers
             for key, status in keepers.children.items():
-                child = self._add(key, keepers.of(*key), Recording(self.spool(*key)))
-                child.pid, child.answered = status.pid, status.writers.get(SCREEN_WRITER, 0)
-                child.written = status.writers.get(ACP_WRITER, 0)
+                child = self._add(key, keepers.keeper_of(*key), Recording(self.spool(*key)))
+                child.pid, child.replies_written = status.pid, status.writers.get(SCREEN_WRITER, 0)
+                child.lines_written = status.writers.get(ACP_WRITER, 0)
                 if status.exit is not None:
                     self._on_exit(status.exit)
             yield self
 
     async def warm_up(self) -> None:
         """Start a keeper if none takes new children, so that the first child need not wait for that."""
-        await _ask(self._keepers.accepting())
+        await _translate_errors(self._keepers.accepting_keeper())
 
     def get(self, worker_id: str, run: int) -> ChildHandle | None:
         return self._children.get((worker_id, run))
@@ -198,30 +204,30 @@ class ChildHandles:
         return list(self._children.values())
 
     def spool(self, worker_id: str, run: int, stream: str = "out") -> Path:
-        """Where the keeper writes what a run says."""
+        """Return the directory of the spool of a run's output (`out` or `err`)."""
         return self._home / "spool" / worker_id / str(run) / stream
 
     @property
-    def kept(self) -> bool:
-        """Whether a keeper is there to take new children."""
+    def has_keeper(self) -> bool:
+        """Whether a keeper is connected that accepts new children."""
         return self._keepers.current is not None
 
     def marker(self, worker_id: str, run: int) -> str:
-        """What a child carries in its environment, so that it can be found without its keeper."""
+        """Return the variable value in a child's environment by which it is found without its keeper."""
         return marker(self.home_id, worker_id, run)
 
     async def spawn(self, worker_id: str, run: int, start: ChildStart, recording: Recording) -> ChildHandle:
-        """Starts a child, or finds the one that was started under the same name before.
+        """Start the child of a run, or return it if it was started before.
 
-        An earlier run of the worker goes first: two agents would work in one conversation.
+        Earlier runs of the worker are ended first: two agents would work in one conversation.
         """
-        for earlier in self._before(worker_id, run):
-            await self.bury(earlier)
-        keeper = await _ask(self._keepers.accepting())
-        # Known before it runs: its first words and its end may come together with its pid.
+        for earlier in self._earlier_runs(worker_id, run):
+            await self.end_and_forget(earlier)
+        keeper = await _translate_errors(self._keepers.accepting_keeper())
+        # Added before it runs: its first output and its exit may arrive together with its pid.
         child = self._add((worker_id, run), keeper, recording)
         try:
-            spawned = await _ask(
+            spawned = await _translate_errors(
                 keeper.spawn(
                     worker_id,
                     run,
@@ -240,28 +246,29 @@ class ChildHandles:
         child.pid = spawned.pid
         return child
 
-    async def forget_spool(self, worker_id: str) -> None:
-        """Removes the recordings of a worker that runs no more."""
-        keeper = await _ask(self._keepers.accepting())
-        await _ask(keeper.forget(worker_id))
+    async def remove_spools(self, worker_id: str) -> None:
+        """Remove the spools of all runs of a worker that has ended."""
+        keeper = await _translate_errors(self._keepers.accepting_keeper())
+        await _translate_errors(keeper.remove_spools(worker_id))
 
     def forget(self, child: ChildHandle) -> None:
+        """Drop a child that has ended, and close its recording."""
         self._children.pop((child.worker_id, child.run), None)
         child.recording.close()
 
-    async def bury(self, child: ChildHandle) -> None:
-        """Ends what runs and nobody wants, for whoever should have done so, perhaps in a server that died."""
+    async def end_and_forget(self, child: ChildHandle) -> None:
+        """End a child that no worker needs, for example one whose server died, and forget it."""
         if not child.ended.done():
             await child.stop()
         await child.acknowledge()
         self.forget(child)
 
-    def _before(self, worker_id: str, run: int) -> list[ChildHandle]:
-        """The runs of a worker before this one that are still here, though their end is stored."""
+    def _earlier_runs(self, worker_id: str, run: int) -> list[ChildHandle]:
+        """Return the children of earlier runs of a worker that are not forgotten yet."""
         of_worker = [child for child in self._children.values() if child.worker_id == worker_id]
         return [child for child in of_worker if child.run < run]
 
-    def _add(self, key: Key, keeper: Keeper, recording: Recording) -> ChildHandle:
+    def _add(self, key: ChildKey, keeper: Keeper, recording: Recording) -> ChildHandle:
         child = ChildHandle(key, self.home_id, keeper, recording)
         self._children[key] = child
         return child
@@ -276,39 +283,39 @@ class ChildHandles:
         child = self._children.get(key)
         if child is not None:
             child.recording.grow(exited.ends.get("out", 0))
-        self._settle(key, ChildEnd(exited.code, _signal_name(exited.signal)))
+        self._set_ended(key, ChildEnd(exited.code, _signal_name(exited.signal)))
 
-    def _on_lost(self, keys: list[Key]) -> None:
+    def _on_lost(self, keys: list[ChildKey]) -> None:
         for worker, run in keys:
             log.error("keeper lost", worker=worker, run=run)
         try:
             ending = asyncio.get_running_loop().run_in_executor(None, end_marked, self.home_id, keys)
         except RuntimeError as error:  # no thread can be started
-            self._settle_lost(keys, error)
+            self._mark_lost(keys, error)
         else:
             ending.add_done_callback(
-                lambda done: self._settle_lost(keys, None if done.cancelled() else done.exception())
+                lambda done: self._mark_lost(keys, None if done.cancelled() else done.exception())
             )
 
-    def _settle_lost(self, keys: list[Key], error: BaseException | None) -> None:
+    def _mark_lost(self, keys: list[ChildKey], error: BaseException | None) -> None:
         """Mark the children of a lost keeper as ended, so that their next run may begin."""
         if error:
-            log.error("what a lost keeper left could not be ended", exc_info=error)
+            log.error("the children of a lost keeper could not be ended", exc_info=error)
         for key in keys:
-            self._settle(key, ChildEnd(None, None, lost=True))
+            self._set_ended(key, ChildEnd(None, None, lost=True))
 
-    def _settle(self, key: Key, ended: ChildEnd) -> None:
+    def _set_ended(self, key: ChildKey, ended: ChildEnd) -> None:
         child = self._children.get(key)
         if child is not None and not child.ended.done():
             child.ended.set_result(ended)
 
 
-def end_marked(home_id: str, keys: Collection[Key]) -> None:
-    """Kills what children left behind in process groups of their own, and what that forked meanwhile.
+def end_marked(home_id: str, keys: Collection[ChildKey]) -> None:
+    """Kill the processes with the markers of these children, and those they fork meanwhile.
 
-    Looks at every process of the machine: not for the loop.
+    It searches all processes of the machine, so call it in a thread.
     """
-    for _ in range(_LOOKS):
+    for _ in range(_MAX_SEARCHES):
         left = [pid for pid, worker, run in find_marked(home_id) if (worker, run) in keys]
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
@@ -317,20 +324,20 @@ def end_marked(home_id: str, keys: Collection[Key]) -> None:
             break
 
 
-def _let_go(request: asyncio.Future[T]) -> None:
-    """Nobody waits for this answer, whatever it is."""
+def _ignore_result(request: asyncio.Future[T]) -> None:
+    """Mark the result as retrieved, so that asyncio does not log an error that no caller awaits."""
     request.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-async def _ask(request: Awaitable[T]) -> T:
-    """What a keeper refuses comes in our words."""
+async def _translate_errors(request: Awaitable[T]) -> T:
+    """Await a request, and raise a BullpenError if the keeper refuses it or is gone."""
     try:
         return await request
     except (KeeperFault, KeeperLost) as error:
-        raise refusal(error) from error
+        raise translate_keeper_error(error) from error
 
 
-def refusal(error: BaseException) -> BullpenError:
+def translate_keeper_error(error: BaseException) -> BullpenError:
     """Return the error a user sees when a keeper refused a request or is gone."""
     if isinstance(error, KeeperFault):
         return Unavailable(error.message) if error.errno in FAILURES else Conflict(error.message)
@@ -342,5 +349,5 @@ def _signal_name(number: int | None) -> str | None:
         return None
     try:
         return signal.Signals(number).name
-    except ValueError:  # one of those for real time, which have no names
+    except ValueError:  # a real-time signal, which has no name
         return f"SIGRTMIN{number - signal.SIGRTMIN:+d}"

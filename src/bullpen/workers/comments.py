@@ -1,4 +1,4 @@
-"""What a person remarks on lines of a diff, as one message to an agent."""
+"""Format a user's comments on lines of a diff as one message to an agent."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,13 @@ from msgspec import Struct
 from ..git.diff_format import FileDiff
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-MOST_QUOTED = 20  # lines
+MAX_QUOTED_LINES = 20
 
 Side = Literal["old", "new"]
 
 
 class DiffComment(Struct, frozen=True, kw_only=True):
-    """A remark on a line, or on some lines in a row, of the old or the new file."""
+    """A comment on one line or a range of lines, of the old or the new file."""
 
     path: str
     line: int
@@ -24,15 +24,17 @@ class DiffComment(Struct, frozen=True, kw_only=True):
     side: Side = "new"
 
 
-def as_message(comments: Sequence[DiffComment], files: Iterable[FileDiff], introduction: str = "") -> str:
-    """All of them, in the order of files and lines, each with the lines it is about."""
+def format_comments(
+    comments: Sequence[DiffComment], files: Iterable[FileDiff], introduction: str = ""
+) -> str:
+    """Return a message with all comments by file and line, each with the lines that it is about."""
     by_path = {file.path: file for file in files}
     ordered = sorted(comments, key=lambda comment: (comment.path, comment.line))
     opening = introduction.strip() or "Please look at these comments on the changes:"
-    return "\n\n".join([opening, *(_one(comment, by_path.get(comment.path)) for comment in ordered)])
+    return "\n\n".join([opening, *(_format_one(comment, by_path.get(comment.path)) for comment in ordered)])
 
 
-def _one(comment: DiffComment, file: FileDiff | None) -> str:
+def _format_one(comment: DiffComment, file: FileDiff | None) -> str:
     last = max(comment.end_line or comment.line, comment.line)
     where = f"line {comment.line}" if last == comment.line else f"lines {comment.line} to {last}"
     before = " before the change" if comment.side == "old" else ""
@@ -42,7 +44,7 @@ def _one(comment: DiffComment, file: FileDiff | None) -> str:
 
 
 def _quoted(patch: str, side: Side, first: int, last: int) -> list[str]:
-    """The lines of one side, as the patch has them, signs included."""
+    """Return the lines of one side between two line numbers, with their signs in the patch."""
     found: list[str] = []
     old = new = 0
     for line in patch.split("\n"):
@@ -54,4 +56,4 @@ def _quoted(patch: str, side: Side, first: int, last: int) -> list[str]:
                 found.append(line)
             old += line[:1] in (" ", "-")
             new += line[:1] in (" ", "+")
-    return found[:MOST_QUOTED]
+    return found[:MAX_QUOTED_LINES]

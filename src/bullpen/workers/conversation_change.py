@@ -1,14 +1,14 @@
-"""One change in the conversation with an agent: what is told of it, and the lines that go to it.
+"""Build one change of the conversation with an agent: its events, and the lines to send to the agent.
 
-Every line is told by one fact, and so its number is known before the store gives it out. What an agent's
-activity is follows from its conversation; a change that alters it says so.
+Each line is recorded by one event, so its number is known before the store assigns it. The agent's activity
+follows from its conversation; a change that alters it records that too.
 """
 
 from collections.abc import Callable, Sequence
 
 from ..domain import commands, queue
 from ..domain.conversation import TURN_FAILED, TurnEnd, TurnStart, UserPrompt
-from ..domain.conversation_rules import loose_ends
+from ..domain.conversation_rules import cancel_open_items
 from ..domain.conversation_state import Conversation, fold_conversation
 from ..domain.errors import Conflict
 from ..domain.events import (
@@ -22,17 +22,17 @@ from ..domain.events import (
     WorkerTerminated,
 )
 from ..domain.prompts import Prompt
-from ..domain.snapshot import Snapshot, Worker, is_answer
+from ..domain.snapshot import Snapshot, Worker, shows_agent_answer
 from ..domain.states import Activity, SessionStatus, WorkerState
 from ..log.log import Change, Consumed, OutboxLine, RequestAnswer
 from ..wire.acp_calls import OutgoingLine
 
-NOT_ASKED = "waits for a prompt"  # the page knows by it that nothing was done that a person could have missed
-LONGEST_WHY = 200  # letters; all of it is in the event that tells of the end
+NOT_ASKED = "waits for a prompt"  # the page compares this text: the agent has done nothing yet
+MAX_REASON_LENGTH = 200  # characters; the event of the turn's end has the whole text
 
 
 class ConversationChange:
-    """Put together on a snapshot; `conversation` is as it will be after what was told so far."""
+    """A change that is built on a snapshot; `conversation` is its state after what was recorded so far."""
 
     def __init__(self, snapshot: Snapshot, worker_id: str) -> None:
         self.snapshot = snapshot
@@ -41,16 +41,16 @@ class ConversationChange:
         self.drafts: list[Draft] = []
         self._outbox: list[OutboxLine] = []
         self._active = self.worker.state is WorkerState.ACTIVE
-        self._ended: TurnEnd | None = None
-        self.over = False  # the run has ended: neither lines nor an activity follow
+        self._turn_end: TurnEnd | None = None
+        self.run_ended = False  # neither lines nor an activity follow
 
     @property
     def seq(self) -> int:
-        """The number the next fact will have."""
+        """The number that the next event will have."""
         return self.snapshot.last_seq + len(self.drafts) + 1
 
-    def tell(self, *facts: Fact) -> None:
-        """Facts of this agent, in order."""
+    def record(self, *facts: Fact) -> None:
+        """Add facts about this agent, in order."""
         for fact in facts:
             event = Event(self.seq, self.snapshot.updated_at, fact, self.worker.id, self.worker.role)
             self.conversation = fold_conversation(self.conversation, event)
@@ -58,14 +58,14 @@ class ConversationChange:
             if isinstance(fact, WorkerReady):
                 self._active = True
             if isinstance(fact, TurnEnd):
-                self._after_turn(fact)
+                self._note_turn_end(fact)
 
     def begin_turn(self, order: Prompt, from_queue: bool) -> None:
-        """The prompt and the turn it begins; the agent must be free."""
+        """Record a prompt and the turn that begins with it. The agent must be idle."""
         if from_queue:
             id = order.prompt_id
-            self.tell_others([Draft(queue.QueueSending(id=id)), Draft(queue.QueueSent(id=id))])
-        self.tell(
+            self.record_drafts([Draft(queue.QueueSending(id=id)), Draft(queue.QueueSent(id=id))])
+        self.record(
             UserPrompt(
                 text=order.text,
                 prompt_id=order.prompt_id,
@@ -76,99 +76,114 @@ class ConversationChange:
             TurnStart(prompt_id=order.prompt_id),
         )
 
-    def tell_others(self, drafts: Sequence[Draft]) -> None:
-        """Facts of the session, or of another worker."""
+    def record_drafts(self, drafts: Sequence[Draft]) -> None:
+        """Add facts about the session or about another worker."""
         self.drafts.extend(drafts)
 
-    def say(self, *sayings: OutgoingLine) -> None:
-        """Lines to the agent, each with its fact."""
-        for saying in sayings:
+    def send(self, *lines: OutgoingLine) -> None:
+        """Add lines for the agent, each with the fact that records it."""
+        for outgoing in lines:
             n = self.conversation.traffic.next_n
-            self.tell(saying.fact(n))
-            self._outbox.append(OutboxLine(self.worker.id, self.worker.run, _numbered(saying, n)))
+            self.record(outgoing.fact(n))
+            self._outbox.append(OutboxLine(self.worker.id, self.worker.run, _line_maker(outgoing, n)))
 
     def end_terminals(self, reason: str) -> None:
-        """What the agent runs in terminals ends with its turn, or with itself."""
+        """Terminate the terminals that this agent has started."""
         for terminal in terminals_of(self.snapshot, self.worker.id):
             if terminal.alive:
                 self.drafts.append(Draft(WorkerTerminated(reason=reason), terminal.id, terminal.role))
 
-    def fail(self, fact: WorkerFailed, *, blames_session: bool = True) -> None:
-        """The end of the run against its will: with its turn, its terminals, and perhaps its session.
+    def fail_run(self, fact: WorkerFailed, *, may_fail_session: bool = True) -> None:
+        """Record that the run failed, which also ends its turn and its terminals.
 
-        Not with its session when it is about to be started again.
+        The session fails too if this is the agent it was created with, which has not answered and is not
+        about to be restarted.
         """
         self.close_turn("error", fact.error)
         self.end_terminals("its agent ended")
-        self.tell(fact)
-        self.over = True
-        if blames_session and not fact.again and self._is_founder and not self._answered():
+        self.record(fact)
+        self.run_ended = True
+        if may_fail_session and not fact.again and self._is_founder and not self._answered():
             ending = commands.end_session(self.snapshot, SessionStatus.ERROR, "error", fact.error)
-            told = {draft.worker_id for draft in self.drafts if isinstance(draft.fact, WorkerTerminated)}
-            self.drafts += [d for d in ending if d.worker_id not in (self.worker.id, *told)]
+            terminated = {
+                draft.worker_id for draft in self.drafts if isinstance(draft.fact, WorkerTerminated)
+            }
+            self.drafts += [d for d in ending if d.worker_id not in (self.worker.id, *terminated)]
 
     @property
     def _is_founder(self) -> bool:
         return self.snapshot.founder == self.worker.id
 
     def _answered(self) -> bool:
-        """Whether the agent's first answer is among what is told here."""
-        return any(draft.worker_id == self.worker.id and is_answer(draft.fact) for draft in self.drafts)
+        """Return whether this change records the agent's first answer."""
+        return any(
+            draft.worker_id == self.worker.id and shows_agent_answer(draft.fact) for draft in self.drafts
+        )
 
     def close_turn(self, stop_reason: str, error: str | None = None) -> None:
-        """Everything that is open is closed, because nothing more will come."""
-        self.tell(*loose_ends(self.conversation, by="bullpen"))
+        """End the turn if one runs, and cancel open permissions and questions: no more output will come."""
+        self.record(*cancel_open_items(self.conversation, by="bullpen"))
         if self.conversation.turn is not None:
-            self.tell(TurnEnd(stop_reason=stop_reason, error=error))
+            self.record(TurnEnd(stop_reason=stop_reason, error=error))
 
-    def end(self, fact: WorkerExited) -> None:
-        """The end of the run by itself."""
+    def end_run(self, fact: WorkerExited) -> None:
+        """Record that the agent exited by itself, which also ends its turn and its terminals."""
         self.close_turn("cancelled")
         self.end_terminals("its agent ended")
-        self.tell(fact)
-        self.over = True
+        self.record(fact)
+        self.run_ended = True
 
-    def change(self, consumed: int | None = None, answer: RequestAnswer | None = None) -> Change:
+    def build(self, consumed: int | None = None, answer: RequestAnswer | None = None) -> Change:
+        """Return the change for the log.
+
+        `consumed`: the offset up to which the agent's output is processed. `answer`: the stored answer of the
+        request that caused the change.
+        """
         mark = None if consumed is None else Consumed(self.worker.id, self.worker.run, consumed)
         return Change(
             drafts=[*self.drafts, *self._activity()], outbox=self._outbox, consumed=mark, answer=answer
         )
 
-    def _after_turn(self, end: TurnEnd) -> None:
-        self._ended = end
+    def _note_turn_end(self, end: TurnEnd) -> None:
+        self._turn_end = end
         if end.failure or end.stop_reason == "cancelled":
             why = TURN_FAILED if end.failure else "the turn was cancelled"
-            self.drafts += [Draft(fact) for fact in queue.after_bad_turn(self.snapshot.queue, why)]
+            self.drafts += [Draft(fact) for fact in queue.pause_after_failed_turn(self.snapshot.queue, why)]
 
     def _activity(self) -> list[Draft]:
-        if not self._active or self.over or self.worker.is_typed_to:  # what a screen shows is told apart
+        """Return the fact of a new activity, if it is another one."""
+        if not self._active or self.run_ended or self.worker.is_typed_to:  # the screen tells it: pty_watch.py
             return []
-        now, why = activity_of(self.conversation, self.worker.activity, self._ended)
+        now, reason = activity_of(self.conversation, self.worker.activity, self._turn_end)
         if now is self.worker.activity:
             return []
-        return [Draft(WorkerActivity(activity=now.value, why=why), self.worker.id, self.worker.role)]
+        return [Draft(WorkerActivity(activity=now.value, why=reason), self.worker.id, self.worker.role)]
 
 
-def activity_of(conversation: Conversation, before: Activity, ended: TurnEnd | None) -> tuple[Activity, str]:
-    """What an agent that lives is doing, and why we think so (R72)."""
+def activity_of(
+    conversation: Conversation, before: Activity, turn_end: TurnEnd | None
+) -> tuple[Activity, str]:
+    """Return the activity of a running agent that speaks ACP, and the reason for it."""
     if conversation.asking:
         return Activity.ASKING, "a question is open"
     if conversation.turn is not None:
         return Activity.ACTIVE, "in a turn"
-    if ended is not None and ended.failure:
-        return Activity.IDLE, " ".join(ended.failure[:LONGEST_WHY].split())
+    if turn_end is not None and turn_end.failure:
+        return Activity.IDLE, " ".join(turn_end.failure[:MAX_REASON_LENGTH].split())
     return Activity.IDLE, NOT_ASKED if before is Activity.UNKNOWN else "the turn is over"
 
 
 def terminals_of(snapshot: Snapshot, agent_id: str) -> list[Worker]:
-    """The terminals an agent ordered."""
+    """Return the terminals that an agent has started."""
     return [worker for worker in snapshot.workers.values() if worker.owner == agent_id]
 
 
-def _numbered(saying: OutgoingLine, n: int) -> Callable[[int], bytes]:
+def _line_maker(outgoing: OutgoingLine, n: int) -> Callable[[int], bytes]:
+    """Return a function that encodes the line, or raises Conflict if the store assigned another number."""
+
     def make(number: int) -> bytes:
-        if number != n:  # a line without a fact, or a fact without a line, came before
-            raise Conflict(f"line {number} was told of as {n}")
-        return saying.line(n)
+        if number != n:  # an earlier line has no event, or an earlier event no line
+            raise Conflict(f"line {number} was recorded as {n}")
+        return outgoing.line(n)
 
     return make

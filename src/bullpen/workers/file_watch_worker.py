@@ -1,4 +1,4 @@
-"""A worker without a process: it watches something and tells each time that it is different."""
+"""Run a worker without a process: watch files, and record a fact each time that they have changed."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -8,66 +8,72 @@ from typing import ClassVar
 
 from ..domain.errors import BullpenError
 from ..domain.events import Draft, Fact, WorkerFailed, WorkerReady
-from ..domain.failures import reason_of
+from ..domain.failures import describe_failure
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
 from .worker_services import WorkerServices
 
-PACE = 1.0  # seconds between two facts at least: an agent at work changes files all the time
+MIN_INTERVAL = 1.0  # seconds between two facts: a working agent changes files all the time
 
 
 class FileWatchWorker(ABC):
-    """One run of a worker that shows files. A kind says what it watches and what it tells."""
+    """One run of a worker that shows files. A subclass watches the files and reads them.
 
-    tells: ClassVar[type[Fact]]
+    `fact_type` is the type of the facts that the subclass records.
+    """
 
-    def __init__(self, worker: Worker, log: SessionLog, workshop: WorkerServices) -> None:
+    fact_type: ClassVar[type[Fact]]
+
+    def __init__(self, worker: Worker, log: SessionLog, services: WorkerServices) -> None:
         self.worker = worker
         self._log = log
-        self._workshop = workshop
-        self._told: Fact | None = None
-        self._living: asyncio.Future[None] | None = None
+        self._services = services
+        self._recorded: Fact | None = None
+        self._watching: asyncio.Future[None] | None = None
 
-    async def live(self) -> None:
-        """Until it is stopped, or what it shows is gone."""
-        self._living = asyncio.ensure_future(self._watch())
+    async def run(self) -> None:
+        """Watch until the worker is stopped, or fail it if the files cannot be read."""
+        self._watching = asyncio.ensure_future(self._watch())
         try:
-            await self._living
+            await self._watching
         except asyncio.CancelledError:
             if not self._stopped():
                 raise
         except (BullpenError, OSError) as error:
-            await self._record(WorkerFailed(error=reason_of(error)))
+            await self._record(WorkerFailed(error=describe_failure(error)))
 
     async def stop(self) -> None:
-        if self._living is not None:
-            self._living.cancel()
+        """End the watch. The caller has recorded the end."""
+        if self._watching is not None:
+            self._watching.cancel()
 
     @abstractmethod
     def changes(self) -> AsyncGenerator[None]:
-        """One item each time it is worth looking again."""
+        """Yield each time that the files may have changed."""
 
     @abstractmethod
-    async def look(self) -> Fact:
-        """What is to be told now."""
+    async def read(self) -> Fact:
+        """Return the fact that describes the files now."""
 
     async def _watch(self) -> None:
-        if self.worker.state is WorkerState.ACTIVE:  # told by the server before us
-            self._told = await self._workshop.store.newest(self._log.id, self.worker.id, self.tells)
-        await self._tell(await self.look())
+        if self.worker.state is WorkerState.ACTIVE:  # recorded by an earlier server process
+            self._recorded = await self._services.store.newest_fact(
+                self._log.id, self.worker.id, self.fact_type
+            )
+        await self._record_news(await self.read())
         async with aclosing(self.changes()) as changes:
             async for _ in changes:
-                await self._tell(await self.look())
-                await asyncio.sleep(PACE)
+                await self._record_news(await self.read())
+                await asyncio.sleep(MIN_INTERVAL)
 
-    async def _tell(self, fact: Fact) -> None:
-        """Once a run it says that it is there; after that, only what is news."""
-        if fact == self._told:
+    async def _record_news(self, fact: Fact) -> None:
+        """Record the fact if it differs from the last one, the first time together with WorkerReady."""
+        if fact == self._recorded:
             return
         ready = [WorkerReady()] if self._now().state is WorkerState.SPAWNING else []
         await self._record(*ready, fact)
-        self._told = fact
+        self._recorded = fact
 
     async def _record(self, *facts: Fact) -> None:
         def decide(snapshot: Snapshot) -> Change:

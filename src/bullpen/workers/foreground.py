@@ -1,11 +1,11 @@
-"""Name the program that runs in the foreground of a terminal."""
+"""Find the name of the program that runs in the foreground of a terminal."""
 
 from pathlib import Path
 
 from ..wire.proc import foreground_group, program_name
 
 PROC = Path("/proc")
-UNNAMED = "a program"  # the leader of the foreground process group has ended, the others of its pipeline run
+UNNAMED = "a program"  # the leader of the foreground group has ended, other programs of its pipeline run
 
 
 def foreground_program(pid: int) -> str | None:
@@ -13,7 +13,7 @@ def foreground_program(pid: int) -> str | None:
     try:
         group = foreground_group((PROC / str(pid) / "stat").read_text(errors="replace"))
     except OSError:
-        return None  # it has ended
+        return None  # the program has ended
     if group is None or group == pid:
         return None
     leader = PROC / str(group)

@@ -1,6 +1,6 @@
-"""Ghostty's terminal emulator with types: feed bytes, read the screen, encode and decode its whole state.
+"""Wrap Ghostty's terminal emulator: feed it bytes, read its screen, encode and decode its whole state.
 
-One thread at a time may use a Terminal; different terminals are independent.
+Only one thread at a time may use a terminal; different terminals are independent.
 """
 
 import weakref
@@ -13,9 +13,9 @@ from .ghostty_library import CELL_HEIGHT, CELL_WIDTH, GhosttyError, Library, che
 __all__ = ["Cursor", "EmulatedTerminal", "GhosttyError"]
 
 SCROLLBACK_MAX_BYTES = 2 << 20
-CONTINUATION_MAX_BYTES = 4 << 20  # a longer unfinished sequence makes the terminal impossible to encode
+CONTINUATION_MAX_BYTES = 4 << 20  # a terminal inside a longer unfinished sequence cannot be encoded
 TERMINFO_NAME = b"xterm-256color"
-# The emulator alone answers, whatever the themes of those who watch; it says it is dark.
+# Only the emulator answers colour queries, whatever the themes of the viewers; it reports a dark theme.
 FOREGROUND, BACKGROUND = (0xD8, 0xD8, 0xD8), (0x14, 0x14, 0x18)
 
 SCREEN_EXTRAS = {"cursor", "style", "hyperlink", "protection", "kitty_keyboard", "charsets"}
@@ -25,6 +25,8 @@ Color = tuple[int, int, int]
 
 
 class Cursor(NamedTuple):
+    """The cursor of a terminal; `x` and `y` count from 0."""
+
     x: int
     y: int
     pending_wrap: bool  # the last column is written, the next character begins a new row
@@ -32,7 +34,7 @@ class Cursor(NamedTuple):
 
 
 class EmulatedTerminal:
-    """One emulated terminal."""
+    """One emulated terminal, as a native object of the Ghostty library."""
 
     def __init__(self, cols: int, rows: int) -> None:
         library = load()
@@ -40,12 +42,12 @@ class EmulatedTerminal:
         check(library.lib.ghostty_terminal_new(library.ffi.NULL, handle, cols, rows), f"{cols}x{rows}")
         self._adopt(library, handle[0])
         self._set("SCROLLBACK_MAX_BYTES", "size_t", SCROLLBACK_MAX_BYTES)
-        self._set("SCROLLBACK_MAX_LINES", "size_t", SCROLLBACK_MAX_BYTES)  # so that the bytes are the limit
+        self._set("SCROLLBACK_MAX_LINES", "size_t", SCROLLBACK_MAX_BYTES)  # only the bytes limit it
         self._set("CONTINUATION_MAX_BYTES", "size_t", CONTINUATION_MAX_BYTES)
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """The terminal that `encode` wrote down."""
+        """Return a terminal with the state that `encode` returned."""
         library = load()
         ffi, lib = library.ffi, library.lib
         decoder, handle = ffi.new("GhosttySnapshotDecoder*"), ffi.new("GhosttyTerminal*")
@@ -65,7 +67,7 @@ class EmulatedTerminal:
         return terminal
 
     def _adopt(self, library: Library, handle: Any) -> None:
-        """Takes a native terminal over and sets what a decoded one lacks as well as a new one."""
+        """Own a native terminal, and set the options that neither a new nor a decoded one has."""
         self._library, self._ffi, self._lib = library, library.ffi, library.lib
         self._handle = handle
         self._free = weakref.finalize(self, library.lib.ghostty_terminal_free, handle)
@@ -75,7 +77,7 @@ class EmulatedTerminal:
         self._set_pointer("USERDATA", self._userdata)
         for option, callback in library.callbacks.items():
             self._set_pointer(option, callback)
-        # No viewer shows images, so no program may be told that they work.
+        # No viewer shows images, so programs must not detect that the emulator could.
         self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t", 0)
         name = self._ffi.from_buffer("uint8_t[]", TERMINFO_NAME)
         self._set("TERMINFO_NAME", "GhosttyString", {"ptr": name, "len": len(TERMINFO_NAME)})
@@ -83,18 +85,18 @@ class EmulatedTerminal:
         self._set("COLOR_BACKGROUND", "GhosttyColorRgb", BACKGROUND)
 
     def close(self) -> None:
-        """Frees the memory now rather than with the object; the terminal is unusable from then on."""
+        """Free the native memory now; the terminal cannot be used afterwards."""
         self._free()
 
-    # What changes it
+    # Input
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Emulates what a program printed; returns the answers to what it asked, one by one."""
+        """Feed output of a program; return the replies to its queries, one by one."""
         self._lib.ghostty_terminal_vt_write(self._handle, data, len(data))
         return self._take_replies()
 
     def resize(self, cols: int, rows: int) -> list[bytes]:
-        """Returns the report of the new size when a program wants one (mode 2048)."""
+        """Resize the terminal; return the report of the size if the program has enabled it (mode 2048)."""
         result = self._lib.ghostty_terminal_resize(self._handle, cols, rows, CELL_WIDTH, CELL_HEIGHT)
         check(result, f"resize to {cols}x{rows}")
         return self._take_replies()
@@ -104,23 +106,23 @@ class EmulatedTerminal:
         self._replies.clear()
         return taken
 
-    # All of it
+    # The whole state
 
     def encode(self) -> bytes:
-        """The whole state, a half sequence included; refused beyond CONTINUATION_MAX_BYTES of that."""
+        """Return the whole state. Raise GhosttyError in a sequence longer than CONTINUATION_MAX_BYTES."""
         return self._allocated(self._lib.ghostty_snapshot_encode_alloc, "encode")
 
     def clone(self) -> "EmulatedTerminal":
         return EmulatedTerminal.decode(self.encode())
 
     def continuation(self) -> bytes | None:
-        """The bytes of a sequence that has begun and not ended; None when they are too many to be kept."""
+        """Return the bytes of an unfinished sequence, or None if it is longer than is kept."""
         try:
             return self._allocated(self._lib.ghostty_terminal_continuation_alloc, "continuation")
         except GhosttyError:
             return None
 
-    # Parts of it
+    # Parts of the state
 
     @property
     def cols(self) -> int:
@@ -142,13 +144,13 @@ class EmulatedTerminal:
 
     @property
     def is_alternate(self) -> bool:
-        """Whether the alternate screen is shown."""
+        """Whether the alternate screen is active."""
         shown = self._get("ACTIVE_SCREEN", "GhosttyTerminalScreen")
         return bool(shown == self._lib.GHOSTTY_TERMINAL_SCREEN_ALTERNATE)
 
     @property
     def is_ground(self) -> bool:
-        """Whether the next byte begins something new."""
+        """Whether the parser is outside of any escape sequence."""
         return bool(self._get("VT_GROUND", "bool"))
 
     @property
@@ -161,58 +163,59 @@ class EmulatedTerminal:
         return bytes(self._ffi.buffer(text.ptr, text.len)) if text.len else b""
 
     def mode(self, number: int, *, ansi: bool = False) -> bool:
+        """Return whether a DEC private mode is set, or an ANSI mode."""
         config = self._ffi.new("GhosttyTerminalModeConfig*")
         config.mode = number & 0x7FFF | ansi << 15
         data = self._lib.GHOSTTY_TERMINAL_DATA_MODE
         check(self._lib.ghostty_terminal_get(self._handle, data, config), f"mode {number}")
         return bool(config.value)
 
-    def color(self, which: str) -> Color | None:
-        """FOREGROUND, BACKGROUND or CURSOR, if it has been set; with _DEFAULT: before a program set it."""
+    def color(self, name: str) -> Color | None:
+        """Return the FOREGROUND, BACKGROUND or CURSOR colour; with _DEFAULT, the colour at the start."""
         rgb = self._ffi.new("GhosttyColorRgb*")
-        data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_COLOR_{which}")
+        data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_COLOR_{name}")
         if self._lib.ghostty_terminal_get(self._handle, data, rgb):
             return None
         return int(rgb.r), int(rgb.g), int(rgb.b)
 
     def palette_changes(self) -> Iterator[tuple[int, Color]]:
-        """The colours of the palette that a program has set."""
+        """Return index and colour of each palette entry that a program has changed."""
         now, before = self._palette("COLOR_PALETTE"), self._palette("COLOR_PALETTE_DEFAULT")
         return ((i, now[i]) for i in range(256) if now[i] != before[i])
 
-    def _palette(self, which: str) -> list[Color]:
+    def _palette(self, name: str) -> list[Color]:
         colors = self._ffi.new("GhosttyColorRgb[256]")
-        data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_{which}")
-        check(self._lib.ghostty_terminal_get(self._handle, data, colors), which)
+        data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_{name}")
+        check(self._lib.ghostty_terminal_get(self._handle, data, colors), name)
         return [(color.r, color.g, color.b) for color in colors]
 
-    # As text
+    # Contents
 
     @property
     def grid(self) -> Grid:
         return Grid(self._library, self._handle, self.cols)
 
     def text(self) -> str:
-        """What is shown, row by row."""
+        """Return the text of the screen, row by row."""
         shown = self.grid.selection((0, 0), (self.cols - 1, self.rows - 1), "ACTIVE")
         return self._format(shown, plain=True).decode()
 
     def contents(self) -> str:
-        """The scrollback and what is shown, row by row."""
+        """Return the text of the scrollback and the screen, row by row."""
         return self._format(self._ffi.NULL, plain=True).decode()
 
     def styled_rows(self) -> list[bytes]:
-        """Scrollback and screen with colours, an item a row; rows without text are empty."""
+        """Return scrollback and screen with colours, one item per row; rows without text are empty."""
         rows = self._format(self._ffi.NULL).split(b"\r\n")
         return rows + [b""] * (self.scrollback_rows + self.rows - len(rows))
 
     def styled_cells(self, y: int, start: int, end: int) -> bytes:
-        """Some cells of a row with their colours; `y` counts from the top of the scrollback."""
+        """Return some cells of a row with colours; `y` counts from the top of the scrollback."""
         return self._format(self.grid.selection((start, y), (end - 1, y)))
 
     def extras(self, *names: str) -> bytes:
-        """The sequences that set the named state: modes, tabstops, scrolling_region, style, charsets, …"""
-        # The formatter always prints contents too, so it gets a single cell, and that is cut away.
+        """Return the sequences that set the named state: modes, tabstops, style, charsets, …"""
+        # The formatter always prints contents too: it gets a single cell, whose text is removed again.
         cell = self.grid.selection((0, 0), (0, 0), "ACTIVE")
         content, formatted = self._format(cell), self._format(cell, extras=names)
         if EXTRAS_BEFORE_CONTENT.issuperset(names):
@@ -235,7 +238,7 @@ class EmulatedTerminal:
         finally:
             lib.ghostty_formatter_free(formatter[0])
 
-    # The ways of the library
+    # Calls of the library
 
     def _get(self, name: str, ctype: str) -> Any:
         out = self._ffi.new(f"{ctype}*")

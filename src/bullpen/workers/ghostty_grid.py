@@ -1,7 +1,6 @@
-"""Rows and cells of an emulated terminal, one by one: what the formatter does not tell.
+"""Read single rows and cells of an emulated terminal, which the formatter of the library does not report.
 
-Rows count from the top of the scrollback. A Grid reads through to the terminal and is valid until the
-terminal is fed or resized.
+Rows count from the top of the scrollback. A Grid is valid until the terminal is fed or resized.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,11 +8,13 @@ from typing import Any, NamedTuple
 
 from .ghostty_library import Library, check
 
-BLANK = 0  # a cell that nothing was written to since it was cleared
+BLANK = 0  # a cell that was not written to since it was cleared
 
 
 class Row(NamedTuple):
-    wraps: bool  # goes on in the next row without a line end
+    """The flags of one row."""
+
+    wraps: bool  # continues in the next row without a line end
     has_links: bool
 
 
@@ -26,12 +27,14 @@ class Span(NamedTuple):
 
 
 class Grid:
+    """The rows and cells of one terminal."""
+
     def __init__(self, library: Library, terminal: Any, cols: int) -> None:
         self._library, self._ffi, self._lib = library, library.ffi, library.lib
         self._terminal = terminal
         self._cols = cols
         self._cell_out = self._ffi.new("GhosttyCell*")
-        # By the cell's whole value: a screen has many cells and few different ones.
+        # By the whole value of a cell: a screen has many cells but few different values.
         self._has_link: dict[int, bool] = {}
         self._colors: dict[int, bytes] = {BLANK: b""}
 
@@ -45,7 +48,7 @@ class Grid:
         return Row(*flags)
 
     def is_filled_to_the_edge(self, y: int) -> bool:
-        """Whether a character printed after all of this row's would begin the next row."""
+        """Return whether a character printed behind the text of this row would begin the next row."""
         edge = self._cols - 1
         if self._wide(edge, y) == self._lib.GHOSTTY_CELL_WIDE_SPACER_HEAD:
             edge -= 1  # a wide character did not fit there
@@ -54,34 +57,34 @@ class Grid:
         )
 
     def is_second_half(self, x: int, y: int) -> bool:
-        """Whether this cell belongs to the wide character left of it."""
+        """Return whether a cell belongs to the wide character on its left."""
         return bool(self._wide(x, y) == self._lib.GHOSTTY_CELL_WIDE_SPACER_TAIL)
 
     def _wide(self, x: int, y: int) -> Any:
         return self._value(self._cell(self.ref(x, y)), "WIDE", "GhosttyCellWide")
 
     def links(self, y: int) -> list[Span]:
-        """The hyperlinks of a row, each with its URI."""
+        """Return the hyperlinks of a row, each with its URI."""
         return _spans(self._link(ref) for ref in self._refs(y))
 
     def backgrounds(self, y: int) -> list[Span]:
-        """The coloured stretches of a row without text, each with its SGR parameters."""
+        """Return the coloured spans without text of a row, each with its SGR parameters."""
         return _spans(self._background(ref) for ref in self._refs(y))
 
     def written(self, y: int) -> list[Span]:
-        """The stretches of a row that are not blank."""
+        """Return the spans of a row that are not blank."""
         return _spans(b"" if self._cell(ref) == BLANK else b"written" for ref in self._refs(y))
 
     def link(self, x: int, y: int) -> bytes:
-        """The URI of one cell, or nothing."""
+        """Return the URI of one cell, or nothing."""
         return self._link(self.ref(x, y))
 
-    def is_coloured_at_an_end(self, y: int) -> bool:
-        """Whether the first or the last cell of a row without text has a background."""
+    def has_coloured_end(self, y: int) -> bool:
+        """Return whether the first or last cell of a row without text has a background."""
         return any(self._background(self.ref(x, y)) for x in (0, self._cols - 1))
 
     def ref(self, x: int, y: int, tag: str = "SCREEN") -> Any:
-        """The library's reference to a cell; with ACTIVE, rows count from the top of the screen."""
+        """Return the library's reference to a cell; with ACTIVE, rows count from the top of the screen."""
         point = self._ffi.new("GhosttyPointS*")
         point.tag = getattr(self._lib, f"GHOSTTY_POINT_TAG_{tag}")
         point.value.x, point.value.y = x, y
@@ -90,7 +93,7 @@ class Grid:
         return ref
 
     def selection(self, start: tuple[int, int], end: tuple[int, int], tag: str = "SCREEN") -> Any:
-        """From the first cell to the last, both included."""
+        """Return the library's selection from one cell to another, both included."""
         selection = self._library.new_sized("GhosttySelection")
         selection.start = self.ref(*start, tag)[0]
         selection.end = self.ref(*end, tag)[0]
@@ -141,7 +144,7 @@ class Grid:
 
 
 def _spans(values: Iterable[bytes]) -> list[Span]:
-    """Joins equal neighbours; cells with nothing belong to no span."""
+    """Join equal neighbours into spans; cells with an empty value belong to none."""
     spans: list[Span] = []
     for x, value in enumerate(values):
         if spans and spans[-1].end == x and spans[-1].value == value:

@@ -1,29 +1,30 @@
-"""The loaded Ghostty library: raw calls through `pyghostty`, and how it calls us back.
+"""Load the Ghostty library, and handle its callbacks for replies, size and colour scheme.
 
-Loading takes a third of a second, so `Screens.warm_up` does it in the background once the server is ready.
+Loading takes a third of a second, so `Screens.warm_up` does it in the background when the server is ready.
 """
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-CELL_WIDTH, CELL_HEIGHT = 8, 16  # pixels, only for programs that ask
+CELL_WIDTH, CELL_HEIGHT = 8, 16  # pixels, reported to programs that query it
 
 
 class GhosttyError(Exception):
-    """The library refused."""
+    """A call of the Ghostty library failed."""
 
 
 def check(result: int, what: str) -> None:
+    """Raise GhosttyError if a call has returned an error; `what` names the call in the message."""
     if result:
         raise GhosttyError(f"{what}: error {result} of the Ghostty library")
 
 
 class Library:
-    """`ffi`, `lib` and what must live as long as they do."""
+    """The functions of the library, and the callbacks that must live as long as it does."""
 
     def __init__(self) -> None:
-        from pyghostty._ffi import ffi, lib, union_fn  # noqa: PLC0415 (see the head of this file)
+        from pyghostty._ffi import ffi, lib, union_fn  # noqa: PLC0415 (loading is slow, see the module docstring)
         from pyghostty.core import init_sized  # noqa: PLC0415
 
         self.ffi: Any = ffi
@@ -39,7 +40,7 @@ class Library:
         }
 
     def take_bytes(self, pointer: Any, length: Any) -> bytes:
-        """Copies what the library allocated for us, and frees it."""
+        """Copy bytes that the library has allocated, and free them."""
         taken = bytes(self.ffi.buffer(pointer[0], length[0])) if length[0] else b""
         self.lib.ghostty_free(self.ffi.NULL, pointer[0], length[0])
         return taken
@@ -64,4 +65,5 @@ class Library:
 
 @cache
 def load() -> Library:
+    """Return the library, loaded at the first call."""
     return Library()

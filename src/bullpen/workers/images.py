@@ -1,4 +1,4 @@
-"""Images people attach to prompts: known by their content, kept under a name of our own."""
+"""Check and store the images that users attach to prompts."""
 
 import hashlib
 import secrets
@@ -13,12 +13,12 @@ from ..domain.errors import NotFound, TooLarge, UnsupportedType
 from ..domain.ids import is_safe_id
 from ..home import write_private
 
-LARGEST = 10 << 20  # bytes
-MOST_PIXELS = 50_000_000  # a small file can stand for a picture no browser and no agent survives
+MAX_IMAGE_BYTES = 10 << 20
+MAX_PIXELS = 50_000_000  # a small file can decompress to an image that crashes browsers and agents
 
 
 class Image(Struct, frozen=True):
-    """An image that is kept; `id` is its only name."""
+    """A stored image."""
 
     id: str
     mime: str
@@ -26,28 +26,28 @@ class Image(Struct, frozen=True):
 
 
 class Images:
-    """The images of every session, each session's in a directory of its own."""
+    """The images of all sessions, each session's in a directory of its own."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def add(self, session_id: str, data: bytes, once: str | None = None) -> Image:
-        """Keeps an image; refuses what is too large or no image, whatever it calls itself.
+    def add(self, session_id: str, data: bytes, idempotency_key: str | None = None) -> Image:
+        """Store an image, or raise TooLarge or UnsupportedType.
 
-        The same data under the same `once` is the same image.
+        Its type is detected from the data. The same data with the same idempotency key is one image.
         """
         mime = check_image(data)
-        image = Image(_name(data, once), mime, len(data))
+        image = Image(_image_id(data, idempotency_key), mime, len(data))
         self._write(session_id, f"{image.id}.{EXTENSIONS[mime]}", data)
         return image
 
     def read(self, session_id: str, image_id: str) -> tuple[str, bytes]:
-        """The type and the bytes of an image; NotFound when the session has none of that id."""
+        """Return the media type and the bytes of an image, or raise NotFound."""
         path = self.path(session_id, image_id)
         return MIMES[path.suffix[1:]], path.read_bytes()
 
     def path(self, session_id: str, image_id: str) -> Path:
-        """The file an image is in."""
+        """Return the file of an image, or raise NotFound."""
         if is_safe_id(image_id):
             for extension in MIMES:
                 path = self._folder(session_id) / f"{image_id}.{extension}"
@@ -56,20 +56,20 @@ class Images:
         raise NotFound(f"no image {image_id} in session {session_id}")
 
     def files(self, session_id: str) -> list[Path]:
-        """The files of a session's images, in the order of their names."""
+        """Return the files of a session's images, sorted by name."""
         try:
             found = list(self._folder(session_id).iterdir())
         except FileNotFoundError:
             return []
         return sorted(path for path in found if path.suffix[1:] in MIMES and path.name[0] != ".")
 
-    def put_back(self, session_id: str, name: str, data: bytes) -> None:
-        """Keeps an image under the name it had elsewhere; refused as in `add`."""
+    def restore(self, session_id: str, name: str, data: bytes) -> None:
+        """Store an image of an imported session under the file name it had there. Raise as `add` does."""
         check_name(name, data)
         self._write(session_id, name, data)
 
-    def forget(self, session_id: str) -> None:
-        """Removes the images of a purged session."""
+    def remove_all(self, session_id: str) -> None:
+        """Remove the images of a purged session."""
         shutil.rmtree(self._folder(session_id), ignore_errors=True)
 
     def _write(self, session_id: str, name: str, data: bytes) -> None:
@@ -84,33 +84,34 @@ class Images:
 
 
 def check_image(data: bytes) -> str:
-    """The type of an image by its first bytes, or why it is refused."""
-    if len(data) > LARGEST:
-        raise TooLarge(f"an image has at most {LARGEST >> 20} MiB")
+    """Return the media type of an image, or raise TooLarge or UnsupportedType."""
+    if len(data) > MAX_IMAGE_BYTES:
+        raise TooLarge(f"an image has at most {MAX_IMAGE_BYTES >> 20} MiB")
     kind = _kind(data)
     try:
         width, height = SIZES[kind](data)
     except (KeyError, IndexError, struct.error):
         raise UnsupportedType("an image is a PNG, JPEG, GIF or WebP file") from None
-    if width * height > MOST_PIXELS:
-        raise TooLarge(f"an image has at most {MOST_PIXELS:,} pixels, not {width} × {height}")
+    if width * height > MAX_PIXELS:
+        raise TooLarge(f"an image has at most {MAX_PIXELS:,} pixels, not {width} × {height}")
     return kind
 
 
 def check_name(name: str, data: bytes) -> None:
-    """Raise UnsupportedType or TooLarge unless `name` is a name we would give to this image."""
+    """Raise UnsupportedType or TooLarge unless `name` is a valid file name of this image."""
     image_id, _, extension = name.partition(".")
     if not is_safe_id(image_id) or MIMES.get(extension) != check_image(data):
-        raise UnsupportedType(f"{name} is not an image under a name of ours")
+        raise UnsupportedType(f"{name} is not an image under a name that Bullpen gives")
 
 
-def _name(data: bytes, once: str | None) -> str:
-    if once is None:
+def _image_id(data: bytes, idempotency_key: str | None) -> str:
+    if idempotency_key is None:
         return secrets.token_hex(16)
-    return hashlib.sha256(once.encode() + hashlib.sha256(data).digest()).hexdigest()[:32]
+    return hashlib.sha256(idempotency_key.encode() + hashlib.sha256(data).digest()).hexdigest()[:32]
 
 
 def _kind(data: bytes) -> str:
+    """Return the media type by the first bytes, or an empty text."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -133,16 +134,16 @@ def _gif_size(data: bytes) -> tuple[int, int]:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
-    """Walks the segments to the frame header, where the size stands."""
-    place = 2
+    """Walk the segments to the frame header, which has the size."""
+    position = 2
     while True:
-        marker, length = struct.unpack_from(">HH", data, place)
+        marker, length = struct.unpack_from(">HH", data, position)
         if 0xFFC0 <= marker <= 0xFFCF and marker not in (0xFFC4, 0xFFC8, 0xFFCC):
-            height, width = struct.unpack_from(">HH", data, place + 5)
+            height, width = struct.unpack_from(">HH", data, position + 5)
             return width, height
         if marker < 0xFF00 or length < 2:
             raise IndexError("not a segment")
-        place += 2 + length
+        position += 2 + length
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The kinds of worker there are: a new kind is one file and one entry here (R71)."""
+"""List the kinds of workers, each with the class that runs it. A new kind is one module and one entry."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -15,25 +15,25 @@ from .worker_services import WorkerServices
 
 
 class WorkerRun(Protocol):
-    """One run of a worker, as its session sees it."""
+    """One run of a worker, as its session uses it."""
 
     worker: Worker
 
-    async def live(self) -> None:
-        """The whole run; returns when its end is in the log."""
+    async def run(self) -> None:
+        """Run the worker; return when its end is recorded in the log."""
 
     async def stop(self) -> None:
-        """Ends it; its end has been decided before."""
+        """End the run. The caller has recorded the end."""
 
 
-def _terminal(worker: Worker, log: SessionLog, workshop: WorkerServices) -> TerminalWorker:
+def _terminal(worker: Worker, log: SessionLog, services: WorkerServices) -> TerminalWorker:
     kind = AgentTerminal if worker.command is not None else TerminalWorker
-    return kind(worker, log, workshop)
+    return kind(worker, log, services)
 
 
-def _agent(worker: Worker, log: SessionLog, workshop: WorkerServices) -> AcpAgent | PtyAgent:
+def _agent(worker: Worker, log: SessionLog, services: WorkerServices) -> AcpAgent | PtyAgent:
     kind = PtyAgent if worker.is_typed_to else AcpAgent
-    return kind(worker, log, workshop)
+    return kind(worker, log, services)
 
 
 KINDS: dict[str, Callable[[Worker, SessionLog, WorkerServices], WorkerRun]] = {

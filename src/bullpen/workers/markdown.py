@@ -1,4 +1,4 @@
-"""A worker that shows a document as it is now: its raw text, which the reader's side renders."""
+"""Run a document worker: it records the raw text of a Markdown file, which the client renders."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -8,18 +8,20 @@ from ..domain.documents import DocumentChanged
 from ..domain.errors import BullpenError, Invalid
 from ..domain.events import Fact
 from ..git.watch import watch
-from ..sandbox.files import inside
+from ..sandbox.files import relative_path
 from .file_watch_worker import FileWatchWorker
 
-MOST_SHOWN = 1 << 20  # bytes
+MAX_DOCUMENT_BYTES = 1 << 20
 
 
 class MarkdownWorker(FileWatchWorker):
-    tells = DocumentChanged
+    """One run of a document worker."""
+
+    fact_type = DocumentChanged
 
     async def changes(self) -> AsyncGenerator[None]:
-        """Of its directory: editors replace a file rather than write into it."""
-        file = Path(self.worker.workspace, inside(self.worker.workspace, self._path))
+        """Yield after changes of the file's directory: editors replace a file rather than write into it."""
+        file = Path(self.worker.workspace, relative_path(self.worker.workspace, self._path))
         while True:
             directory = _existing(file.parent)
             async with aclosing(watch([directory], lambda _: True, recursive=False)) as changes:
@@ -28,11 +30,11 @@ class MarkdownWorker(FileWatchWorker):
                     if directory != file.parent and file.parent.is_dir():
                         break
 
-    async def look(self) -> Fact:
-        files, path = self._workshop.files(self.worker.workspace), self._path
+    async def read(self) -> Fact:
+        files, path = self._services.files(self.worker.workspace), self._path
         try:
-            if files.size_of(path) > MOST_SHOWN:
-                return DocumentChanged(path=path, note=f"larger than {MOST_SHOWN >> 20} MiB")
+            if files.size_of(path) > MAX_DOCUMENT_BYTES:
+                return DocumentChanged(path=path, note=f"larger than {MAX_DOCUMENT_BYTES >> 20} MiB")
             return DocumentChanged(path=path, text=files.read_bytes(path).decode("utf-8", "replace"))
         except BullpenError as error:
             return DocumentChanged(path=path, note=str(error))
@@ -45,5 +47,5 @@ class MarkdownWorker(FileWatchWorker):
 
 
 def _existing(directory: Path) -> Path:
-    """The directory, or the nearest one above it: the document may come later."""
+    """Return the directory, or the nearest existing one above it: the document may be created later."""
     return next(path for path in (directory, *directory.parents) if path.is_dir())

@@ -1,7 +1,7 @@
-"""Takes the lines of the outbox to the agent, each once and in order.
+"""Send the lines of the outbox to an agent, each exactly once and in order.
 
-The same path after a commit and after a restart: what lies above the last number the keeper has of us is
-written, and what it has is removed.
+A commit and a restart of the server use the same path: lines above the last number that the keeper has
+accepted are written, and lines it has are removed from the outbox.
 """
 
 from ..domain.errors import Conflict, RemoteFault
@@ -11,48 +11,49 @@ from .children import ChildHandle
 
 
 class OutboxSender:
-    """The way from the outbox of one run to its child."""
+    """Sends the outbox of one run to its child."""
 
     def __init__(self, log: SessionLog, store: EventStore, child: ChildHandle) -> None:
         self._log = log
         self._store = store
         self._child = child
 
-    async def carry(self) -> None:
-        """Until the child takes nothing any more; how it ended is told elsewhere."""
-        written, seen = self._child.written, 0
+    async def run(self) -> None:
+        """Send each new line, until the child accepts no more input."""
+        written, seen = self._child.lines_written, 0
         while True:
-            sent = self._sent()
-            if sent <= max(written, seen):
-                await self._log.news.wait()
+            recorded = self._last_recorded()
+            if recorded <= max(written, seen):
+                await self._log.growth.wait()
                 continue
-            seen = sent
+            seen = recorded
             try:
                 written = await self._write_above(written)
             except (Conflict, RemoteFault):
                 return
-            await self._store.outbox_done(self._child.worker_id, self._child.run, written)
+            await self._store.remove_delivered_lines(self._child.worker_id, self._child.run, written)
 
-    async def finish(self) -> None:
-        """What was said to a run that is being ended reaches it before its input ends, if it listens."""
+    async def flush(self) -> None:
+        """Send what is in the outbox of a run that is about to end, if the child still reads."""
         try:
-            await self._write_above(self._child.written)
+            await self._write_above(self._child.lines_written)
         except (Conflict, RemoteFault):
             return
 
-    async def _before(self, line: bytes) -> None:
-        """What a line has to wait for."""
+    async def _wait_before(self, line: bytes) -> None:
+        """Wait until this line may be written; a subclass says for what."""
 
-    def _sent(self) -> int:
+    def _last_recorded(self) -> int:
+        """Return the number of the newest line that the log records for this run."""
         snapshot = self._log.snapshot
         if snapshot.worker(self._child.worker_id).run != self._child.run:
             return 0
         return snapshot.conversations[self._child.worker_id].traffic.sent
 
     async def _write_above(self, written: int) -> int:
-        lines = await self._store.outbox(self._child.worker_id, self._child.run)
+        lines = await self._store.undelivered_lines(self._child.worker_id, self._child.run)
         for n, line in lines:
             if n > written:
-                await self._before(line)
-                written = await self._child.take(n, line)
+                await self._wait_before(line)
+                written = await self._child.write_line(n, line)
         return written

@@ -1,69 +1,73 @@
-"""What is heard of an agent in a terminal between two looks: whether it writes, calls, or is silent."""
+"""Track the output of an agent in a terminal: it writes, it calls for attention, or it is silent."""
 
 from .. import clock
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
 from .call_scanner import CallScanner
 
-LISTENED = 64 << 10  # bytes between two looks in which calls are looked for: the last ones
-RATE_BYTES = 32  # less than this between two looks is a cursor that blinks
-LATELY = 1.0  # seconds; what was written longer apart is not a stream
-ORDERED = 10.0  # seconds in which an agent begins what it was told
+MAX_SCAN_BYTES = 64 << 10  # the last bytes since the last update, which are searched for calls
+MIN_WRITE_BYTES = 32  # less output since the last update may be a blinking cursor
+MAX_WRITE_GAP = 1.0  # seconds between two outputs of an agent that is writing
+INPUT_SECONDS = 10.0  # after a line of input: the agent begins its work because of it
 _ENTER = b"\r"
 
 
 class OutputActivity:
-    """`call` is the last bell or notice since anybody typed, or since the program went on writing."""
+    """What the output of one run tells. It is current after each `update`.
+
+    `call` is the last bell or notification since a user typed, or since the program continued to write.
+    """
 
     def __init__(self, recording: Recording) -> None:
         self.call: str | None = None
-        self.writes = False
+        self.is_writing = False
         self._recording = recording
         self._calls = CallScanner()
         self._end = recording.end
-        self._heard_at = clock.monotonic()
+        self._output_at = clock.monotonic()
         self._typed_at: float | None = None
         self._entered_at: float | None = None
 
     @property
-    def quiet(self) -> float:
-        """Seconds since it last wrote something, or was told something to answer."""
-        return clock.monotonic() - self._heard_at
+    def silent_seconds(self) -> float:
+        """Seconds since the last output or prompt."""
+        return clock.monotonic() - self._output_at
 
     @property
-    def since_typed(self) -> float | None:
-        """Seconds since anybody typed; None when nobody did."""
+    def seconds_since_typing(self) -> float | None:
+        """Seconds since a user typed, or None."""
         return None if self._typed_at is None else clock.monotonic() - self._typed_at
 
     @property
-    def was_ordered(self) -> bool:
-        """Whether what it begins now may be what somebody has just typed."""
-        return self._entered_at is not None and clock.monotonic() - self._entered_at <= ORDERED
+    def may_follow_input(self) -> bool:
+        """Whether the work that the agent begins now may be what a user has just typed."""
+        return self._entered_at is not None and clock.monotonic() - self._entered_at <= INPUT_SECONDS
 
-    def typed(self, keys: bytes) -> None:
+    def note_input(self, keys: bytes) -> None:
+        """Note that a user typed: a call for attention is answered by it."""
         self._typed_at = clock.monotonic()
         if _ENTER in keys:
             self._entered_at = self._typed_at
         self.call = None
 
-    def spoken_to(self) -> None:
-        """Its silence before that means nothing."""
-        self._heard_at = clock.monotonic()
+    def note_prompt(self) -> None:
+        """Note that a prompt was submitted: the silence begins again."""
+        self._output_at = clock.monotonic()
 
-    def listen(self) -> None:
-        """Takes in what was written since the last time."""
+    def update(self) -> None:
+        """Process the output since the last update."""
         end = self._recording.end
         grown = end - self._end
-        self.writes = grown >= RATE_BYTES and self.quiet <= LATELY
+        self.is_writing = grown >= MIN_WRITE_BYTES and self.silent_seconds <= MAX_WRITE_GAP
         if not grown:
             return
-        call = self._calls.find(self._new(end))
-        if call or self.writes:
+        call = self._calls.find_last(self._new_output(end))
+        if call or self.is_writing:
             self.call = call
-        self._end, self._heard_at = end, clock.monotonic()
+        self._end, self._output_at = end, clock.monotonic()
 
-    def _new(self, end: int) -> bytes:
+    def _new_output(self, end: int) -> bytes:
         try:
-            return self._recording.read(max(self._end, end - LISTENED), LISTENED)
+            return self._recording.read(max(self._end, end - MAX_SCAN_BYTES), MAX_SCAN_BYTES)
         except SpoolGone:
             return b""

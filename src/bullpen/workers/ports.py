@@ -1,4 +1,4 @@
-"""The ports that programs of workers listen on, found by the marker they carry."""
+"""Find the TCP ports on which programs of workers listen, by the marker in their environment."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator
@@ -11,14 +11,14 @@ from ..wire.proc import ListeningSocket, program_name, read_listeners
 
 PROC = Path("/proc")
 
-_MOST_PROCESSES = 2000
-_MOST_DESCRIPTORS = 4096  # of one process
-_MOST_BYTES = 1 << 20  # of a table: those that listen stand first
+_MAX_PROCESSES = 2000
+_MAX_DESCRIPTORS = 4096  # of one process
+_MAX_TABLE_BYTES = 1 << 20  # the listening sockets come first in a table
 _WIDEST_FIRST = ("0.0.0.0", "::", "127.0.0.1", "::1")
 
 
 class Port(NamedTuple):
-    """What a program of a worker listens on."""
+    """A port on which a program of a worker listens, with the address and the program."""
 
     port: int
     address: str
@@ -28,16 +28,20 @@ class Port(NamedTuple):
 
 
 def find_ports(home_id: str, worker_ids: Collection[str], proc: Path = PROC) -> list[Port]:
-    """One for each port and worker, sorted; looks at every process of the machine: not for the loop."""
+    """Return the ports, one entry for each port and worker, sorted.
+
+    It searches all processes of the machine, so call it in a thread.
+    """
     listeners = {each.inode: each for name in ("tcp", "tcp6") for each in _listeners(proc / "net" / name)}
-    if not listeners:  # also where the kernel has no /proc to look at
+    if not listeners:  # also on a system without /proc
         return []
     processes = [
         (pid, worker_id)
         for pid, worker_id, _ in sorted(find_marked(home_id))
-        if worker_id in worker_ids and pid != os.getpid()  # a server may be started in a terminal of its own
+        if worker_id in worker_ids
+        and pid != os.getpid()  # this server itself may run in a terminal of Bullpen
     ]
-    return _each_once(_listening(proc, processes[:_MOST_PROCESSES], listeners))
+    return _one_per_port(_listening(proc, processes[:_MAX_PROCESSES], listeners))
 
 
 def _listening(
@@ -50,15 +54,15 @@ def _listening(
             yield Port(each.port, each.address, worker_id, pid, command)
 
 
-def _each_once(ports: Iterable[Port]) -> list[Port]:
-    """A program may listen on several addresses, and share its socket with what it forked."""
+def _one_per_port(ports: Iterable[Port]) -> list[Port]:
+    """Keep the widest address of each port: a program may listen on several, and share them with forks."""
     found: dict[tuple[int, str], Port] = {}
-    for each in sorted(ports, key=lambda each: (_narrowness(each.address), each.pid)):
+    for each in sorted(ports, key=lambda each: (_address_rank(each.address), each.pid)):
         found.setdefault((each.port, each.worker_id), each)
     return [found[key] for key in sorted(found)]
 
 
-def _narrowness(address: str) -> int:
+def _address_rank(address: str) -> int:
     return _WIDEST_FIRST.index(address) if address in _WIDEST_FIRST else len(_WIDEST_FIRST)
 
 
@@ -67,10 +71,10 @@ def _listeners(table: Path) -> list[ListeningSocket]:
 
 
 def _sockets(descriptors: Path) -> Iterator[int]:
-    """The inodes of a process's sockets, as long as it is there and ours to look at."""
+    """Yield the inodes of a process's sockets, as far as this process may read them."""
     try:
         with os.scandir(descriptors) as entries:
-            for entry in islice(entries, _MOST_DESCRIPTORS):
+            for entry in islice(entries, _MAX_DESCRIPTORS):
                 kind, _, inode = _target(entry).partition(":")
                 if kind == "socket":
                     yield int(inode.strip("[]"))
@@ -92,6 +96,6 @@ def _command(process: Path) -> str:
 def _read(file: Path) -> bytes:
     try:
         with open(file, "rb") as opened:
-            return opened.read(_MOST_BYTES)
-    except OSError:  # it has just ended, or there is no such table
+            return opened.read(_MAX_TABLE_BYTES)
+    except OSError:  # the process has just ended, or there is no such table
         return b""

@@ -1,14 +1,15 @@
-"""Watches what an agent in a terminal shows, and tells its activity (R72).
+"""Judge the activity of an agent in a terminal from its screen and its output, and record each change.
 
-It is looked at when it has written something, and once more when silence says something: while it is silent
-nothing runs here. A judgement is told when it has stood for a moment, since a screen is drawn in pieces.
+The screen is read after output, and again after a silence that is long enough to mean something; while the
+agent is silent nothing runs here. A judgement is recorded when it has held for a moment, because screens are
+drawn in pieces.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 from .. import clock
-from ..domain.activity import ActivityEvidence, hold, judge, look_again
+from ..domain.activity import ActivityEvidence, judge_activity, required_stability, seconds_to_next_check
 from ..domain.conversation_state import Turn
 from ..domain.signs import JudgedActivity, ScreenPatterns, read_screen
 from ..domain.snapshot import Worker
@@ -17,133 +18,144 @@ from ..log.recording import Recording
 from .output_activity import OutputActivity
 from .screen import ScreenView
 
-PACE = 0.25  # seconds between two looks
+CHECK_INTERVAL = 0.25  # seconds between two readings of the screen
 
-See = Callable[[], Awaitable[ScreenView]]
-State = Callable[[], tuple[Worker, Turn | None]]
-Tell = Callable[[JudgedActivity, Turn | None], Awaitable[None]]
+ReadScreen = Callable[[], Awaitable[ScreenView]]
+ReadState = Callable[[], tuple[Worker, Turn | None]]
+RecordActivity = Callable[[JudgedActivity, Turn | None], Awaitable[None]]
 
 
 class ActivityWatch:
-    """Of one run: `see` shows its screen, also when the next has begun. `state` is the worker with its turn,
-    as they are stored; `tell` stores a judgement of them."""
+    """Watches one run of an agent.
+
+    `read_screen` returns its screen, also after the next run has begun. `read_state` returns the worker and
+    its turn as they are stored; `record` stores a judgement of them.
+    """
 
     def __init__(
-        self, see: See, recording: Recording, signs: ScreenPatterns, state: State, tell: Tell
+        self,
+        read_screen: ReadScreen,
+        recording: Recording,
+        signs: ScreenPatterns,
+        read_state: ReadState,
+        record: RecordActivity,
     ) -> None:
-        self._see = see
+        self._read_screen = read_screen
         self._recording = recording
         self._signs = signs
-        self._state = state
-        self._tell = tell
-        self._news = asyncio.Event()
-        self._hearing = OutputActivity(recording)
+        self._read_state = read_state
+        self._record = record
+        self._woken = asyncio.Event()
+        self._output = OutputActivity(recording)
         self._shown: JudgedActivity | None = None
-        self._claim: tuple[JudgedActivity, JudgedActivity | None] | None = None  # and what was shown then
-        self._candidate: tuple[JudgedActivity, float] | None = None  # and since when
-        self._prompt_id: str | None = None  # of the turn at the last look
+        # What the agent reported, and what its screen showed then.
+        self._report: tuple[JudgedActivity, JudgedActivity | None] | None = None
+        self._candidate: tuple[JudgedActivity, float] | None = None  # a judgement, and since when it holds
+        self._prompt_id: str | None = None  # of the turn at the last check
         self._submitted: tuple[str, int] | None = None  # the last prompt, and where the recording ended then
 
     @property
-    def was_ordered(self) -> bool:
-        """Whether what the agent begins now was typed into its terminal."""
-        return self._hearing.was_ordered
+    def may_follow_input(self) -> bool:
+        """Whether the work that the agent begins now may be what a user typed into its terminal."""
+        return self._output.may_follow_input
 
-    def typed(self, keys: bytes) -> None:
-        """Somebody typed: what called for a person has been heard, though the program may write nothing."""
-        self._hearing.typed(keys)
-        self._news.set()
+    def note_input(self, keys: bytes) -> None:
+        """Note that a user typed: a call for attention is answered, even if the program writes nothing."""
+        self._output.note_input(keys)
+        self._woken.set()
 
-    def submitted(self, offset: int) -> None:
-        """The prompt of the turn was submitted when the recording ended here."""
-        turn = self._state()[1]
+    def note_prompt(self, offset: int) -> None:
+        """Note that the prompt of the turn was submitted when the recording ended at this offset."""
+        turn = self._read_state()[1]
         if turn is not None:
             self._submitted = turn.prompt_id, offset
-            self._hearing.spoken_to()
-        self._news.set()
+            self._output.note_prompt()
+        self._woken.set()
 
-    def claimed(self, verdict: JudgedActivity) -> None:
-        """The agent says itself what it does: that counts until its screen shows something else."""
-        self._claim = verdict, self._shown
-        self._news.set()
+    def note_report(self, verdict: JudgedActivity) -> None:
+        """Note the activity that the agent reports itself. It counts until the screen shows another one."""
+        self._report = verdict, self._shown
+        self._woken.set()
 
-    async def go_on(self) -> None:
-        """For as long as the program runs."""
-        self._recording.watch(self._news.set)
+    async def run(self) -> None:
+        """Watch until this task is cancelled."""
+        self._recording.watch(self._woken.set)
         try:
             while True:
-                self._news.clear()
-                again = await self._look()
-                await asyncio.sleep(PACE)
-                await self._wait(again)
+                self._woken.clear()
+                next_check = await self._check()
+                await asyncio.sleep(CHECK_INTERVAL)
+                await self._wait(next_check)
         finally:
-            self._recording.unwatch(self._news.set)
+            self._recording.unwatch(self._woken.set)
 
     async def _wait(self, seconds: float | None) -> None:
+        """Wait for output, or for the rest of these seconds."""
         try:
-            async with asyncio.timeout(None if seconds is None else max(0.0, seconds - PACE)):
-                await self._news.wait()
+            async with asyncio.timeout(None if seconds is None else max(0.0, seconds - CHECK_INTERVAL)):
+                await self._woken.wait()
         except TimeoutError:
             return
 
-    async def _look(self) -> float | None:
-        """Judges, and tells what has stood long enough; seconds until it has to be looked at again."""
-        self._hearing.listen()
-        seen = await self._see()
-        worker, turn = self._state()
-        self._enter(turn)
-        self._show(read_screen(self._signs, seen.text))
+    async def _check(self) -> float | None:
+        """Judge the activity and record it if it holds; return the seconds until the next check, or None."""
+        self._output.update()
+        screen = await self._read_screen()
+        worker, turn = self._read_state()
+        self._note_turn(turn)
+        self._note_screen(read_screen(self._signs, screen.text))
         evidence = self._evidence(worker)
-        verdict = judge(evidence, self._signs)
+        verdict = judge_activity(evidence, self._signs)
         if verdict is not None and self._is_early(verdict, turn):
             verdict = None
         if verdict is None or verdict.activity is worker.activity:
             self._candidate = None
-            if verdict is not None and self.was_ordered:
-                await self._tell(verdict, turn)  # it may never have been idle: its conversation begins now
-            return look_again(evidence, self._signs, in_turn=turn is not None)
-        left = self._stands_in(verdict, turn)
+            if verdict is not None and self.may_follow_input:
+                await self._record(verdict, turn)  # never idle before, perhaps: its conversation begins now
+            return seconds_to_next_check(evidence, self._signs, in_turn=turn is not None)
+        left = self._seconds_to_hold(verdict, turn)
         if left <= 0:
-            await self._tell(verdict, turn)
-        return max(left, PACE)
+            await self._record(verdict, turn)
+        return max(left, CHECK_INTERVAL)
 
-    def _enter(self, turn: Turn | None) -> None:
-        """A turn that begins ends what was known of the one before."""
+    def _note_turn(self, turn: Turn | None) -> None:
+        """Forget what is known of the turn before when a new turn has begun."""
         before, self._prompt_id = self._prompt_id, turn.prompt_id if turn else None
         if self._prompt_id not in (None, before):
-            self._claim = self._candidate = self._hearing.call = None
+            self._report = self._candidate = self._output.call = None
 
-    def _show(self, shown: JudgedActivity | None) -> None:
-        if self._claim is not None and _activity(shown) is not _activity(self._claim[1]):
-            self._claim = None
+    def _note_screen(self, shown: JudgedActivity | None) -> None:
+        """Note what the screen shows; drop the agent's report if that is another activity than then."""
+        if self._report is not None and _activity(shown) is not _activity(self._report[1]):
+            self._report = None
         self._shown = shown
 
     def _evidence(self, worker: Worker) -> ActivityEvidence:
         return ActivityEvidence(
-            now=worker.activity,
-            shown=self._shown,
-            claim=self._claim[0] if self._claim else None,
-            call=self._hearing.call,
-            writes=self._hearing.writes,
-            quiet=self._hearing.quiet,
-            typed=self._hearing.since_typed,
+            current=worker.activity,
+            screen=self._shown,
+            reported=self._report[0] if self._report else None,
+            notification=self._output.call,
+            is_writing=self._output.is_writing,
+            silent_seconds=self._output.silent_seconds,
+            seconds_since_typing=self._output.seconds_since_typing,
         )
 
     def _is_early(self, verdict: JudgedActivity, turn: Turn | None) -> bool:
-        """Until it has written something to what was submitted, an agent only looks idle."""
-        if turn is None or verdict.activity is not Activity.IDLE or self._claim is not None:
+        """Return whether an agent only looks idle because it has not reacted to the submitted prompt yet."""
+        if turn is None or verdict.activity is not Activity.IDLE or self._report is not None:
             return False
         if self._submitted is None or self._submitted[0] != turn.prompt_id:
             return True
         answered = self._recording.end > self._submitted[1]
-        return not answered and self._hearing.quiet < self._signs.silence
+        return not answered and self._output.silent_seconds < self._signs.silence
 
-    def _stands_in(self, verdict: JudgedActivity, turn: Turn | None) -> float:
-        """Seconds until the judgement has stood long enough."""
+    def _seconds_to_hold(self, verdict: JudgedActivity, turn: Turn | None) -> float:
+        """Return the seconds until the judgement has held long enough to be recorded."""
         now = clock.monotonic()
         if self._candidate is None or self._candidate[0].activity is not verdict.activity:
             self._candidate = verdict, now
-        return self._candidate[1] + hold(verdict, self._signs, turn is not None) - now
+        return self._candidate[1] + required_stability(verdict, self._signs, turn is not None) - now
 
 
 def _activity(verdict: JudgedActivity | None) -> Activity | None:

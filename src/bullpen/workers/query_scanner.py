@@ -1,61 +1,66 @@
-"""Hearing what a program says: little that asks nothing at once, the rest by somebody who is woken for it."""
+"""Scan terminal output for queries (DA, DSR, OSC colour) that the emulator must answer."""
 
 import asyncio
 
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
-from .screen import LOOK_BACK, may_ask
+from .screen import LOOK_BACK_BYTES, may_contain_query
 
-PIECE = 2 << 20
-FLOOD = 4096  # bytes at once that are more than somebody's echo: with sequences in them they take a while
+READ_BYTES = 2 << 20
+FLOOD_BYTES = 4096  # more is no echo; if it has escape sequences, its scan takes a while
 
 
 class QueryScanner:
-    """Hears every byte of a recording once. `news` is set while there is more to it than to pass it by."""
+    """Scans each byte of a recording once. It sets `woken` if the output may contain a query or is long."""
 
-    def __init__(self, recording: Recording, seen: int, news: asyncio.Event) -> None:
-        self.seen = seen
+    def __init__(self, recording: Recording, offset: int, woken: asyncio.Event) -> None:
+        self.offset = offset
         self._recording = recording
-        self._news = news
+        self._woken = woken
         self._tail = b""
 
-    def glance(self) -> None:
-        """Called at every growth: nobody is woken for what asks nothing."""
-        if not (self._news.is_set() or self._passes_by()):
-            self._news.set()
+    def scan(self) -> None:
+        """Scan new output without waking a task if it is short and has no query. Called at each growth."""
+        if not (self._woken.is_set() or self._skip_harmless()):
+            self._woken.set()
 
-    def next(self, most: int = PIECE) -> bytes:
-        """What has not been heard; what is no longer kept is passed over.
+    def read_next(self, limit: int = READ_BYTES) -> bytes:
+        """Return the next output that is not scanned; skip output that is no longer kept.
 
-        An ESC at its end waits for what follows: alone it looks like a question, and a coloured flood is cut
-        behind one all the time.
+        An ESC at its end is left for the next read: alone it looks like a query, and floods of coloured text
+        are often cut there.
         """
         try:
-            piece = self._recording.read(self.seen, most)
+            piece = self._recording.read(self.offset, limit)
         except SpoolGone:
             start = self._recording.start
-            if start <= self.seen:
+            if start <= self.offset:
                 return b""  # all of it is gone
-            self.seen, self._tail = start, b""
-            return self.next(most)
+            self.offset, self._tail = start, b""
+            return self.read_next(limit)
         return piece.removesuffix(b"\x1b")
 
-    def _passes_by(self) -> bool:
+    def _skip_harmless(self) -> bool:
+        """Advance over new output that is short and has no query; return False otherwise."""
         try:
-            piece = self.next()
-        except OSError:  # no descriptor is free, say: whoever is woken will hear of it
+            piece = self.read_next()
+        except OSError:  # no descriptor is free, for example: the woken task will get the error
             return False
-        if len(piece) >= PIECE - 1 or (len(piece) > FLOOD and b"\x1b" in piece) or may_ask(self._tail, piece):
+        if (
+            len(piece) >= READ_BYTES - 1
+            or (len(piece) > FLOOD_BYTES and b"\x1b" in piece)
+            or may_contain_query(self._tail, piece)
+        ):
             return False
         self._remember(piece)
         return True
 
-    def take(self, piece: bytes) -> bool:
-        """It has been heard; whether it may ask something."""
-        asks = bool(piece) and may_ask(self._tail, piece)
+    def advance(self, piece: bytes) -> bool:
+        """Mark a piece as scanned; return whether it may contain a query."""
+        has_query = bool(piece) and may_contain_query(self._tail, piece)
         self._remember(piece)
-        return asks
+        return has_query
 
     def _remember(self, piece: bytes) -> None:
-        self.seen += len(piece)
-        self._tail = (self._tail + piece[-LOOK_BACK:])[-LOOK_BACK:]
+        self.offset += len(piece)
+        self._tail = (self._tail + piece[-LOOK_BACK_BYTES:])[-LOOK_BACK_BYTES:]

@@ -1,4 +1,4 @@
-"""Whether an agent that crashes is started again by itself: decided and stored together with its end."""
+"""Decide whether a crashed agent is restarted automatically; the decision is stored with its failure."""
 
 from msgspec.structs import replace
 
@@ -9,19 +9,19 @@ from ..domain.snapshot import Worker
 from ..domain.states import WorkerState
 from .worker_services import AgentCatalog
 
-MOST_RESTARTS = 3
-RESTARTS_WITHIN = 300_000  # milliseconds
+MAX_RESTARTS = 3
+RESTART_WINDOW_MS = 300_000
 
 
-def crashed(worker: Worker, fact: WorkerFailed, agents: AgentCatalog) -> WorkerFailed:
-    """The same end, with what follows from it: its definition says so, and it is not always crashing."""
-    return replace(fact, again=worker.state is WorkerState.ACTIVE and _may_restart(worker, agents))
+def plan_restart(worker: Worker, failure: WorkerFailed, agents: AgentCatalog) -> WorkerFailed:
+    """Return the failure, marked for a restart if the agent's definition allows it and crashes are rare."""
+    return replace(failure, again=worker.state is WorkerState.ACTIVE and _may_restart(worker, agents))
 
 
 def _may_restart(worker: Worker, agents: AgentCatalog) -> bool:
     try:
-        wanted = agents.get(worker.agent_id or "").restart
+        is_allowed = agents.get(worker.agent_id or "").restart
     except NotFound:  # the definition was removed meanwhile
         return False
-    since = clock.now_ms() - RESTARTS_WITHIN
-    return wanted and sum(time > since for time in worker.restarts) < MOST_RESTARTS
+    since = clock.now_ms() - RESTART_WINDOW_MS
+    return is_allowed and sum(time > since for time in worker.restarts) < MAX_RESTARTS

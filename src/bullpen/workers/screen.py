@@ -1,7 +1,7 @@
-"""The emulated screen of one run of one terminal, made from its recording and never more than a cache of it.
+"""Emulate the screen of one run of a terminal from its recording; the screen is a cache of the recording.
 
-Everything here blocks: it belongs in a thread, and only one thread at a time may use one screen, since
-feeding and formatting a Ghostty terminal at once crashes it.
+All methods block, so call them in a thread. Only one thread at a time may use a screen: two that use one
+Ghostty terminal crash it.
 """
 
 import threading
@@ -12,27 +12,27 @@ from typing import NamedTuple, Protocol
 
 from .ghostty import EmulatedTerminal, GhosttyError
 from .screen_emulation import ScreenEmulation, ScreenHistory
-from .screen_plain import PlainRun, forgets, is_plain, lines_to_forget
-from .screen_queries import LOOK_BACK, may_ask
+from .screen_plain import PlainRun, forgets_all_rows, is_plain, lines_to_forget
+from .screen_queries import LOOK_BACK_BYTES, may_contain_query
 from .screen_replies import QueryReplies, QueryReply
 from .screen_saved import SavedPosition, SavedScreens
 
 __all__ = [
-    "LOOK_BACK",
+    "LOOK_BACK_BYTES",
     "OutputSource",
     "QueryReply",
     "SavedPosition",
     "Screen",
     "ScreenHistory",
     "ScreenView",
-    "may_ask",
+    "may_contain_query",
 ]
 
-BLOCK = 256 << 10  # bytes fed at once
-SKIP_FROM = 2 << 20  # bytes still to be fed that are worth a look for plain text
-RUN_MAX_BYTES = 4 << 20  # of plain text held back, when its lines are long
-SAVE_EVERY = 4 << 20  # bytes
-BRACKETED_PASTE = 2004  # the number of the mode
+FEED_BYTES = 256 << 10  # fed at once
+PLAIN_SEARCH_BYTES = 2 << 20  # if more is to be fed, plain text is looked for that can be skipped
+MAX_PLAIN_BYTES = 4 << 20  # of plain text held at once, if its lines are long
+SAVE_BYTES = 4 << 20  # of output from one saved screen to the next
+BRACKETED_PASTE_MODE = 2004
 
 
 class OutputSource(Protocol):
@@ -45,24 +45,24 @@ class OutputSource(Protocol):
     def end(self) -> int: ...
 
     def read(self, offset: int, limit: int) -> bytes:
-        """Empty at the end; raises LookupError when `offset` lies before `start`."""
+        """Return bytes from an offset on, none at the end; raise LookupError before `start`."""
 
-    def sizes(self, after: int) -> Iterable[tuple[int, int, int]]:
-        """Every (offset, cols, rows) recorded at or after an offset, in order; valid from that byte on."""
+    def window_sizes(self, after: int) -> Iterable[tuple[int, int, int]]:
+        """Yield each (offset, cols, rows) recorded at or after an offset: the size from that byte on."""
 
 
 class ScreenView(NamedTuple):
-    """What is shown, and whether the program knows a paste when it gets one."""
+    """The text on a screen, and whether the program has enabled bracketed paste."""
 
     text: str
-    pastes: bool
+    bracketed_paste: bool
 
 
-Watch = Callable[[], AbstractContextManager[object]]
+Guard = Callable[[], AbstractContextManager[object]]
 
 
 class Screen:
-    """Comes into memory with its first use, from the newest saved screen or from the recording."""
+    """The screen of one run, loaded on first use from the newest saved screen or from the recording."""
 
     def __init__(
         self,
@@ -72,54 +72,54 @@ class Screen:
         rows: int,
         *,
         answered: int = 0,
-        watch: Watch = nullcontext,
+        guard: Guard = nullcontext,
     ) -> None:
-        """`cols` and `rows`: what the run began with. `answered`: the number of the last reply its program
-        was given. `watch`: entered while the library is in use."""
+        """`cols` and `rows`: the size at the start of the run. `answered`: the number of the last reply that
+        its program was given. `guard`: a context that is entered while the library is in use."""
         self._source = source
         self._saved = SavedScreens(directory)
         self._first_size = (cols, rows)
         self._answered = answered
         self._replies = QueryReplies(answered)
-        self._watch = watch
-        self._lane = threading.Lock()
+        self._guard = guard
+        self._lock = threading.Lock()
         self._emulation: ScreenEmulation | None = None
         self._saved_at = 0
 
     def advance(self, to: int, answer_from: int = 0) -> list[QueryReply]:
-        """Feeds the recording up to an offset; returns every reply that was not returned before.
+        """Feed the recording up to an offset, and return each reply that was not returned before.
 
-        Those to questions before `answer_from` come without bytes: they would be typed too late.
+        Replies to queries before `answer_from` have no bytes: they would be typed too late.
         """
         with self._in_use() as emulation:
-            if emulation.place.offset < answer_from < to:
-                self._lead(emulation, answer_from)
-            self._lead(emulation, to)
-            return self._replies.take(emulation.place.replies, answer_from)
+            if emulation.position.offset < answer_from < to:
+                self._feed_to(emulation, answer_from)
+            self._feed_to(emulation, to)
+            return self._replies.take(emulation.position.replies, answer_from)
 
     def history(self, to: int = 0) -> ScreenHistory:
-        """What a viewer's fresh terminal must be fed; nothing in it asks the viewer anything.
+        """Return the bytes that make an empty terminal show this screen; they contain no query.
 
-        Replies to what was asked up to `to` wait for the next `advance`.
+        Replies to queries up to `to` are returned by the next `advance`.
         """
         with self._in_use() as emulation:
-            self._lead(emulation, to)
+            self._feed_to(emulation, to)
             return emulation.history()
 
-    def seen(self, to: int) -> ScreenView:
-        """The screen at an offset, as a person sees it; replies wait as above."""
+    def view(self, to: int) -> ScreenView:
+        """Return the screen at an offset as text; replies are returned by the next `advance`."""
         with self._in_use() as emulation:
-            self._lead(emulation, to)
+            self._feed_to(emulation, to)
             terminal = emulation.terminal
-            return ScreenView(terminal.text(), terminal.mode(BRACKETED_PASTE))
+            return ScreenView(terminal.text(), terminal.mode(BRACKETED_PASTE_MODE))
 
     @property
     def loaded(self) -> bool:
-        """Whether it takes memory."""
+        """Whether the screen is in memory."""
         return self._emulation is not None
 
-    def rest(self) -> None:
-        """Saves the screen and gives its memory back until it is used again."""
+    def unload(self) -> None:
+        """Save the screen and free its memory until it is used again."""
         if self._emulation is None:
             return
         with self._in_use() as emulation:
@@ -128,69 +128,65 @@ class Screen:
             self._emulation = None
 
     @property
-    def place(self) -> SavedPosition:
-        """Where the screen is, or would begin; does not load the library."""
+    def position(self) -> SavedPosition:
+        """The position in the recording that the screen has, or would be loaded with."""
         if self._emulation is not None:
-            return self._emulation.place
+            return self._emulation.position
         newest = next(self._saved.newest_first(self._source.end), None)
-        place = newest[0] if newest else SavedPosition(0)
-        if place.offset >= self._source.start:
-            return place
-        return SavedPosition(self._source.start, max(place.replies, self._answered))
+        position = newest[0] if newest else SavedPosition(0)
+        if position.offset >= self._source.start:
+            return position
+        return SavedPosition(self._source.start, max(position.replies, self._answered))
 
     @contextmanager
     def _in_use(self) -> Iterator[ScreenEmulation]:
-        if not self._lane.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             raise AssertionError("two threads use one screen at once")
         try:
-            with self._watch():
+            with self._guard():
                 if self._emulation is None:
                     self._emulation = self._load()
-                if self._emulation.place.offset < self._source.start:
-                    self._cross_hole(self._emulation)
+                if self._emulation.position.offset < self._source.start:
+                    self._skip_gap(self._emulation)
                 yield self._emulation
         finally:
-            self._lane.release()
-
-    # Coming into memory
+            self._lock.release()
 
     def _load(self) -> ScreenEmulation:
-        for place, encoded in self._saved.newest_first(self._source.end):
-            with suppress(GhosttyError):  # written by another version, perhaps
-                emulation = ScreenEmulation(EmulatedTerminal.decode(encoded), place)
-                self._saved_at = place.offset
+        for position, encoded in self._saved.newest_first(self._source.end):
+            with suppress(GhosttyError):  # it may be written by another version
+                emulation = ScreenEmulation(EmulatedTerminal.decode(encoded), position)
+                self._saved_at = position.offset
                 return emulation
         return ScreenEmulation.blank(*self._first_size)
 
-    # Going on
-
-    def _lead(self, emulation: ScreenEmulation, to: int) -> None:
-        for offset, cols, rows in self._sizes_to_come(emulation, to):
+    def _feed_to(self, emulation: ScreenEmulation, to: int) -> None:
+        for offset, cols, rows in self._sizes_up_to(emulation, to):
             self._feed(emulation, offset)
-            self._replies.add(emulation.place.offset, emulation.resize(cols, rows))
+            self._replies.add(emulation.position.offset, emulation.resize(cols, rows))
         self._feed(emulation, to)
-        if emulation.place.offset - self._saved_at >= SAVE_EVERY:
+        if emulation.position.offset - self._saved_at >= SAVE_BYTES:
             self._save(emulation)
 
-    def _sizes_to_come(self, emulation: ScreenEmulation, to: int) -> Iterator[tuple[int, int, int]]:
-        at, applied = emulation.place.offset, emulation.place.resizes
-        for offset, cols, rows in self._source.sizes(at):
+    def _sizes_up_to(self, emulation: ScreenEmulation, to: int) -> Iterator[tuple[int, int, int]]:
+        at, applied = emulation.position.offset, emulation.position.resizes
+        for offset, cols, rows in self._source.window_sizes(at):
             if offset > to:
                 return
             if offset == at and applied:
                 applied -= 1
-            elif offset >= emulation.place.offset:  # not inside of a hole that was crossed meanwhile
+            elif offset >= emulation.position.offset:  # not inside a gap that was skipped meanwhile
                 yield offset, cols, rows
 
     def _feed(self, emulation: ScreenEmulation, to: int) -> None:
-        while (offset := emulation.place.offset) < to:
+        while (offset := emulation.position.offset) < to:
             try:
-                if to - offset >= SKIP_FROM and forgets(emulation.terminal):
+                if to - offset >= PLAIN_SEARCH_BYTES and forgets_all_rows(emulation.terminal):
                     self._feed_plain(emulation, to)
-                offset = emulation.place.offset
-                block = self._source.read(offset, min(BLOCK, to - offset))
+                offset = emulation.position.offset
+                block = self._source.read(offset, min(FEED_BYTES, to - offset))
             except LookupError:
-                if not self._cross_hole(emulation):
+                if not self._skip_gap(emulation):
                     return
                 continue
             if not block:
@@ -198,33 +194,33 @@ class Screen:
             self._replies.add(offset, emulation.feed(block, len(block)))
 
     def _feed_plain(self, emulation: ScreenEmulation, to: int) -> None:
-        """Feeds a stretch of plain text, or no more than its end when that leaves the same screen."""
-        run, begin = PlainRun(lines_to_forget(emulation.terminal)), emulation.place.offset
-        offset = begin
-        while offset < to and run.size < RUN_MAX_BYTES:
-            block = self._source.read(offset, min(BLOCK, to - offset))
+        """Feed a run of plain text, or only its end if that leaves the same screen."""
+        run, start = PlainRun(lines_to_forget(emulation.terminal)), emulation.position.offset
+        offset = start
+        while offset < to and run.size < MAX_PLAIN_BYTES:
+            block = self._source.read(offset, min(FEED_BYTES, to - offset))
             if not block or not is_plain(block):
                 break
             run.add(block)
             offset += len(block)
-        emulation.feed(run.text(), offset - begin)
+        emulation.feed(run.text(), offset - start)
 
-    def _cross_hole(self, emulation: ScreenEmulation) -> bool:
-        """The recording no longer has what comes next: goes on with the oldest that it has, if it has any."""
-        if self._source.start <= emulation.place.offset:
+    def _skip_gap(self, emulation: ScreenEmulation) -> bool:
+        """Continue at the oldest byte that is kept, if the next one is not; return False if there is none."""
+        if self._source.start <= emulation.position.offset:
             return False
         start, size = self._source.start, (emulation.terminal.cols, emulation.terminal.rows)
-        for offset, cols, rows in self._source.sizes(emulation.place.offset):
+        for offset, cols, rows in self._source.window_sizes(emulation.position.offset):
             if offset >= start:
                 break
             size = (cols, rows)
-        emulation.leap(start, *size, self._answered)
+        emulation.skip_to(start, *size, self._answered)
         return True
 
     def _save(self, emulation: ScreenEmulation) -> bool:
-        # Without room on the disk or inside of an endless sequence there is simply no newer saved screen.
+        # A full disk or an endless sequence prevents the save; the older saved screen is used then.
         with suppress(GhosttyError, OSError):
-            self._saved.write(emulation.place, emulation.terminal.encode())
-            self._saved_at = emulation.place.offset
+            self._saved.write(emulation.position, emulation.terminal.encode())
+            self._saved_at = emulation.position.offset
             return True
         return False

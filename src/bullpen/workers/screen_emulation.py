@@ -1,4 +1,4 @@
-"""A terminal at a certain place of a recording: it knows how much it was fed and what it replied."""
+"""Combine an emulated terminal with its position in a recording and the number of its replies."""
 
 import re
 from typing import NamedTuple
@@ -9,13 +9,13 @@ from .screen_replies import QueryReply
 from .screen_saved import SavedPosition
 
 MAX_COLS, MAX_ROWS = 1000, 500
-HEAD = 64  # bytes of an endless sequence that tell what kind it is
-ABORT = b"\x18"
-NEW_BEGINNING = re.compile(rb"\r?\n|\x1b")
+HEAD_BYTES = 64  # the start of an endless sequence, which tells its kind
+CANCEL = b"\x18"
+RESTART = re.compile(rb"\r?\n|\x1b")
 
 
 class ScreenHistory(NamedTuple):
-    """What a fresh terminal of this size must be fed to show the screen at this offset."""
+    """The bytes that make an empty terminal of this size show the screen at this offset."""
 
     offset: int
     cols: int
@@ -24,64 +24,68 @@ class ScreenHistory(NamedTuple):
 
 
 class ScreenEmulation:
-    def __init__(self, terminal: EmulatedTerminal, place: SavedPosition) -> None:
+    """One emulated terminal and its position in the recording that it is fed."""
+
+    def __init__(self, terminal: EmulatedTerminal, position: SavedPosition) -> None:
         self.terminal = terminal
-        self.place = place
+        self.position = position
         self._head = b""
-        self._is_lost = False  # the next byte may lie inside of anything
+        self._is_lost = False  # the next byte may be inside a sequence or a line
         self._remember_head()
 
     @classmethod
     def blank(cls, cols: int, rows: int) -> "ScreenEmulation":
+        """Return an empty terminal at the start of a recording."""
         return cls(EmulatedTerminal(*_bounded(cols, rows)), SavedPosition(0))
 
     def feed(self, data: bytes, covers: int) -> list[QueryReply]:
-        """`covers`: how many bytes of the recording `data` stands for, when some of them need not be fed."""
+        """Feed output and return the replies. `data` stands for `covers` bytes of the recording."""
         if not covers:
             return []
         if self._is_lost:
-            data, self._is_lost = _from_new_beginning(data), False
+            data, self._is_lost = _from_restart(data), False
         replies = self.terminal.feed(data)
         self._remember_head()
-        return self._move(SavedPosition(self.place.offset + covers, self.place.replies), replies)
+        return self._move(SavedPosition(self.position.offset + covers, self.position.replies), replies)
 
     def resize(self, cols: int, rows: int) -> list[QueryReply]:
+        """Resize the terminal and return its replies: some programs want a report of the size."""
         size = _bounded(cols, rows)
         self.terminal.feed(unwrap_cursor_line(self.terminal, size[0]))
         replies = self.terminal.resize(*size)
-        return self._move(self.place._replace(resizes=self.place.resizes + 1), replies)
+        return self._move(self.position._replace(resizes=self.position.resizes + 1), replies)
 
-    def leap(self, offset: int, cols: int, rows: int, answered: int) -> None:
-        """Crosses a hole in the recording: modes and rows stay as they are known, replies as others know."""
-        self.terminal.feed(ABORT)
+    def skip_to(self, offset: int, cols: int, rows: int, answered: int) -> None:
+        """Skip a gap in the recording. Modes and rows stay; `answered` replies were given by then."""
+        self.terminal.feed(CANCEL)
         self.terminal.resize(*_bounded(cols, rows))
-        self.place = SavedPosition(offset, max(self.place.replies, answered))
+        self.position = SavedPosition(offset, max(self.position.replies, answered))
         self._is_lost = True
         self._remember_head()
 
     def history(self) -> ScreenHistory:
+        """Return the bytes that make an empty terminal show this screen."""
         terminal = self.terminal
         try:
             data = render(terminal)
-        except (
-            GhosttyError
-        ):  # inside of a sequence too long to be kept; its head tells a viewer to swallow it
+        except GhosttyError:  # inside a sequence too long to be kept; a viewer skips it if it gets the head
             data = render_without_clone(terminal) + self._head
-        return ScreenHistory(self.place.offset, terminal.cols, terminal.rows, data)
+        return ScreenHistory(self.position.offset, terminal.cols, terminal.rows, data)
 
-    def _move(self, place: SavedPosition, replies: list[bytes]) -> list[QueryReply]:
-        self.place = place._replace(replies=place.replies + len(replies))
-        return [QueryReply(n, data) for n, data in enumerate(replies, place.replies + 1)]
+    def _move(self, position: SavedPosition, replies: list[bytes]) -> list[QueryReply]:
+        """Set the position and number the replies."""
+        self.position = position._replace(replies=position.replies + len(replies))
+        return [QueryReply(n, data) for n, data in enumerate(replies, position.replies + 1)]
 
     def _remember_head(self) -> None:
         if self.terminal.is_ground:
             self._head = b""
         elif (begun := self.terminal.continuation()) is not None:
-            self._head = begun[:HEAD]
+            self._head = begun[:HEAD_BYTES]
 
 
-def _from_new_beginning(data: bytes) -> bytes:
-    found = NEW_BEGINNING.search(data)
+def _from_restart(data: bytes) -> bytes:
+    found = RESTART.search(data)
     return data[found.start() :] if found else data
 
 

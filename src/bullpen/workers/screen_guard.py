@@ -1,9 +1,9 @@
-"""Which screens must not be fed any more, because feeding them has crashed the server twice.
+"""Refuse to emulate a screen whose output has crashed the server twice.
 
 The emulator is native code: a crash there ends the whole server, and the same bytes would do it again at
 every start. So each thread writes the screen it uses into a file, which outlives the process, and Python's
 fault handler writes that there was a crash and in which thread. The next start reads both. A killed server
-leaves no word of the fault handler, so nothing is counted then.
+leaves no report of the fault handler, so nothing is counted then.
 """
 
 import faulthandler
@@ -18,14 +18,14 @@ from typing import Self
 
 from ..home import write_private
 
-CRASHES_ALLOWED = 1
-NOTE = 256  # bytes: which thread uses which screen
+MAX_CRASHES = 1
+NOTE_BYTES = 256  # of the note which thread uses which screen
 IN_USE = re.compile(rb"(0x[0-9a-f]{16}) (\S+)")
 CRASHED_THREAD = re.compile(rb"^Current thread (0x[0-9a-f]+)", re.MULTILINE)
 
 
 class ScreenGuard:
-    """One for each server; keeps `in-use`, `crash` and `crashes.json` in its directory."""
+    """Counts crashes by screen. Its directory has the files `in-use`, `crash` and `crashes.json`."""
 
     def __init__(self, crashes: dict[str, int], notes: int) -> None:
         self._crashes = crashes
@@ -37,7 +37,7 @@ class ScreenGuard:
     @classmethod
     @contextmanager
     def open(cls, directory: Path) -> Iterator[Self]:
-        """Counts the crash of the last server, if it had one, and watches over this one."""
+        """Count the crash of the last server, if there was one, and record a crash of this one."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         notes, report = directory / "in-use", directory / "crash"
         crashes = _count(directory / "crashes.json", _suspects(notes, report))
@@ -51,25 +51,26 @@ class ScreenGuard:
             path.unlink(missing_ok=True)
 
     def allows(self, name: str) -> bool:
-        return self._crashes.get(name, 0) <= CRASHES_ALLOWED
+        """Return whether this screen may be emulated."""
+        return self._crashes.get(name, 0) <= MAX_CRASHES
 
-    def watching(self, name: str) -> Callable[[], AbstractContextManager[None]]:
-        """What a screen enters while it uses the library."""
+    def guarding(self, name: str) -> Callable[[], AbstractContextManager[None]]:
+        """Return a function for contexts in which the screen may use the library."""
 
         @contextmanager
-        def watch() -> Iterator[None]:
-            place = self._take_place()
+        def guard() -> Iterator[None]:
+            slot = self._take_slot()
             note = f"{threading.get_ident():#018x} {name}".encode()
-            os.pwrite(self._notes, note[:NOTE].ljust(NOTE), place * NOTE)
+            os.pwrite(self._notes, note[:NOTE_BYTES].ljust(NOTE_BYTES), slot * NOTE_BYTES)
             try:
                 yield
             finally:
-                os.pwrite(self._notes, bytes(NOTE), place * NOTE)
-                self._free.append(place)
+                os.pwrite(self._notes, bytes(NOTE_BYTES), slot * NOTE_BYTES)
+                self._free.append(slot)
 
-        return watch
+        return guard
 
-    def _take_place(self) -> int:
+    def _take_slot(self) -> int:
         with self._lock:
             if self._free:
                 return self._free.pop()
@@ -78,18 +79,19 @@ class ScreenGuard:
 
 
 def _suspects(notes: Path, report: Path) -> list[str]:
-    """The screen the crashed thread was using, or every one in use when that thread used none."""
+    """Return the screen that the crashed thread used, or all screens in use if that thread used none."""
     crash = report.read_bytes() if report.exists() else b""
     if not crash or not notes.exists():
         return []
     report.replace(report.with_name("last-crash"))
     in_use = IN_USE.findall(notes.read_bytes())
     thread = CRASHED_THREAD.search(crash)
-    guilty = [name for user, name in in_use if thread and user == thread[1]]
-    return [name.decode() for name in guilty or [name for _user, name in in_use]]
+    of_thread = [name for user, name in in_use if thread and user == thread[1]]
+    return [name.decode() for name in of_thread or [name for _user, name in in_use]]
 
 
 def _count(path: Path, names: list[str]) -> dict[str, int]:
+    """Add a crash of each of these screens to the stored counts, and return the counts."""
     crashes = _read(path)
     for name in names:
         crashes[name] = crashes.get(name, 0) + 1
@@ -101,5 +103,5 @@ def _count(path: Path, names: list[str]) -> dict[str, int]:
 def _read(path: Path) -> dict[str, int]:
     try:
         return {str(name): int(count) for name, count in json.loads(path.read_text()).items()}
-    except (FileNotFoundError, ValueError):  # written when the machine went down
+    except (FileNotFoundError, ValueError):  # cut off when the machine went down
         return {}

@@ -1,8 +1,8 @@
-"""The bytes that make a fresh terminal of the same size show what an emulated one shows.
+"""Render an emulated terminal as bytes that make an empty terminal of the same size show the same screen.
 
-The formatter of the library alone is not enough: it drops blank rows at the end, blank rows with a
-background, hyperlinks, the primary screen under the alternate one, the saved cursor and half sequences.
-So the rows are put together here, and what has to be asked for is asked of a clone.
+The formatter of the library is not enough: it drops blank rows at the end, blank rows with a background,
+hyperlinks, the primary screen below the alternate one, the saved cursor and unfinished sequences. So the rows
+are assembled here. State that can only be read by changing it is read from a clone.
 """
 
 import re
@@ -15,10 +15,10 @@ RESET_PEN = b'\x1b[0m\x1b]8;;\x1b\\\x1b[0"q'
 RESET_CHARSETS = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b}"
 ALTERNATE_MODES = (1049, 1047, 47)
 ORIGIN, SIDE_MARGINS, GRAPHEMES = 6, 69, 2027
-# Modes that are not simply said: 132 columns (3) would clear the screen, the blinking (12) belongs to the
-# cursor's shape, saving the cursor (1048) is an act, those with names come in their turn. And nobody types
-# anything by attaching: xterm.js reports its focus (1004) as soon as it is asked to, and of themes (2031)
-# and sizes (2048) the emulator alone reports.
+# Modes that are not simply set: 132 columns (3) would clear the screen, blinking (12) is part of the cursor
+# shape, 1048 saves the cursor, and those with names are handled separately. A viewer must not cause input by
+# attaching: xterm.js would report its focus (1004) at once. Themes (2031) and sizes (2048) are reported by
+# the emulator only.
 MODES_LEFT_OUT = {3, 12, 1004, 1048, 2031, 2048, ORIGIN, SIDE_MARGINS, GRAPHEMES, *ALTERNATE_MODES}
 STYLED_SPACE = re.compile(rb"\x1b\[(?!0m)[0-9;:]*m[^\x1b]* ")
 PALETTE_COLOR = re.compile(rb"\x1b\[[34]8;5;(?:\d|1[0-5])m")
@@ -32,17 +32,17 @@ KITTY_KEYBOARD_DEPTH = 8
 
 
 def render(terminal: EmulatedTerminal) -> bytes:
-    """Draws the screen and leaves the receiving terminal ready for the next byte of the program."""
-    aside = terminal.clone()
-    aside.feed(b"\x18")  # ends a half sequence; nothing that it may have done is read below
-    shape, keyboard, saved_pen = _cursor_shape(aside), _keyboard(aside), _saved_pen(aside)
-    below = _primary_below(aside) if terminal.is_alternate else ()
+    """Return the bytes that draw the screen; after them a terminal is ready for the next output."""
+    clone = terminal.clone()
+    clone.feed(b"\x18")  # cancels an unfinished sequence; state that this may change is not read below
+    shape, keyboard, saved_pen = _cursor_shape(clone), _keyboard(clone), _saved_pen(clone)
+    below = _primary_below(clone) if terminal.is_alternate else ()
     parts = [*_before_rows(terminal), *below, *_rows(terminal), saved_pen, keyboard, shape]
     return _join([*parts, *_after_rows(terminal)]) + (terminal.continuation() or b"")
 
 
 def render_without_clone(terminal: EmulatedTerminal) -> bytes:
-    """The same for a terminal that cannot be encoded: what is shown, not what lies below or was saved."""
+    """Do the same for a terminal that cannot be encoded, without the primary screen and the saved cursor."""
     enter = _enter_alternate(terminal) if terminal.is_alternate else b""
     return _join([*_before_rows(terminal), enter, *_rows(terminal), *_after_rows(terminal)])
 
@@ -66,11 +66,12 @@ def unwrap_cursor_line(terminal: EmulatedTerminal, cols: int) -> bytes:
     rows = [y for y in range(top, bottom + 1) if narrower or grid.row(y).wraps]
     cut = [_cut(y - above, cols) if narrower else _end_again(terminal, y) for y in rows]
     x, y = terminal.cursor[:2]
-    inside = b"\x1b[%d;%dH" % (y + 1, cols) if x >= cols else b""
-    return b"".join([RESET_PEN, *cut, _pen(terminal), inside]) if cut else b""
+    into_screen = b"\x1b[%d;%dH" % (y + 1, cols) if x >= cols else b""
+    return b"".join([RESET_PEN, *cut, _pen(terminal), into_screen]) if cut else b""
 
 
 def _cut(y: int, cols: int) -> bytes:
+    """Erase a row from column `cols` on."""
     return b"\x1b[%d;%dH\x1b[K" % (y + 1, cols + 1)
 
 
@@ -82,14 +83,14 @@ def _end_again(terminal: EmulatedTerminal, y: int) -> bytes:
 
 
 def _join(parts: list[bytes]) -> bytes:
-    """Names the first 16 colours the way programs do: many terminals brighten bold text only then."""
+    """Join the parts, with short codes for the first 16 colours: many terminals brighten bold only then."""
     return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], b"".join(parts))
 
 
 def _before_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
     yield _colors(terminal)
     yield b"\x1b]2;%s\x1b\\" % terminal.title if terminal.title else b""
-    yield b"\x1b[?%dh" % GRAPHEMES if terminal.mode(GRAPHEMES) else b""  # says how wide characters are
+    yield b"\x1b[?%dh" % GRAPHEMES if terminal.mode(GRAPHEMES) else b""  # it decides how wide characters are
 
 
 def _after_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
@@ -100,13 +101,13 @@ def _after_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
     yield _modes(terminal)  # last: without wrapping, the pen could not be put at the end of a row
 
 
-def _primary_below(aside: EmulatedTerminal) -> Iterator[bytes]:
-    """Draws the primary screen and goes over to the alternate one, the way the program went."""
-    enter = _enter_alternate(aside)
-    aside.feed(enter.replace(b"h", b"l"))
-    yield from _rows(aside)
-    yield _keyboard(aside)
-    yield _saved_pen(aside, then=enter)
+def _primary_below(clone: EmulatedTerminal) -> Iterator[bytes]:
+    """Draw the primary screen, and enter the alternate one in the way that the program did."""
+    enter = _enter_alternate(clone)
+    clone.feed(enter.replace(b"h", b"l"))
+    yield from _rows(clone)
+    yield _keyboard(clone)
+    yield _saved_pen(clone, then=enter)
     yield b"\x1b[H"
 
 
@@ -118,7 +119,7 @@ def _enter_alternate(terminal: EmulatedTerminal) -> bytes:
 
 
 def _rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
-    """Scrollback and screen. Rows that belong together are joined, so that a later resize can wrap them."""
+    """Yield scrollback and screen. Wrapped rows are joined, so that a later resize can rewrap them."""
     grid, styled = terminal.grid, terminal.styled_rows()
     for y, row in enumerate(styled):
         flags = grid.row(y)
@@ -137,8 +138,8 @@ def _text_row(terminal: EmulatedTerminal, grid: Grid, y: int, row: bytes) -> byt
     written = grid.written(y)
     if len(written) == 1 and written[0].start == 0:
         return row
-    # The formatter gives blank cells the colours of the text before them, so each stretch is drawn by itself;
-    # spaces lead to the first, since moving the cursor would break a row that goes on from the one above.
+    # The formatter gives blank cells the colours of the text before them, so each span is drawn by itself.
+    # Spaces lead to the first span: moving the cursor would break a row that continues the one above.
     drawn = [b" " * written[0].start]
     for start, end, _value in written:
         drawn.append(b"\x1b[%dG" % (start + 1) if len(drawn) > 1 else b"")
@@ -147,21 +148,21 @@ def _text_row(terminal: EmulatedTerminal, grid: Grid, y: int, row: bytes) -> byt
 
 
 def _blank_row(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
-    # In the scrollback two cells stand for the row: there may be thousands of blank ones.
-    if y < terminal.scrollback_rows and not grid.is_coloured_at_an_end(y):
+    # In the scrollback only two cells are checked: there may be thousands of blank rows.
+    if y < terminal.scrollback_rows and not grid.has_coloured_end(y):
         return b""
     return _colored(grid, y, 0, terminal.cols)
 
 
 def _colored(grid: Grid, y: int, start: int, end: int) -> bytes:
-    """Draws the backgrounds of cells without text."""
+    """Draw the backgrounds of cells without text."""
     spans = [span for span in grid.backgrounds(y) if start <= span.start < end]
     drawn = (b"\x1b[%dG\x1b[%sm\x1b[%dX" % (s.start + 1, s.value, s.end - s.start) for s in spans)
     return b"".join(drawn) + b"\x1b[0m" if spans else b""
 
 
 def _links(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
-    """Prints the links of a row over it; ends where the row itself ended."""
+    """Print the links of a row over it, with the cursor at the end of the row afterwards."""
     drawn, end = bytearray(), 0
     for start, end, uri in grid.links(y):
         drawn += b"\x1b[%dG" % (start + 1) + _linked(uri, terminal.styled_cells(y, start, end))
@@ -176,27 +177,26 @@ def _linked(uri: bytes, text: bytes) -> bytes:
 
 
 def _character(terminal: EmulatedTerminal, x: int, y: int) -> tuple[int, bytes]:
-    """The column where the character in a cell begins, and what prints it."""
+    """Return the column in which the character of a cell begins, and the bytes that print it."""
     grid = terminal.grid
     start = x - 1 if x and grid.is_second_half(x, y) else x
     return start, _linked(grid.link(start, y), terminal.styled_cells(y, start, x + 1))
 
 
-# The cursor and what it draws with
+# The cursor and its drawing state
 
 
 def _pen(terminal: EmulatedTerminal) -> bytes:
-    """Position, colours, link, protection and character sets of the cursor."""
+    """Set position, colours, link, protection and character sets of the cursor."""
     origin = b"\x1b[?6h" if terminal.mode(ORIGIN) else b""
     drawing = terminal.extras("style", "hyperlink", "protection", "charsets")
     return origin + _last_character(terminal) + drawing
 
 
 def _last_character(terminal: EmulatedTerminal) -> bytes:
-    """Puts the cursor where it is by printing what it printed last once more.
+    """Place the cursor by printing its last character again.
 
-    In the last column that leaves the wrap pending, elsewhere it serves a program that now says how often
-    to repeat it (REP).
+    In the last column that leaves the wrap pending. Elsewhere a program may repeat the character next (REP).
     """
     top, left = _origin(terminal) if terminal.mode(ORIGIN) else (0, 0)
     x, y, pending_wrap, _visible = terminal.cursor
@@ -210,30 +210,30 @@ def _last_character(terminal: EmulatedTerminal) -> bytes:
     return printed + position if character else position
 
 
-def _saved_pen(aside: EmulatedTerminal, then: bytes = b"") -> bytes:
-    """Saves the cursor that the program has saved; `then` is said before the pen is put away."""
-    aside.feed(b"\x1b8")
+def _saved_pen(clone: EmulatedTerminal, then: bytes = b"") -> bytes:
+    """Save the cursor that the program has saved, send `then`, and reset the drawing state."""
+    clone.feed(b"\x1b8")
     before = after = b""
-    if aside.mode(ORIGIN):
-        before, after = _region(aside), b"\x1b[?6l\x1b[?69l\x1b[r"
-    charsets = RESET_CHARSETS if aside.extras("charsets") else b""
-    return before + _pen(aside) + b"\x1b7" + then + RESET_PEN + charsets + after
+    if clone.mode(ORIGIN):
+        before, after = _region(clone), b"\x1b[?6l\x1b[?69l\x1b[r"
+    charsets = RESET_CHARSETS if clone.extras("charsets") else b""
+    return before + _pen(clone) + b"\x1b7" + then + RESET_PEN + charsets + after
 
 
 def _origin(terminal: EmulatedTerminal) -> tuple[int, int]:
-    """Row and column that count as the first ones while the origin mode is on."""
+    """Return the row and column that are the first ones while the origin mode is set."""
     region = _region(terminal)
     top, left = re.search(rb"\[(\d+);\d+r", region), re.search(rb"\[(\d+);\d+s", region)
     return int(top[1]) - 1 if top else 0, int(left[1]) - 1 if left else 0
 
 
-def _cursor_shape(aside: EmulatedTerminal) -> bytes:
-    answer = b"".join(aside.feed(b"\x1bP$q q\x1b\\"))
+def _cursor_shape(clone: EmulatedTerminal) -> bytes:
+    answer = b"".join(clone.feed(b"\x1bP$q q\x1b\\"))
     shape = re.search(rb"r(\d+) q", answer)
     return b"\x1b[%s q" % shape[1] if shape and shape[1] != DEFAULT_CURSOR_SHAPE else b""
 
 
-# Everything else
+# Modes, scroll region, keyboard and colours
 
 
 def _modes(terminal: EmulatedTerminal) -> bytes:
@@ -242,31 +242,33 @@ def _modes(terminal: EmulatedTerminal) -> bytes:
 
 
 def _region(terminal: EmulatedTerminal) -> bytes:
-    """The scroll region; its sides need a mode of their own."""
+    """Set the scroll region; its left and right margins need a mode of their own."""
     sides = b"\x1b[?%dh" % SIDE_MARGINS if terminal.mode(SIDE_MARGINS) else b""
     return sides + terminal.extras("scrolling_region")
 
 
-def _keyboard(aside: EmulatedTerminal) -> bytes:
-    """The stack of kitty keyboard flags, which is popped from the clone to be read."""
+def _keyboard(clone: EmulatedTerminal) -> bytes:
+    """Set the stack of kitty keyboard flags, which is read by popping it from the clone."""
     stack = []
     for _ in range(KITTY_KEYBOARD_DEPTH):
-        stack.append(aside.kitty_keyboard_flags)
-        aside.feed(b"\x1b[<u")
+        stack.append(clone.kitty_keyboard_flags)
+        clone.feed(b"\x1b[<u")
     while stack and not stack[-1]:
         stack.pop()
     return b"".join(b"\x1b[>%du" % flags for flags in reversed(stack))
 
 
 def _colors(terminal: EmulatedTerminal) -> bytes:
-    """The colours a program has set; all others are the viewer's own."""
-    said = [b"\x1b]4;%d;%s\x1b\\" % (index, _spec(color)) for index, color in terminal.palette_changes()]
+    """Set the colours that a program has set; all others are those of the viewer."""
+    parts = [
+        b"\x1b]4;%d;%s\x1b\\" % (index, _color_spec(color)) for index, color in terminal.palette_changes()
+    ]
     for number, which in ((10, "FOREGROUND"), (11, "BACKGROUND"), (12, "CURSOR")):
         color = terminal.color(which)
         if color and color != terminal.color(f"{which}_DEFAULT"):
-            said.append(b"\x1b]%d;%s\x1b\\" % (number, _spec(color)))
-    return b"".join(said)
+            parts.append(b"\x1b]%d;%s\x1b\\" % (number, _color_spec(color)))
+    return b"".join(parts)
 
 
-def _spec(color: Color) -> bytes:
+def _color_spec(color: Color) -> bytes:
     return b"rgb:%02x/%02x/%02x" % color

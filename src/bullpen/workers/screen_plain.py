@@ -1,9 +1,8 @@
-"""What may be left out of a flood of plain text, because nothing of it would stay.
+"""Skip the part of a flood of plain text that would have scrolled out of the scrollback anyway.
 
-Text of printable ASCII, tabs and line ends changes no mode and no colour; it only pushes rows out at the
-top. Fed from the beginning of any line, its last lines leave the same screen as all of them, when they are
-enough to replace every row, scrollback included. (How much scrollback is left above the limit may differ:
-the library drops it a page at a time.)
+Printable ASCII, tabs and line ends change no mode and no colour; they only push rows out at the top. If the
+last lines replace every row, scrollback included, then feeding only these leaves the same screen. (How much
+scrollback is left above the limit may differ: the library drops it a page at a time.)
 """
 
 from collections import deque
@@ -11,28 +10,29 @@ from collections import deque
 from .ghostty import SCROLLBACK_MAX_BYTES, EmulatedTerminal
 
 PLAIN = bytes(range(0x20, 0x7F)) + b"\t\r\n"
-BYTES_A_CELL = 8  # at least, in the library's memory
+MIN_CELL_BYTES = 8  # in the library's memory
 
 
 def is_plain(block: bytes) -> bool:
+    """Return whether a block has only printable ASCII, tabs and line ends."""
     return block.isascii() and b"\x1b" not in block and not block.translate(None, PLAIN)
 
 
-def forgets(terminal: EmulatedTerminal) -> bool:
-    """Whether every row of this terminal goes when enough lines come.
+def forgets_all_rows(terminal: EmulatedTerminal) -> bool:
+    """Return whether enough new lines push every row out of this terminal.
 
-    Inside a scroll region rows outside of it stay, and text below it is written over itself.
+    With a scroll region, rows outside it stay, and text below it overwrites itself.
     """
     return terminal.is_ground and not terminal.extras("scrolling_region")
 
 
 def lines_to_forget(terminal: EmulatedTerminal) -> int:
-    """How many line ends leave nothing of what was there before them."""
-    return SCROLLBACK_MAX_BYTES // (BYTES_A_CELL * terminal.cols) + 4 * terminal.rows
+    """Return how many line ends push out every row that was there before."""
+    return SCROLLBACK_MAX_BYTES // (MIN_CELL_BYTES * terminal.cols) + 4 * terminal.rows
 
 
 class PlainRun:
-    """Plain blocks that follow each other; the oldest go while those that remain are enough."""
+    """Consecutive plain blocks. The oldest are dropped while the others have enough lines."""
 
     def __init__(self, lines_needed: int) -> None:
         self.size = 0
@@ -51,6 +51,6 @@ class PlainRun:
             self._is_cut = True
 
     def text(self) -> bytes:
-        """What has to be fed: all of it, or its end from the beginning of a line."""
+        """Return the text to feed: all of it, or its end from the start of a line."""
         text = b"".join(self._blocks)
         return text[text.index(b"\r\n") + 2 :] if self._is_cut else text

@@ -1,70 +1,72 @@
-"""Whether a program may have asked its terminal something: a cheap look that errs towards yes.
+"""Detect quickly whether output may contain a query to the terminal; false positives are allowed.
 
-Only bytes that may hold a question reach the emulator at once; all others can wait in the spool.
+Only output that may contain a query is emulated at once; all other output can wait in the spool.
 """
 
 import re
 from itertools import islice
 
-LOOK_BACK = 256  # bytes; longer questions are strings, and those are recognised by their ends
-PATIENCE = 1000  # sequences worth a closer look in one chunk
-LONG = 4096  # bytes: of more, a glance comes before the closer look
+LOOK_BACK_BYTES = 256  # longer queries are strings, which are detected by their ends
+MAX_SEQUENCES = 1000  # of one chunk that are parsed; with more, a query is assumed
+LONG_BYTES = 4096  # a longer chunk is first searched for anything but colours and cursor moves
 
 _INSIDE = rb"[\x00-\x17\x19\x1c-\x3f]"  # parameters, and control characters, which do not end a sequence
-_QUESTION = re.compile(
+_QUERY = re.compile(
     rb"\x1b(?:"
     rb"Z"  # DECID
     rb"|\[" + _INSIDE + rb'*+(?:[cntwxy]|(?<=[$"&])[pquv])'  # DA, DSR, window reports, …; DECRQM, …
     rb"|\[[>?]" + _INSIDE + rb"*+[Smqu]"  # XTSMGRAPHICS, XTQMODKEYS, XTVERSION, kitty keyboard
     rb"|(?P<string>[\]P_X^])(?P<body>[^\x07\x18\x1a\x1b]*+)(?:(?P<end>\x07|\x1b\\)|(?=[\x18\x1a\x1b]))"
-    rb"|\\"  # the end of a string that began before we look
+    rb"|\\"  # the end of a string that began before this data
     rb")"
 )
 _SIZE_REPORTS = re.compile(rb"\x1b\[\?" + _INSIDE + rb"*2048" + _INSIDE + rb"*+h")
 
-# What colours text and moves the cursor: without its numbers it is one of these, once its letters are alike.
+# Sequences that colour text or move the cursor. Without their numbers, and with their final letters made
+# equal, they are one of a few byte strings.
 _NUMBERS = b"0123456789;:"
-_ACTIONS = b"@ABCDEFGHIJKLMPSTXZ`abdefgrs"
-_ALIKE = bytes.maketrans(_ACTIONS + b"l", b"m" * len(_ACTIONS) + b"h")
-_PAINTS = b"\x1b[m"
-_HARMLESS = (_PAINTS, b"\x1b[?h", b"\x1b(m")  # modes and character sets besides
+_FINAL_LETTERS = b"@ABCDEFGHIJKLMPSTXZ`abdefgrs"
+_MAKE_EQUAL = bytes.maketrans(_FINAL_LETTERS + b"l", b"m" * len(_FINAL_LETTERS) + b"h")
+_COLOUR_OR_MOVE = b"\x1b[m"
+_HARMLESS = (_COLOUR_OR_MOVE, b"\x1b[?h", b"\x1b(m")  # also modes and character sets
 
 
-def may_ask(tail: bytes, chunk: bytes) -> bool:
-    """Whether a question ends in `chunk`; `tail` is what came right before it, up to LOOK_BACK bytes.
+def may_contain_query(tail: bytes, chunk: bytes) -> bool:
+    """Return whether a query may end in `chunk`; `tail` is the output before it (LOOK_BACK_BYTES at most).
 
-    Text and colours alone never ask.
+    Text and colours alone are never taken for a query.
     """
     if b"\x05" in chunk or chunk.endswith(b"\x1b"):  # ENQ; an ESC by itself may end a string
         return True
     if b"\x1b" not in chunk and b"\x1b" not in tail:
         return b"\x07" in chunk  # it may end a string that began long before
     data, seen = tail + chunk, len(tail)
-    if len(chunk) > LONG and b"\x07" not in chunk:
-        last = data.rfind(b"\x1b")  # may not be whole
-        if _only_paints(data[:last]):
+    if len(chunk) > LONG_BYTES and b"\x07" not in chunk:
+        last = data.rfind(b"\x1b")  # it may be incomplete
+        if _is_harmless(data[:last]):
             data, seen = data[last:], max(0, seen - last)
-    return _asks(data, seen)
+    return _has_query(data, seen)
 
 
-def _only_paints(data: bytes) -> bool:
-    """Whether all its sequences are harmless: a fifth of the work of a closer look, and mostly enough."""
-    bare = data.translate(_ALIKE, _NUMBERS)
-    left = bare.count(b"\x1b")
-    if left == bare.count(_PAINTS):
+def _is_harmless(data: bytes) -> bool:
+    """Return whether all sequences only colour text or move the cursor: faster than parsing them."""
+    stripped = data.translate(_MAKE_EQUAL, _NUMBERS)
+    sequences = stripped.count(b"\x1b")
+    if sequences == stripped.count(_COLOUR_OR_MOVE):
         return True
-    return left == sum(map(bare.count, _HARMLESS)) and b"2048" not in data
+    return sequences == sum(map(stripped.count, _HARMLESS)) and b"2048" not in data
 
 
-def _asks(data: bytes, seen: int) -> bool:
+def _has_query(data: bytes, seen: int) -> bool:
+    """Return whether a query may end in `data` behind the first `seen` bytes."""
     after_last = seen
-    candidates = _QUESTION.finditer(data)
-    for found in islice(candidates, PATIENCE):
+    candidates = _QUERY.finditer(data)
+    for found in islice(candidates, MAX_SEQUENCES):
         start, end = found.span()
         if data.find(b"\x07", after_last, start) >= 0:
-            return True  # not a bell, for all we know
+            return True  # it may end a string, so it need not be a bell
         is_new = end > seen or (end == seen and bool(found["string"]) and not found["end"])
-        if is_new and _is_question(found):
+        if is_new and _is_query(found):
             return True
         after_last = max(seen, end)
     if next(candidates, None) or data.find(b"\x07", after_last) >= 0:
@@ -72,7 +74,7 @@ def _asks(data: bytes, seen: int) -> bool:
     return b"2048" in data and bool(_SIZE_REPORTS.search(data))
 
 
-def _is_question(found: re.Match[bytes]) -> bool:
+def _is_query(found: re.Match[bytes]) -> bool:
     match found["string"]:
         case b"]":
             return b"?" in found["body"] or found["body"].startswith(b"5522")

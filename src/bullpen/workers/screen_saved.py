@@ -1,6 +1,6 @@
-"""Encoded screens in files, so that a restart need not read a recording from its beginning.
+"""Save encoded screens in files, so that a restart need not read a recording from its start.
 
-They are a cache: written without fsync, checked when read, ignored when anything is wrong with them.
+The files are a cache: written without fsync, checked by a checksum, and ignored if they are damaged.
 """
 
 import struct
@@ -12,33 +12,33 @@ from typing import NamedTuple
 from ..home import write_private
 
 MAGIC = b"bullpen screen 1\n"
-HEADER = struct.Struct(">QQQI")  # the place and the checksum of what follows
-KEPT = 2  # the one before the last serves when the machine lost the last
+HEADER = struct.Struct(">QQQI")  # the position, and the checksum of the encoded screen
+MAX_FILES = 2  # the older file is used if a power failure damaged the newer one
 
 
 class SavedPosition(NamedTuple):
-    """How far into a recording a screen has come."""
+    """The position of a screen in its recording."""
 
     offset: int
-    replies: int = 0  # given so far
+    replies: int = 0  # made so far
     resizes: int = 0  # recorded at exactly this offset and already applied
 
 
 class SavedScreens:
-    """The files of one screen, each named by its offset."""
+    """The saved files of one screen, each named by its offset."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def write(self, place: SavedPosition, encoded: bytes) -> None:
+    def write(self, position: SavedPosition, encoded: bytes) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self._directory / f"{place.offset}.screen"
-        write_private(path, MAGIC + HEADER.pack(*place, zlib.crc32(encoded)) + encoded)
-        for old in self._paths()[KEPT:]:
+        path = self._directory / f"{position.offset}.screen"
+        write_private(path, MAGIC + HEADER.pack(*position, zlib.crc32(encoded)) + encoded)
+        for old in self._paths()[MAX_FILES:]:
             old.unlink(missing_ok=True)
 
     def newest_first(self, end: int) -> Iterator[tuple[SavedPosition, bytes]]:
-        """Whole ones whose offset the recording, which ends at `end`, has reached."""
+        """Yield the undamaged screens whose offset is at most `end`, the end of the recording."""
         for path in self._paths():
             if (saved := _parse(path.read_bytes())) and saved[0].offset <= end:
                 yield saved
@@ -52,6 +52,6 @@ def _parse(data: bytes) -> tuple[SavedPosition, bytes] | None:
     start = len(MAGIC) + HEADER.size
     if len(data) < start or not data.startswith(MAGIC):
         return None
-    *place, checksum = HEADER.unpack_from(data, len(MAGIC))
+    *position, checksum = HEADER.unpack_from(data, len(MAGIC))
     encoded = data[start:]
-    return (SavedPosition(*place), encoded) if zlib.crc32(encoded) == checksum else None
+    return (SavedPosition(*position), encoded) if zlib.crc32(encoded) == checksum else None

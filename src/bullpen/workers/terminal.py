@@ -1,7 +1,7 @@
-"""A program on a pty, as a worker: its life in the log, its bytes in a recording.
+"""Run a program in a terminal as a worker: record its start and end, and answer its terminal queries.
 
-One pump reads what the program says, only to answer what programs ask of a terminal; viewers read the
-recording by themselves.
+One task per run reads the output, only to answer queries to the terminal. Viewers read the recording by
+themselves.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
 from ..log.recording import Recording
 from .children import ChildEnd, ChildHandle, ChildStart
-from .query_scanner import FLOOD, QueryScanner
+from .query_scanner import FLOOD_BYTES, QueryScanner
 from .screen import QueryReply, ScreenHistory
 from .window import TerminalWindow, WindowSize
-from .worker_services import WorkerServices, personal
+from .worker_services import WorkerServices, user_environment
 
-PACE = 0.004  # seconds between two looks at a flood
-REPLIES_AT_ONCE = 64
-TOO_LATE_NS = 2_000_000_000  # an older question is counted, not answered
+FLOOD_INTERVAL = 0.004  # seconds between two reads of a flood
+REPLIES_PER_STEP = 64  # typed before other tasks run
+MAX_QUERY_AGE_NS = 2_000_000_000  # older queries are counted but not answered
 
 
 class TerminalActivity(NamedTuple):
-    """What an agent in a terminal does, why we think so, and since when."""
+    """The activity of an agent in a terminal, the reason for this judgement, and its start time."""
 
     activity: str
     why: str
@@ -40,18 +40,18 @@ class TerminalActivity(NamedTuple):
 class TerminalWorker:
     """One run of a terminal worker."""
 
-    def __init__(self, worker: Worker, log: SessionLog, workshop: WorkerServices) -> None:
+    def __init__(self, worker: Worker, log: SessionLog, services: WorkerServices) -> None:
         self.worker = worker
         self.window = TerminalWindow(WindowSize(worker.cols, worker.rows))
         self.child: ChildHandle | None = None
         self.ended = _known_end(worker)
         self.replaced = False  # by a later run
-        self._begun = asyncio.Event()
-        self._news = asyncio.Event()  # for the one who answers: more output, or another size
+        self._started = asyncio.Event()
+        self._woken = asyncio.Event()  # wakes the task that answers queries: more output, or another size
         self._resized = False
         self._watchers: set[Callable[[], None]] = set()
         self._log = log
-        self._workshop = workshop
+        self._services = services
 
     @cached_property
     def recording(self) -> Recording:
@@ -59,90 +59,91 @@ class TerminalWorker:
 
         The constructor opens nothing: it runs while a change is being accepted, where it must not fail.
         """
-        return self._workshop.recording(self.worker.id, self.worker.run)
+        return self._services.recording(self.worker.id, self.worker.run)
 
-    async def live(self) -> None:
-        """The whole run: started or adopted, watched, its end recorded after its last byte."""
-        child = await self._begin()
-        self._begun.set()
+    async def run(self) -> None:
+        """Start or adopt the program, serve it, and record its end after its last output."""
+        child = await self._start_or_adopt()
+        self._started.set()
         if child is None:
             return
         async with asyncio.TaskGroup() as tasks:
-            beside = [tasks.create_task(each) for each in self._beside(child)]
+            background = [tasks.create_task(each) for each in self._background_tasks(child)]
             ended = await asyncio.shield(child.ended)
-            for task in beside:
+            for task in background:
                 task.cancel()
-        await self._record(self._last_fact(ended), WorkerState.ACTIVE)
+        await self._record(self._end_fact(ended), WorkerState.ACTIVE)
         self.ended = ended
-        self._tell()
+        self._notify_watchers()
         await child.acknowledge()
-        self._workshop.children.forget(child)
+        self._services.children.forget(child)
 
     async def stop(self) -> None:
-        """End the program and what it left behind; the log has been told before."""
-        self._begun.set()  # no program will start: a viewer that waits for one is told so
+        """End the program and the processes it left behind. The caller has recorded the end."""
+        self._started.set()  # no program will start: viewers that wait for it must go on
         if self.child is not None:
             await self.child.stop()
 
     @property
-    def doing(self) -> TerminalActivity | None:
-        """None: nobody knows what goes on in a shell."""
+    def activity(self) -> TerminalActivity | None:
+        """What an agent in this terminal does; None for a shell, whose activity is unknown."""
         return None
 
     @property
-    def has_begun(self) -> bool:
-        """Whether there is, or was, a program to type to."""
-        return self.ended is not None or self._begun.is_set()
+    def has_started(self) -> bool:
+        """Whether the program runs or has run."""
+        return self.ended is not None or self._started.is_set()
 
-    async def begun(self) -> None:
-        """Waits until there is a program to type to: whoever made the terminal may type at once."""
-        if not self.has_begun:
-            await self._begun.wait()
+    async def wait_started(self) -> None:
+        """Wait until the program runs: the client that has just created the terminal may type at once."""
+        if not self.has_started:
+            await self._started.wait()
 
     def write(self, viewer: str, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
-        """Types for a viewer, in the order of the calls; done when the keeper has it.
+        """Type input number `n` of a writer; the result is the last number that the keeper has accepted.
 
-        The keeper takes each number of a writer once, in order.
+        The terminal gets the size of the viewer who types.
         """
-        child = self._living()
-        if self.window.owner != viewer and (size := self.window.use(viewer)):
-            child.resize(*size, self._has_new_size)
+        child = self._running_child()
+        if self.window.owner != viewer and (size := self.window.take_by_input(viewer)):
+            child.resize(*size, self._on_resized)
         return child.write(writer, n, data)
 
     async def resize(self, viewer: str, size: WindowSize, *, take: bool = False) -> None:
-        await self.begun()
-        if (wanted := self.window.wish(viewer, size, take=take)) and self.ended is None:
-            self._living().resize(*wanted, self._has_new_size)
+        """Note the size that a viewer can show; apply it if the viewer owns or takes the window."""
+        await self.wait_started()
+        if (new_size := self.window.request_size(viewer, size, take=take)) and self.ended is None:
+            self._running_child().resize(*new_size, self._on_resized)
 
-    def replace(self) -> None:
-        """A later run takes this one's place: its viewers move on."""
+    def mark_replaced(self) -> None:
+        """Notify the viewers that a later run has replaced this one."""
         self.replaced = True
-        self._tell()
+        self._notify_watchers()
 
-    def on_change(self, watcher: Callable[[], None]) -> None:
-        """Calls `watcher` when this run has ended, was replaced, or does something else."""
+    def add_watcher(self, watcher: Callable[[], None]) -> None:
+        """Call `watcher` when this run ends, is replaced, or has another activity."""
         self._watchers.add(watcher)
 
-    def off_change(self, watcher: Callable[[], None]) -> None:
+    def remove_watcher(self, watcher: Callable[[], None]) -> None:
         self._watchers.discard(watcher)
 
     async def history(self) -> ScreenHistory:
-        """What a newcomer's terminal must be fed to show this screen."""
-        return await self._workshop.screens.history(self.worker, self.recording)
+        """Return the bytes that make the empty terminal of a new viewer show this screen."""
+        return await self._services.screens.history(self.worker, self.recording)
 
-    def _tell(self) -> None:
+    def _notify_watchers(self) -> None:
         for watcher in tuple(self._watchers):
             watcher()
 
-    def _living(self) -> ChildHandle:
+    def _running_child(self) -> ChildHandle:
         if self.child is None or self.child.ended.done():
             raise Conflict(f"the terminal in role {self.worker.role} has ended")
         return self.child
 
-    async def _begin(self) -> ChildHandle | None:
-        children = self._workshop.children
+    async def _start_or_adopt(self) -> ChildHandle | None:
+        children = self._services.children
         child = children.get(self.worker.id, self.worker.run)
-        if child is None and not self.worker.alive:  # its end was stored, and then the server died
+        if child is None and not self.worker.alive:  # its end was stored before the server died
             return None
         if child is None and self.worker.state is WorkerState.ACTIVE:
             await self._record(WorkerFailed(error="keeper lost"), WorkerState.ACTIVE)
@@ -151,7 +152,7 @@ class TerminalWorker:
             try:
                 child = await children.spawn(self.worker.id, self.worker.run, self._start(), self.recording)
             except Unavailable:
-                raise  # it may work a moment later
+                raise  # the caller tries again
             except BullpenError as error:
                 await self._record(WorkerFailed(error=str(error)), WorkerState.SPAWNING)
                 return None
@@ -162,32 +163,34 @@ class TerminalWorker:
         return child
 
     def _must_end(self, child: ChildHandle) -> bool:
-        """Whether its end was stored while it began, or by a server that died before it could end it.
+        """Return whether the worker's end was stored while the child started, or before the last server died.
 
-        What a program that ended by itself left running is let be, unless its worker was ended for good.
+        Processes that a program left behind when it exited by itself keep running, unless the worker was
+        terminated.
         """
         now = self._log.snapshot.worker(self.worker.id)
         if now.state is WorkerState.TERMINATED:
             return True
         return not child.ended.done() and (now.run != self.worker.run or not now.alive)
 
-    def _beside(self, child: ChildHandle) -> list[Coroutine[Any, Any, None]]:
-        """What goes on as long as the program runs."""
-        return [self._answer_questions(child)]
+    def _background_tasks(self, child: ChildHandle) -> list[Coroutine[Any, Any, None]]:
+        """Return what runs as long as the program runs."""
+        return [self._answer_queries(child)]
 
     def _start(self) -> ChildStart:
+        """Return the program to start: the user's shell."""
         shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
-        environment = self._workshop.environment(self.worker, self._log.snapshot.repo_id, personal())
-        place = self._workshop.place(self.worker)
-        return ChildStart([shell], environment, place, self.worker.cols, self.worker.rows)
+        environment = self._services.environment(self.worker, self._log.snapshot.repo_id, user_environment())
+        directory = self._services.working_directory(self.worker)
+        return ChildStart([shell], environment, directory, self.worker.cols, self.worker.rows)
 
-    def _last_fact(self, ended: ChildEnd) -> Fact:
+    def _end_fact(self, ended: ChildEnd) -> Fact:
         if ended.lost:
             return WorkerFailed(error="keeper lost")
         return WorkerExited(exit_code=ended.code, signal=ended.signal)
 
     async def _record(self, fact: Fact, expected: WorkerState) -> None:
-        """Appends a fact of this run, unless the worker has meanwhile been ended or restarted."""
+        """Record a fact of this run, unless the worker was ended or restarted meanwhile."""
 
         def decide(snapshot: Snapshot) -> Change:
             now = snapshot.worker(self.worker.id)
@@ -197,43 +200,45 @@ class TerminalWorker:
 
         await self._log.change(decide, patient=True)
 
-    async def _answer_questions(self, child: ChildHandle) -> None:
-        """Hears every byte once; only bytes that may ask something reach the screen at once."""
+    async def _answer_queries(self, child: ChildHandle) -> None:
+        """Scan all output once. The screen is fed only when the output may contain a query."""
         recording = child.recording
-        seen = self._workshop.screens.begin(self.worker, recording, child.answered)
-        fresh = recording.offset_at(clock.now_ns() - TOO_LATE_NS) if seen < recording.end else seen
-        ear = QueryScanner(recording, seen, self._news)
-        self._news.set()  # for what was said before
-        recording.watch(ear.glance)
+        start = self._services.screens.start_run(self.worker, recording, child.replies_written)
+        is_behind = start < recording.end
+        answer_from = recording.offset_at(clock.now_ns() - MAX_QUERY_AGE_NS) if is_behind else start
+        scanner = QueryScanner(recording, start, self._woken)
+        self._woken.set()  # for the output before this
+        recording.watch(scanner.scan)
         try:
             while True:
-                await self._news.wait()
-                await self._answer(child, ear, fresh)
-                self._news.clear()
+                await self._woken.wait()
+                await self._answer(child, scanner, answer_from)
+                self._woken.clear()
         finally:
-            recording.unwatch(ear.glance)
-            self._workshop.screens.end(self.worker)
+            recording.unwatch(scanner.scan)
+            self._services.screens.end_run(self.worker)
 
-    async def _answer(self, child: ChildHandle, ear: QueryScanner, fresh: int) -> None:
-        while (piece := ear.next()) or self._resized:
-            if ear.take(piece) or self._resized:
+    async def _answer(self, child: ChildHandle, scanner: QueryScanner, answer_from: int) -> None:
+        while (piece := scanner.read_next()) or self._resized:
+            if scanner.advance(piece) or self._resized:
                 self._resized = False
-                screens, recording = self._workshop.screens, child.recording
-                await _type_replies(child, await screens.advance(self.worker, recording, ear.seen, fresh))
-            if len(piece) > FLOOD:
-                await asyncio.sleep(PACE)
+                screens, recording = self._services.screens, child.recording
+                replies = await screens.advance(self.worker, recording, scanner.offset, answer_from)
+                await _type_replies(child, replies)
+            if len(piece) > FLOOD_BYTES:
+                await asyncio.sleep(FLOOD_INTERVAL)
 
-    def _has_new_size(self) -> None:
-        """A program may have asked to be told of every new size."""
+    def _on_resized(self) -> None:
+        """Wake the task that answers queries: a program may have asked for reports of its size."""
         self._resized = True
-        self._news.set()
+        self._woken.set()
 
 
 async def _type_replies(child: ChildHandle, replies: Sequence[QueryReply]) -> None:
-    """Each under its number; a program that asks without end waits for its turn like everybody."""
+    """Type each reply under its number. Let other tasks run: a program may send queries without end."""
     for count, reply in enumerate(replies, 1):
-        child.answer(reply.n, reply.data)
-        if count % REPLIES_AT_ONCE == 0:
+        child.type_reply(reply.n, reply.data)
+        if count % REPLIES_PER_STEP == 0:
             await asyncio.sleep(0)
 
 

@@ -1,4 +1,4 @@
-"""The size of a terminal's window: it belongs to the viewer who used the terminal last."""
+"""Decide the window size of a terminal: it is that of the viewer who used the terminal last."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,55 +10,58 @@ class WindowSize(NamedTuple):
 
 
 class TerminalWindow:
-    """Who is looking, what each could show, and whose size is in force."""
+    """The viewers of one terminal, the size that each can show, and the owner whose size is in force."""
 
     def __init__(self, size: WindowSize) -> None:
         self.size = size
         self.owner: str | None = None
-        self._wishes: dict[str, WindowSize] = {}
+        self._requested_sizes: dict[str, WindowSize] = {}
         self._watchers: dict[str, Callable[[], None]] = {}
 
     @property
     def viewers(self) -> int:
         return len(self._watchers)
 
-    def enter(self, viewer: str, changed: Callable[[], None]) -> None:
-        """A viewer comes; `changed` is called whenever the size or its owner is another."""
+    def add_viewer(self, viewer: str, changed: Callable[[], None]) -> None:
+        """Add a viewer, and call `changed` each time the size or its owner changes."""
         self._watchers[viewer] = changed
 
-    def leave(self, viewer: str) -> None:
-        """A viewer goes. The size stays until somebody uses the terminal."""
+    def remove_viewer(self, viewer: str) -> None:
+        """Remove a viewer. The size stays until another viewer uses the terminal."""
         self._watchers.pop(viewer, None)
-        self._wishes.pop(viewer, None)
+        self._requested_sizes.pop(viewer, None)
         if self.owner == viewer:
             self.owner = None
 
-    def wish(self, viewer: str, size: WindowSize, *, take: bool = False) -> WindowSize | None:
-        """A viewer's room changed: the new size to set, if it is that viewer's to say or it takes over."""
-        self._wishes[viewer] = size
+    def request_size(self, viewer: str, size: WindowSize, *, take: bool = False) -> WindowSize | None:
+        """Note the size that a viewer can show; return the size to set, if any.
+
+        It is set if the viewer owns the window, no viewer does, or `take` makes this one the owner.
+        """
+        self._requested_sizes[viewer] = size
         if self.owner is None or (take and self.owner != viewer):
-            self._own(viewer)
-        return self._settle() if self.owner == viewer else None
+            self._set_owner(viewer)
+        return self._apply_size() if self.owner == viewer else None
 
-    def use(self, viewer: str) -> WindowSize | None:
-        """A viewer typed: the terminal takes its size, if it ever said one."""
-        if self.owner == viewer or viewer not in self._wishes:
+    def take_by_input(self, viewer: str) -> WindowSize | None:
+        """Make a viewer who types the owner, if its size is known; return the size to set, if any."""
+        if self.owner == viewer or viewer not in self._requested_sizes:
             return None
-        self._own(viewer)
-        return self._settle()
+        self._set_owner(viewer)
+        return self._apply_size()
 
-    def _own(self, viewer: str) -> None:
+    def _set_owner(self, viewer: str) -> None:
         self.owner = viewer
-        self._tell()
+        self._notify()
 
-    def _settle(self) -> WindowSize | None:
-        size = self._wishes[self.owner] if self.owner else self.size
+    def _apply_size(self) -> WindowSize | None:
+        size = self._requested_sizes[self.owner] if self.owner else self.size
         if size == self.size:
             return None
         self.size = size
-        self._tell()
+        self._notify()
         return size
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for changed in self._watchers.values():
             changed()

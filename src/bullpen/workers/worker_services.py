@@ -1,4 +1,4 @@
-"""What every worker works with: children, screens, settings of the house."""
+"""Hold the services that all workers of a server share: children, screens, agents, files and settings."""
 
 import asyncio
 import os
@@ -9,9 +9,9 @@ import structlog
 
 from ..config import Config
 from ..domain.agents import AgentDefinition
-from ..domain.environment import PERSONAL, inherited
+from ..domain.environment import PERSONAL, inherited_environment
 from ..domain.errors import BullpenError
-from ..domain.failures import reason_of
+from ..domain.failures import describe_failure
 from ..domain.records import RepositorySettings
 from ..domain.rules import Rule
 from ..domain.snapshot import Worker
@@ -28,16 +28,16 @@ from .screens import Screens
 
 log = structlog.get_logger()
 
-TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+TERMINAL_VARIABLES = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
-def personal() -> dict[str, str]:
-    """What a program that a person runs in a terminal is given of our environment."""
-    return {**inherited(os.environ, PERSONAL), **TERMINAL}
+def user_environment() -> dict[str, str]:
+    """Return the environment of a program that a user runs in a terminal, from that of the server."""
+    return {**inherited_environment(os.environ, PERSONAL), **TERMINAL_VARIABLES}
 
 
 class AgentCatalog(Protocol):
-    """The agents there are, and how each is started."""
+    """The known agents, and how each is started; `agents.registry.AgentRegistry` implements it."""
 
     def get(self, agent_id: str) -> AgentDefinition: ...
 
@@ -51,7 +51,7 @@ class AgentCatalog(Protocol):
 
 
 class WorkerServices:
-    """Shared by all workers of one server."""
+    """The services of one server that its workers share."""
 
     def __init__(
         self,
@@ -61,20 +61,20 @@ class WorkerServices:
         screens: Screens,
         agents: AgentCatalog,
         roots: WorkspaceRoots,
-        own_key: Callable[[str, int], Mapping[str, str]] = lambda worker_id, run: {},
+        worker_credentials: Callable[[str, int], Mapping[str, str]] = lambda worker_id, run: {},
     ) -> None:
-        """`own_key` are the variables with which a run of a worker can say what it does."""
+        """`worker_credentials` returns the environment variables with which a run can call the server."""
         self.config = config
         self.store = store
         self.children = children
         self.screens = screens
         self.agents = agents
         self.roots = roots
-        self.own_key = own_key
+        self.worker_credentials = worker_credentials
         self.images = Images(config.home / "images")
         self.recordings = RecordingStore(config.home / "recordings")
-        self.repositories: dict[str, RepositorySettings] = {}  # by id; as stored
-        self.rules: tuple[Rule, ...] = config.rules  # for automatic answers, in force now
+        self.repositories: dict[str, RepositorySettings] = {}  # by id, as stored
+        self.rules: tuple[Rule, ...] = config.rules  # the rules in force for automatic answers
 
     def environment(
         self,
@@ -83,26 +83,28 @@ class WorkerServices:
         base: Mapping[str, str],
         more: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
-        """The environment of a run: what such a program is given, what its repository sets, what it gets of
-        its own; the marker last, for nothing a child says of itself may hide what it leaves behind."""
+        """Return the environment of a run: `base`, the variables of its repository, `more`, and the marker.
+
+        The marker comes last: no other variable may hide which processes a child left behind.
+        """
         marker = {MARKER: self.children.marker(worker.id, worker.run)}
         return {**base, **self._repository_environment(repo_id), **(more or {}), **marker}
 
-    def place(self, worker: Worker) -> str:
-        """Return the directory a worker runs in; Forbidden if it is not, or no longer, inside a root."""
+    def working_directory(self, worker: Worker) -> str:
+        """Return the directory a worker runs in, or raise Forbidden if it is not inside a workspace root."""
         return str(self.roots.directory(worker.workspace))
 
     def files(self, workspace: str) -> WorkspaceFiles:
-        """The files of a workspace as agents and viewers may see them, without the user's secrets."""
+        """Return the files of a workspace as agents and viewers may see them, without the user's secrets."""
         return WorkspaceFiles(workspace, self.roots)
 
     def _repository_environment(self, repo_id: str | None) -> dict[str, str]:
-        """What a person set for everything that runs in a repository."""
+        """Return the variables that the user has set for a repository."""
         settings = self.repositories.get(repo_id or "")
         return settings.env if settings else {}
 
     def default_agent(self, repo_id: str | None) -> str:
-        """The agent to start when nobody says which: the repository's, else the house's."""
+        """Return the default agent of a repository, or of the server if the repository has none."""
         settings = self.repositories.get(repo_id or "")
         return (settings.agent_id if settings else None) or self.agents.default()
 
@@ -113,32 +115,32 @@ class WorkerServices:
         return definition
 
     def recording(self, worker_id: str, run: int) -> Recording:
-        """The recording of a run, living or not."""
+        """Return the recording of a run, running or ended."""
         child = self.children.get(worker_id, run)
         return child.recording if child else Recording(self.children.spool(worker_id, run))
 
-    def tail(self, worker_id: str, run: int, most: int, stream: str = "out") -> tuple[int, bytes]:
-        """The last bytes a run said, and the offset they begin at."""
+    def read_tail(self, worker_id: str, run: int, limit: int, stream: str = "out") -> tuple[int, bytes]:
+        """Return the offset and the bytes of the last `limit` bytes that a run printed."""
         recording = Recording(self.children.spool(worker_id, run, stream))
         try:
-            start = max(recording.start, recording.end - most)
-            said = b""
-            while piece := recording.read(start + len(said), most):
-                said += piece
+            start = max(recording.start, recording.end - limit)
+            output = b""
+            while piece := recording.read(start + len(output), limit):
+                output += piece
         except SpoolGone:
             return 0, b""
         finally:
             recording.close()
-        return start, said
+        return start, output
 
     async def warm_up(self) -> None:
-        """Do what would delay the first frame of the first terminal: load the emulator, start a keeper."""
+        """Load the emulator and start a keeper, so that the first terminal need not wait for them."""
         try:
             await asyncio.gather(self.screens.warm_up(), self.children.warm_up())
         except (BullpenError, OSError, MemoryError) as error:
-            log.warning("not warmed up; the first terminal tries again", reason=reason_of(error))
+            log.warning("not warmed up; the first terminal tries again", reason=describe_failure(error))
 
-    async def forget(self, worker_id: str) -> None:
-        """Removes what a purged worker left on the disk."""
-        await self.children.forget_spool(worker_id)
+    async def remove_files(self, worker_id: str) -> None:
+        """Remove the spools and saved screens of a purged worker."""
+        await self.children.remove_spools(worker_id)
         await self.screens.forget(worker_id)

@@ -6,6 +6,6 @@ test('the wait doubles from one second to thirty and stays there', () => {
   expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000])
 })
 
-test('jitter takes off at most half', () => {
+test('jitter shortens a wait by at most half', () => {
   expect(backoff(2, () => 0)).toBe(2000)
 })

@@ -6,7 +6,7 @@ let sockets: TestSocket[]
 let statuses: Status[]
 let connection: Connection
 
-function connectionThatHears(message = () => {}): Connection {
+function newConnection(message = () => {}): Connection {
   return new Connection({
     address: () => `ws://bullpen.test/${sockets.length}`,
     opened: () => {},
@@ -20,7 +20,7 @@ beforeEach(() => {
   vi.spyOn(Math, 'random').mockReturnValue(1)
   sockets = interceptSockets()
   statuses = []
-  connection = connectionThatHears()
+  connection = newConnection()
 })
 
 afterEach(() => {
@@ -30,7 +30,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('the secret is the first thing said', () => {
+test('the secret is the first message', () => {
   connection.open()
   sockets[0]?.accept()
   connection.send({ type: 'hello' })
@@ -42,7 +42,7 @@ test('a lost connection is tried again after 1, 2 and 4 seconds, each time at a 
   connection.open()
   for (const pause of [1000, 2000, 4000]) {
     const before = sockets.length
-    sockets.at(-1)?.die()
+    sockets.at(-1)?.disconnect()
     vi.advanceTimersByTime(pause - 1)
     expect(sockets.length).toBe(before)
     vi.advanceTimersByTime(1)
@@ -51,69 +51,69 @@ test('a lost connection is tried again after 1, 2 and 4 seconds, each time at a 
   expect(sockets.at(-1)?.address).toBe('ws://bullpen.test/3')
 })
 
-test('a server that accepts and says nothing is not hammered', () => {
+test('the pauses grow when the server accepts and sends nothing', () => {
   connection.open()
-  sockets[0]?.accept().die()
+  sockets[0]?.accept().disconnect()
   vi.advanceTimersByTime(1000)
-  sockets[1]?.accept().die()
+  sockets[1]?.accept().disconnect()
   vi.advanceTimersByTime(1999)
   expect(sockets.length).toBe(2)
 })
 
-test('after a message the pauses start small again', () => {
+test('a message resets the pause to one second', () => {
   connection.open()
-  sockets[0]?.die()
+  sockets[0]?.disconnect()
   vi.advanceTimersByTime(1000)
-  sockets[1]?.accept().tell({ type: 'anything' })
-  sockets[1]?.die()
+  sockets[1]?.accept().deliver({ type: 'anything' })
+  sockets[1]?.disconnect()
   vi.advanceTimersByTime(1000)
   expect(sockets.length).toBe(3)
 })
 
-test.each([1008, 4401, 4403, 4404, 4409])('after %i there is no use in trying again', (code) => {
+test.each([1008, 4401, 4403, 4404, 4409])('the close code %i is final', (code) => {
   connection.open()
-  sockets[0]?.accept().die(code)
+  sockets[0]?.accept().disconnect(code)
   vi.advanceTimersByTime(120_000)
   expect(sockets.length).toBe(1)
   expect(statuses.at(-1)).toBe('closed')
 })
 
-test('too slow (4408) is worth another try', () => {
+test('a viewer that was too slow (4408) connects again', () => {
   connection.open()
-  sockets[0]?.accept().die(4408)
+  sockets[0]?.accept().disconnect(4408)
   vi.advanceTimersByTime(1000)
   expect(sockets.length).toBe(2)
 })
 
-test('a socket that never opens is given up after ten seconds', () => {
+test('a socket that does not open within ten seconds is replaced', () => {
   connection.open()
   vi.advanceTimersByTime(11_000)
   expect(sockets[0]?.closed).toBe(true)
   expect(sockets.length).toBe(2)
 })
 
-test('a nudge ends the pause and does nothing to an open connection', () => {
+test('retryNow ends the pause and does nothing to an open connection', () => {
   connection.open()
-  sockets[0]?.die()
-  connection.nudge()
+  sockets[0]?.disconnect()
+  connection.retryNow()
   expect(sockets.length).toBe(2)
   sockets[1]?.accept()
-  connection.nudge()
+  connection.retryNow()
   vi.advanceTimersByTime(39_000)
   expect(sockets.length).toBe(2)
 })
 
-test('a dropped socket is no longer listened to', () => {
+test('events of a closed socket are ignored', () => {
   connection.open()
   sockets[0]?.accept()
   connection.close()
-  sockets[0]?.die()
+  sockets[0]?.disconnect()
   vi.advanceTimersByTime(60_000)
   expect(sockets.length).toBe(1)
   expect(statuses.at(-1)).toBe('closed')
 })
 
-test('a server that says nothing for 40 seconds is gone', () => {
+test('a connection without a message for 40 seconds is lost', () => {
   connection.open()
   sockets[0]?.accept()
   vi.advanceTimersByTime(39_999)
@@ -124,25 +124,25 @@ test('a server that says nothing for 40 seconds is gone', () => {
   expect(sockets.length).toBe(2)
 })
 
-test('any message is a sign of life', () => {
+test('any message keeps the connection open', () => {
   connection.open()
   sockets[0]?.accept()
   for (let seconds = 0; seconds < 300; seconds += 30) {
     vi.advanceTimersByTime(30_000)
-    sockets[0]?.tell({ type: 'anything' })
+    sockets[0]?.deliver({ type: 'anything' })
   }
   expect(sockets.length).toBe(1)
 })
 
-test('who is told nonsense and restarts comes back after the pause', () => {
-  connection = connectionThatHears(() => connection.restart())
+test('a restart after an invalid message connects again after the pause', () => {
+  connection = newConnection(() => connection.restart())
   connection.open()
-  sockets[0]?.accept().tell({ type: 'nonsense' })
+  sockets[0]?.accept().deliver({ type: 'nonsense' })
   vi.advanceTimersByTime(1000)
   expect(sockets.length).toBe(2)
 })
 
-test('a server that lets everybody in and stays silent is not hammered', () => {
+test('the pauses grow when the server accepts and stays silent', () => {
   connection.open()
   for (const pause of [1000, 2000, 4000]) {
     const before = sockets.length
@@ -154,25 +154,25 @@ test('a server that lets everybody in and stays silent is not hammered', () => {
   }
 })
 
-/** The lid was closed for an hour: no timer has run. */
+/** Move the clock by an hour without running timers, as when a laptop sleeps. */
 function sleep(): void {
   vi.setSystemTime(Date.now() + 3_600_000)
 }
 
-test('a page that slept connects anew when it is nudged, once, and says so', () => {
+test('after a sleep retryNow opens one new connection and reports it', () => {
   connection.open()
   sockets[0]?.accept()
   sleep()
-  connection.nudge()
+  connection.retryNow()
   expect(statuses).toEqual(['connecting', 'open', 'waiting', 'connecting'])
-  connection.nudge()
+  connection.retryNow()
   sockets[1]?.accept()
-  connection.nudge()
+  connection.retryNow()
   vi.advanceTimersByTime(39_999)
   expect([sockets.length, sockets[0]?.closed, statuses.at(-1)]).toEqual([2, true, 'open'])
 })
 
-test('a page that slept and is not nudged connects anew by itself, once', () => {
+test('after a sleep the connection opens once by itself', () => {
   connection.open()
   sockets[0]?.accept()
   sleep()
@@ -182,16 +182,16 @@ test('a page that slept and is not nudged connects anew by itself, once', () => 
   expect([sockets.length, statuses.at(-1)]).toEqual([2, 'open'])
 })
 
-test('a connection that is back does not let the others sit out their pauses', () => {
-  const other = connectionThatHears()
+test('a connection that is back ends the pauses of the other connections', () => {
+  const other = newConnection()
   connection.open()
   other.open()
-  for (const socket of sockets.slice(0, 2)) socket.die()
+  for (const socket of sockets.slice(0, 2)) socket.disconnect()
   vi.advanceTimersByTime(1000)
-  sockets[3]?.die() // the other has the longer pause now
+  sockets[3]?.disconnect() // now the other connection has the longer pause
   sockets[2]?.accept()
   expect(sockets.length).toBe(4)
-  sockets[2]?.tell({ type: 'anything' })
+  sockets[2]?.deliver({ type: 'anything' })
   expect(sockets.length).toBe(5)
   other.close()
 })

@@ -1,48 +1,50 @@
-/** A WebSocket that logs in with the secret, comes back by itself, and knows when coming back is pointless. */
+/** A WebSocket that authenticates with the secret, reconnects by itself, and stops after a final close code. */
 import { backoff } from './backoff.ts'
 import { secret } from './secret.ts'
 
 export type Status = 'connecting' | 'open' | 'waiting' | 'closed'
 
-export interface Peer {
-  /** Asked anew for every attempt, so that it can carry where we stand. */
+/** What the owner of a connection provides. */
+export interface ConnectionHandlers {
+  /** Return the address for the next attempt. Called for each attempt, so the address can contain the current position. */
   address(): string
   opened(): void
   message(data: string | ArrayBuffer): void
   status(status: Status, closeCode?: number): void
 }
 
-const CONNECT_TIMEOUT = 10_000
-// Two heartbeats and some: a network that goes without a word closes nothing for minutes.
-const SILENCE = 40_000
-// 1008 nonsense, 4401 logged out, 4403 forbidden, 4404 gone, 4409 replaced: the same answer would come again.
-const FINAL = new Set([1008, 4401, 4403, 4404, 4409])
+const CONNECT_TIMEOUT_MS = 10_000
+// More than two heartbeats. A network that fails silently closes no socket for minutes.
+const SILENCE_TIMEOUT_MS = 40_000
+// 1008 invalid message, 4401 logged out, 4403 forbidden, 4404 not found, 4409 replaced: another attempt would end the same way.
+const FINAL_CLOSE_CODES = new Set([1008, 4401, 4403, 4404, 4409])
 
-/** Connections that wait for their next try. */
+/** Connections that wait for their next attempt. */
 const waiting = new Set<Connection>()
 
+/** One logical connection over any number of WebSockets; used for the dashboard, sessions and terminals. */
 export class Connection {
-  readonly #peer: Peer
+  readonly #handlers: ConnectionHandlers
   #socket: WebSocket | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #attempt = 0
-  #heardAt = 0
+  #activeAt = 0
   #status: Status = 'closed'
 
-  constructor(peer: Peer) {
-    this.#peer = peer
+  constructor(handlers: ConnectionHandlers) {
+    this.#handlers = handlers
   }
 
   open(): void {
-    this.#drop()
-    this.#become('connecting')
-    const socket = new WebSocket(this.#peer.address())
+    this.#closeSocket()
+    this.#setStatus('connecting')
+    const socket = new WebSocket(this.#handlers.address())
     socket.binaryType = 'arraybuffer'
     socket.onopen = () => this.#opened(socket)
     socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) => this.#received(event.data)
     socket.onclose = (event) => this.#lost(event.code)
     this.#socket = socket
-    this.#timer = setTimeout(() => this.#lost(), CONNECT_TIMEOUT)
+    this.#timer = setTimeout(() => this.#lost(), CONNECT_TIMEOUT_MS)
   }
 
   get isOpen(): boolean {
@@ -53,57 +55,59 @@ export class Connection {
     if (this.isOpen) this.#socket?.send(JSON.stringify(message))
   }
 
-  /** Something in the stream is wrong: drop this socket and come back after a pause. */
+  /** Close this socket, whose stream is invalid, and connect again after a pause. */
   restart(): void {
     this.#lost()
   }
 
-  /** The network or the user is back: do not sit out the pause. */
-  nudge(): void {
+  /** Connect now instead of after the pause, because the network or the user is back. Replaces a socket that is silent. */
+  retryNow(): void {
     if (this.#isSilent) this.#lost()
     if (this.#status === 'waiting') this.open()
   }
 
   close(): void {
-    this.#drop()
-    this.#become('closed')
+    this.#closeSocket()
+    this.#setStatus('closed')
   }
 
   #opened(socket: WebSocket): void {
     clearTimeout(this.#timer)
-    this.#heard()
+    this.#noteActivity()
     socket.send(JSON.stringify({ type: 'auth', secret: secret() }))
-    this.#become('open')
-    this.#peer.opened()
+    this.#setStatus('open')
+    this.#handlers.opened()
   }
 
   #received(data: string | ArrayBuffer): void {
     const isBack = this.#attempt > 0
-    this.#attempt = 0 // only now: a server that accepts and closes at once must not be hammered
-    this.#heard()
-    this.#peer.message(data)
-    if (isBack) for (const other of [...waiting]) other.nudge() // the server that answers one answers all
+    this.#attempt = 0 // not in #opened: the pauses must grow if a server accepts and closes immediately
+    this.#noteActivity()
+    this.#handlers.message(data)
+    if (isBack) for (const other of [...waiting]) other.retryNow() // the server is back for all connections
   }
 
-  #heard(): void {
-    this.#heardAt = Date.now()
+  /** Restart the silence timeout. */
+  #noteActivity(): void {
+    this.#activeAt = Date.now()
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#lost(), SILENCE)
+    this.#timer = setTimeout(() => this.#lost(), SILENCE_TIMEOUT_MS)
   }
 
-  /** By the clock on the wall: while a device sleeps, no timer runs. */
+  /** Whether the silence timeout has passed by the clock; timers do not run while a device sleeps. */
   get #isSilent(): boolean {
-    return this.isOpen && Date.now() - this.#heardAt >= SILENCE
+    return this.isOpen && Date.now() - this.#activeAt >= SILENCE_TIMEOUT_MS
   }
 
+  /** Close the socket and reconnect after a pause, unless the close code is final. */
   #lost(code?: number): void {
-    this.#drop()
-    if (code !== undefined && FINAL.has(code)) return this.#become('closed', code)
+    this.#closeSocket()
+    if (code !== undefined && FINAL_CLOSE_CODES.has(code)) return this.#setStatus('closed', code)
     this.#timer = setTimeout(() => this.open(), backoff(this.#attempt++))
-    this.#become('waiting', code)
+    this.#setStatus('waiting', code)
   }
 
-  #drop(): void {
+  #closeSocket(): void {
     clearTimeout(this.#timer)
     const socket = this.#socket
     this.#socket = undefined
@@ -112,14 +116,15 @@ export class Connection {
     socket.close()
   }
 
-  #become(status: Status, closeCode?: number): void {
+  #setStatus(status: Status, closeCode?: number): void {
     this.#status = status
     if (status === 'waiting') waiting.add(this)
     else waiting.delete(this)
-    this.#peer.status(status, closeCode)
+    this.#handlers.status(status, closeCode)
   }
 }
 
+/** Return the WebSocket address of a path on this server. */
 export function socketAddress(path: string, query: Record<string, string> = {}): string {
   const scheme = location.protocol === 'https:' ? 'wss:' : 'ws:'
   const search = new URLSearchParams(query).toString()

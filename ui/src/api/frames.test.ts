@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { decodeOutput } from './frames.ts'
 
-test('a frame is an offset of eight bytes, big-endian, and the bytes', () => {
+test('a frame is a big-endian offset of eight bytes followed by the output', () => {
   const frame = new Uint8Array([0, 0, 0, 1, 0, 0, 0, 2, 0x68, 0x69]).buffer
   const { offset, bytes } = decodeOutput(frame)
   expect(offset).toBe(2 ** 32 + 2)

@@ -1,16 +1,16 @@
-/** The terminal socket's messages: bytes with their offset in binary frames, everything else JSON. */
+/** The messages of the terminal socket: output with its offset in binary frames, everything else as JSON. */
 
 export interface Size {
   cols: number
   rows: number
 }
 
-export interface Output {
+export interface OutputFrame {
   offset: number
   bytes: Uint8Array<ArrayBuffer>
 }
 
-/** The screen as it was at `offset`, to be drawn on an empty one. */
+/** Bytes that draw the screen as it was at `offset` on an empty terminal. */
 export interface History {
   type: 'history'
   run: number
@@ -28,11 +28,11 @@ export type TerminalMessage =
   | { type: 'exit'; exitCode: number | null; signal: number | null }
   | { type: 'error'; error: string; message: string }
 
-const HEAD = 8
+const OFFSET_BYTES = 8
 
-/** 8 bytes big-endian offset of the first byte, then the bytes; offsets stay exact up to 2^53. */
-export function decodeOutput(frame: ArrayBuffer): Output {
-  if (frame.byteLength < HEAD) throw new RangeError(`a frame of ${frame.byteLength} bytes has no offset`)
+/** Decode a binary frame: the offset of its first byte (8 bytes, big-endian), then the output. Offsets are exact up to 2^53. */
+export function decodeOutput(frame: ArrayBuffer): OutputFrame {
+  if (frame.byteLength < OFFSET_BYTES) throw new RangeError(`a frame of ${frame.byteLength} bytes has no offset`)
   const offset = Number(new DataView(frame).getBigUint64(0))
-  return { offset, bytes: new Uint8Array(frame, HEAD) }
+  return { offset, bytes: new Uint8Array(frame, OFFSET_BYTES) }
 }

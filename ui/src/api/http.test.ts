@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { cutAnswer } from '../testing/answers.ts'
-import { ApiError, askAhead, call, download } from './http.ts'
+import { ApiError, prefetch, call, download } from './http.ts'
 
 let answers: (Response | Error)[]
 let requests: { path: string; init: RequestInit }[]
@@ -33,21 +33,21 @@ test('a call carries the secret of this origin', async () => {
   expect(header(0, 'X-Bullpen-Secret')).toBe('the-secret')
 })
 
-test('what was asked ahead is for the first who calls for it, and only for them', async () => {
+test('a prefetched answer is used by the first call only', async () => {
   answers = [Response.json({ sessions: [1] }), Response.json({ sessions: [2] })]
-  askAhead('/sessions')
+  prefetch('/sessions')
   expect(requests.length).toBe(1)
   expect(await call('GET', '/sessions')).toEqual({ sessions: [1] })
   expect(await call('GET', '/sessions')).toEqual({ sessions: [2] })
 })
 
-test('a refusal of what was asked ahead is told to whoever calls for it', async () => {
+test('an error of a prefetched answer reaches the first call', async () => {
   answers = [Response.json({ error: 'unauthorized', message: 'Log in first.' }, { status: 401 })]
-  askAhead('/sessions')
+  prefetch('/sessions')
   await expect(call('GET', '/sessions')).rejects.toThrow('Log in first.')
 })
 
-test('a POST that got no answer is sent again under the same key', async () => {
+test('a POST without an answer is sent again with the same key', async () => {
   answers = [new TypeError('network'), Response.json({ id: 's1' }, { status: 201 })]
   expect(await call('POST', '/sessions', { type: 'quick' })).toEqual({ id: 's1' })
   expect(header(0, 'Idempotency-Key')).toMatch(/^[0-9a-f]{32}$/)
@@ -55,19 +55,19 @@ test('a POST that got no answer is sent again under the same key', async () => {
   expect(requests[1]?.init.body).toBe('{"type":"quick"}')
 })
 
-test('two calls have two keys', async () => {
+test('each call has its own key', async () => {
   answers = [Response.json({}), Response.json({})]
   await call('POST', '/sessions', {})
   await call('POST', '/sessions', {})
   expect(header(1, 'Idempotency-Key')).not.toBe(header(0, 'Idempotency-Key'))
 })
 
-test('a server that stays away is said to be away', async () => {
+test('a server that never answers is reported as not answering', async () => {
   await expect(call('GET', '/sessions')).rejects.toThrow('The server does not answer.')
   expect(requests.length).toBe(3)
 })
 
-test("a refusal is the server's own sentence and is not repeated", async () => {
+test('a refused request has the message of the server and is not repeated', async () => {
   answers = [Response.json({ error: 'forbidden', message: 'That directory is outside the root.' }, { status: 403 })]
   const refusal = await call('POST', '/sessions', {}).catch((error: unknown) => error)
   expect(refusal).toBeInstanceOf(ApiError)
@@ -75,32 +75,32 @@ test("a refusal is the server's own sentence and is not repeated", async () => {
   expect(requests.length).toBe(1)
 })
 
-test('an answer that is no JSON still says what happened', async () => {
+test('an error without JSON is reported with its status', async () => {
   answers = [new Response('<h1>Bad gateway</h1>', { status: 502 })]
   await expect(call('GET', '/sessions')).rejects.toThrow('The server answered 502.')
 })
 
-test('an answer that is cut off is asked for again, as one that did not come', async () => {
+test('a request is repeated when its answer is cut off', async () => {
   answers = [cutAnswer(), Response.json({ id: 's1' }, { status: 201 })]
   expect(await call('POST', '/sessions', { type: 'quick' })).toEqual({ id: 's1' })
   expect(header(1, 'Idempotency-Key')).toBe(header(0, 'Idempotency-Key'))
 })
 
-test('an answer that ends too early without a word is asked for again', async () => {
+test('a request is repeated when its answer is incomplete JSON', async () => {
   answers = [new Response('{"sessions":[{"id'), Response.json({ sessions: [] })]
   expect(await call('GET', '/sessions')).toEqual({ sessions: [] })
 })
 
-test('a server whose answers stay cut off is said to be away', async () => {
-  for (const asking of [() => call('GET', '/sessions'), () => download('/sessions/s/files/x')]) {
+test('a server whose answers are always cut off is reported as not answering', async () => {
+  for (const request of [() => call('GET', '/sessions'), () => download('/sessions/s/files/x')]) {
     answers = [cutAnswer(), cutAnswer(), cutAnswer()]
-    const refusal = await asking().catch((error: unknown) => error)
+    const refusal = await request().catch((error: unknown) => error)
     expect(refusal).toBeInstanceOf(ApiError)
     expect(refusal).toMatchObject({ status: 0, message: 'The server does not answer.' })
   }
 })
 
-test('an answer without a body is whole', async () => {
+test('an answer without a body is complete', async () => {
   answers = [new Response(null, { status: 204 })]
   expect(await call('DELETE', '/sessions/s')).toBeUndefined()
   expect(requests.length).toBe(1)
@@ -108,13 +108,13 @@ test('an answer without a body is whole', async () => {
 
 const away = () => Response.json({ error: 'unavailable', message: 'The database is away.' }, { status: 503, headers: { 'Retry-After': '5' } })
 
-test('a POST to a server without its database is sent again under the same key', async () => {
+test('a POST that fails because the database is unavailable is sent again with the same key', async () => {
   answers = [away(), Response.json({ id: 's1' }, { status: 201 })]
   expect(await call('POST', '/sessions', { type: 'quick' })).toEqual({ id: 's1' })
   expect(header(1, 'Idempotency-Key')).toBe(header(0, 'Idempotency-Key'))
 })
 
-test("a database that stays away is said in the server's sentence", async () => {
+test('an unavailable database is reported with the message of the server', async () => {
   answers = [away(), away(), away()]
-  await expect(call('GET', '/sessions')).rejects.toMatchObject({ status: 503, passes: true, message: 'The database is away.' })
+  await expect(call('GET', '/sessions')).rejects.toMatchObject({ status: 503, isTransient: true, message: 'The database is away.' })
 })

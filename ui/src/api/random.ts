@@ -1,4 +1,4 @@
-/** An id nobody else has; `crypto.randomUUID` is missing on plain http beyond localhost. */
+/** Return a random id of 32 hexadecimal digits. `crypto.randomUUID` is missing on plain http except on localhost. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')

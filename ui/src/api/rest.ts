@@ -1,5 +1,5 @@
-/** The calls this page makes, by the server's own nouns. */
-import { call, download, leave } from './http.ts'
+/** The REST calls of this page, one function for each request. */
+import { call, download, postWhileClosing } from './http.ts'
 import type { Agents } from './types/agents.ts'
 import type { Comments, Diff } from './types/diff.ts'
 import type { Events } from './types/events.ts'
@@ -24,14 +24,14 @@ export interface EventQuery {
   newest?: boolean
 }
 
-/** The events a page shows first. */
+/** Query for the newest events, which a session shows first. */
 export const LATEST = { newest: true, limit: 400 }
 
-/** What can be asked ahead. */
+/** Paths that can be prefetched. */
 export const paths = {
   sessions: '/sessions?limit=200',
   events: (sessionId: string, query: EventQuery) =>
-    `${path(sessionId)}/events?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`,
+    `${sessionPath(sessionId)}/events?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`,
 }
 
 export const rest = {
@@ -41,46 +41,46 @@ export const rest = {
   search: (query: Record<string, string>) => call<Search>('GET', `/search?${new URLSearchParams(query)}`),
   usage: (query: Record<string, string>) => call<Usage>('GET', `/usage?${new URLSearchParams(query)}`),
 
-  session: (id: string) => call<Session>('GET', path(id)),
+  session: (id: string) => call<Session>('GET', sessionPath(id)),
   sessions: () => call<Sessions>('GET', paths.sessions),
   createSession: (session: NewSession) => call<Session>('POST', '/sessions', session),
   editSession: (id: string, change: { title?: string; onLastDisconnect?: 'keep' | 'terminate' }) =>
-    call<Session>('PATCH', path(id), change),
+    call<Session>('PATCH', sessionPath(id), change),
   addRoot: (directory: string) => call('POST', '/roots', { path: directory }),
-  cancelSession: (id: string) => call<Session>('DELETE', path(id)),
-  purgeSession: (id: string) => call<Session>('DELETE', `${path(id)}?purge=true`),
-  completeSession: (id: string) => call<Session>('POST', `${path(id)}/complete`),
-  leaveSession: (id: string) => leave(`${path(id)}/leave`),
+  cancelSession: (id: string) => call<Session>('DELETE', sessionPath(id)),
+  purgeSession: (id: string) => call<Session>('DELETE', `${sessionPath(id)}?purge=true`),
+  completeSession: (id: string) => call<Session>('POST', `${sessionPath(id)}/complete`),
+  leaveSession: (id: string) => postWhileClosing(`${sessionPath(id)}/leave`),
   events: (sessionId: string, query: EventQuery) => call<Events>('GET', paths.events(sessionId, query)),
-  /** The whole of it, or exactly one moment. */
-  timeline: (sessionId: string, at?: number) => call<Timeline>('GET', `${path(sessionId)}/timeline${at === undefined ? '' : `?at=${at}`}`),
-  /** What a run of a terminal said after an offset, until another. */
+  /** The time line of a session, or with `at` the state at one moment. */
+  timeline: (sessionId: string, at?: number) => call<Timeline>('GET', `${sessionPath(sessionId)}/timeline${at === undefined ? '' : `?at=${at}`}`),
+  /** The output of a terminal run between two offsets. */
   output: (sessionId: string, { workerId, run, after, offset }: { workerId: string; run: number; after: number; offset: number }) =>
-    download(`${path(sessionId)}/workers/${encodeURIComponent(workerId)}/output?run=${run}&after=${after}&until=${offset}`),
+    download(`${sessionPath(sessionId)}/workers/${encodeURIComponent(workerId)}/output?run=${run}&after=${after}&until=${offset}`),
 
-  createWorker: (sessionId: string, worker: NewWorker) => call<Worker>('POST', `${path(sessionId)}/workers`, worker),
+  createWorker: (sessionId: string, worker: NewWorker) => call<Worker>('POST', `${sessionPath(sessionId)}/workers`, worker),
   restartWorker: (worker: Worker) => call<Worker>('POST', `${workerPath(worker)}/restart`),
-  /** What logs a person in to an agent, in a terminal of its session. */
+  /** Start the login command of an agent in a new terminal of its session. */
   logIn: (worker: Worker) => call<Worker>('POST', `${workerPath(worker)}/login`),
   endWorker: (worker: Worker) => call<void>('DELETE', workerPath(worker)),
 
-  prompt: (sessionId: string, prompt: Prompt) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/prompt`, prompt),
+  prompt: (sessionId: string, prompt: Prompt) => call<{ seq: number; queued: boolean }>('POST', `${sessionPath(sessionId)}/prompt`, prompt),
   permit: (sessionId: string, permissionId: string, optionId: string) =>
-    call<void>('POST', `${path(sessionId)}/permissions/${encodeURIComponent(permissionId)}`, { optionId }),
+    call<void>('POST', `${sessionPath(sessionId)}/permissions/${encodeURIComponent(permissionId)}`, { optionId }),
   answer: (sessionId: string, questionId: string, action: 'accept' | 'decline', content?: Record<string, unknown>) =>
-    call<void>('POST', `${path(sessionId)}/questions/${encodeURIComponent(questionId)}`, { action, content }),
-  /** What failed or finished so far has been looked at. */
-  seen: (sessionId: string, seq: number) => call<void>('POST', `${path(sessionId)}/seen`, { seq }),
-  permissions: (sessionId: string) => call<Permissions>('GET', `${path(sessionId)}/permissions`),
+    call<void>('POST', `${sessionPath(sessionId)}/questions/${encodeURIComponent(questionId)}`, { action, content }),
+  /** Mark failures and finished turns up to `seq` as seen. */
+  markSeen: (sessionId: string, seq: number) => call<void>('POST', `${sessionPath(sessionId)}/seen`, { seq }),
+  permissions: (sessionId: string) => call<Permissions>('GET', `${sessionPath(sessionId)}/permissions`),
 
-  /** Without the patches: the branch, the files and the counts. */
+  /** The changes of a workspace. Without patches: only the branch, the files and the line counts. */
   diff: (sessionId: string, options: { workerId?: string | undefined; patches?: boolean }) =>
-    call<Diff>('GET', `${path(sessionId)}/diff?${new URLSearchParams({ patches: String(options.patches ?? true), ...(options.workerId && { workerId: options.workerId }) })}`),
-  commentDiff: (sessionId: string, comments: Comments) => call<{ seq: number; queued: boolean }>('POST', `${path(sessionId)}/diff/comments`, comments),
+    call<Diff>('GET', `${sessionPath(sessionId)}/diff?${new URLSearchParams({ patches: String(options.patches ?? true), ...(options.workerId && { workerId: options.workerId }) })}`),
+  commentDiff: (sessionId: string, comments: Comments) => call<{ seq: number; queued: boolean }>('POST', `${sessionPath(sessionId)}/diff/comments`, comments),
   directory: (sessionId: string, directory: string) => call<Listing>('GET', filePath(sessionId, directory)),
   file: (sessionId: string, file: string) => download(filePath(sessionId, file)),
 
-  ports: (sessionId: string) => call<Ports>('GET', `${path(sessionId)}/ports`),
+  ports: (sessionId: string) => call<Ports>('GET', `${sessionPath(sessionId)}/ports`),
 
   agents: () => call<Agents>('GET', '/agents'),
   addAgent: (definition: object) => call<void>('POST', '/agents', definition),
@@ -94,16 +94,16 @@ export const rest = {
   removeToken: (id: string) => call<void>('DELETE', `/tokens/${encodeURIComponent(id)}`),
 }
 
-function path(sessionId: string): string {
+function sessionPath(sessionId: string): string {
   return `/sessions/${encodeURIComponent(sessionId)}`
 }
 
-/** Names of files may hold anything; only the slashes between them stay. */
+/** Encode each part of a file path; only the slashes between the parts stay. */
 function filePath(sessionId: string, file: string): string {
   const parts = file.split('/').filter(Boolean).map(encodeURIComponent)
-  return [`${path(sessionId)}/files`, ...parts].join('/')
+  return [`${sessionPath(sessionId)}/files`, ...parts].join('/')
 }
 
 function workerPath({ id, sessionId }: Worker): string {
-  return `${path(sessionId)}/workers/${encodeURIComponent(id)}`
+  return `${sessionPath(sessionId)}/workers/${encodeURIComponent(id)}`
 }

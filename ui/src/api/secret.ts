@@ -1,26 +1,29 @@
 /**
- * What lets this page in. The second half of a login lives in this origin's storage, where no other port's page can
- * read it; the token of a guest stays in the address it came with.
+ * The credentials of this page: the secret of a login, or the token of a share link.
+ *
+ * Cookies are shared between ports, so a login also needs a secret in the storage of this origin, which pages of other
+ * ports cannot read. The token of a share link is never stored; it stays in the address.
  */
 
 const KEY = 'bullpen.secret'
 
+/** Return the secret of this login, or an empty string. */
 export function secret(): string {
   return localStorage.getItem(KEY) ?? ''
 }
 
-export function keepSecret(value: string): void {
+export function storeSecret(value: string): void {
   localStorage.setItem(KEY, value)
 }
 
-let guestToken: string | undefined
+let shareToken: string | undefined
 
-/** From now on this page is a guest's, whoever else is logged in with this browser. */
-export function comeAsGuest(token: string): void {
-  guestToken = token
+/** Use the token of a share link for all requests, even if this browser is logged in. */
+export function useShareToken(token: string): void {
+  shareToken = token
 }
 
-/** The header that every request carries. */
-export function pass(): Record<string, string> {
-  return guestToken ? { Authorization: `Bearer ${guestToken}` } : { 'X-Bullpen-Secret': secret() }
+/** Return the header with the credentials that every request needs. */
+export function credentialHeaders(): Record<string, string> {
+  return shareToken ? { Authorization: `Bearer ${shareToken}` } : { 'X-Bullpen-Secret': secret() }
 }

@@ -1,87 +1,95 @@
-/** The calls that have to do with one conversation: what is said to an agent, answered, queued and set. */
+/** The REST calls of one conversation: prompts, answers, the queue, settings and images. */
 import { call, download, upload } from './http.ts'
 import type { Image } from './types/prompts.ts'
 import type { Queue, QueueEdit } from './types/queue.ts'
 
-export interface Wish {
+/** The content of a prompt. */
+export interface PromptRequest {
   readonly promptId: string
   readonly text: string
   readonly imageIds: readonly string[]
 }
 
-export type Choice = { kind: 'mode' | 'model'; value: string } | { kind: 'option'; id: string; value: string | boolean }
+/** A new value of one setting of an agent. */
+export type SettingChange = { kind: 'mode' | 'model'; value: string } | { kind: 'option'; id: string; value: string | boolean }
 
-/** One agent of one session. */
-export class Talking {
-  readonly #session: string
-  readonly #worker: string
+/** Sends requests for one agent of one session. */
+export class ConversationApi {
+  readonly #sessionPath: string
+  readonly #workerPath: string
   readonly #workerId: string
 
   constructor(sessionId: string, workerId: string) {
-    this.#session = `/sessions/${encodeURIComponent(sessionId)}`
-    this.#worker = `${this.#session}/workers/${encodeURIComponent(workerId)}`
+    this.#sessionPath = `/sessions/${encodeURIComponent(sessionId)}`
+    this.#workerPath = `${this.#sessionPath}/workers/${encodeURIComponent(workerId)}`
     this.#workerId = workerId
   }
 
-  prompt({ promptId, text, imageIds }: Wish): Promise<{ seq: number; queued: boolean }> {
-    return call('POST', `${this.#session}/prompt`, { promptId, text, imageIds, workerId: this.#workerId })
+  /** Send a prompt. Sending the same `promptId` again has no effect. */
+  prompt({ promptId, text, imageIds }: PromptRequest): Promise<{ seq: number; queued: boolean }> {
+    return call('POST', `${this.#sessionPath}/prompt`, { promptId, text, imageIds, workerId: this.#workerId })
   }
 
   cancelTurn(): Promise<void> {
-    return call('POST', `${this.#session}/cancel`, { workerId: this.#workerId })
+    return call('POST', `${this.#sessionPath}/cancel`, { workerId: this.#workerId })
   }
 
+  /** Answer a permission request with one of its options. */
   permit(id: string, optionId: string): Promise<void> {
-    return call('POST', `${this.#session}/permissions/${encodeURIComponent(id)}`, { optionId })
+    return call('POST', `${this.#sessionPath}/permissions/${encodeURIComponent(id)}`, { optionId })
   }
 
+  /** Answer or decline a question. */
   answer(id: string, action: string, content?: Record<string, unknown>): Promise<void> {
-    return call('POST', `${this.#session}/questions/${encodeURIComponent(id)}`, { action, content })
+    return call('POST', `${this.#sessionPath}/questions/${encodeURIComponent(id)}`, { action, content })
   }
 
-  choose(choice: Choice): Promise<void> {
-    if (choice.kind === 'option') return call('PUT', `${this.#worker}/options/${encodeURIComponent(choice.id)}`, { value: choice.value })
-    return call('PUT', `${this.#worker}/${choice.kind}`, { [`${choice.kind}Id`]: choice.value })
+  /** Change the mode, the model or another option of the agent. */
+  choose(choice: SettingChange): Promise<void> {
+    if (choice.kind === 'option') return call('PUT', `${this.#workerPath}/options/${encodeURIComponent(choice.id)}`, { value: choice.value })
+    return call('PUT', `${this.#workerPath}/${choice.kind}`, { [`${choice.kind}Id`]: choice.value })
   }
 
   queue(): Promise<Queue> {
-    return call('GET', `${this.#session}/queue`)
+    return call('GET', `${this.#sessionPath}/queue`)
   }
 
   editQueued(id: string, edit: QueueEdit): Promise<void> {
-    return call('PATCH', this.#queued(id), edit)
+    return call('PATCH', this.#queuedPath(id), edit)
   }
 
   moveQueued(id: string, direction: 'up' | 'down'): Promise<void> {
-    return call('POST', `${this.#queued(id)}/move`, { direction })
+    return call('POST', `${this.#queuedPath(id)}/move`, { direction })
   }
 
   removeQueued(id: string): Promise<void> {
-    return call('DELETE', this.#queued(id))
+    return call('DELETE', this.#queuedPath(id))
   }
 
+  /** Send a queued message now, which cancels the running turn. */
   sendNow(id: string): Promise<void> {
-    return call('POST', `${this.#queued(id)}/send-now`)
+    return call('POST', `${this.#queuedPath(id)}/send-now`)
   }
 
+  /** Pause the queue, or resume it if `paused` is false. */
   pauseQueue(paused: boolean): Promise<void> {
-    return call('POST', `${this.#session}/queue/${paused ? 'pause' : 'resume'}`)
+    return call('POST', `${this.#sessionPath}/queue/${paused ? 'pause' : 'resume'}`)
   }
 
   addImage(file: Blob): Promise<Image> {
-    return upload(`${this.#session}/images`, file)
+    return upload(`${this.#sessionPath}/images`, file)
   }
 
   image(id: string): Promise<Blob> {
-    return download(`${this.#session}/images/${encodeURIComponent(id)}`)
+    return download(`${this.#sessionPath}/images/${encodeURIComponent(id)}`)
   }
 
-  /** What a terminal of this session has printed, from its beginning. */
+  /** The whole output of a terminal of this session. */
   output(terminalId: string): Promise<Blob> {
-    return download(`${this.#session}/workers/${encodeURIComponent(terminalId)}/output`)
+    return download(`${this.#sessionPath}/workers/${encodeURIComponent(terminalId)}/output`)
   }
 
-  #queued(id: string): string {
-    return `${this.#session}/queue/${encodeURIComponent(id)}`
+  #queuedPath(id: string): string {
+    return `${this.#sessionPath}/queue/${encodeURIComponent(id)}`
   }
 }

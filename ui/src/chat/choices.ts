@@ -1,13 +1,14 @@
-/** What can be set in an agent's session, read from its own words: modes, models and its other options. */
-import type { Choice } from '../api/talking.ts'
+/** Read modes, models, options and commands from what an agent reports of its session, and prepare them for display. */
+import type { SettingChange } from '../api/talking.ts'
 import type { Settings } from '../state/conversation.ts'
 import { asObject, asText } from './describe.ts'
 
+/** A selector for one setting of an agent. */
 export interface Pill {
   label: string
   value: string
   values: { value: string; name: string; description: string }[]
-  choice: (value: string) => Choice
+  choice: (value: string) => SettingChange
 }
 
 export interface Command {
@@ -15,14 +16,16 @@ export interface Command {
   description: string
 }
 
+/** Return the selectors for the mode, the model and the other options that an agent offers. */
 export function pillsOf(settings: Settings | null): Pill[] {
-  const modes = asPill('Mode', settings?.modes, 'currentModeId', 'availableModes', 'id', (value) => ({ kind: 'mode', value }))
-  const models = asPill('Model', settings?.models, 'currentModelId', 'availableModels', 'modelId', (value) => ({ kind: 'model', value }))
-  const taken = new Set([...(modes ? ['mode'] : []), ...(models ? ['model'] : [])])
-  const options = (settings?.configOptions ?? []).map((option) => asOption(option, taken))
+  const modes = choicesPill('Mode', settings?.modes, 'currentModeId', 'availableModes', 'id', (value) => ({ kind: 'mode', value }))
+  const models = choicesPill('Model', settings?.models, 'currentModelId', 'availableModels', 'modelId', (value) => ({ kind: 'model', value }))
+  const usedIds = new Set([...(modes ? ['mode'] : []), ...(models ? ['model'] : [])])
+  const options = (settings?.configOptions ?? []).map((option) => optionPill(option, usedIds))
   return [modes, models, ...options].filter((pill) => pill !== undefined)
 }
 
+/** Return the commands that an agent offers, without their leading slash. */
 export function commandsOf(settings: Settings | null): Command[] {
   const found = (settings?.commands ?? []).map((command) => {
     const { name, description } = asObject(command)
@@ -31,25 +34,27 @@ export function commandsOf(settings: Settings | null): Command[] {
   return found.filter(({ name }) => name)
 }
 
-/** The commands a message that begins with `/` may mean, best first. */
+/** Return the commands that complete a message that begins with `/`: prefix matches first, at most 12. */
 export function completions(commands: readonly Command[], text: string): Command[] {
   const typed = /^\/(\S*)$/.exec(text)?.[1]?.toLowerCase()
   if (typed === undefined) return []
-  const begins = commands.filter(({ name }) => name.toLowerCase().startsWith(typed))
-  const has = commands.filter(({ name }) => !begins.some((each) => each.name === name) && name.toLowerCase().includes(typed))
-  return [...begins, ...has].slice(0, 12)
+  const starting = commands.filter(({ name }) => name.toLowerCase().startsWith(typed))
+  const containing = commands.filter(({ name }) => !starting.some((each) => each.name === name) && name.toLowerCase().includes(typed))
+  return [...starting, ...containing].slice(0, 12)
 }
 
-function asPill(label: string, said: unknown, current: string, available: string, id: string, choice: Pill['choice']): Pill | undefined {
-  const choices = asObject(said)
+/** Return the pill for the modes or models of an agent, or undefined if there are none. */
+function choicesPill(label: string, reported: unknown, current: string, available: string, id: string, choice: Pill['choice']): Pill | undefined {
+  const choices = asObject(reported)
   const values = valuesOf(choices[available], id)
   return values.length ? { label, value: asText(choices[current]), values, choice } : undefined
 }
 
-function asOption(said: unknown, taken: Set<string>): Pill | undefined {
-  const { id, name, category, type, currentValue, options } = asObject(said)
+/** Return the pill for an option, or undefined if it is invalid or another pill has the same id. */
+function optionPill(reported: unknown, usedIds: Set<string>): Pill | undefined {
+  const { id, name, category, type, currentValue, options } = asObject(reported)
   const key = asText(id)
-  if (!key || taken.has(key) || taken.has(asText(category))) return undefined
+  if (!key || usedIds.has(key) || usedIds.has(asText(category))) return undefined
   if (type === 'boolean' || typeof currentValue === 'boolean') {
     const values = [
       { value: 'true', name: 'on', description: '' },
@@ -61,8 +66,9 @@ function asOption(said: unknown, taken: Set<string>): Pill | undefined {
   return values.length ? { label: asText(name) || key, value: asText(currentValue), values, choice: (value) => ({ kind: 'option', id: key, value }) } : undefined
 }
 
-function valuesOf(said: unknown, id: string): Pill['values'] {
-  const flat = (Array.isArray(said) ? said : []).flatMap((each) => {
+/** Return the values of a setting from a list that may have groups. */
+function valuesOf(reported: unknown, id: string): Pill['values'] {
+  const flat = (Array.isArray(reported) ? reported : []).flatMap((each) => {
     const group = asObject(each).options
     return Array.isArray(group) ? group : [each]
   })

@@ -1,16 +1,17 @@
-/** What a tool call is about, in plain text: exactly what would be done, not what its title says of it. */
+/** Describe tool calls as plain text: the exact command, input, files and changes, which the title need not tell. */
 import { deviceName } from '../parts/device.ts'
-import { quoted } from '../parts/shell.ts'
+import { shellQuote } from '../parts/shell.ts'
 import type { ToolCall } from '../state/chat.ts'
-import { howWorkerEnded, isEnd } from '../state/reasons.ts'
+import { workerEndText, isEndReason } from '../state/reasons.ts'
 
+/** A change of one file. */
 export interface Change {
   path: string
   oldText: string
   newText: string
 }
 
-/** A piece of what a call has to show, in the order the agent gave it. */
+/** One part of the content of a call, in the order of the agent. */
 export type Part =
   | { kind: 'markdown'; text: string }
   | { kind: 'change'; change: Change }
@@ -21,71 +22,76 @@ export type Part =
 const MARKS: Record<string, string> = { completed: '✓', failed: '✕', cancelled: '✕', in_progress: '◐' }
 const NAMES: Record<string, string> = { read: 'Read', edit: 'Edit', delete: 'Delete', move: 'Move', search: 'Search', execute: 'Run', think: 'Think', fetch: 'Fetch', switch_mode: 'Mode' }
 
-// What turns the direction of letters, or takes no room: a person must see that it is there.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu
+// Characters that change the text direction or are invisible. The user must see that they are there.
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu
 
-export function markOf(status: string | undefined): string {
+/** Return the symbol for the status of a tool call or step. */
+export function statusSymbol(status: string | undefined): string {
   return MARKS[status ?? ''] ?? '○'
 }
 
-export function kindOf(call: ToolCall | undefined): string {
+/** Return the display name of a call's kind, such as "Read" or "Run". */
+export function kindName(call: ToolCall | undefined): string {
   return NAMES[asText(call?.kind)] ?? 'Tool'
 }
 
-export function titleOf(call: ToolCall | undefined): string {
-  return plainly(asText(call?.title)).replace(/\s+/g, ' ').trim() || asText(call?.kind) || 'A tool'
+/** Return the title of a call on one line, or its kind if it has no title. */
+export function callTitle(call: ToolCall | undefined): string {
+  return escapeInvisible(asText(call?.title)).replace(/\s+/g, ' ').trim() || asText(call?.kind) || 'A tool'
 }
 
-/** The title after the name of its kind, which many titles begin with. */
-export function aboutOf(call: ToolCall | undefined): string {
-  const [name, title] = [kindOf(call), titleOf(call)]
+/** Return the title without the name of its kind, with which many titles begin. */
+export function titleWithoutKind(call: ToolCall | undefined): string {
+  const [name, title] = [kindName(call), callTitle(call)]
   return title.toLowerCase().startsWith(`${name.toLowerCase()} `) ? title.slice(name.length + 1) : title
 }
 
-/** Letters nobody would see are written out. */
-export function plainly(text: string): string {
-  return text.replace(HIDDEN, (letter) => `⟨U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`)
+/** Replace invisible characters by their code points, as in `⟨U+202E⟩`. */
+export function escapeInvisible(text: string): string {
+  return text.replace(INVISIBLE, (character) => `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`)
 }
 
-/** The command a call would run, word for word. */
+/** Return the exact command that a call runs, or undefined if it runs none. */
 export function commandOf(call: ToolCall | undefined): string | undefined {
   const input = asObject(call?.rawInput)
   const { command, cmd, args } = input
-  const said = command ?? cmd
-  if (Array.isArray(said)) return plainly(said.map(asWord).join(' '))
-  if (typeof said !== 'string') return undefined
-  return plainly(Array.isArray(args) ? [said, ...args.map(asWord)].join(' ') : said)
+  const program = command ?? cmd
+  if (Array.isArray(program)) return escapeInvisible(program.map(quoteArgument).join(' '))
+  if (typeof program !== 'string') return undefined
+  return escapeInvisible(Array.isArray(args) ? [program, ...args.map(quoteArgument)].join(' ') : program)
 }
 
-/** Everything else the tool was given, as JSON; nothing when the command or the change is all of it. */
+/** Return the input of a call without its command, as JSON; empty if there is nothing else. */
 export function inputOf(call: ToolCall | undefined): string {
   if (call?.rawInput === undefined || isEmpty(call.rawInput)) return ''
-  if (typeof call.rawInput !== 'object') return plainly(asText(call.rawInput))
+  if (typeof call.rawInput !== 'object') return escapeInvisible(asText(call.rawInput))
   const known = commandOf(call) === undefined ? [] : ['command', 'cmd', ...(Array.isArray(asObject(call.rawInput).args) ? ['args'] : [])]
   const rest = Object.fromEntries(Object.entries(call.rawInput as object).filter(([name]) => !known.includes(name)))
-  return isEmpty(rest) ? '' : plainly(JSON.stringify(rest, null, 2))
+  return isEmpty(rest) ? '' : escapeInvisible(JSON.stringify(rest, null, 2))
 }
 
-/** The files a call names, if it names any. */
+/** Return the paths that a call lists, each once. */
 export function pathsOf(call: ToolCall | undefined): string[] {
-  const found = Array.isArray(call?.locations) ? call.locations : []
-  return [...new Set(found.map((place) => plainly(asText(asObject(place).path))).filter(Boolean))]
+  const locations = Array.isArray(call?.locations) ? call.locations : []
+  return [...new Set(locations.map((location) => escapeInvisible(asText(asObject(location).path))).filter(Boolean))]
 }
 
-/** A path as who works in the workspace would say it; one that leaves it again is shown as it is. */
+/** Return a path relative to the workspace. A path outside of it, or with "..", is returned unchanged. */
 export function pathWithin(path: string, workspace: string | undefined): string {
   const inside = workspace && path.startsWith(`${workspace}/`) && !path.split('/').includes('..')
   return inside ? path.slice(workspace.length + 1) : path
 }
 
+/** Return the content of a call as parts that the page can show. */
 export function partsOf(call: ToolCall | undefined): Part[] {
   const content = Array.isArray(call?.content) ? call.content : []
   return content.map(asPart).filter((part) => part !== undefined)
 }
 
+/** Return one content block of a call as a part, or undefined if it is empty. */
 function asPart(part: unknown): Part | undefined {
   const { type, content, path, oldText, newText, terminalId } = asObject(part)
-  if (type === 'diff') return { kind: 'change', change: { path: plainly(asText(path)), oldText: asText(oldText), newText: asText(newText) } }
+  if (type === 'diff') return { kind: 'change', change: { path: escapeInvisible(asText(path)), oldText: asText(oldText), newText: asText(newText) } }
   if (type === 'terminal') return { kind: 'terminal', id: asText(terminalId) }
   if (type !== 'content') return part == null ? undefined : { kind: 'plain', text: JSON.stringify(part) }
   const block = asObject(content)
@@ -94,12 +100,13 @@ function asPart(part: unknown): Part | undefined {
   return content == null ? undefined : { kind: 'plain', text: JSON.stringify(content, null, 2) }
 }
 
-/** The address of a picture that was sent along; only of kinds that cannot do anything. */
-export function pictureOf(mimeType: string, data: string): string | undefined {
+/** Return a data address for an image, or undefined for formats that may contain scripts. */
+export function imageAddress(mimeType: string, data: string): string | undefined {
   if (!/^image\/(png|jpeg|gif|webp)$/.test(mimeType) || !/^[A-Za-z0-9+/=\s]+$/.test(data)) return undefined
   return `data:${mimeType};base64,${data.replace(/\s+/g, '')}`
 }
 
+/** Return the value if it is an object, else an empty object. */
 export function asObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
@@ -108,16 +115,17 @@ function isEmpty(value: unknown): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)
 }
 
+/** Return the value as text: strings unchanged, null as '', anything else as JSON. */
 export function asText(value: unknown): string {
   if (typeof value === 'string') return value
   return value == null ? '' : JSON.stringify(value)
 }
 
-/** By whom a permission was answered, or what came before an answer. */
+/** Describe who answered a permission, or why it ended without an answer. */
 export function answeredBy(by: string): string {
-  return isEnd(by) ? howWorkerEnded(by) : `by ${deviceName(by)}`
+  return isEndReason(by) ? workerEndText(by) : `by ${deviceName(by)}`
 }
 
-function asWord(word: unknown): string {
-  return quoted(asText(word))
+function quoteArgument(word: unknown): string {
+  return shellQuote(asText(word))
 }

@@ -1,4 +1,4 @@
-/** What a person is about to say to one agent; it survives reloads and other tabs (R10). */
+/** The unsent message to an agent, kept in the storage of the browser so that it survives a reload. */
 import { remembered, type Remembered } from '../state/remembered.ts'
 
 export interface Draft {
@@ -8,6 +8,7 @@ export interface Draft {
 
 const EMPTY: Draft = { text: '', imageIds: [] }
 
+/** Return the stored draft for one agent. */
 export function draftFor(sessionId: string, workerId: string): Remembered<Draft> {
   return remembered(`draft.${sessionId}.${workerId}`, EMPTY)
 }

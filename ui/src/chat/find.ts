@@ -1,14 +1,15 @@
-/** Where words are in a conversation: over what is said, done, asked and noted. */
+/** Find text in the entries of a conversation: messages, tool calls, plans, permissions, questions and notes. */
 import type { Entries, Entry } from '../state/chat.ts'
-import { commandOf, titleOf } from './describe.ts'
+import { commandOf, callTitle } from './describe.ts'
 
-export function placesOf(entries: Entries, words: string): number[] {
-  const wanted = words.trim().toLowerCase()
-  if (!wanted) return []
-  return entries.flatMap((entry, place) => (wordsOf(entry).toLowerCase().includes(wanted) ? [place] : []))
+/** Return the indexes of the entries that contain the text, ignoring case. */
+export function findEntries(entries: Entries, text: string): number[] {
+  const needle = text.trim().toLowerCase()
+  if (!needle) return []
+  return entries.flatMap((entry, index) => (searchableText(entry).toLowerCase().includes(needle) ? [index] : []))
 }
 
-function wordsOf(entry: Entry): string {
+function searchableText(entry: Entry): string {
   switch (entry.kind) {
     case 'prompt':
     case 'text':
@@ -16,7 +17,7 @@ function wordsOf(entry: Entry): string {
       return entry.text
     case 'tool':
     case 'permission':
-      return `${titleOf(entry.call)} ${commandOf(entry.call) ?? ''} ${JSON.stringify(entry.call?.content ?? '')}`
+      return `${callTitle(entry.call)} ${commandOf(entry.call) ?? ''} ${JSON.stringify(entry.call?.content ?? '')}`
     case 'plan':
       return entry.steps.map(({ text }) => text).join(' ')
     case 'question':

@@ -17,22 +17,22 @@ test('each property is a field of its kind', () => {
     ['Your name', 'text', true],
     ['age', 'number', false],
     ['colour', 'choice', false],
-    ['sure', 'yes', false],
+    ['sure', 'boolean', false],
   ])
 })
 
-test('what is sent has the types of the schema and no empty fields', () => {
+test('sent values have the types of the schema, and empty fields are left out', () => {
   expect(contentOf(fieldsOf(SCHEMA), { name: 'Ada', age: '36', colour: '' })).toEqual({ name: 'Ada', age: 36, sure: false })
 })
 
-test('what the agent proposes is sent unless a person says otherwise', () => {
+test('default values are sent unless the user changes them', () => {
   const fields = fieldsOf({ properties: { port: { type: 'integer', default: 80 }, host: { default: 'here' }, sure: { type: 'boolean', default: true }, odd: { default: [] } } })
   expect(fields.map(({ initial }) => initial)).toEqual(['80', 'here', true, ''])
   expect(contentOf(fields, {})).toEqual({ port: 80, host: 'here', sure: true })
   expect(contentOf(fields, { port: '', host: 'there', sure: false })).toEqual({ host: 'there', sure: false })
 })
 
-test('what was answered is said in the words of the form', () => {
+test('answers are shown with the labels of the form', () => {
   const fields = fieldsOf(SCHEMA)
   expect(answersOf(fields, { name: 'Ada', age: 36, sure: true, secret: 'x' })).toEqual([
     { name: 'name', label: 'Your name', text: 'Ada' },
@@ -42,7 +42,7 @@ test('what was answered is said in the words of the form', () => {
   for (const none of [undefined, null, 'x', {}]) expect(answersOf(fields, none)).toEqual([])
 })
 
-test('a schema that is none has no fields', () => {
+test('an invalid schema has no fields', () => {
   for (const schema of [undefined, null, 'x', {}, { properties: null }, { properties: { x: null } }]) fieldsOf(schema)
   expect(fieldsOf({ properties: 7 })).toEqual([])
 })

@@ -1,48 +1,50 @@
-/** The fields of a form an agent asks to be filled in, read from its schema. */
+/** Read the fields of a question's form from its JSON schema, and convert between field values and answers. */
+/** One field of a form. */
 export interface Field {
   name: string
   label: string
-  kind: 'text' | 'number' | 'choice' | 'yes'
+  kind: 'text' | 'number' | 'choice' | 'boolean'
   choices: string[]
   required: boolean
-  /** What it holds before anybody fills it in. */
+  /** The value before the user changes it. */
   initial: string | boolean
 }
 
 export type Values = Record<string, string | boolean>
 
-/** Fields of a kind nobody knows are plain text: the agent says if that will not do. */
+/** Return the fields of a schema. A field of an unknown type is a text field; the agent then rejects an answer that it cannot use. */
 export function fieldsOf(schema: unknown): Field[] {
   const { properties, required } = (schema ?? {}) as { properties?: Record<string, Record<string, unknown> | null>; required?: unknown }
   if (typeof properties !== 'object' || properties === null) return []
   return Object.entries(properties).map(([name, property]) => ({
     name,
     label: typeof property?.title === 'string' ? property.title : name,
-    kind: kindOf(property),
+    kind: fieldKind(property),
     choices: Array.isArray(property?.enum) ? property.enum.map(String) : [],
     required: Array.isArray(required) && required.includes(name),
     initial: initialOf(property),
   }))
 }
 
-/** What was answered, in the words of the form. */
+/** Return the given answers with the labels of their fields. */
 export function answersOf(fields: readonly Field[], answer: unknown): { name: string; label: string; text: string }[] {
-  const given = (typeof answer === 'object' && answer !== null ? answer : {}) as Record<string, unknown>
-  return fields.filter(({ name }) => Object.hasOwn(given, name)).map(({ name, label }) => ({ name, label, text: inWords(given[name]) }))
+  const answers = (typeof answer === 'object' && answer !== null ? answer : {}) as Record<string, unknown>
+  return fields.filter(({ name }) => Object.hasOwn(answers, name)).map(({ name, label }) => ({ name, label, text: answerText(answers[name]) }))
 }
 
-function inWords(value: unknown): string {
+function answerText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+/** Return the default value of a field. */
 function initialOf(property: Record<string, unknown> | null): string | boolean {
   const value = property?.default
-  if (kindOf(property) === 'yes') return value === true
+  if (fieldKind(property) === 'boolean') return value === true
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** What is sent: numbers as numbers, and nothing for a field that was left empty. */
+/** Return the answer to send: numbers as numbers, and no value for empty fields. */
 export function contentOf(fields: Field[], values: Values): Record<string, unknown> {
   const all = fields.map((field) => ({ field, value: values[field.name] ?? field.initial }))
   return Object.fromEntries(all.filter(({ value }) => value !== '').map(({ field, value }) => [field.name, valueOf(field, value)]))
@@ -52,8 +54,8 @@ function valueOf(field: Field, value: string | boolean): unknown {
   return field.kind === 'number' ? Number(value) : value
 }
 
-function kindOf(property: Record<string, unknown> | null): Field['kind'] {
+function fieldKind(property: Record<string, unknown> | null): Field['kind'] {
   if (Array.isArray(property?.enum)) return 'choice'
-  if (property?.type === 'boolean') return 'yes'
+  if (property?.type === 'boolean') return 'boolean'
   return property?.type === 'number' || property?.type === 'integer' ? 'number' : 'text'
 }

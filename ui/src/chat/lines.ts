@@ -1,4 +1,4 @@
-/** Two versions of a text as the lines that differ, with a little of what is round them. */
+/** Compare two versions of a text line by line, with a few unchanged lines of context. */
 import { structuredPatch } from 'diff'
 
 export interface Line {
@@ -7,12 +7,13 @@ export interface Line {
   number: number | undefined
 }
 
-const SLOWEST = 200 // milliseconds; then it is all old and all new
-const CONTEXT = 3
+const DIFF_TIMEOUT_MS = 200 // milliseconds; after that the whole old and the whole new text are shown
+const CONTEXT_LINES = 3
 
+/** Return the changed lines with context; `…` separates hunks. */
 export function linesOf(oldText: string, newText: string): Line[] {
-  const patch = structuredPatch('', '', oldText, newText, '', '', { context: CONTEXT, timeout: SLOWEST })
-  if (!patch) return [...plain('-', oldText), ...plain('+', newText)]
+  const patch = structuredPatch('', '', oldText, newText, '', '', { context: CONTEXT_LINES, timeout: DIFF_TIMEOUT_MS })
+  if (!patch) return [...allLines('-', oldText), ...allLines('+', newText)]
   return patch.hunks.flatMap((hunk, n) => [...(n ? [{ sign: '…', text: '', number: undefined } as const] : []), ...hunkLines(hunk)])
 }
 
@@ -20,6 +21,7 @@ export function countsOf(lines: readonly Line[]): { added: number; removed: numb
   return { added: lines.filter(({ sign }) => sign === '+').length, removed: lines.filter(({ sign }) => sign === '-').length }
 }
 
+/** Return the lines of one hunk with their line numbers. */
 function hunkLines({ lines, newStart, oldStart }: { lines: string[]; newStart: number; oldStart: number }): Line[] {
   let [older, newer] = [oldStart, newStart]
   return lines
@@ -33,6 +35,7 @@ function hunkLines({ lines, newStart, oldStart }: { lines: string[]; newStart: n
     })
 }
 
-function plain(sign: '+' | '-', text: string): Line[] {
+/** Return all lines of a text as added or removed. */
+function allLines(sign: '+' | '-', text: string): Line[] {
   return text ? text.replace(/\n$/, '').split('\n').map((line, n) => ({ sign, text: line, number: n + 1 })) : []
 }

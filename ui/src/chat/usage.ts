@@ -1,20 +1,21 @@
-/** How full an agent's context is and what it cost, in a few letters. */
+/** Format the context usage and cost of an agent. */
 import type { Usage } from '../state/conversation.ts'
 import { asObject } from './describe.ts'
 
-export interface UsageWords {
+export interface UsageText {
   short: string
-  exactly: string
+  details: string
   share: number | undefined
 }
 
-export function usageOf({ used, size, cost }: Usage): UsageWords | undefined {
+/** Return the usage as short and detailed text, and the used share of the context; undefined if the agent reports nothing. */
+export function usageOf({ used, size, cost }: Usage): UsageText | undefined {
   const money = priceOf(cost)
-  if (typeof used !== 'number') return money ? { short: money, exactly: `Cost so far: ${money}`, share: undefined } : undefined
+  if (typeof used !== 'number') return money ? { short: money, details: `Cost so far: ${money}`, share: undefined } : undefined
   const share = typeof size === 'number' && size > 0 ? Math.min(1, used / size) : undefined
   const room = share === undefined ? short(used) : `${short(used)} / ${short(size as number)}`
-  const exactly = share === undefined ? `${used.toLocaleString()} tokens` : `${used.toLocaleString()} of ${(size as number).toLocaleString()} tokens, ${Math.round(share * 100)} %`
-  return { short: money ? `${room} · ${money}` : room, exactly: money ? `${exactly}; cost so far: ${money}` : exactly, share }
+  const details = share === undefined ? `${used.toLocaleString()} tokens` : `${used.toLocaleString()} of ${(size as number).toLocaleString()} tokens, ${Math.round(share * 100)} %`
+  return { short: money ? `${room} · ${money}` : room, details: money ? `${details}; cost so far: ${money}` : details, share }
 }
 
 function priceOf(cost: unknown): string {
@@ -25,9 +26,9 @@ function priceOf(cost: unknown): string {
 
 function short(tokens: number): string {
   if (tokens < 1000) return String(tokens)
-  return tokens < 1_000_000 ? `${trim(tokens / 1000)}k` : `${trim(tokens / 1_000_000)}M`
+  return tokens < 1_000_000 ? `${roundShort(tokens / 1000)}k` : `${roundShort(tokens / 1_000_000)}M`
 }
 
-function trim(value: number): string {
+function roundShort(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toFixed(1).replace(/\.0$/, '')
 }

@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest'
 import type { Entries } from '../state/chat.ts'
 import { commandsOf, completions, pillsOf } from './choices.ts'
-import { placesOf } from './find.ts'
+import { findEntries } from './find.ts'
 import { countsOf, linesOf } from './lines.ts'
-import { plainScreen } from './screen-text.ts'
-import { age, ago, lasting } from '../parts/time.ts'
+import { plainOutput } from './screen-text.ts'
+import { age, ago, duration } from '../parts/time.ts'
 import { usageOf } from './usage.ts'
 
 const SETTINGS = { acpSessionId: 'a', modes: null, models: null, configOptions: null, commands: [] }
 
-test('times are said as people say them', () => {
+test('times are formatted as relative times and durations', () => {
   const at = '2026-03-01T10:00:00.000Z'
   const after = (seconds: number) => Date.parse(at) + seconds * 1000
   expect([10, 120, 7200, 200_000].map((s) => ago(at, after(s)))).toEqual(['just now', '2 min ago', '2 h ago', '2 d ago'])
-  expect([12, 75, 3725, -5].map((s) => lasting(at, after(s)))).toEqual(['12 s', '1 min 15 s', '1 h 2 min', '0 s'])
+  expect([12, 75, 3725, -5].map((s) => duration(at, after(s)))).toEqual(['12 s', '1 min 15 s', '1 h 2 min', '0 s'])
 })
 
-test('no time stands beside another that is rounded in another way', () => {
+test('short and long relative times are rounded in the same way', () => {
   const at = '2026-03-01T10:00:00.000Z'
   for (const seconds of [0, 44, 59, 60, 89, 100, 3599, 3600, 5400, 100_000, 180_000]) {
     const then = Date.parse(at) + seconds * 1000
@@ -24,16 +24,16 @@ test('no time stands beside another that is rounded in another way', () => {
   }
 })
 
-test('usage is short, with the exact figures beside it', () => {
+test('usage has a short text and exact figures', () => {
   expect(usageOf({ used: 12_345, size: 200_000, cost: { amount: 0.125, currency: 'USD' }, turn: null })).toEqual({
     short: '12.3k / 200k · $0.13',
-    exactly: `${(12345).toLocaleString()} of ${(200000).toLocaleString()} tokens, 6 %; cost so far: $0.13`,
+    details: `${(12345).toLocaleString()} of ${(200000).toLocaleString()} tokens, 6 %; cost so far: $0.13`,
     share: 12_345 / 200_000,
   })
   expect(usageOf({ used: null, size: null, cost: null, turn: null })).toBeUndefined()
 })
 
-test('modes, models and options are pills, each once', () => {
+test('each mode, model and option has one pill', () => {
   const pills = pillsOf({
     ...SETTINGS,
     modes: { currentModeId: 'ask', availableModes: [{ id: 'ask', name: 'Ask' }, { id: 'code' }] },
@@ -50,25 +50,25 @@ test('modes, models and options are pills, each once', () => {
   expect(pillsOf(null)).toEqual([])
 })
 
-test('a slash completes to the commands that begin so, then to those that have it', () => {
+test('a slash completes to commands with that prefix, then to commands that contain it', () => {
   const commands = commandsOf({ ...SETTINGS, commands: [{ name: 'replan' }, { name: '/plan', description: 'Makes one' }, null] })
   expect(completions(commands, '/pl').map(({ name }) => name)).toEqual(['plan', 'replan'])
   expect(completions(commands, '/plan it')).toEqual([])
   expect(completions(commands, 'pl')).toEqual([])
 })
 
-test('a change is its lines, with what is round them', () => {
+test('a change is shown as its lines with context', () => {
   const lines = linesOf('a\nb\nc\n', 'a\nB\nc\nd\n')
   expect(lines.map(({ sign, text, number }) => `${sign}${text}${number}`)).toEqual([' a1', '-b2', '+B2', ' c3', '+d4'])
   expect(countsOf(lines)).toEqual({ added: 2, removed: 1 })
   expect(linesOf('', 'new\n')).toEqual([{ sign: '+', text: 'new', number: 1 }])
 })
 
-test('a screen is plain text: no colours, lines as they ended', () => {
-  expect(plainScreen('\u001b[31mred\u001b[0m\r\n10 %\r100 %\r\n\u001b]0;title\u0007end\u0000\r\n\r\n')).toBe('red\n100 %\nend')
+test('terminal output becomes plain text without colours, with the final state of each line', () => {
+  expect(plainOutput('\u001b[31mred\u001b[0m\r\n10 %\r100 %\r\n\u001b]0;title\u0007end\u0000\r\n\r\n')).toBe('red\n100 %\nend')
 })
 
-test('words are found in what was said, done and planned', () => {
+test('text is found in messages, tool calls and plans', () => {
   const at = ''
   const entries: Entries = [
     { key: 1, at, kind: 'prompt', promptId: 'p', text: 'Fix the Build', imageIds: [], sender: undefined },
@@ -76,6 +76,6 @@ test('words are found in what was said, done and planned', () => {
     { key: 3, at, kind: 'plan', steps: [{ text: 'rebuild', status: 'pending' }] },
     { key: 4, at, kind: 'note', text: 'other', bad: false },
   ]
-  expect(placesOf(entries, ' build ')).toEqual([0, 1, 2])
-  expect(placesOf(entries, ' ')).toEqual([])
+  expect(findEntries(entries, ' build ')).toEqual([0, 1, 2])
+  expect(findEntries(entries, ' ')).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { fakeStorage } from '../testing/storage.ts'
-import { keyOf, mayAnswer, optionFor } from './answers.ts'
+import { keyOf, isAnswerKey, optionFor } from './answers.ts'
 import { chooseKeys, resetKeys } from './shortcuts.ts'
 
 const once = { optionId: 'yes', name: 'Allow', kind: 'allow_once' }
@@ -19,20 +19,20 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('a key is for the answer of its kind', () => {
+test('a key selects the option of its kind', () => {
   expect(optionFor('a', [always, once])).toBe(once)
   expect(optionFor('A', [always, once])).toBe(always)
   expect(optionFor('d', [once, never])).toBe(never)
 })
 
-test('a key nobody knows, or without its answer, is for none', () => {
+test('an unknown key, or a key without its option, selects none', () => {
   expect(optionFor('x', [once])).toBeUndefined()
   expect(optionFor('constructor', [once])).toBeUndefined()
   expect(optionFor('A', [once])).toBeUndefined()
   expect(keyOf({ optionId: 'o', name: 'Other', kind: 'other' }, [once])).toBeUndefined()
 })
 
-test('other keys can be chosen, or none, and the old ones mean nothing then', () => {
+test('keys can be replaced or removed, and the old keys no longer work', () => {
   chooseKeys('permission.allow', 'y')
   chooseKeys('permission.always', null)
   expect(optionFor('y', [once])).toBe(once)
@@ -42,7 +42,7 @@ test('other keys can be chosen, or none, and the old ones mean nothing then', ()
   expect(keyOf(always, [once, always])).toBeUndefined()
 })
 
-test('only a letter or a digit can be chosen that the inbox does not need', () => {
-  expect(['y', 'Y', '1', 'ö'].every(mayAnswer)).toBe(true)
-  expect(['j', 'k', 's', ' ', 'Enter', 'ArrowUp', '/', 'Backspace'].some(mayAnswer)).toBe(false)
+test('only a letter or digit that the inbox does not use can be chosen', () => {
+  expect(['y', 'Y', '1', 'ö'].every(isAnswerKey)).toBe(true)
+  expect(['j', 'k', 's', ' ', 'Enter', 'ArrowUp', '/', 'Backspace'].some(isAnswerKey)).toBe(false)
 })

@@ -1,12 +1,13 @@
-/** The keys that answer a permission: single letters, as they are only heard while its card has the focus. A person may choose others. */
+/** The keys that answer a permission. They are single letters, because they work only while its card has the focus; the user can change them. */
 import { keysOf } from './shortcuts.ts'
 
+/** An answer to a permission that has a key. */
 export interface Answer {
   id: string
   title: string
   group: string
   keys: string
-  /** Of the options it may stand for, the one that is meant first. */
+  /** The kinds of options that this key selects, the preferred kind first. */
   kinds: readonly string[]
 }
 
@@ -16,23 +17,26 @@ export const ANSWERS: readonly Answer[] = [
   { id: 'permission.deny', title: 'Deny', group: 'When a permission has the focus', keys: 'd', kinds: ['reject_once', 'reject_always'] },
 ]
 
-const OF_THE_INBOX = ['j', 'k', 's'] // which goes from card to card with them
+const INBOX_KEYS = ['j', 'k', 's'] // the inbox moves between cards and marks them as seen with these keys
 
-/** Whether a letter, as the keyboard prints it, may stand for an answer. */
-export function mayAnswer(key: string): boolean {
-  return /^[\p{L}\p{N}]$/u.test(key) && !OF_THE_INBOX.includes(key)
+/** Return whether a character can be used as an answer key. */
+export function isAnswerKey(key: string): boolean {
+  return /^[\p{L}\p{N}]$/u.test(key) && !INBOX_KEYS.includes(key)
 }
 
+/** Return the option that a key selects. */
 export function optionFor<O extends { kind: string }>(key: string, options: readonly O[]): O | undefined {
   const answer = ANSWERS.find((each) => keysOf(each) === key)
-  return answer && meant(answer, options)
+  return answer && matchingOption(answer, options)
 }
 
+/** Return the key that selects an option. */
 export function keyOf<O extends { kind: string }>(option: O, options: readonly O[]): string | undefined {
-  const answer = ANSWERS.find((each) => meant(each, options) === option)
+  const answer = ANSWERS.find((each) => matchingOption(each, options) === option)
   return answer && keysOf(answer)
 }
 
-function meant<O extends { kind: string }>({ kinds }: Answer, options: readonly O[]): O | undefined {
+/** Return the first option of the preferred kind. */
+function matchingOption<O extends { kind: string }>({ kinds }: Answer, options: readonly O[]): O | undefined {
   return kinds.flatMap((kind) => options.filter((option) => option.kind === kind))[0]
 }

@@ -1,7 +1,7 @@
-/** Everything a person can do, by name: the palette, the shortcuts and the help sheet all read this one list. */
+/** The registry of commands, which the palette, the shortcuts, the help dialog and the settings share. */
 import type { IconName } from '../parts/icons.ts'
 import { isSafeWhileTyping, MAC, pressedKeys } from './keys.ts'
-import { hasKeys, shownKeys } from './shortcuts.ts'
+import { hasKeys, keysText } from './shortcuts.ts'
 
 export type CommandGroup = 'Go to' | 'Session' | 'Worker' | 'View' | 'Help'
 
@@ -10,36 +10,39 @@ export interface Command {
   title: string
   group: CommandGroup
   icon?: IconName
-  /** As in "Mod+K"; a person may choose others. */
+  /** The default shortcut, such as "Mod+K"; the user can change it. */
   keys?: string
-  /** Other keys for the same. */
+  /** A second shortcut. */
   also?: string
-  /** More words to find it by. */
+  /** More words by which the palette finds the command. */
   hint?: string
-  /** Listed in the help sheet and in the settings; things that come and go, like sessions, are not. */
+  /** Whether the help dialog and the settings list the command; commands for one session or worker are not listed. */
   listed?: boolean
   when?: () => boolean
   run: () => void
 }
 
-/** With Shift these find and copy in the terminal itself. */
-const OF_TERMINALS: ReadonlySet<string> = new Set(['Mod+Shift+F', 'Mod+Shift+C'])
+/** Shortcuts with Shift that a focused terminal handles itself: find and copy. */
+const TERMINAL_KEYS: ReadonlySet<string> = new Set(['Mod+Shift+F', 'Mod+Shift+C'])
 
 type Source = () => readonly Command[]
 
+/** All commands of the page, from several sources. */
 export class Commands {
   #sources: readonly Source[] = $state.raw([])
 
-  /** Adds commands that are asked for whenever they are needed; answers with the way to take them back. */
+  /** Add a function that returns commands whenever they are needed; return a function that removes it. */
   add(source: Source): () => void {
     this.#sources = [...this.#sources, source]
     return () => (this.#sources = this.#sources.filter((each) => each !== source))
   }
 
+  /** Return all commands, also those that cannot be run now. */
   all(): Command[] {
     return this.#sources.flatMap((source) => [...source()])
   }
 
+  /** Return the commands that can be run now. */
   available(): Command[] {
     return this.all().filter((command) => command.when?.() ?? true)
   }
@@ -48,13 +51,13 @@ export class Commands {
     this.available().find((command) => command.id === id)?.run()
   }
 
-  /** The keys of a command as a person reads them. */
+  /** Return the shortcut of a command as display text. */
   keys(id: string): string | undefined {
     const command = this.all().find((each) => each.id === id)
-    return command && shownKeys(command)
+    return command && keysText(command)
   }
 
-  /** Runs what these keys stand for; says whether there was something. */
+  /** Run the command of a key press; return whether there is one. */
   press(event: KeyboardEvent): boolean {
     const keys = pressedKeys(event)
     if (!keys || event.defaultPrevented || (isTyping(event.target) && !isSafeWhileTyping(keys))) return false
@@ -70,11 +73,11 @@ export class Commands {
     return this.available().find((each) => hasKeys(each, keys))
   }
 
-  /** Ctrl+D, Alt+N and their like belong to the program in a terminal; with Shift they are ours, as ⌘ is on a Mac. */
+  /** Find the command of a shortcut in a terminal. The program gets Ctrl and Alt keys; with Shift, and with ⌘ on a Mac, they are commands. */
   #inTerminal(keys: string): Command | undefined {
     if (MAC && keys.startsWith('Mod+')) return this.#find(keys)
     if (!/^(?:Mod|Alt)\+/.test(keys)) return this.#find(keys)
-    if (!/^(?:Mod|Alt)\+Shift\+/.test(keys) || OF_TERMINALS.has(keys)) return undefined
+    if (!/^(?:Mod|Alt)\+Shift\+/.test(keys) || TERMINAL_KEYS.has(keys)) return undefined
     return this.#find(keys) ?? this.#find(keys.replace('Shift+', ''))
   }
 }

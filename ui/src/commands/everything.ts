@@ -1,31 +1,31 @@
-/** The commands of the page: everything it can do, wherever it is done from. */
+/** Define the commands of the page. */
 import { panels } from '../panels/panels.ts'
 import { isNarrow } from '../parts/narrow.ts'
 import { askToEnd, askToPurge, leaveSession, closeTab } from '../sessions/actions.ts'
 import { newWorkerMenu } from '../sessions/menus.ts'
 import type { App } from '../state/app.ts'
-import { sorted } from '../state/attention.ts'
+import { sortedByNeed } from '../state/attention.ts'
 import * as layout from '../state/layout.ts'
 import { SECTIONS, type Section } from '../state/route.ts'
-import { choose, theme } from '../state/theme.ts'
+import { setTheme, theme } from '../state/theme.ts'
 import type { Command } from './commands.svelte.ts'
 
-/** What is always there, for the help sheet and the settings. */
-export function everyCommand(app: App): Command[] {
-  return [...going(app), ...sessionCommands(app), ...workerCommands(app), ...viewing(app)].map((command) => ({ listed: true, ...command }))
+/** Return the commands that always exist; the help dialog and the settings list them. */
+export function permanentCommands(app: App): Command[] {
+  return [...navigationCommands(app), ...sessionCommands(app), ...workerCommands(app), ...viewCommands(app)].map((command) => ({ listed: true, ...command }))
 }
 
-/** What comes and goes: sessions, workers, things that can be started. */
-export function passingCommands(app: App): Command[] {
-  return [...goToSessions(app), ...goToWorkers(app), ...starting(app)]
+/** Return the commands for the present sessions and workers, and for workers that can be started. */
+export function currentCommands(app: App): Command[] {
+  return [...goToSessions(app), ...goToWorkers(app), ...startCommands(app)]
 }
 
-function going({ page }: App): Command[] {
+function navigationCommands({ page }: App): Command[] {
   return [
     { id: 'go.home', title: 'Home', group: 'Go to', icon: 'home', keys: 'Mod+Shift+H', run: () => page.show({ view: 'home' }) },
-    { id: 'go.next', title: 'Next session that needs you', group: 'Go to', icon: 'right', keys: 'Mod+J', run: () => nextWaiting(page) },
-    { id: 'go.inbox', title: 'Inbox: what waits for you', group: 'Go to', icon: 'inbox', keys: 'Mod+I', hint: 'permissions questions approve', run: () => page.show({ view: 'inbox' }) },
-    { id: 'go.search', title: 'Search all sessions', group: 'Go to', icon: 'search', keys: 'Mod+Shift+F', hint: 'find history', run: () => page.show({ view: 'search', words: '' }) },
+    { id: 'go.next', title: 'Next session that needs you', group: 'Go to', icon: 'right', keys: 'Mod+J', run: () => goToNextWaiting(page) },
+    { id: 'go.inbox', title: 'Inbox: requests that wait for you', group: 'Go to', icon: 'inbox', keys: 'Mod+I', hint: 'permissions questions approve', run: () => page.show({ view: 'inbox' }) },
+    { id: 'go.search', title: 'Search all sessions', group: 'Go to', icon: 'search', keys: 'Mod+Shift+F', hint: 'find history', run: () => page.show({ view: 'search', query: '' }) },
     { id: 'go.usage', title: 'Usage: tokens and cost', group: 'Go to', icon: 'chart', run: () => page.show({ view: 'usage' }) },
     { id: 'go.settings', title: 'Settings', group: 'Go to', icon: 'settings', keys: 'Mod+,', run: () => page.show({ view: 'settings', section: 'appearance' }) },
     ...SECTIONS.slice(1).map((section) => ({
@@ -41,8 +41,8 @@ function going({ page }: App): Command[] {
       title: `Session ${n + 1} of the list`,
       group: 'Go to',
       keys: `Mod+${n + 1}`,
-      when: () => inOrder(page)[n] !== undefined,
-      run: () => page.show({ view: 'session', sessionId: inOrder(page)[n]?.id ?? '' }),
+      when: () => activeSessions(page)[n] !== undefined,
+      run: () => page.show({ view: 'session', sessionId: activeSessions(page)[n]?.id ?? '' }),
     })),
   ]
 }
@@ -60,55 +60,55 @@ export const SECTION_NAMES: Record<Section, string> = {
 function sessionCommands(app: App): Command[] {
   const { page, view } = app
   const here = () => page.session
-  const goes = () => page.session?.status === 'active'
+  const isActive = () => page.session?.status === 'active'
   return [
     { id: 'session.new', title: 'New session', group: 'Session', icon: 'plus', keys: 'Alt+N', run: () => (view.overlay = 'new') },
     { id: 'session.rename', title: 'Rename session', group: 'Session', icon: 'edit', when: () => !!here(), run: () => (view.overlay = 'rename') },
-    { id: 'session.replay', title: 'Replay this session', group: 'Session', icon: 'history', when: () => !!here(), run: () => withIt(here(), ({ id }) => page.show({ view: 'replay', sessionId: id })) },
-    { id: 'session.close', title: 'Leave this session', group: 'Session', icon: 'close', keys: 'Mod+Shift+X', when: () => !!here(), run: () => withIt(here(), (session) => leaveSession(app, session)) },
-    { id: 'session.complete', title: 'Complete session', group: 'Session', icon: 'check', when: goes, run: () => withIt(here(), (session) => void page.complete(session)) },
-    { id: 'session.end', title: 'End session', group: 'Session', icon: 'stop', hint: 'kill cancel stop', when: goes, run: () => withIt(here(), (session) => askToEnd(app, session)) },
-    { id: 'session.purge', title: 'Delete session for good', group: 'Session', icon: 'trash', when: () => !!here() && !goes(), run: () => withIt(here(), (session) => askToPurge(app, session)) },
+    { id: 'session.replay', title: 'Replay this session', group: 'Session', icon: 'history', when: () => !!here(), run: () => ifDefined(here(), ({ id }) => page.show({ view: 'replay', sessionId: id })) },
+    { id: 'session.close', title: 'Leave this session', group: 'Session', icon: 'close', keys: 'Mod+Shift+X', when: () => !!here(), run: () => ifDefined(here(), (session) => leaveSession(app, session)) },
+    { id: 'session.complete', title: 'Complete session', group: 'Session', icon: 'check', when: isActive, run: () => ifDefined(here(), (session) => void page.complete(session)) },
+    { id: 'session.end', title: 'End session', group: 'Session', icon: 'stop', hint: 'kill cancel stop', when: isActive, run: () => ifDefined(here(), (session) => askToEnd(app, session)) },
+    { id: 'session.purge', title: 'Delete session for good', group: 'Session', icon: 'trash', when: () => !!here() && !isActive(), run: () => ifDefined(here(), (session) => askToPurge(app, session)) },
   ]
 }
 
 function workerCommands(app: App): Command[] {
   const { page, view, layouts } = app
   const here = () => page.session
-  const change = (how: (before: layout.Layout) => layout.Layout) => withIt(here(), (session) => layouts.change(session, how))
+  const change = (update: (before: layout.Layout) => layout.Layout) => ifDefined(here(), (session) => layouts.change(session, update))
   const active = () => (page.session ? layouts.active(page.session) : undefined)
   const hasPanes = () => !!here() && !isNarrow()
   return [
     { id: 'worker.new', title: 'New agent or terminal in this session', group: 'Worker', icon: 'plus', keys: 'Alt+T', when: () => page.session?.status === 'active', run: () => view.openPalette('New ') },
-    { id: 'worker.close', title: 'Close tab', group: 'Worker', icon: 'close', keys: 'Alt+W', when: () => !!active(), run: () => withIt(here(), (session) => withIt(active(), (worker) => closeTab(app, session, worker))) },
-    { id: 'worker.restart', title: 'Start again', group: 'Worker', icon: 'restart', when: () => active()?.state === 'exited' || active()?.state === 'failed', run: () => withIt(active(), (worker) => void page.restart(worker)) },
+    { id: 'worker.close', title: 'Close tab', group: 'Worker', icon: 'close', keys: 'Alt+W', when: () => !!active(), run: () => ifDefined(here(), (session) => ifDefined(active(), (worker) => closeTab(app, session, worker))) },
+    { id: 'worker.restart', title: 'Start again', group: 'Worker', icon: 'restart', when: () => active()?.state === 'exited' || active()?.state === 'failed', run: () => ifDefined(active(), (worker) => void page.restart(worker)) },
     { id: 'worker.next', title: 'Next tab', group: 'Worker', icon: 'right', keys: 'Mod+]', when: () => !!active(), run: () => change((before) => stepTab(before, 1)) },
     { id: 'worker.previous', title: 'Previous tab', group: 'Worker', icon: 'left', keys: 'Mod+[', when: () => !!active(), run: () => change((before) => stepTab(before, -1)) },
-    { id: 'pane.right', title: 'Split right', group: 'Worker', icon: 'splitRight', keys: 'Mod+D', when: hasPanes, run: () => change((before) => splitHere(before, 'row')) },
-    { id: 'pane.down', title: 'Split down', group: 'Worker', icon: 'splitDown', keys: 'Mod+Shift+D', when: hasPanes, run: () => change((before) => splitHere(before, 'column')) },
+    { id: 'pane.right', title: 'Split right', group: 'Worker', icon: 'splitRight', keys: 'Mod+D', when: hasPanes, run: () => change((before) => splitFocused(before, 'row')) },
+    { id: 'pane.down', title: 'Split down', group: 'Worker', icon: 'splitDown', keys: 'Mod+Shift+D', when: hasPanes, run: () => change((before) => splitFocused(before, 'column')) },
     { id: 'pane.next', title: 'Next pane', group: 'Worker', icon: 'splitRight', keys: 'Mod+E', when: hasPanes, run: () => change(nextPane) },
     { id: 'pane.close', title: 'Close pane', group: 'Worker', icon: 'close', when: hasPanes, run: () => change((before) => layout.closePane(before, before.focused)) },
   ]
 }
 
-function viewing({ page, view }: App): Command[] {
+function viewCommands({ page, view }: App): Command[] {
   const toggle = (id: string) => (view.panel = view.panel === id ? null : id)
   return [
     { id: 'view.palette', title: 'Command palette', group: 'View', icon: 'search', keys: 'Mod+K', run: () => (view.overlay === 'palette' ? view.close() : view.openPalette()) },
     { id: 'view.sidebar', title: 'Sidebar', group: 'View', icon: 'panelLeft', keys: 'Mod+B', run: () => (view.sidebar = !view.sidebar) },
     { id: 'view.panel', title: 'Panel on the right', group: 'View', icon: 'panelRight', keys: 'Mod+Shift+B', when: () => !!page.session, run: () => (view.panel = view.panel ? null : (panels[0]?.id ?? null)) },
     ...panels.map((panel): Command => ({ id: `panel.${panel.id}`, title: `Panel: ${panel.label}`, group: 'View', icon: panel.icon, ...PANEL_KEYS[panel.id], when: () => !!page.session, run: () => toggle(panel.id) })),
-    { id: 'view.theme', title: 'Switch between light and dark', group: 'View', icon: 'dark', run: () => choose(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark') },
-    { id: 'view.theme.system', title: 'Light or dark as the system has it', group: 'View', icon: 'system', when: () => theme() !== 'system', run: () => choose('system') },
+    { id: 'view.theme', title: 'Switch between light and dark', group: 'View', icon: 'dark', run: () => setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark') },
+    { id: 'view.theme.system', title: 'Use the light or dark theme of the system', group: 'View', icon: 'system', when: () => theme() !== 'system', run: () => setTheme('system') },
     { id: 'help.keys', title: 'Keys and help', group: 'Help', icon: 'keyboard', keys: 'Mod+/', also: '?', run: () => (view.overlay = view.overlay === 'help' ? undefined : 'help') },
   ]
 }
 
-/** Keys people try; a panel that is not there takes none. */
+/** Shortcuts of panels, by panel id. */
 const PANEL_KEYS: Record<string, Pick<Command, 'keys'>> = { files: { keys: 'Mod+P' } }
 
 function goToSessions({ page }: App): Command[] {
-  return inOrder(page).map((session) => ({
+  return activeSessions(page).map((session) => ({
     id: `session:${session.id}`,
     title: session.title,
     group: 'Go to',
@@ -125,27 +125,29 @@ function goToWorkers({ page, layouts }: App): Command[] {
     title: `Show ${worker.name}`,
     group: 'Worker',
     icon: worker.type === 'agent' ? 'agent' : 'terminal',
-    run: () => withIt(session, (here) => layouts.change(here, (before) => layout.show(before, worker.id))),
+    run: () => ifDefined(session, (here) => layouts.change(here, (before) => layout.show(before, worker.id))),
   }))
 }
 
-function starting(app: App): Command[] {
+function startCommands(app: App): Command[] {
   const { session } = app.page
   if (session?.status !== 'active') return []
   const [start] = newWorkerMenu(app, session)
   return (start?.items ?? []).map((item) => ({ id: `start:${item.label}`, title: item.label, group: 'Worker', icon: item.icon ?? 'plus', run: item.run }))
 }
 
-function inOrder(page: App['page']): App['page']['sessions'] {
-  return sorted(page.sessions.filter((session) => session.status === 'active'), (session) => page.attention(session).need)
+/** Return the active sessions in the order of the sidebar. */
+function activeSessions(page: App['page']): App['page']['sessions'] {
+  return sortedByNeed(page.sessions.filter((session) => session.status === 'active'), (session) => page.attention(session).need)
 }
 
-function nextWaiting(page: App['page']): void {
-  const waiting = inOrder(page).filter((session) => ['asking', 'error', 'done'].includes(page.attention(session).need))
+function goToNextWaiting(page: App['page']): void {
+  const waiting = activeSessions(page).filter((session) => ['asking', 'error', 'done'].includes(page.attention(session).need))
   const next = waiting.find((session) => session.id !== page.session?.id)
   if (next) page.show({ view: 'session', sessionId: next.id })
 }
 
+/** Show the tab that is `by` tabs after the shown one, in a circle. */
 function stepTab(before: layout.Layout, by: number): layout.Layout {
   const pane = layout.focusedPane(before)
   const next = pane.tabs.at((pane.tabs.indexOf(pane.active ?? '') + by) % pane.tabs.length)
@@ -158,13 +160,14 @@ function nextPane(before: layout.Layout): layout.Layout {
   return next ? layout.focus(before, next.id) : before
 }
 
-/** The tab that is shown stays; one of the others goes to the new place, or it is empty. */
-function splitHere(before: layout.Layout, direction: 'row' | 'column'): layout.Layout {
+/** Split the focused pane. The shown tab stays; the first other tab moves to the new pane, which is empty if there is none. */
+function splitFocused(before: layout.Layout, direction: 'row' | 'column'): layout.Layout {
   const pane = layout.focusedPane(before)
   const other = pane.tabs.find((id) => id !== pane.active)
   return layout.split(before, pane.id, direction, other)
 }
 
-function withIt<T>(thing: T | undefined, act: (thing: T) => void): void {
+/** Run an action unless the value is undefined. */
+function ifDefined<T>(thing: T | undefined, act: (thing: T) => void): void {
   if (thing !== undefined) act(thing)
 }

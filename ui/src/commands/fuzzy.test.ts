@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest'
-import { fit } from './fuzzy.ts'
+import { fuzzyMatch } from './fuzzy.ts'
 
 function best(query: string, ...texts: string[]): string | undefined {
   return texts
-    .map((text) => ({ text, score: fit(query, text)?.score ?? -Infinity }))
+    .map((text) => ({ text, score: fuzzyMatch(query, text)?.score ?? -Infinity }))
     .filter(({ score }) => score > -Infinity)
     .toSorted((a, b) => b.score - a.score)[0]?.text
 }
 
-test('letters must all be there, in order', () => {
-  expect(fit('nse', 'New session')).toBeDefined()
-  expect(fit('sen', 'Ne')).toBeUndefined()
+test('all letters must occur in order', () => {
+  expect(fuzzyMatch('nse', 'New session')).toBeDefined()
+  expect(fuzzyMatch('sen', 'Ne')).toBeUndefined()
 })
 
-test('beginnings of words win', () => {
+test('matches at the beginnings of words score higher', () => {
   expect(best('ns', 'Open sessions', 'New session')).toBe('New session')
   expect(best('term', 'Determine', 'New terminal')).toBe('New terminal')
 })
 
-test('what was meant is told by its letters', () => {
-  expect(fit('ns', 'New session')?.at).toEqual([0, 4])
-  expect(fit('sess', 'New session')?.at).toEqual([4, 5, 6, 7])
+test('a match has the positions of its letters', () => {
+  expect(fuzzyMatch('ns', 'New session')?.positions).toEqual([0, 4])
+  expect(fuzzyMatch('sess', 'New session')?.positions).toEqual([4, 5, 6, 7])
 })
 
-test('nothing typed fits everything', () => {
-  expect(fit('', 'x')).toEqual({ score: 0, at: [] })
+test('an empty query matches everything', () => {
+  expect(fuzzyMatch('', 'x')).toEqual({ score: 0, positions: [] })
 })

@@ -1,45 +1,49 @@
-/** How well a few typed letters fit a text: all of them in order, best at the beginnings of words. */
-export interface Fit {
+/** Fuzzy matching: score how well the letters of a query occur in a text, in order and preferably at the beginnings of words. */
+
+export interface FuzzyMatch {
   score: number
-  /** Which letters of the text were meant, to be shown. */
-  at: number[]
+  /** The positions of the matched letters in the text. */
+  positions: number[]
 }
 
-export function fit(query: string, text: string): Fit | undefined {
-  const wanted = query.toLowerCase().replaceAll(/\s+/g, '')
-  const found = text.toLowerCase()
-  if (!wanted) return { score: 0, at: [] }
-  const whole = found.indexOf(query.toLowerCase().trim())
-  if (whole >= 0 && starts(text, whole)) return { score: 100 - whole, at: range(whole, query.trim().length) }
-  const inside = whole < 0 ? undefined : { score: 5 * wanted.length - whole / 50, at: range(whole, query.trim().length) }
-  const apart = scattered(wanted, text, found)
-  return inside && inside.score >= (apart?.score ?? 0) ? inside : apart
+/** Return the match of a query in a text, or undefined if a letter is missing. */
+export function fuzzyMatch(query: string, text: string): FuzzyMatch | undefined {
+  const letters = query.toLowerCase().replaceAll(/\s+/g, '')
+  const lowerText = text.toLowerCase()
+  if (!letters) return { score: 0, positions: [] }
+  const wholeIndex = lowerText.indexOf(query.toLowerCase().trim())
+  if (wholeIndex >= 0 && startsWord(text, wholeIndex)) return { score: 100 - wholeIndex, positions: consecutive(wholeIndex, query.trim().length) }
+  const insideWord = wholeIndex < 0 ? undefined : { score: 5 * letters.length - wholeIndex / 50, positions: consecutive(wholeIndex, query.trim().length) }
+  const scattered = scatteredMatch(letters, text, lowerText)
+  return insideWord && insideWord.score >= (scattered?.score ?? 0) ? insideWord : scattered
 }
 
-function starts(text: string, at: number): boolean {
+function startsWord(text: string, at: number): boolean {
   return at === 0 || /[\s/:_.-]/.test(text[at - 1] ?? '')
 }
 
-function scattered(wanted: string, text: string, found: string): Fit | undefined {
-  const at: number[] = []
+/** Match each letter at its next position, preferably at the beginning of a word. */
+function scatteredMatch(letters: string, text: string, lowerText: string): FuzzyMatch | undefined {
+  const positions: number[] = []
   let score = 0
   let from = 0
-  for (const letter of wanted) {
-    const next = wordStart(text, found, letter, from) ?? found.indexOf(letter, from)
+  for (const letter of letters) {
+    const next = wordStart(text, lowerText, letter, from) ?? lowerText.indexOf(letter, from)
     if (next < 0) return undefined
-    score += starts(text, next) ? 8 : next === from && at.length ? 4 : -1
-    at.push(next)
+    score += startsWord(text, next) ? 8 : next === from && positions.length ? 4 : -1
+    positions.push(next)
     from = next + 1
   }
-  return { score: score - text.length / 50, at }
+  return { score: score - text.length / 50, positions }
 }
 
-/** A letter at the beginning of a later word counts for more than the same one inside this word. */
-function wordStart(text: string, found: string, letter: string, from: number): number | undefined {
-  for (let at = found.indexOf(letter, from); at >= 0; at = found.indexOf(letter, at + 1)) if (starts(text, at) || at === from) return at
+/** Return the next position of a letter that starts a word, or `from` itself if the letter is there. */
+function wordStart(text: string, lowerText: string, letter: string, from: number): number | undefined {
+  for (let at = lowerText.indexOf(letter, from); at >= 0; at = lowerText.indexOf(letter, at + 1)) if (startsWord(text, at) || at === from) return at
   return undefined
 }
 
-function range(from: number, length: number): number[] {
+/** Return `length` numbers from `from` on. */
+function consecutive(from: number, length: number): number[] {
   return Array.from({ length }, (_, n) => from + n)
 }

@@ -1,24 +1,26 @@
-/** What the help sheet says of keys: a line for each command that has some, and one for all sessions while theirs count from 1 to 9. */
+/** Make the lines of the help dialog: one for each command with a shortcut, and a single line for sessions with shortcuts from 1 to 9. */
 import type { Command } from './commands.svelte.ts'
-import { shownKeys } from './shortcuts.ts'
+import { keysText } from './shortcuts.ts'
 
-export interface Line {
+export interface HelpLine {
   id: string
   title: string
   keys: string
 }
 
-export function linesOf(commands: readonly Pick<Command, 'id' | 'title' | 'keys' | 'also'>[]): Line[] {
+/** Return the lines of the given commands. */
+export function helpLines(commands: readonly Pick<Command, 'id' | 'title' | 'keys' | 'also'>[]): HelpLine[] {
   const lines = commands.flatMap((command) => {
-    const keys = shownKeys(command)
+    const keys = keysText(command)
     return keys ? [{ id: command.id, title: command.title, keys }] : []
   })
   const [first, ...others] = lines.filter(({ id }) => id.startsWith('go.session.'))
-  if (!first || !countFrom(first, others)) return lines
-  const together = { ...first, title: 'Sessions 1 to 9 of the list', keys: `${first.keys}–9` }
-  return lines.flatMap((line) => (line === first ? [together] : others.includes(line) ? [] : [line]))
+  if (!first || !countsToNine(first, others)) return lines
+  const combined = { ...first, title: 'Sessions 1 to 9 of the list', keys: `${first.keys}–9` }
+  return lines.flatMap((line) => (line === first ? [combined] : others.includes(line) ? [] : [line]))
 }
 
-function countFrom(first: Line, others: readonly Line[]): boolean {
+/** Return whether the lines have the same modifiers and the digits 1 to 9. */
+function countsToNine(first: HelpLine, others: readonly HelpLine[]): boolean {
   return first.keys.endsWith('1') && others.length === 8 && others.every(({ keys }, n) => keys === `${first.keys.slice(0, -1)}${n + 2}`)
 }

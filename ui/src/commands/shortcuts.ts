@@ -1,35 +1,37 @@
-/** Which keys run which command: the ones a command comes with, or the ones a person chose instead. */
+/** The shortcut of each command: its default, or the one that the user chose. */
 import { remembered } from '../state/remembered.ts'
 import { belongsToBrowser, formatKeys } from './keys.ts'
 
-/** `null` is a choice too: no keys at all. */
+/** Chosen shortcuts by command id; `null` means that the user removed the shortcut. */
 type Choices = Record<string, string | null>
 
 const NONE: Choices = {}
 const chosen = remembered<Choices>('keys', NONE)
 
-interface Bound {
+interface HasKeys {
   id: string
   keys?: string | undefined
   also?: string | undefined
 }
 
-/** The keys of a command. A choice the browser keeps to itself, made by an older version of this page, does not count. */
-export function keysOf(command: Bound): string | undefined {
+/** Return the shortcut of a command. A chosen shortcut that the browser reserves, possible in older versions, is ignored. */
+export function keysOf(command: HasKeys): string | undefined {
   const choice = chosen.value[command.id]
   return choice === undefined || (choice && belongsToBrowser(choice)) ? command.keys : (choice ?? undefined)
 }
 
-export function hasKeys(command: Bound, keys: string): boolean {
+/** Return whether a shortcut runs a command. */
+export function hasKeys(command: HasKeys, keys: string): boolean {
   return keysOf(command) === keys || (command.also === keys && !isChosen(command.id))
 }
 
-/** All keys of a command as a person reads them: the same in menus, the palette, the help and the settings. */
-export function shownKeys(command: Bound): string | undefined {
+/** Return all shortcuts of a command as display text, for menus, the palette, the help dialog and the settings. */
+export function keysText(command: HasKeys): string | undefined {
   const all = [keysOf(command), isChosen(command.id) ? undefined : command.also]
   return all.filter((keys) => keys !== undefined).map(formatKeys).join(' or ') || undefined
 }
 
+/** Return whether the user changed the shortcut of a command. */
 export function isChosen(commandId: string): boolean {
   return commandId in chosen.value
 }
@@ -38,12 +40,13 @@ export function chooseKeys(commandId: string, keys: string | null): void {
   chosen.value = { ...chosen.value, [commandId]: keys }
 }
 
+/** Restore the default shortcut of one command, or of all commands. */
 export function resetKeys(commandId?: string): void {
   const { [commandId ?? '']: _, ...rest } = chosen.value
   chosen.value = commandId === undefined || !Object.keys(rest).length ? NONE : rest
 }
 
-/** Commands that would answer to the same keys: only the first of them does. */
-export function conflicts<C extends Bound>(commands: readonly C[], keys: string, except: string): C[] {
+/** Return the other commands with the same shortcut; only the first command of a shortcut is run. */
+export function conflicts<C extends HasKeys>(commands: readonly C[], keys: string, except: string): C[] {
   return commands.filter((command) => command.id !== except && hasKeys(command, keys))
 }

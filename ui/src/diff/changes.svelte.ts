@@ -1,18 +1,19 @@
-/** What has changed in a workspace, read again when something happens there, and not more often than it is worth. */
+/** Load the diff of a workspace, and reload it after events of its session, at most every 1.5 seconds. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Diff } from '../api/types/diff.ts'
 
-const PAUSE = 1500 // between two looks; an agent that writes is seen while it does
+const PAUSE_MS = 1500 // between two requests
 
-export class Changes {
+/** The current diff of one workspace. */
+export class WorkspaceDiff {
   diff: Diff | undefined = $state.raw()
   problem: string | undefined = $state()
   loading = $state(false)
 
   readonly #sessionId: string
   readonly #options: { workerId?: string | undefined; patches: boolean }
-  #again = false
+  #reloadAfterPause = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed = false
 
@@ -21,10 +22,10 @@ export class Changes {
     this.#options = options
   }
 
-  /** Something may be different now. */
+  /** Reload the diff now, or after the pause if a request was made recently. */
   refresh(): void {
-    if (this.loading || this.#timer) this.#again = true
-    else void this.#look()
+    if (this.loading || this.#timer) this.#reloadAfterPause = true
+    else void this.#load()
   }
 
   close(): void {
@@ -32,9 +33,9 @@ export class Changes {
     clearTimeout(this.#timer)
   }
 
-  async #look(): Promise<void> {
+  async #load(): Promise<void> {
     this.loading = true
-    this.#again = false
+    this.#reloadAfterPause = false
     try {
       const diff = await rest.diff(this.#sessionId, this.#options)
       if (JSON.stringify(diff) !== JSON.stringify(this.diff)) this.diff = diff
@@ -45,11 +46,11 @@ export class Changes {
     } finally {
       this.loading = false
     }
-    if (!this.#closed) this.#timer = setTimeout(() => this.#rested(), PAUSE)
+    if (!this.#closed) this.#timer = setTimeout(() => this.#pauseEnded(), PAUSE_MS)
   }
 
-  #rested(): void {
+  #pauseEnded(): void {
     this.#timer = undefined
-    if (this.#again) void this.#look()
+    if (this.#reloadAfterPause) void this.#load()
   }
 }

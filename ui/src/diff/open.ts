@@ -1,14 +1,15 @@
-/** Opens the changes of a session in a tab, and turns to one file of them. */
+/** Open the changes of a session in a tab and scroll to one file. */
 import { SvelteMap } from 'svelte/reactivity'
 import type { Session } from '../api/types/sessions.ts'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 
-/** The file that was asked for last, by session; who shows the changes goes there and forgets it. */
-export const asked = new SvelteMap<string, string>()
+/** The file to scroll to, by session id. The diff view scrolls to it and removes it. */
+export const requestedFiles = new SvelteMap<string, string>()
 
+/** Show the changes of a session, in a new tab if there is none; `path` is the file to scroll to. */
 export function openChanges({ page, layouts }: App, session: Session, path?: string): void {
-  if (path !== undefined) asked.set(session.id, path)
+  if (path !== undefined) requestedFiles.set(session.id, path)
   const shown = session.workers.find((worker) => worker.type === 'diff' && worker.state !== 'terminated')
   if (!shown) return void page.addWorker(session, { type: 'diff', name: 'Changes' })
   layouts.change(session, (before) => layout.show(before, shown.id))

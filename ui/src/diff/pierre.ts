@@ -1,2 +1,2 @@
-/** The part of @pierre/diffs we use, as one piece that is loaded when needed. */
+/** Re-export the used part of @pierre/diffs, so that it is a separate file that is loaded on demand. */
 export { processFile } from '@pierre/diffs'

@@ -1,7 +1,7 @@
-/** Reads the patch of one file; what does that comes when the first diff is shown. */
+/** Parse the patch of one file. The parser is loaded when the first diff is shown. */
 import type { FileDiffMetadata } from '@pierre/diffs'
 
-export async function read(patch: string): Promise<FileDiffMetadata | undefined> {
+export async function parsePatch(patch: string): Promise<FileDiffMetadata | undefined> {
   const { processFile } = await import('./pierre.ts')
   return processFile(patch, { isGitDiff: patch.startsWith('diff --git') })
 }

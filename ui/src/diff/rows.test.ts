@@ -21,9 +21,9 @@ index 1111111..2222222 100644
 
 const file = processFile(PATCH, { isGitDiff: true })!
 const short = (row: Row): string =>
-  row.kind === 'gap' ? `~ ${row.words}` : [row.old, row.new].map((cell) => (cell ? `${cell.line}${cell.changed ? '!' : ' '}${cell.text}` : '-')).join(' | ')
+  row.kind === 'gap' ? `~ ${row.text}` : [row.old, row.new].map((cell) => (cell ? `${cell.line}${cell.changed ? '!' : ' '}${cell.text}` : '-')).join(' | ')
 
-test('two columns have what belongs together beside each other', () => {
+test('in two columns, corresponding lines are beside each other', () => {
   expect(splitRows(file).map(short)).toEqual([
     '1 import os | 1 import os',
     '2!name = "one" | 2!name = "two"',
@@ -36,11 +36,11 @@ test('two columns have what belongs together beside each other', () => {
   ])
 })
 
-test('one column has what was before what is', () => {
+test('in one column, removed lines come before added lines', () => {
   expect(unifiedRows(splitRows(file)).slice(1, 4).map(short)).toEqual(['2!name = "one" | -', '- | 2!name = "two"', '- | 3!more = 1'])
 })
 
-test('words that differ are marked, in the colours of the code', () => {
+test('changed words are marked and keep their syntax colours', () => {
   const row = splitRows(file)[1]!
   if (row.kind !== 'lines' || !row.new) throw new Error('no line')
   expect(row.new.spans).toEqual([[8, 11]])
@@ -54,6 +54,6 @@ test('words that differ are marked, in the colours of the code', () => {
   ])
 })
 
-test('colours of another text are not drawn', () => {
+test('syntax colours of another text are ignored', () => {
   expect(piecesOf('now', [{ text: 'then', name: 'keyword' }], [])).toEqual([{ text: 'now', name: undefined, marked: false }])
 })

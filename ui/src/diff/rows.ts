@@ -1,17 +1,18 @@
-/** A patch as rows to draw, in one column or in two. Read by @pierre/diffs, drawn by us: see docs/decisions. */
+/** Convert a parsed patch into rows for one or two columns. @pierre/diffs only parses; see docs/decisions. */
 import type { FileDiffMetadata, Hunk } from '@pierre/diffs'
 import { diffWordsWithSpace } from 'diff'
 
 export type Side = 'old' | 'new'
 
-/** From where to where in a line something differs from its counterpart. */
+/** A range of a line that differs from its counterpart. */
 export type Span = readonly [start: number, end: number]
 
+/** One line on one side of a diff. */
 export interface Cell {
   readonly side: Side
-  /** Of the line in its file. */
+  /** The number of the line in its file. */
   readonly line: number
-  /** Of the line among those the patch has of this side. */
+  /** The index of the line among the lines of this side of the patch. */
   readonly index: number
   readonly text: string
   readonly changed: boolean
@@ -19,17 +20,17 @@ export interface Cell {
 }
 
 export type Row =
-  | { readonly kind: 'gap'; readonly words: string }
+  | { readonly kind: 'gap'; readonly text: string }
   | { readonly kind: 'lines'; readonly old: Cell | undefined; readonly new: Cell | undefined }
 
-const LONGEST = 500 // characters of a line whose words are compared
+const MAX_COMPARED_CHARACTERS = 500 // the words of longer lines are not compared
 
-/** Two columns: what belongs together stands beside each other. */
+/** Return rows for two columns, with corresponding lines beside each other. */
 export function splitRows(file: FileDiffMetadata): Row[] {
   return file.hunks.flatMap((hunk, n) => [...gapBefore(hunk, n), ...hunkRows(file, hunk)])
 }
 
-/** One column: of each change first what was, then what is. */
+/** Return rows for one column: for each change first the removed lines, then the added lines. */
 export function unifiedRows(rows: readonly Row[]): Row[] {
   const unified: Row[] = []
   let added: Row[] = []
@@ -50,22 +51,24 @@ export function unifiedRows(rows: readonly Row[]): Row[] {
   return unified
 }
 
+/** Return the row for the unchanged lines that are left out before a hunk. */
 function gapBefore(hunk: Hunk, n: number): Row[] {
   const left = hunk.collapsedBefore
   if (!left && !n) return []
   const lines = left === 1 ? '1 unchanged line' : `${left} unchanged lines`
-  return [{ kind: 'gap', words: [lines, hunk.hunkContext?.trim()].filter(Boolean).join(' · ') }]
+  return [{ kind: 'gap', text: [lines, hunk.hunkContext?.trim()].filter(Boolean).join(' · ') }]
 }
 
+/** Return the rows of one hunk. */
 function hunkRows(file: FileDiffMetadata, hunk: Hunk): Row[] {
   let [old, next] = [hunk.deletionStart, hunk.additionStart]
   const rows: Row[] = []
   for (const part of hunk.hunkContent) {
     const [before, after] = part.type === 'context' ? [part.lines, part.lines] : [part.deletions, part.additions]
     for (let n = 0; n < Math.max(before, after); n++) {
-      const was = n < before ? cell(file.deletionLines, 'old', part.deletionLineIndex + n, old + n, part.type === 'change') : undefined
-      const is = n < after ? cell(file.additionLines, 'new', part.additionLineIndex + n, next + n, part.type === 'change') : undefined
-      rows.push({ kind: 'lines', ...(part.type === 'change' ? compared(was, is) : { old: was, new: is }) })
+      const oldCell = n < before ? cell(file.deletionLines, 'old', part.deletionLineIndex + n, old + n, part.type === 'change') : undefined
+      const newCell = n < after ? cell(file.additionLines, 'new', part.additionLineIndex + n, next + n, part.type === 'change') : undefined
+      rows.push({ kind: 'lines', ...(part.type === 'change' ? withChangedWords(oldCell, newCell) : { old: oldCell, new: newCell }) })
     }
     old += before
     next += after
@@ -77,16 +80,16 @@ function cell(lines: readonly string[], side: Side, index: number, line: number,
   return { side, line, index, text: (lines[index] ?? '').replace(/\r?\n$/, ''), changed, spans: [] }
 }
 
-/** Marks the words that differ, unless nearly all of them do. */
-function compared(was: Cell | undefined, is: Cell | undefined): { old: Cell | undefined; new: Cell | undefined } {
-  if (!was || !is || was.text.length > LONGEST || is.text.length > LONGEST) return { old: was, new: is }
+/** Return both cells with their changed words marked, unless more than two thirds of the line changed. */
+function withChangedWords(oldCell: Cell | undefined, newCell: Cell | undefined): { old: Cell | undefined; new: Cell | undefined } {
+  if (!oldCell || !newCell || oldCell.text.length > MAX_COMPARED_CHARACTERS || newCell.text.length > MAX_COMPARED_CHARACTERS) return { old: oldCell, new: newCell }
   const spans: Record<Side, Span[]> = { old: [], new: [] }
   let [old, next, common] = [0, 0, 0]
-  for (const { value, added, removed } of diffWordsWithSpace(was.text, is.text)) {
+  for (const { value, added, removed } of diffWordsWithSpace(oldCell.text, newCell.text)) {
     if (added) spans.new.push([next, (next += value.length)])
     else if (removed) spans.old.push([old, (old += value.length)])
     else [old, next, common] = [old + value.length, next + value.length, common + value.trim().length]
   }
-  if (common * 3 < Math.max(was.text.trim().length, is.text.trim().length)) return { old: was, new: is }
-  return { old: { ...was, spans: spans.old }, new: { ...is, spans: spans.new } }
+  if (common * 3 < Math.max(oldCell.text.trim().length, newCell.text.trim().length)) return { old: oldCell, new: newCell }
+  return { old: { ...oldCell, spans: spans.old }, new: { ...newCell, spans: spans.new } }
 }

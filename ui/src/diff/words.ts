@@ -1,4 +1,5 @@
-/** The state of a changed file as a letter and a word. */
+/** Text for changed files: status, staging and path. */
+
 const STATUS: Record<string, { letter: string; tone: 'good' | 'bad' | 'warn' | 'news' }> = {
   added: { letter: 'A', tone: 'good' },
   untracked: { letter: 'A', tone: 'good' },
@@ -7,16 +8,18 @@ const STATUS: Record<string, { letter: string; tone: 'good' | 'bad' | 'warn' | '
   copied: { letter: 'C', tone: 'news' },
 }
 
-export function statusOf(status: string): { letter: string; tone: 'good' | 'bad' | 'warn' | 'news'; word: string } {
-  return { ...(STATUS[status] ?? { letter: 'M', tone: 'warn' as const }), word: status }
+/** Return the letter, the colour and the name of a file's status. */
+export function statusOf(status: string): { letter: string; tone: 'good' | 'bad' | 'warn' | 'news'; label: string } {
+  return { ...(STATUS[status] ?? { letter: 'M', tone: 'warn' as const }), label: status }
 }
 
-/** Where a change stands on its way into a commit. */
-export function placeOf({ staged, unstaged }: { staged: boolean; unstaged: boolean }): string | undefined {
+/** Return whether a change is staged, as text. */
+export function stagingText({ staged, unstaged }: { staged: boolean; unstaged: boolean }): string | undefined {
   if (staged && unstaged) return 'partly staged'
   return staged ? 'staged' : unstaged ? 'not staged' : undefined
 }
 
+/** Split a path into its directory, with the final slash, and its name. */
 export function splitPath(path: string): { directory: string; name: string } {
   const end = path.lastIndexOf('/') + 1
   return { directory: path.slice(0, end), name: path.slice(end) }

@@ -1,24 +1,24 @@
-/** Whether somebody is logged in to an agent, in words; a hint, for signs can be missing where a login is there. */
+/** Text about the login of an agent. It is only a hint: a login may exist without a sign that the server can find. */
 import type { Agent } from '../api/types/agents.ts'
-import { quoted } from '../parts/shell.ts'
+import { shellQuote } from '../parts/shell.ts'
 
-/** How an agent that is installed stands, in a word or two. */
-export function stateOf({ installed, loggedIn }: Pick<Agent, 'installed' | 'loggedIn'>): string {
+/** Return whether an agent is installed and logged in, as text. */
+export function installText({ installed, loggedIn }: Pick<Agent, 'installed' | 'loggedIn'>): string {
   if (!installed) return 'not installed'
   return { yes: 'logged in', no: 'no login found', unknown: 'installed', none: 'installed' }[loggedIn]
 }
 
-/** Whether an agent could be started and nobody seems to be logged in to it. */
+/** Return whether an agent is installed but no login to it was found. */
 export function lacksLogin({ installed, loggedIn }: Pick<Agent, 'installed' | 'loggedIn'>): boolean {
   return installed && loggedIn === 'no'
 }
 
-/** What a person types to log in; empty where nobody knows. */
-export function loginLine({ loginCommand }: Pick<Agent, 'loginCommand'>): string {
-  return loginCommand.map(quoted).join(' ')
+/** Return the shell command that logs in to an agent, or an empty string if it is unknown. */
+export function loginCommandLine({ loginCommand }: Pick<Agent, 'loginCommand'>): string {
+  return loginCommand.map(shellQuote).join(' ')
 }
 
-/** Whether a login may be what an agent lacks that has failed. */
-export function mayLogIn(agent: Pick<Agent, 'loggedIn' | 'loginCommand'> | undefined): boolean {
+/** Return whether an agent that failed may need a login, and the login command is known. */
+export function mayNeedLogin(agent: Pick<Agent, 'loggedIn' | 'loginCommand'> | undefined): boolean {
   return agent !== undefined && ['no', 'unknown'].includes(agent.loggedIn) && agent.loginCommand.length > 0
 }

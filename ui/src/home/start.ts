@@ -1,62 +1,65 @@
-/** What a person filled in to start a session, and the order it comes to. */
+/** The content of the form that starts a session, its defaults, and the request made from it. */
 import type { Agent } from '../api/types/agents.ts'
 import type { Repository } from '../api/types/repositories.ts'
 import type { NewSession, Session } from '../api/types/sessions.ts'
 import { remembered } from '../state/remembered.ts'
 
-export interface Start {
-  /** The id of a repository; empty for a directory, undefined while nobody chose. */
+/** The values of the form. */
+export interface StartForm {
+  /** The id of the chosen repository; empty for a directory, undefined if nothing was chosen. */
   repoId: string | undefined
   directory: string
-  /** A branch of its own in a worktree of its own; empty for the repository as it is. */
+  /** The name of the new branch if `worktree` is set; empty for a name made from the prompt. */
   branch: string
   worktree: boolean
-  /** The agent chosen for this session; empty while nobody chose. */
+  /** The agent chosen for this session; empty if none was chosen. */
   agentId: string
-  /** The agent chosen for one before: a repository that has its own knows better. */
+  /** The agent chosen for an earlier session; the agent of a repository takes precedence. */
   lastAgentId: string
   prompt: string
 }
 
-export const FRESH: Start = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', lastAgentId: '', prompt: '' }
+export const EMPTY_FORM: StartForm = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', lastAgentId: '', prompt: '' }
 
-/** What is filled in now, for whoever shows the form. */
-export const filledIn = () => remembered<Start>('start', FRESH)
+/** Return the stored content of the form. */
+export const startForm = () => remembered<StartForm>('start', EMPTY_FORM)
 
-/** A session that has ended, once more: in the same place, with the same agent. */
-export function againOf(session: Session, agentId: string | null, prompt: string): Start {
+/** Return the form that starts a session again in the same place with the same agent. */
+export function formForRestart(session: Session, agentId: string | null, prompt: string): StartForm {
   const inRepository = session.repoId !== null && session.worktreeId === null
   const where = inRepository ? { repoId: session.repoId ?? '' } : { repoId: '', directory: session.locationPath }
-  return { ...FRESH, ...where, agentId: agentId ?? '', prompt }
+  return { ...EMPTY_FORM, ...where, agentId: agentId ?? '', prompt }
 }
 
-export function orderOf(start: Start, agentId: string | undefined): NewSession {
+/** Return the request that creates the session of a form. */
+export function sessionRequest(start: StartForm, agentId: string | undefined): NewSession {
   return {
-    ...place(start),
+    ...locationRequest(start),
     ...(agentId && { agentId }),
-    ...(start.prompt.trim() && { title: titleOf(start.prompt) }),
+    ...(start.prompt.trim() && { title: titleFrom(start.prompt) }),
   }
 }
 
-export function place(start: Start): NewSession {
+/** Return the part of the request that says where the session is created. */
+export function locationRequest(start: StartForm): NewSession {
   if (!start.repoId) return { type: 'quick', ...(start.directory.trim() && { locationPath: start.directory.trim() }) }
   if (!start.worktree) return { type: 'worktree', repoId: start.repoId }
   return { type: 'worktree', repoId: start.repoId, branch: start.branch.trim() || branchFor(start.prompt) }
 }
 
-/** The first line of a prompt, short enough for a list. */
-export function titleOf(prompt: string): string {
+/** Return the first line of a prompt, cut to 60 characters, as the title of its session. */
+export function titleFrom(prompt: string): string {
   const line = prompt.trim().split('\n')[0] ?? ''
   return line.length > 60 ? `${line.slice(0, 57).trimEnd()}…` : line
 }
 
-/** A branch name a person would recognise the prompt by. */
+/** Return a branch name made from the first words of a prompt. */
 export function branchFor(prompt: string): string {
-  const words = titleOf(prompt).toLowerCase().normalize('NFKD').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
+  const words = titleFrom(prompt).toLowerCase().normalize('NFKD').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
   return `bullpen/${words.split('-').slice(0, 5).join('-') || 'work'}`
 }
 
-/** The repository that is meant when nobody chose: the one used last. A directory is meant where there is none. */
+/** Return the chosen repository, else the one used last, else the first; undefined if a directory was chosen or there is no repository. */
 export function repositoryFor(
   chosen: string | undefined,
   repositories: readonly Repository[],
@@ -64,23 +67,23 @@ export function repositoryFor(
 ): Repository | undefined {
   if (chosen === '') return undefined
   const used = sessions.toSorted((a, b) => b.createdAt.localeCompare(a.createdAt)).map(({ repoId }) => repoId)
-  const found = [chosen, ...used].map((wanted) => repositories.find(({ id }) => id === wanted))
-  return found.find((each) => each !== undefined) ?? repositories[0]
+  const candidates = [chosen, ...used].map((id) => repositories.find((each) => each.id === id))
+  return candidates.find((each) => each !== undefined) ?? repositories[0]
 }
 
-/** The agent that is meant: the chosen one, the repository's, the one chosen before, the default; of those that are here. */
+/** Return the selected agent among the installed ones: the chosen one, else that of the repository, the last chosen one, the default or the first. */
 export function agentFor(
-  { agentId, lastAgentId }: Pick<Start, 'agentId' | 'lastAgentId'>,
+  { agentId, lastAgentId }: Pick<StartForm, 'agentId' | 'lastAgentId'>,
   repository: Pick<Repository, 'agentId'> | undefined,
   agents: readonly Agent[],
 ): Agent | undefined {
   const installed = agents.filter((agent) => agent.installed)
-  const found = [agentId, repository?.agentId, lastAgentId].map((wanted) => installed.find(({ id }) => id === wanted))
-  return found.find((each) => each !== undefined) ?? installed.find((agent) => agent.default) ?? installed[0]
+  const candidates = [agentId, repository?.agentId, lastAgentId].map((id) => installed.find((each) => each.id === id))
+  return candidates.find((each) => each !== undefined) ?? installed.find((agent) => agent.default) ?? installed[0]
 }
 
-/** What is left in the form when a session was started from it: where and with whom is remembered, not chosen. */
-export function startedFrom(start: Start, repository: Repository | undefined): Start {
+/** Return the form after a session was started: the prompt is cleared, and the agent becomes the last chosen one. */
+export function formAfterStart(start: StartForm, repository: Repository | undefined): StartForm {
   const { agentId, lastAgentId } = start
   return { ...start, prompt: '', branch: '', repoId: repository ? undefined : start.repoId, agentId: '', lastAgentId: agentId || lastAgentId }
 }

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { anItem } from '../testing/things.ts'
-import { textOf } from './inbox.ts'
+import { itemText } from './inbox.ts'
 
-test('how a turn ended is said in words a person uses', () => {
-  expect(textOf(anItem({ text: 'end_turn' }), undefined)).toBe('The turn is over.')
-  expect(textOf(anItem({ text: 'the model is overloaded' }), undefined)).toBe('the model is overloaded')
-  expect(textOf(anItem({ kind: 'failed', text: 'refusal' }), undefined)).toBe('refusal')
+test('a stop reason is shown as a sentence', () => {
+  expect(itemText(anItem({ text: 'end_turn' }), undefined)).toBe('The turn is over.')
+  expect(itemText(anItem({ text: 'the model is overloaded' }), undefined)).toBe('the model is overloaded')
+  expect(itemText(anItem({ kind: 'failed', text: 'refusal' }), undefined)).toBe('refusal')
 })
 
 test('a failure names the agent that failed', () => {
-  expect(textOf(anItem({ kind: 'failed', text: 'it ended with exit code 3' }), { name: 'Demo' })).toBe('Demo ended with exit code 3')
-  expect(textOf(anItem({ kind: 'failed', text: 'overloaded' }), { name: 'Demo' })).toBe('Demo: overloaded')
+  expect(itemText(anItem({ kind: 'failed', text: 'it ended with exit code 3' }), { name: 'Demo' })).toBe('Demo ended with exit code 3')
+  expect(itemText(anItem({ kind: 'failed', text: 'overloaded' }), { name: 'Demo' })).toBe('Demo: overloaded')
 })

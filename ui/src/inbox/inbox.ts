@@ -1,7 +1,7 @@
-/** What the things in the inbox are called, and what they say. */
+/** Labels and texts of inbox items. */
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Need } from '../state/attention.ts'
-import { whoFailed } from '../state/reasons.ts'
+import { failureText } from '../state/reasons.ts'
 
 export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
   permission: { need: 'asking', label: 'Permission' },
@@ -11,15 +11,15 @@ export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
   finished: { need: 'done', label: 'Finished' },
 }
 
-const ENDS = new Map([
+const STOP_REASONS = new Map([
   ['end_turn', 'The turn is over.'],
-  ['max_tokens', 'It has used all its tokens.'],
-  ['max_turn_requests', 'It has made all the requests a turn may make.'],
-  ['refusal', 'It refuses to go on.'],
+  ['max_tokens', 'The agent has used all its tokens.'],
+  ['max_turn_requests', 'The agent has made all the requests that a turn may make.'],
+  ['refusal', 'The agent refuses to continue.'],
 ])
 
-/** How a turn ended is a word of the protocol, and a failure has no subject; everything else is a sentence already. */
-export function textOf({ kind, text }: Pick<InboxItem, 'kind' | 'text'>, worker: { readonly name: string } | undefined): string {
-  if (kind === 'failed') return whoFailed(worker, text)
-  return (kind === 'finished' && ENDS.get(text)) || text
+/** Return the text of an item. Stop reasons become sentences, and failures get the name of their agent. */
+export function itemText({ kind, text }: Pick<InboxItem, 'kind' | 'text'>, worker: { readonly name: string } | undefined): string {
+  if (kind === 'failed') return failureText(worker, text)
+  return (kind === 'finished' && STOP_REASONS.get(text)) || text
 }

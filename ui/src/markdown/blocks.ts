@@ -1,30 +1,32 @@
 /**
- * A text that grows, block by block: what can no longer change is parsed once, only the last block again.
- * With 200 pieces a second that is the difference between a page that reads along and one that stands still.
+ * Parse a growing Markdown text incrementally: finished blocks are parsed once, only the last block is parsed again.
+ * An agent may send 200 pieces of text a second, and parsing the whole text for each would block the page.
  */
 import { parse } from './parse.ts'
 import type { Node } from './tree.ts'
 
-export interface News {
-  /** Whether all that was said before has to be forgotten. */
-  readonly anew: boolean
-  /** How many of `nodes` will never change again. */
+/** The changes after more text arrived. */
+export interface BlocksUpdate {
+  /** Whether the text was replaced, so that all earlier nodes must be removed. */
+  readonly replaced: boolean
+  /** The number of leading `nodes` that will not change again. */
   readonly closed: number
-  /** What follows the blocks that were closed before. */
+  /** The nodes after the blocks that were closed by earlier updates. */
   readonly nodes: readonly Node[]
 }
 
-// An address may be defined below the place that uses it: such a text gets one last look as a whole.
+// A link may be defined below its use. A text with such a definition is parsed again as a whole at its end.
 const DEFINITION = /^ {0,3}\[[^\]]+\]:/m
 
-export class Blocks {
+/** The incremental parser of one text. */
+export class MarkdownBlocks {
   #text = ''
   #start = 0 // of the block that is still open
 
-  /** The whole text as it is now; `open` while more may come. */
-  update(text: string, open: boolean): News {
-    const anew = !text.startsWith(this.#text) || (!open && this.#start > 0 && DEFINITION.test(text))
-    if (anew) this.#forget()
+  /** Parse the current whole text and return the changes; `open` means that more text may follow. */
+  update(text: string, open: boolean): BlocksUpdate {
+    const replaced = !text.startsWith(this.#text) || (!open && this.#start > 0 && DEFINITION.test(text))
+    if (replaced) this.#forget()
     this.#text = text
     const tail = text.slice(this.#start)
     const blocks = parse(tail)
@@ -32,10 +34,10 @@ export class Blocks {
     const nodes = blocks.map((block) => block.node)
     if (!open || !last) {
       if (!open) this.#start = text.length
-      return { anew, closed: open ? 0 : nodes.length, nodes }
+      return { replaced, closed: open ? 0 : nodes.length, nodes }
     }
     this.#start += offsetOf(tail, last.line)
-    return { anew, closed: nodes.length - 1, nodes }
+    return { replaced, closed: nodes.length - 1, nodes }
   }
 
   #forget(): void {
@@ -44,6 +46,7 @@ export class Blocks {
   }
 }
 
+/** Return the offset of the beginning of a line. */
 function offsetOf(text: string, line: number): number {
   let offset = 0
   for (let n = 0; n < line; n++) offset = text.indexOf('\n', offset) + 1

@@ -1,4 +1,4 @@
-/** The languages that are coloured, each a piece of its own, and the names people have for them. */
+/** The languages with syntax colours, each loaded as a separate file, and their alternative names. */
 import type { LanguageInput } from 'shiki/core'
 
 export const GRAMMARS: Record<string, () => LanguageInput> = {
@@ -37,6 +37,7 @@ const NAMES: Record<string, string> = {
   yml: 'yaml', zsh: 'bash',
 }
 
+/** Return the supported language for a name or alternative name, or undefined. */
 export function languageOf(name: string): string | undefined {
   const known = NAMES[name] ?? name
   return Object.hasOwn(GRAMMARS, known) ? known : undefined

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Blocks } from './blocks.ts'
+import { MarkdownBlocks } from './blocks.ts'
 import { parse } from './parse.ts'
 import { textOf, type Element, type Node } from './tree.ts'
 
@@ -49,7 +49,7 @@ const shape = (node: Node): string =>
   typeof node === 'string' ? node : `<${node.tag}>${node.children.map(shape).join('')}</${node.tag}>`
 const html = (text: string) => nodesOf(text).map(shape).join('')
 
-test.each(HOSTILE)('only elements and attributes we know come of %j', (text) => {
+test.each(HOSTILE)('%j becomes allowed elements and attributes only', (text) => {
   for (const { tag, attributes } of elements(nodesOf(text))) {
     expect(tag).toMatch(TAGS)
     for (const name of Object.keys(attributes)) expect(name).toMatch(ATTRIBUTES)
@@ -57,14 +57,14 @@ test.each(HOSTILE)('only elements and attributes we know come of %j', (text) => 
   }
 })
 
-test('raw HTML is shown as it was written', () => expect(nodesOf('a <b onclick=x>b</b>').map(textOf)).toEqual(['a <b onclick=x>b</b>']))
+test('raw HTML is shown as text', () => expect(nodesOf('a <b onclick=x>b</b>').map(textOf)).toEqual(['a <b onclick=x>b</b>']))
 
-test('a picture from elsewhere is a link that shows its address', () => {
+test('a remote image becomes a link that shows its address', () => {
   const [link] = [...elements(nodesOf('![cat](https://evil.example/p.png)'))].filter(({ tag }) => tag === 'a')
   expect(link?.attributes).toMatchObject({ href: 'https://evil.example/p.png', title: 'https://evil.example/p.png', rel: 'noopener noreferrer nofollow' })
 })
 
-test('a path is shown with where it leads and is no link', () => {
+test('a path is shown with its target and is no link', () => {
   const [place] = [...elements(nodesOf('[main](src/main.py)'))].filter(({ tag }) => tag === 'span')
   expect(place?.attributes).toEqual({ class: 'place', title: 'src/main.py' })
 })
@@ -79,34 +79,34 @@ test('lists, tables, code and emphasis have their elements', () => {
 
 const LONG = ['# Title', 'Some *text* with [a link][1].', '- one\n- two\n\n  more of two\n- three', '```py\nx = 1\n\ny = 2\n```', '> quoted\n> again', '|a|b|\n|-|-|\n|1|2|', 'The end.', '[1]: https://one.example'].join('\n\n')
 
-/** What a page shows that was told a text piece by piece. */
+/** Return the nodes after a text arrived in pieces, and the number of nodes parsed on the way. */
 function streamed(text: string, size: number): { nodes: Node[]; parsed: number } {
-  const blocks = new Blocks()
+  const blocks = new MarkdownBlocks()
   let closed: Node[] = []
   let open: readonly Node[] = []
   let parsed = 0
   for (let end = size; ; end += size) {
     const done = end >= text.length
-    const news = blocks.update(text.slice(0, end), !done)
-    if (news.anew) closed = []
-    closed.push(...news.nodes.slice(0, news.closed))
-    open = news.nodes.slice(news.closed)
-    parsed += news.nodes.length
+    const update = blocks.update(text.slice(0, end), !done)
+    if (update.replaced) closed = []
+    closed.push(...update.nodes.slice(0, update.closed))
+    open = update.nodes.slice(update.closed)
+    parsed += update.nodes.length
     if (done) return { nodes: [...closed, ...open], parsed }
   }
 }
 
-test.each([1, 2, 3, 7, 50, 1000])('pieces of %i letters end as the whole text does', (size) => {
+test.each([1, 2, 3, 7, 50, 1000])('pieces of %i characters give the same nodes as the whole text', (size) => {
   expect(streamed(LONG, size).nodes).toEqual(nodesOf(LONG))
 })
 
-test('blocks that are closed are not parsed again', () => {
+test('closed blocks are not parsed again', () => {
   const paragraphs = Array.from({ length: 300 }, (_, n) => `paragraph ${n}`).join('\n\n')
   expect(streamed(paragraphs, 20).parsed).toBeLessThan(1000)
 })
 
-test('a text that turns out to be another one is drawn anew', () => {
-  const blocks = new Blocks()
+test('a replaced text is parsed from its beginning', () => {
+  const blocks = new MarkdownBlocks()
   blocks.update('one\n\ntwo', true)
-  expect(blocks.update('three', true)).toMatchObject({ anew: true, nodes: [{ tag: 'p', children: ['three'] }] })
+  expect(blocks.update('three', true)).toMatchObject({ replaced: true, nodes: [{ tag: 'p', children: ['three'] }] })
 })

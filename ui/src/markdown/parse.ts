@@ -1,33 +1,35 @@
 /**
- * Markdown as a tree of elements we know. Nothing an agent says is ever parsed as HTML: raw HTML stays text, tags
- * and attributes come from the lists below, and no address is fetched or followed before a person has seen it.
+ * Parse Markdown into a tree of allowed elements. Text of an agent is never parsed as HTML: raw HTML stays text, tags
+ * and attributes come from the lists below, and no address is loaded or opened before the user has seen it.
  */
 import MarkdownIt, { type Token } from 'markdown-it'
 import { element, type Element, type Node } from './tree.ts'
 
-/** One block of the outermost level, and the line it begins at. */
+/** A top-level block and the line at which it begins. */
 export interface Block {
   readonly line: number
   readonly node: Node
 }
 
 const TAGS = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'blockquote', 'hr', 'br', 'strong', 'em', 's', 'code', 'table', 'thead', 'tbody', 'tr', 'th', 'td'])
-const SAFE = /^(https?:\/\/|mailto:)/i
+const LINK_SCHEMES = /^(https?:\/\/|mailto:)/i
 const TASK = /^\[([ xX])\] /
 
 const markdown = new MarkdownIt({ html: false, linkify: true, breaks: false })
-// A bare word with a dot is more often a file than a site.
+// A bare word with a dot is more often a file name than a web site.
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
-// Whatever it is, it becomes something that can be read; `linked` decides what can be opened.
+// Every link is parsed; `linkOrText` decides which links can be opened.
 markdown.validateLink = () => true
 
+/** Return the top-level blocks of a Markdown text. */
 export function parse(text: string): Block[] {
-  const builder = new Builder()
+  const builder = new TreeBuilder()
   for (const token of markdown.parse(text, {})) builder.take(token)
   return builder.blocks
 }
 
-class Builder {
+/** Builds the tree from the tokens of markdown-it. */
+class TreeBuilder {
   readonly blocks: Block[] = []
   readonly #open: { token: Token; children: Node[] }[] = []
 
@@ -36,7 +38,7 @@ class Builder {
     if (token.hidden) return // the paragraph of a tight list
     if (token.nesting === 1) this.#open.push({ token, children: [] })
     else if (token.nesting === -1) this.#close()
-    else this.#add(leaf(token), token)
+    else this.#add(leafNode(token), token)
   }
 
   #takeAll(tokens: readonly Token[]): void {
@@ -45,7 +47,7 @@ class Builder {
 
   #close(): void {
     const done = this.#open.pop()
-    if (done) this.#add(container(done.token, done.children), done.token)
+    if (done) this.#add(containerNode(done.token, done.children), done.token)
   }
 
   #add(node: Node, token: Token): void {
@@ -55,14 +57,14 @@ class Builder {
   }
 }
 
-function container(token: Token, children: Node[]): Node {
-  if (token.type === 'link_open') return linked(attribute(token, 'href'), children)
+function containerNode(token: Token, children: Node[]): Node {
+  if (token.type === 'link_open') return linkOrText(attribute(token, 'href'), children)
   if (token.tag === 'table') return element('div', { class: 'table' }, [element('table', {}, children)])
   if (token.tag === 'li') return element('li', {}, withTask(children))
   return TAGS.has(token.tag) ? element(token.tag, attributes(token), children) : element('span', {}, children)
 }
 
-function leaf(token: Token): Node {
+function leafNode(token: Token): Node {
   switch (token.type) {
     case 'text':
     case 'text_special':
@@ -74,13 +76,14 @@ function leaf(token: Token): Node {
     case 'fence':
     case 'code_block':
       return codeBlock(token.content, token.info.trim().split(/\s+/)[0] ?? '')
-    case 'image': // never loaded: its address may tell a stranger that it was read
-      return linked(attribute(token, 'src'), [`🖼 ${token.content || 'image'}`])
+    case 'image': // never loaded: a request would reveal that the text was read
+      return linkOrText(attribute(token, 'src'), [`🖼 ${token.content || 'image'}`])
     default:
       return TAGS.has(token.tag) ? element(token.tag) : token.content
   }
 }
 
+/** Return a code block with its language and a copy button. */
 export function codeBlock(content: string, language: string): Element {
   const name = /^[\w+#.-]{1,32}$/.test(language) ? language : ''
   return element('figure', { class: 'code', 'data-language': name.toLowerCase() }, [
@@ -89,9 +92,9 @@ export function codeBlock(content: string, language: string): Element {
   ])
 }
 
-/** A link only to the web and to mail; anything else is shown with its address and leads nowhere. */
-function linked(href: string, children: Node[]): Element {
-  if (!SAFE.test(href)) return element('span', { class: 'place', title: href }, children)
+/** Return a link for web and mail addresses; anything else becomes text with the address as its tooltip. */
+function linkOrText(href: string, children: Node[]): Element {
+  if (!LINK_SCHEMES.test(href)) return element('span', { class: 'place', title: href }, children)
   return element('a', { href, title: href, rel: 'noopener noreferrer nofollow', target: '_blank' }, children)
 }
 
@@ -106,6 +109,7 @@ function attribute(token: Token, name: string): string {
   return String(token.attrGet(name) ?? '')
 }
 
+/** Return the children of a list item with a checkbox symbol instead of `[ ]` or `[x]`. */
 function withTask(children: readonly Node[]): readonly Node[] {
   const [first, ...rest] = children
   if (typeof first === 'string') {

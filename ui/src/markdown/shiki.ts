@@ -1,4 +1,4 @@
-/** Shiki as we use it: one piece for the bundler, fetched when the first code is to be coloured. */
+/** Create the Shiki highlighter; a separate file that is loaded with the first code block. */
 import { createCssVariablesTheme, createHighlighterCore, type HighlighterCore } from 'shiki/core'
 import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
 

@@ -1,4 +1,5 @@
-/** Formatted text as plain values: the only shapes that ever become elements of the page. */
+/** A tree of elements and texts as plain values, from which the page creates DOM elements. */
+
 export type Node = string | Element
 
 export interface Element {
@@ -11,6 +12,7 @@ export function element(tag: string, attributes: Record<string, string> = {}, ch
   return { tag, attributes, children }
 }
 
+/** Return the text of a node and its descendants. */
 export function textOf(node: Node): string {
   return typeof node === 'string' ? node : node.children.map(textOf).join('')
 }

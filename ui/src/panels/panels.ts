@@ -1,6 +1,6 @@
 /**
- * What can stand on the right of a session. A new panel is one entry here; its component is loaded when it is
- * first opened and gets the session and the worker that is shown.
+ * The panels on the right of a session. A new panel is one entry here; its component is loaded when it is
+ * first opened and gets the session and the shown worker.
  */
 import type { Component } from 'svelte'
 import type { Session } from '../api/types/sessions.ts'
@@ -16,7 +16,7 @@ export interface Panel {
   id: string
   label: string
   icon: IconName
-  /** It shows pages, which need more room than a list. */
+  /** Whether the panel is wide, because it shows web pages. */
   wide?: boolean
   load: () => Promise<{ default: Component<PanelProps> }>
 }

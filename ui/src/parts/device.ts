@@ -1,4 +1,4 @@
-/** What a person calls the browser they use. */
+/** Short names of browsers, made from user agent strings. */
 
 const BROWSERS = [
   ['Edge', /\bEdgA?\//],
@@ -17,8 +17,8 @@ const SYSTEMS = [
   ['Linux', /Linux/],
 ] as const
 
-/** "Chrome on Linux" for what a browser calls itself; anything else is somebody's own name. */
+/** Return a name such as "Chrome on Linux" for a user agent string; any other name is returned unchanged. */
 export function deviceName(name: string): string {
-  const [browser, system] = [BROWSERS, SYSTEMS].map((known) => known.find(([, sign]) => sign.test(name))?.[0])
+  const [browser, system] = [BROWSERS, SYSTEMS].map((known) => known.find(([, pattern]) => pattern.test(name))?.[0])
   return browser && system ? `${browser} on ${system}` : name
 }

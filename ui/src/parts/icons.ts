@@ -1,4 +1,4 @@
-/** The icons of the page: strokes in a box of 24, named by what they show. */
+/** The icons of the page as SVG paths in a box of 24 by 24. */
 
 const BOX = 'M5 3h14a2 2 0 0 1 2 2v14a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2z'
 

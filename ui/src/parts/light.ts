@@ -1,4 +1,4 @@
-/** The three colours of a connection: there, coming back, gone. */
+/** Map the status of a connection to a colour and a label. */
 import type { Status } from '../api/connection.ts'
 
 export function lightOf(status: Status): { tone: 'good' | 'waiting' | 'bad'; label: string } {

@@ -1,20 +1,21 @@
-/** The present time for every text that says how long ago something was. All of them read one clock, so that they agree. */
+/** The current time for all relative times on the page. They share one clock, so that they agree. */
 import { createSubscriber } from 'svelte/reactivity'
 
-const TICK = 1000 // milliseconds
+const TICK_MS = 1000
 
 let time = Date.now()
 
-const follow = createSubscriber((update) => {
+const subscribe = createSubscriber((update) => {
   const timer = setInterval(() => {
     time = Date.now()
     update()
-  }, TICK)
+  }, TICK_MS)
   time = Date.now()
   return () => clearInterval(timer)
 })
 
+/** Return the current time in milliseconds; components that call this update every second. */
 export function now(): number {
-  follow()
+  subscribe()
   return time
 }

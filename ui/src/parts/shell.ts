@@ -1,4 +1,4 @@
-/** A word as a shell reads it back: quoted where it would not be one word, or mean something else. */
-export function quoted(word: string): string {
+/** Return a word quoted for a shell, if it needs quotes. */
+export function shellQuote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -1,48 +1,50 @@
-/** The arithmetic of a time line: where a mark stands, which one is next, how far a terminal was, what is worth skipping. */
+/** Calculations on the time line of a replay: positions of marks, next and previous marks, terminal sizes and idle times. */
 import type { Marker, TerminalLine, Timeline } from '../api/types/timeline.ts'
 
-const IDLE = 2000 // milliseconds in which nothing happens, before they are skipped
-const BEFORE = 400 // so that what happens next is seen to happen
+const IDLE_MS = 2000 // longer pauses without an event are skipped
+const LEAD_MS = 400 // playing continues this long before the next event
 
 export interface Mark {
   readonly marker: Marker
-  /** From 0 to 1. */
+  /** The position on the time line, from 0 to 1. */
   readonly place: number
 }
 
 const RANK: Record<Marker['kind'], number> = { error: 0, permission: 1, question: 2, prompt: 3, tool: 4 }
 
-/** To the end of everything: terminals go on after the last event. */
-export function whole(timeline: Timeline): Timeline {
-  const lasts = timeline.terminals.map(({ points }) => (points.at(-1)?.[0] as number | undefined) ?? 0)
-  return { ...timeline, ends: Math.max(timeline.ends, ...lasts) }
+/** Return the time line with its end moved to the last output of a terminal, which may come after the last event. */
+export function untilLastOutput(timeline: Timeline): Timeline {
+  const lastOutputs = timeline.terminals.map(({ points }) => (points.at(-1)?.[0] as number | undefined) ?? 0)
+  return { ...timeline, ends: Math.max(timeline.ends, ...lastOutputs) }
 }
 
-/** The first moment at which something is shown: a mark, or the first output of a terminal. */
-export function beginningOf({ begins, markers, terminals }: Timeline): number {
+/** Return the first time at which something is visible: a mark, or the first output of a terminal. */
+export function firstVisibleTime({ begins, markers, terminals }: Timeline): number {
   const printed = terminals.flatMap(({ start, points }) => (points as [number, number][]).find(([, offset]) => offset > start)?.[0] ?? [])
   const first = Math.min(...markers.map(({ time }) => time), ...printed)
   return first === Infinity ? begins : first
 }
 
-export function within({ begins, ends }: Timeline, at: number): number {
+/** Return the time limited to the time line. */
+export function clampTime({ begins, ends }: Timeline, at: number): number {
   return Math.min(ends, Math.max(begins, at))
 }
 
-export function placeOf({ begins, ends }: Timeline, time: number): number {
+/** Return the position of a time on the time line, from 0 to 1. */
+export function fractionOf({ begins, ends }: Timeline, time: number): number {
   return ends > begins ? Math.min(1, Math.max(0, (time - begins) / (ends - begins))) : 1
 }
 
-/** At most one mark in each of `room` places, the one that matters most. */
+/** Return at most one mark for each of `room` positions: the most important one. */
 export function marksOf(timeline: Timeline, room: number): Mark[] {
-  const kept = new Map<number, Mark>()
+  const bySlot = new Map<number, Mark>()
   for (const marker of timeline.markers) {
-    const place = placeOf(timeline, marker.time)
+    const place = fractionOf(timeline, marker.time)
     const slot = Math.round(place * room)
-    const before = kept.get(slot)
-    if (!before || RANK[marker.kind] < RANK[before.marker.kind]) kept.set(slot, { marker, place })
+    const before = bySlot.get(slot)
+    if (!before || RANK[marker.kind] < RANK[before.marker.kind]) bySlot.set(slot, { marker, place })
   }
-  return [...kept.values()]
+  return [...bySlot.values()]
 }
 
 export function nextMarker({ markers }: Timeline, at: number): Marker | undefined {
@@ -53,14 +55,14 @@ export function previousMarker({ markers }: Timeline, at: number): Marker | unde
   return markers.findLast(({ time }) => time < at)
 }
 
-/** Where to go on from `at` when nothing happens for a while; `times` are those of all that happens, in any order. */
-export function afterIdle(at: number, times: Iterable<number>): number {
+/** Return the time at which playing continues: `at`, or shortly before the next of `times` if that is far away. */
+export function timeAfterIdle(at: number, times: Iterable<number>): number {
   let next = Infinity
   for (const time of times) if (time > at && time < next) next = time
-  return next !== Infinity && next - at > IDLE ? next - BEFORE : at
+  return next !== Infinity && next - at > IDLE_MS ? next - LEAD_MS : at
 }
 
-/** The columns and rows at an offset. */
+/** Return the size of a terminal at an offset of its output. */
 export function sizeAt({ sizes }: TerminalLine, offset: number): { cols: number; rows: number } {
   const known = sizes as [number, number, number][]
   const [, cols, rows] = known.findLast(([from]) => from <= offset) ?? known[0] ?? [0, 80, 24]
@@ -70,13 +72,13 @@ export function sizeAt({ sizes }: TerminalLine, offset: number): { cols: number;
 const LINE_FEED = 0x0a
 const ESCAPE = 0x1b
 
-/** Bytes of a recording that does not reach back to its beginning: the first may lie inside of a line or a sequence. */
-export function fromNewBeginning(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+/** Return output from its first line end or control sequence on, because a cut may lie inside a line or sequence. */
+export function fromFirstBoundary(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const at = bytes.findIndex((byte) => byte === LINE_FEED || byte === ESCAPE)
   return at < 0 ? bytes : bytes.subarray(bytes[at] === LINE_FEED ? at + 1 : at)
 }
 
-/** "1:05", "2:00:07" from the beginning. */
+/** Format a duration such as "1:05" or "2:00:07". */
 export function elapsed(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000))
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]

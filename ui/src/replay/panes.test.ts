@@ -4,7 +4,7 @@ import type { Worker } from '../api/types/workers.ts'
 import { panesOf } from './panes.ts'
 
 const chat = { type: 'agent', agentKind: 'acp' } as Worker
-const typist = { type: 'agent', agentKind: 'pty' } as Worker
+const terminalAgent = { type: 'agent', agentKind: 'pty' } as Worker
 const shell = { type: 'terminal', agentKind: null } as Worker
 const diff = { type: 'diff', agentKind: null } as Worker
 
@@ -14,24 +14,24 @@ const marked = (kind: Marker['kind']): Timeline => ({ ...silent, markers: [{ seq
 
 const namesOf = (workers: Worker[], timeline: Timeline) => panesOf(workers, timeline).map(({ id }) => id)
 
-test('there is a pane for what the session has', () => {
+test('each part that a session has gets a pane', () => {
   expect(namesOf([chat, shell, diff], { ...silent, terminals: [line] })).toEqual(['conversation', 'terminals', 'changes'])
   expect(namesOf([chat], marked('prompt'))).toEqual(['conversation'])
 })
 
-test('an agent that only has a terminal is seen there first', () => {
-  expect(namesOf([typist, diff], { ...silent, terminals: [line] })).toEqual(['terminals', 'changes'])
+test('a session whose agent runs in a terminal shows the terminals first', () => {
+  expect(namesOf([terminalAgent, diff], { ...silent, terminals: [line] })).toEqual(['terminals', 'changes'])
 })
 
-test('a terminal that never said anything has no pane', () => {
+test('terminals without output have no pane', () => {
   expect(namesOf([chat, shell], { ...silent, terminals: [{ ...line, end: 5 }] })).toEqual(['conversation'])
 })
 
-test('what an agent did or asked to do may have changed something', () => {
+test('tool calls and permission requests add the pane for changes', () => {
   expect(namesOf([chat], marked('tool'))).toEqual(['conversation', 'changes'])
   expect(namesOf([chat], marked('permission'))).toEqual(['conversation', 'changes'])
 })
 
-test('a session without anything has a pane that says so', () => {
+test('an empty session shows the pane for conversations', () => {
   expect(namesOf([], silent)).toEqual(['conversation'])
 })

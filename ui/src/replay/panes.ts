@@ -1,4 +1,4 @@
-/** What of a session can be looked at by itself, decided for all of its moments: tabs do not come and go while it plays. */
+/** Choose the panes of a replay for the whole session, so that tabs do not change while it plays. */
 import type { TerminalLine, Timeline } from '../api/types/timeline.ts'
 import type { Worker } from '../api/types/workers.ts'
 import type { IconName } from '../parts/icons.ts'
@@ -15,26 +15,27 @@ const CONVERSATION: Pane = { id: 'conversation', label: 'Conversation', icon: 'c
 const TERMINALS: Pane = { id: 'terminals', label: 'Terminals', icon: 'terminal' }
 const CHANGES: Pane = { id: 'changes', label: 'Changes', icon: 'diff' }
 
-/** At least one, what matters most first. */
+/** Return the panes of a session, at least one, the most important first. */
 export function panesOf(workers: readonly Worker[], timeline: Timeline): Pane[] {
   const panes = [
-    ...(conversing(workers).length ? [CONVERSATION] : []),
-    ...(spoken(timeline).length ? [TERMINALS] : []),
+    ...(chatAgents(workers).length ? [CONVERSATION] : []),
+    ...(terminalsWithOutput(timeline).length ? [TERMINALS] : []),
     ...(mayHaveChanged(workers, timeline) ? [CHANGES] : []),
   ]
   return panes.length ? panes : [CONVERSATION]
 }
 
-export function conversing(workers: readonly Worker[]): Worker[] {
+/** Return the agents that have a conversation, which excludes agents in a terminal. */
+export function chatAgents(workers: readonly Worker[]): Worker[] {
   return workers.filter(({ type, agentKind }) => type === 'agent' && agentKind !== 'pty')
 }
 
-/** The terminals that ever said something. */
-export function spoken({ terminals }: Timeline): TerminalLine[] {
+/** Return the terminals that have any output. */
+export function terminalsWithOutput({ terminals }: Timeline): TerminalLine[] {
   return terminals.filter(({ start, end }) => end > start)
 }
 
-/** Changes are told by who watches the workspace, and by what agents do or ask to do. */
+/** Return whether there may be changes to show: from a diff worker, or from tool calls and permission requests. */
 function mayHaveChanged(workers: readonly Worker[], { markers }: Timeline): boolean {
   return workers.some(({ type }) => type === 'diff') || markers.some(({ kind }) => kind === 'tool' || kind === 'permission')
 }

@@ -1,43 +1,44 @@
 /**
- * A session played again: one time for its conversation, terminals and changes. The server says exactly what a moment
- * was; while it plays, the next moment is asked for as soon as the last one is shown.
+ * The player of a recorded session: one clock for its conversation, terminals and changes. The server returns the state
+ * at a moment; while playing, the next moment is requested as soon as the last one is shown.
  */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { DiffChanged } from '../api/facts.ts'
 import type { SessionEvent } from '../api/types/events.ts'
 import type { TerminalPlace, Timeline } from '../api/types/timeline.ts'
-import { afterIdle, beginningOf, nextMarker, previousMarker, whole, within } from './moments.ts'
+import { timeAfterIdle, firstVisibleTime, nextMarker, previousMarker, untilLastOutput, clampTime } from './moments.ts'
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16] as const
-const BEHIND = 1000 // events before a moment that are folded into what is shown
-const AHEAD = 1000 // and those after it that are fetched with them
+const EVENTS_BEFORE = 1000 // loaded before a moment to show it
+const EVENTS_AFTER = 1000 // loaded in advance
 
-/** A run of events without gaps, and the changes of the workspace before it. */
-interface Stretch {
+/** Consecutive events, and the changes of the workspace before the first of them. */
+interface EventRange {
   readonly from: number
   readonly to: number
   readonly events: readonly SessionEvent[]
   readonly changes: DiffChanged | undefined
 }
 
+/** The state and controls of one replay. */
 export class Replay {
   timeline: Timeline | undefined = $state.raw()
-  /** Where the player stands, in milliseconds since the epoch. */
+  /** The current position of the player, in milliseconds since the epoch. */
   at = $state(0)
   playing = $state(false)
   speed: number = $state(1)
   skipIdle = $state(true)
   problem: string | undefined = $state()
-  /** What was to be seen at that time: the events until then (the newest of them), each terminal, the changes. */
+  /** The state at the shown moment: the newest events up to it, the offset of each terminal, and the changes. */
   events: readonly SessionEvent[] = $state.raw([])
   terminals: readonly TerminalPlace[] = $state.raw([])
   changes: DiffChanged | undefined = $state.raw()
 
   readonly #sessionId: string
-  #stretch: Stretch | undefined
+  #range: EventRange | undefined
   #shown = -1
-  #following = false
+  #catchingUp = false
   #closed = false
   #frame = 0
 
@@ -47,8 +48,8 @@ export class Replay {
 
   async open(at?: number): Promise<void> {
     try {
-      this.timeline = whole(await rest.timeline(this.#sessionId))
-      this.seek(at ?? beginningOf(this.timeline))
+      this.timeline = untilLastOutput(await rest.timeline(this.#sessionId))
+      this.seek(at ?? firstVisibleTime(this.timeline))
     } catch (error) {
       this.#failed(error)
     }
@@ -59,10 +60,11 @@ export class Replay {
     this.pause()
   }
 
+  /** Move to a time and show the state at it. */
   seek(at: number): void {
     if (!this.timeline) return
-    this.at = within(this.timeline, at)
-    void this.#follow()
+    this.at = clampTime(this.timeline, at)
+    void this.#catchUp()
   }
 
   toggle(): void {
@@ -99,56 +101,60 @@ export class Replay {
     if (marker) this.seek(marker.time)
   }
 
+  /** Move the position forward, and skip idle time if that is on. */
   #advance(milliseconds: number): void {
     if (!this.timeline) return
     const at = this.at + milliseconds
-    this.seek(this.skipIdle ? afterIdle(at, this.#happenings(this.timeline)) : at)
+    this.seek(this.skipIdle ? timeAfterIdle(at, this.#eventTimes(this.timeline)) : at)
     if (this.at >= this.timeline.ends) this.pause()
   }
 
-  *#happenings({ markers, terminals, head, ends }: Timeline): Iterable<number> {
+  /** Yield the times at which something happens, in any order. */
+  *#eventTimes({ markers, terminals, head, ends }: Timeline): Iterable<number> {
     yield ends
     for (const { time } of markers) yield time
     for (const { points } of terminals) for (const [time] of points as [number, number][]) yield time
-    const stretch = this.#stretch
-    for (const { timestamp } of stretch?.events ?? []) yield Date.parse(timestamp)
-    if (stretch && stretch.to < head && this.at >= timeOf(stretch.events.at(-1))) yield this.at + 1 // more, not known yet
+    const range = this.#range
+    for (const { timestamp } of range?.events ?? []) yield Date.parse(timestamp)
+    if (range && range.to < head && this.at >= timeOf(range.events.at(-1))) yield this.at + 1 // more events follow that are not loaded
   }
 
-  /** One question at a time, until what is shown is the moment that is wanted. */
-  async #follow(): Promise<void> {
-    if (this.#following) return
-    this.#following = true
+  /** Request one moment after the other until the current position is shown. */
+  async #catchUp(): Promise<void> {
+    if (this.#catchingUp) return
+    this.#catchingUp = true
     try {
       while (this.#shown !== this.at && !this.#closed) await this.#show(this.at)
       this.problem = undefined
     } catch (error) {
       this.#failed(error)
     } finally {
-      this.#following = false
+      this.#catchingUp = false
     }
   }
 
+  /** Request and show the state at a time. */
   async #show(at: number): Promise<void> {
     const { moment } = await rest.timeline(this.#sessionId, Math.floor(at))
     if (moment) {
-      const stretch = await this.#stretchAround(moment.seq)
-      this.events = stretch.events.filter(({ seq }) => seq <= moment.seq)
-      this.changes = lastChanges(this.events) ?? stretch.changes
+      const range = await this.#rangeAround(moment.seq)
+      this.events = range.events.filter(({ seq }) => seq <= moment.seq)
+      this.changes = lastChanges(this.events) ?? range.changes
       this.terminals = moment.terminals
     }
     this.#shown = at
   }
 
-  async #stretchAround(seq: number): Promise<Stretch> {
-    const known = this.#stretch
-    if (known && seq <= known.to && (known.from === 1 || seq >= known.from + BEHIND / 2)) return known
-    const after = Math.max(0, seq - BEHIND)
+  /** Return the loaded range of events if it contains a seq, else load another. */
+  async #rangeAround(seq: number): Promise<EventRange> {
+    const known = this.#range
+    if (known && seq <= known.to && (known.from === 1 || seq >= known.from + EVENTS_BEFORE / 2)) return known
+    const after = Math.max(0, seq - EVENTS_BEFORE)
     const [{ events }, before] = await Promise.all([
-      rest.events(this.#sessionId, { after, limit: BEHIND + AHEAD }),
+      rest.events(this.#sessionId, { after, limit: EVENTS_BEFORE + EVENTS_AFTER }),
       rest.events(this.#sessionId, { types: ['diff_changed'], before: after + 1, limit: 1, newest: true }),
     ])
-    return (this.#stretch = { from: after + 1, to: events.at(-1)?.seq ?? seq, events, changes: lastChanges(before.events) })
+    return (this.#range = { from: after + 1, to: events.at(-1)?.seq ?? seq, events, changes: lastChanges(before.events) })
   }
 
   #failed(error: unknown): void {

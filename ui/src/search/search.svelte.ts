@@ -1,12 +1,12 @@
-/** What is looked for in all sessions, and what was found; it stays while one looks at a result. */
+/** The state of the search in all sessions: query, filters and results. It survives opening a result and coming back. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Found } from '../api/types/search.ts'
 import type { IconName } from '../parts/icons.ts'
 
-const STEP = 30
-const MOST = 200
-const AGAIN = [500, 1000, 2000, 4000, 8000, 16_000] // ms after an answer: what was just said is found only a moment later
+const PAGE_SIZE = 30
+const MAX_RESULTS = 200
+const REPEAT_PAUSES_MS = [500, 1000, 2000, 4000, 8000, 16_000] // between repeated searches, because new text is indexed with a delay
 
 export interface Filters {
   repoId: string
@@ -16,95 +16,99 @@ export interface Filters {
   days: string
 }
 
-const DAY = 86_400_000 // ms
+const DAY_MS = 86_400_000
 
-export class Searching {
-  words = $state('')
+/** The state of one search. */
+export class SessionSearch {
+  query = $state('')
   filters: Filters = $state({ repoId: '', agentId: '', role: '', days: '' })
-  /** `undefined` before the first answer. */
+  /** The results, or `undefined` before the first answer. */
   results: readonly Found[] | undefined = $state.raw()
   busy = $state(false)
   problem: string | undefined = $state()
-  limit = $state(STEP)
-  #looks = 0 // only the latest counts
+  limit = $state(PAGE_SIZE)
+  #requests = 0 // only the answer to the latest is used
   #pauses: number[] = []
   #timer: ReturnType<typeof setTimeout> | undefined
 
   get hasMore(): boolean {
-    return (this.results?.length ?? 0) >= this.limit && this.limit < MOST
+    return (this.results?.length ?? 0) >= this.limit && this.limit < MAX_RESULTS
   }
 
+  /** Load more results. */
   more(): Promise<void> {
-    this.limit = Math.min(this.limit + STEP * 2, MOST)
-    return this.look()
+    this.limit = Math.min(this.limit + PAGE_SIZE * 2, MAX_RESULTS)
+    return this.search()
   }
 
-  /** Something else is wanted now. */
-  again(): Promise<void> {
-    this.limit = STEP
-    return this.look()
+  /** Start a new search with the first page of results. */
+  restart(): Promise<void> {
+    this.limit = PAGE_SIZE
+    return this.search()
   }
 
-  /** Asks, and asks again a few times, for a person may be quicker than the index. */
-  look(): Promise<void> {
-    this.#pauses = [...AGAIN]
-    this.busy = hasWord(this.words)
-    return this.#ask()
+  /** Search now, and repeat the search a few times, because the index may lag behind. */
+  search(): Promise<void> {
+    this.#pauses = [...REPEAT_PAUSES_MS]
+    this.busy = hasWord(this.query)
+    return this.#request()
   }
 
-  /** Nobody looks any more, or the words are about to be others. */
-  rest(): void {
+  /** Stop repeating the search, because the view is closed or the query changes. */
+  stopRepeating(): void {
     this.#pauses = []
     clearTimeout(this.#timer)
   }
 
-  async #ask(): Promise<void> {
+  async #request(): Promise<void> {
     clearTimeout(this.#timer)
-    const look = ++this.#looks
-    if (!hasWord(this.words)) {
+    const thisRequest = ++this.#requests
+    if (!hasWord(this.query)) {
       this.results = this.problem = undefined
       return
     }
     try {
-      const { results } = await rest.search(queryOf(this.words, this.filters, this.limit))
-      if (look !== this.#looks) return
+      const { results } = await rest.search(queryOf(this.query, this.filters, this.limit))
+      if (thisRequest !== this.#requests) return
       this.results = results
       this.problem = undefined
-      this.#askLater()
+      this.#requestLater()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      if (look === this.#looks) this.problem = error.message
+      if (thisRequest === this.#requests) this.problem = error.message
     } finally {
-      if (look === this.#looks) this.busy = false
+      if (thisRequest === this.#requests) this.busy = false
     }
   }
 
-  #askLater(): void {
+  #requestLater(): void {
     const pause = this.#pauses.shift()
-    if (pause !== undefined) this.#timer = setTimeout(() => void this.#ask(), pause)
+    if (pause !== undefined) this.#timer = setTimeout(() => void this.#request(), pause)
   }
 }
 
-export const searching = new Searching()
+export const sessionSearch = new SessionSearch()
 
-export function hasWord(words: string): boolean {
-  return /[\p{L}\p{N}_]/u.test(words)
+/** Return whether a query has a letter or digit; other characters are not searched. */
+export function hasWord(query: string): boolean {
+  return /[\p{L}\p{N}_]/u.test(query)
 }
 
-export function queryOf(words: string, { days, ...filters }: Filters, limit: number, now = Date.now()): Record<string, string> {
-  const after = days && new Date(now - Number(days) * DAY).toISOString()
+/** Return the query parameters of a search request. */
+export function queryOf(query: string, { days, ...filters }: Filters, limit: number, now = Date.now()): Record<string, string> {
+  const after = days && new Date(now - Number(days) * DAY_MS).toISOString()
   const chosen = Object.entries({ ...filters, after }).filter(([, value]) => value)
-  return { q: words.trim(), limit: String(limit), ...Object.fromEntries(chosen) }
+  return { q: query.trim(), limit: String(limit), ...Object.fromEntries(chosen) }
 }
 
-/** A text cut where the words are: every second piece is one of them. */
-export function pieces(text: string, words: string): string[] {
-  const wanted = words.match(/[\p{L}\p{N}_]+/gu)?.toSorted((a, b) => b.length - a.length)
+/** Split a text at the words of a query; every second piece is a match. */
+export function splitAtMatches(text: string, query: string): string[] {
+  const wanted = query.match(/[\p{L}\p{N}_]+/gu)?.toSorted((a, b) => b.length - a.length)
   return wanted ? text.split(new RegExp(`(${wanted.join('|')})`, 'giu')) : [text]
 }
 
-/** What it was when nobody said it: the event tells a plan and a failure from what a tool did. */
-export function deedOf({ role, type }: Pick<Found, 'role' | 'type'>): { label: string; icon: IconName } | undefined {
+/** Return the label and icon of a result that is no message: a plan, an error or a tool call. */
+export function systemLabel({ role, type }: Pick<Found, 'role' | 'type'>): { label: string; icon: IconName } | undefined {
   if (role !== 'system') return undefined
   if (type === 'plan') return { label: 'Plan', icon: 'plan' }
   if (type === 'error' || type === 'worker_failed') return { label: 'Error', icon: 'alert' }

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { deedOf, hasWord, pieces, queryOf, Searching } from './search.svelte.ts'
+import { systemLabel, hasWord, splitAtMatches, queryOf, SessionSearch } from './search.svelte.ts'
 
 let found: object[]
-let asked: string[]
+let queries: string[]
 
 beforeEach(() => {
   vi.useFakeTimers()
   found = []
-  asked = []
+  queries = []
   vi.stubGlobal('localStorage', { getItem: () => 'the-secret' })
   vi.stubGlobal('fetch', async (path: string) => {
-    asked.push(new URL(path, 'http://x').searchParams.get('q') ?? '')
+    queries.push(new URL(path, 'http://x').searchParams.get('q') ?? '')
     return Response.json({ results: found })
   })
 })
@@ -22,53 +22,53 @@ afterEach(() => {
 
 const NONE = { repoId: '', agentId: '', role: '', days: '' }
 
-test('only what was chosen is asked for', () => {
+test('only chosen filters are sent', () => {
   expect(queryOf(' a b ', NONE, 30)).toEqual({ q: 'a b', limit: '30' })
   expect(queryOf('a', { ...NONE, role: 'user', days: '1' }, 5, Date.UTC(2026, 2, 2))).toEqual({ q: 'a', limit: '5', role: 'user', after: '2026-03-01T00:00:00.000Z' })
 })
 
-test('found words are told from what is round them', () => {
-  expect(pieces('A Needle in hay', 'needle')).toEqual(['A ', 'Needle', ' in hay'])
-  expect(pieces('größer groß', 'groß größer')).toEqual(['', 'größer', ' ', 'groß', ''])
-  expect(pieces('a (b', '(')).toEqual(['a (b'])
+test('a text is split into matches and other text', () => {
+  expect(splitAtMatches('A Needle in hay', 'needle')).toEqual(['A ', 'Needle', ' in hay'])
+  expect(splitAtMatches('größer groß', 'groß größer')).toEqual(['', 'größer', ' ', 'groß', ''])
+  expect(splitAtMatches('a (b', '(')).toEqual(['a (b'])
 })
 
-test('signs alone are no word', () => {
+test('punctuation alone is no query', () => {
   expect(['', ' * ', 'ä', '7'].map(hasWord)).toEqual([false, false, true, true])
 })
 
-test('a failure is not called done', () => {
-  const label = (role: string, type: string) => deedOf({ role, type })?.label
+test('errors, plans and tool calls have different labels', () => {
+  const label = (role: string, type: string) => systemLabel({ role, type })?.label
   expect([label('system', 'error'), label('system', 'worker_failed')]).toEqual(['Error', 'Error'])
   expect([label('system', 'plan'), label('system', 'tool_call_update')]).toEqual(['Plan', 'Tool call'])
   expect(label('agent', 'agent_message')).toBeUndefined()
 })
 
-test('what can be found only a moment later is found without another key', async () => {
-  const searching = new Searching()
-  searching.words = 'needle'
-  await searching.again()
-  expect([searching.results, searching.busy]).toEqual([[], false])
+test('a result that is indexed late is found without user input', async () => {
+  const search = new SessionSearch()
+  search.query = 'needle'
+  await search.restart()
+  expect([search.results, search.busy]).toEqual([[], false])
   found = [{ seq: 1 }]
   await vi.advanceTimersByTimeAsync(500)
-  expect(searching.results).toEqual([{ seq: 1 }])
+  expect(search.results).toEqual([{ seq: 1 }])
 })
 
-test('it is asked again a few times, and not for ever', async () => {
-  const searching = new Searching()
-  searching.words = 'needle'
-  await searching.again()
+test('a search is repeated a few times and then stops', async () => {
+  const search = new SessionSearch()
+  search.query = 'needle'
+  await search.restart()
   await vi.advanceTimersByTimeAsync(600_000)
-  expect(asked).toHaveLength(7)
+  expect(queries).toHaveLength(7)
 })
 
-test('who goes on typing, or goes away, is not answered about what stood there before', async () => {
-  const searching = new Searching()
-  searching.words = 'nee'
-  const looking = searching.again()
-  searching.rest()
-  await looking
-  searching.words = 'needl'
+test('a stopped search is not repeated', async () => {
+  const search = new SessionSearch()
+  search.query = 'nee'
+  const pending = search.restart()
+  search.stopRepeating()
+  await pending
+  search.query = 'needl'
   await vi.advanceTimersByTimeAsync(600_000)
-  expect(asked).toEqual(['nee'])
+  expect(queries).toEqual(['nee'])
 })

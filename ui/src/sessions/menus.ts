@@ -1,4 +1,4 @@
-/** What can be started in a session, and what of it can be shown again. */
+/** The menu that starts workers in a session and shows hidden workers again. */
 import type { Session } from '../api/types/sessions.ts'
 import { openChanges } from '../diff/open.ts'
 import { lacksLogin } from '../home/login.ts'
@@ -6,8 +6,9 @@ import type { MenuGroup } from '../parts/Menu.svelte'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 import { viewOf } from '../workers/views.ts'
-import { lifeOf } from '../workers/words.ts'
+import { workerStateText } from '../workers/words.ts'
 
+/** Return the groups of the menu: workers to start, and workers without a tab. */
 export function newWorkerMenu(app: App, session: Session): MenuGroup[] {
   const { page, layouts } = app
   const hidden = layouts.of(session).hidden.flatMap((id) => session.workers.find((worker) => worker.id === id) ?? [])
@@ -25,7 +26,7 @@ export function newWorkerMenu(app: App, session: Session): MenuGroup[] {
       label: 'Show again',
       items: hidden.map((worker) => ({
         label: worker.name,
-        hint: lifeOf(worker),
+        hint: workerStateText(worker),
         icon: viewOf(worker)?.icon ?? 'document',
         run: () => layouts.change(session, (before) => layout.show(before, worker.id)),
       })),

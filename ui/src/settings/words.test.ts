@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { splitWords } from './words.ts'
+import { splitCommand } from './words.ts'
 
-test('words are parted by spaces and held together by quotes', () => {
-  expect(splitWords(`agent --acp "two words" 'and three more' ""`)).toEqual(['agent', '--acp', 'two words', 'and three more', ''])
-  expect(splitWords('  ')).toEqual([])
+test('a command line is split at spaces, except within quotes', () => {
+  expect(splitCommand(`agent --acp "two words" 'and three more' ""`)).toEqual(['agent', '--acp', 'two words', 'and three more', ''])
+  expect(splitCommand('  ')).toEqual([])
 })

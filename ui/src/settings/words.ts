@@ -1,6 +1,6 @@
-/** What the settings call things. */
+/** Parse the command line of an agent in the settings. */
 
-/** A command line as its words: parted by spaces, held together by quotes, nothing else has a meaning. */
-export function splitWords(line: string): string[] {
+/** Split a command line at spaces, except within quotes; no other character is special. */
+export function splitCommand(line: string): string[] {
   return Array.from(line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g), ([, double, single, plain]) => double ?? single ?? plain ?? '')
 }

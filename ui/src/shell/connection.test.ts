@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import { indicatorOf } from './connection.ts'
 
-test('R6: green when connected', () => {
+test('an open connection is green', () => {
   expect(indicatorOf('open', undefined, true, 0)).toMatchObject({ tone: 'good', label: 'Connected' })
 })
 
-test('R6: yellow while it comes back', () => {
+test('a connection that is being opened is yellow', () => {
   expect(indicatorOf('waiting', 1000, true, 2000)).toMatchObject({ tone: 'waiting', label: 'Reconnecting' })
   expect(indicatorOf('connecting', 1000, true, 2000)).toMatchObject({ tone: 'waiting', label: 'Reconnecting' })
   expect(indicatorOf('connecting', undefined, true, 0)).toMatchObject({ tone: 'waiting', label: 'Connecting' })
 })
 
-test('R6: red when it is gone: no network, no answer for long, or closed for good', () => {
+test('a connection is red without a network, after a long time without an answer, or when it was closed for good', () => {
   expect(indicatorOf('waiting', 1000, false, 2000)).toMatchObject({ tone: 'bad', label: 'Disconnected' })
   expect(indicatorOf('waiting', 1000, true, 60_000)).toMatchObject({ tone: 'bad', label: 'Disconnected' })
   expect(indicatorOf('closed', 1000, true, 2000)).toMatchObject({ tone: 'bad', label: 'Disconnected' })

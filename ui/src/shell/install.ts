@@ -1,17 +1,17 @@
-/** Makes the page installable: its service worker, where the browser allows one (https or this machine). */
+/** Register the service worker, which makes the page installable, where the browser allows it (https or localhost). */
 
-interface Types {
+interface TrustedTypes {
   createPolicy(name: string, rules: { createScriptURL: (address: string) => string }): { createScriptURL(address: string): unknown }
 }
 
-/** The policy wants every script address to be named by a policy of ours. */
-const addresses = (window as { trustedTypes?: Types }).trustedTypes?.createPolicy('bullpen-worker', { createScriptURL: () => '/worker.js' })
+/** The content security policy requires a trusted types policy for script addresses. */
+const scriptPolicy = (window as { trustedTypes?: TrustedTypes }).trustedTypes?.createPolicy('bullpen-worker', { createScriptURL: () => '/worker.js' })
 
-export async function installWorker(): Promise<void> {
+export async function registerServiceWorker(): Promise<void> {
   if (!('serviceWorker' in navigator) || !window.isSecureContext) return
   try {
-    await navigator.serviceWorker.register((addresses?.createScriptURL('') ?? '/worker.js') as string, { scope: '/' })
+    await navigator.serviceWorker.register((scriptPolicy?.createScriptURL('') ?? '/worker.js') as string, { scope: '/' })
   } catch (error) {
-    console.warn('The page cannot be shown offline.', error)
+    console.warn('The service worker could not be registered; the page has no offline view.', error)
   }
 }

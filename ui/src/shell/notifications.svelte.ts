@@ -1,4 +1,4 @@
-/** The browser's own notifications: whether a person wants them here, and how one is shown. */
+/** Browser notifications: whether the user turned them on, and how they are shown. */
 import type { InboxItem } from '../api/types/inbox.ts'
 import { KINDS } from '../inbox/inbox.ts'
 import { formatRoute } from '../state/route.ts'
@@ -6,7 +6,7 @@ import { remembered } from '../state/remembered.ts'
 
 export type Consent = NotificationPermission | 'unsupported'
 
-const wanted = remembered('notifications', false)
+const turnedOn = remembered('notifications', false)
 let consent: Consent = $state('Notification' in window ? Notification.permission : 'unsupported')
 
 export const notifications = {
@@ -14,19 +14,19 @@ export const notifications = {
     return consent
   },
   get on(): boolean {
-    return wanted.value && consent === 'granted'
+    return turnedOn.value && consent === 'granted'
   },
-  /** The browser asks only when a person has just pressed something. */
+  /** Ask for permission. Browsers show the question only right after a click or key press. */
   async turnOn(): Promise<void> {
     consent = await Notification.requestPermission()
-    wanted.value = consent === 'granted'
+    turnedOn.value = consent === 'granted'
   },
   turnOff(): void {
-    wanted.value = false
+    turnedOn.value = false
   },
 }
 
-/** One for a thing however many tabs there are: they share its tag. */
+/** Show a notification for an inbox item. Several tabs show only one, because they use the same tag. */
 export function notify(item: InboxItem, open: () => void): void {
   const title = `${KINDS[item.kind].label}: ${item.sessionTitle}`
   const options = { body: item.text, tag: item.id, icon: '/icons/quiet.svg' }
@@ -42,7 +42,7 @@ export function notify(item: InboxItem, open: () => void): void {
   }
 }
 
-/** On a phone only the service worker may; it also opens the page again when it is touched. */
+/** Show a notification by the service worker: phones allow no other way. A touch opens the page again. */
 async function notifyByWorker(title: string, options: NotificationOptions): Promise<void> {
   const registration = await navigator.serviceWorker?.getRegistration()
   await registration?.showNotification(title, options)

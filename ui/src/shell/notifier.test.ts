@@ -4,81 +4,81 @@ import { Notifier } from './notifier.ts'
 
 const item = (id: string, sessionId = 's', kind = 'question') => ({ id, sessionId, kind }) as InboxItem
 const permission = (id: string) => item(id, 's', 'permission')
-let told: string[] = []
-let shown: string | undefined
+let notified: string[] = []
+let onScreen: string | undefined
 let notifier: Notifier
 
 beforeEach(() => {
   vi.useFakeTimers()
-  told = []
-  shown = undefined
+  notified = []
+  onScreen = undefined
   notifier = new Notifier(
-    ({ id }) => told.push(id),
-    (sessionId) => sessionId === shown,
+    ({ id }) => notified.push(id),
+    (sessionId) => sessionId === onScreen,
   )
-  notifier.note([item('old')])
+  notifier.update([item('old')])
 })
 
 afterEach(() => vi.useRealTimers())
 
-test('what was there before is no news, and what comes is told after a while', () => {
-  notifier.note([item('old'), item('new')])
+test('existing items cause no notification, and new items cause one after a delay', () => {
+  notifier.update([item('old'), item('new')])
   vi.advanceTimersByTime(4_900)
-  expect(told).toEqual([])
+  expect(notified).toEqual([])
   vi.advanceTimersByTime(200)
-  expect(told).toEqual(['new'])
+  expect(notified).toEqual(['new'])
 })
 
-test('what was answered meanwhile is not told', () => {
-  notifier.note([item('new')])
-  notifier.note([])
+test('an item answered within the delay causes no notification', () => {
+  notifier.update([item('new')])
+  notifier.update([])
   vi.advanceTimersByTime(60_000)
-  expect(told).toEqual([])
+  expect(notified).toEqual([])
 })
 
-test('a session is told of once a minute, and another one all the same', () => {
-  notifier.note([item('a'), item('b'), item('c', 'other')])
+test('each session has at most one notification a minute', () => {
+  notifier.update([item('a'), item('b'), item('c', 'other')])
   vi.advanceTimersByTime(6_000)
-  expect(told).toEqual(['a', 'c'])
+  expect(notified).toEqual(['a', 'c'])
 })
 
-test('what came within the minute is told when it is over, one a minute', () => {
-  notifier.note([item('a'), item('b'), item('c')])
+test('further items of a session follow one a minute', () => {
+  notifier.update([item('a'), item('b'), item('c')])
   vi.advanceTimersByTime(64_900)
-  expect(told).toEqual(['a'])
+  expect(notified).toEqual(['a'])
   vi.advanceTimersByTime(200)
-  expect(told).toEqual(['a', 'b'])
+  expect(notified).toEqual(['a', 'b'])
   vi.advanceTimersByTime(60_000)
-  expect(told).toEqual(['a', 'b', 'c'])
+  expect(notified).toEqual(['a', 'b', 'c'])
 })
 
-test('what was answered within the minute, or is on the screen after it, is not told', () => {
-  notifier.note([item('a'), item('b'), item('c')])
+test('a postponed item that was answered, or whose session is on the screen, causes no notification', () => {
+  notifier.update([item('a'), item('b'), item('c')])
   vi.advanceTimersByTime(6_000)
-  notifier.note([item('a'), item('c')])
-  shown = 's'
+  notifier.update([item('a'), item('c')])
+  onScreen = 's'
   vi.advanceTimersByTime(120_000)
-  expect(told).toEqual(['a'])
+  expect(notified).toEqual(['a'])
 })
 
-test('permissions are always told, within the minute and on the screen', () => {
-  shown = 's'
-  notifier.note([permission('a'), permission('b'), item('c')])
+test('permissions always cause a notification, within the minute and on the screen', () => {
+  onScreen = 's'
+  notifier.update([permission('a'), permission('b'), item('c')])
   vi.advanceTimersByTime(6_000)
-  expect(told).toEqual(['a', 'b'])
+  expect(notified).toEqual(['a', 'b'])
 })
 
-test('nothing is told of the session on the screen', () => {
-  shown = 's'
-  notifier.note([item('a')])
+test('the session on the screen causes no notification', () => {
+  onScreen = 's'
+  notifier.update([item('a')])
   vi.advanceTimersByTime(6_000)
-  expect(told).toEqual([])
+  expect(notified).toEqual([])
 })
 
-test('nothing comes after it was turned off, and turning it on again is a new beginning', () => {
-  notifier.note([item('a')])
+test('a stopped notifier shows nothing and starts again with the existing items', () => {
+  notifier.update([item('a')])
   notifier.stop()
-  notifier.note([item('a'), item('b')])
+  notifier.update([item('a'), item('b')])
   vi.advanceTimersByTime(6_000)
-  expect(told).toEqual([])
+  expect(notified).toEqual([])
 })

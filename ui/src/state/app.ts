@@ -1,7 +1,7 @@
-/** What every component may reach: the house, what is open, and everything a person can do. */
+/** The shared state of the application, which every component gets by `useApp`. */
 import { createContext } from 'svelte'
 import type { Commands } from '../commands/commands.svelte.ts'
-import type { ChangesOfSessions } from './changes.svelte.ts'
+import type { BranchSummaries } from './changes.svelte.ts'
 import type { Layouts } from './layouts.svelte.ts'
 import type { Page } from './page.svelte.ts'
 import type { View } from './view.svelte.ts'
@@ -11,7 +11,8 @@ export interface App {
   view: View
   commands: Commands
   layouts: Layouts
-  changes: ChangesOfSessions
+  branchSummaries: BranchSummaries
 }
 
+/** Get the state in a component; main.ts creates it and App.svelte provides it. */
 export const [useApp, provideApp] = createContext<App>()

@@ -1,49 +1,51 @@
 /**
- * The branch of each session and how many lines differ on it. Asked for by the rows that are on the screen, one after the
- * other, and again only when an agent of theirs has come to rest: a diff costs the server a few calls of git.
+ * Load the branch and the line counts of each session in the sidebar. Only visible rows are loaded, one after the other,
+ * and again only after an agent became idle, because each request costs the server several git commands.
  */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Session } from '../api/types/sessions.ts'
 
-export interface Changes {
+/** The branch of a session and its added and removed lines. */
+export interface BranchSummary {
   branch: string | null
   added: number
   removed: number
 }
 
-export class ChangesOfSessions {
-  #found: Readonly<Record<string, Changes>> = $state.raw({})
-  readonly #asked = new Map<string, string>()
-  #reading: Promise<void> = Promise.resolve()
+/** The summaries of all visible sessions. */
+export class BranchSummaries {
+  #summaries: Readonly<Record<string, BranchSummary>> = $state.raw({})
+  readonly #requestedVersions = new Map<string, string>()
+  #loading: Promise<void> = Promise.resolve()
 
-  of(session: Session): Changes | undefined {
-    return this.#found[session.id]
+  of(session: Session): BranchSummary | undefined {
+    return this.#summaries[session.id]
   }
 
-  /** Brings it up to date when there is something to bring. */
-  look(session: Session): void {
-    const moment = momentOf(session)
-    if (moment === undefined || this.#asked.get(session.id) === moment) return
-    this.#asked.set(session.id, moment)
-    this.#reading = this.#reading.then(() => this.#read(session.id))
+  /** Reload the summary of a session if its workspace may have changed since the last request. */
+  refresh(session: Session): void {
+    const version = workspaceVersion(session)
+    if (version === undefined || this.#requestedVersions.get(session.id) === version) return
+    this.#requestedVersions.set(session.id, version)
+    this.#loading = this.#loading.then(() => this.#load(session.id))
   }
 
-  /** Without a word when it fails: a row without counts is true, and the connection has a light of its own. */
-  async #read(sessionId: string): Promise<void> {
+  /** Load one summary. Errors are ignored: the row is then shown without counts. */
+  async #load(sessionId: string): Promise<void> {
     try {
       const { branch, additions, deletions } = await rest.diff(sessionId, { patches: false })
-      this.#found = { ...this.#found, [sessionId]: { branch, added: additions, removed: deletions } }
+      this.#summaries = { ...this.#summaries, [sessionId]: { branch, added: additions, removed: deletions } }
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status === 0) this.#asked.delete(sessionId)
+      if (!(error instanceof ApiError) || error.status === 0) this.#requestedVersions.delete(sessionId)
     }
   }
 }
 
-/** Names the state of a workspace as far as the list can know it; undefined where there is no repository to ask, or not yet. */
-export function momentOf(session: Pick<Session, 'repoId' | 'status' | 'workers'>): string | undefined {
+/** Return a string that changes when the workspace of a session may have changed; undefined if the session has no repository. */
+export function workspaceVersion(session: Pick<Session, 'repoId' | 'status' | 'workers'>): string | undefined {
   if (session.repoId === null) return undefined
   const agents = session.workers.filter((worker) => worker.type === 'agent')
-  const settled = agents.filter((worker) => worker.activity !== 'active').map((worker) => worker.activitySince)
-  return [session.status, ...settled.toSorted()].join(' ')
+  const idleSince = agents.filter((worker) => worker.activity !== 'active').map((worker) => worker.activitySince)
+  return [session.status, ...idleSince.toSorted()].join(' ')
 }

@@ -16,7 +16,7 @@ function texts(chat: Entries): string[] {
   return chat.map((entry) => (entry.kind === 'text' ? entry.text : entry.kind))
 }
 
-test('pieces of a text join and the last one may be empty', () => {
+test('partial texts are joined, and the last one may be empty', () => {
   const chat = after(
     event('agent_message', { text: 'a', partial: true }),
     event('agent_message', { text: 'b', partial: true }),
@@ -26,7 +26,7 @@ test('pieces of a text join and the last one may be empty', () => {
   expect(texts(chat)).toEqual(['ab', 'c'])
 })
 
-test('a thought and another message do not join', () => {
+test('thoughts and messages with different ids are not joined', () => {
   const chat = after(
     event('agent_thought', { text: 'hm', partial: true }),
     event('agent_message', { text: 'a', partial: true, messageId: '1' }),
@@ -35,7 +35,7 @@ test('a thought and another message do not join', () => {
   expect(texts(chat)).toEqual(['hm', 'a', 'b'])
 })
 
-test('text after a tool call stands after it', () => {
+test('text after a tool call is a new entry', () => {
   const chat = after(
     event('agent_message', { text: 'a', partial: true }),
     event('tool_call', { toolCallId: 't', title: 'edit' }),
@@ -44,7 +44,7 @@ test('text after a tool call stands after it', () => {
   expect(texts(chat)).toEqual(['a', 'tool', 'b'])
 })
 
-test('what is said of a tool call later replaces, what is not said stays', () => {
+test('an update of a tool call replaces only the fields that it contains', () => {
   const chat = after(
     event('tool_call', { toolCallId: 't', title: 'edit', status: 'pending', content: [1] }),
     event('tool_call_update', { toolCallId: 't', title: null, status: 'completed' }),
@@ -52,7 +52,7 @@ test('what is said of a tool call later replaces, what is not said stays', () =>
   expect(chat).toMatchObject([{ call: { title: 'edit', status: 'completed', content: [1] } }])
 })
 
-test('an unannounced update is shown, and an id that comes again in the next turn is another call', () => {
+test('an update of an unknown call is shown, and the same id in the next turn is another call', () => {
   const chat = after(
     event('tool_call_update', { toolCallId: 't', status: 'completed' }),
     event('user_prompt', { text: 'more', promptId: 'p' }),
@@ -61,7 +61,7 @@ test('an unannounced update is shown, and an id that comes again in the next tur
   expect(chat.map((entry) => entry.kind)).toEqual(['tool', 'prompt', 'tool'])
 })
 
-test('a permission is one card from its question to its answer', () => {
+test('a permission and its answer are one entry', () => {
   const asked = { id: 'q', toolCall: { toolCallId: 't' }, options: [{ optionId: 'y', name: 'Yes', kind: 'allow_once' }] }
   const chat = after(
     event('permission', { ...asked, status: 'pending' }),
@@ -71,28 +71,28 @@ test('a permission is one card from its question to its answer', () => {
   expect(chat).toMatchObject([{ kind: 'permission', status: 'selected', optionId: 'y' }, { kind: 'text' }])
 })
 
-test('an agent that fails says why', () => {
+test('a failed agent has a note with the error', () => {
   expect(after(event('worker_failed', { error: 'it fell over' }))).toMatchObject([{ kind: 'note', text: 'it fell over', bad: true }])
 })
 
-test('an agent that fails in a turn says why once, however the log is cut', () => {
+test('an agent that fails in a turn has one note with the error, wherever the log is cut', () => {
   const [end, failed] = [event('turn_end', { stopReason: 'error', error: 'it fell over' }), event('worker_failed', { error: 'it fell over' })]
   expect(after(end, failed)).toHaveLength(1)
   expect(join(after(end), after(failed))).toEqual(after(end, failed))
   expect(after(end, event('worker_failed', { error: 'something else' }))).toHaveLength(2)
 })
 
-test('an agent that ended twice without a word between says so once', () => {
+test('two consecutive ends of an agent have one note', () => {
   const ends = [event('worker_exited', {}), event('worker_terminated', {})]
   expect(after(...ends)).toMatchObject([{ kind: 'note', text: 'The agent has ended.' }])
 })
 
-test('a turn that ended otherwise says why', () => {
+test('a turn with another stop reason has a note', () => {
   expect(after(event('turn_end', { stopReason: 'max_tokens' }))).toMatchObject([{ text: 'The turn ended: it has used all its tokens.' }])
   expect(after(event('turn_end', { stopReason: 'error', error: 'no credit' }))).toMatchObject([{ text: 'no credit', bad: true }])
 })
 
-test('a plan replaces the one before it in the same turn', () => {
+test('a plan replaces the earlier plan of the same turn', () => {
   const chat = after(
     event('plan', { entries: [{ content: 'one', status: 'pending' }] }),
     event('plan', { entries: [{ content: 'one', status: 'completed' }, { content: 'two', status: 'pending' }] }),
@@ -100,7 +100,7 @@ test('a plan replaces the one before it in the same turn', () => {
   expect(chat).toMatchObject([{ steps: [{ status: 'completed' }, { text: 'two' }] }])
 })
 
-test('nonsense of an agent does no harm', () => {
+test('invalid data of an agent is accepted', () => {
   const chat = after(
     event('tool_call', {}),
     event('plan', { entries: 'none' }),
@@ -113,18 +113,19 @@ test('nonsense of an agent does no harm', () => {
   expect(chat.length).toBe(5)
 })
 
-test('what a terminal of the agent prints is collected in its card', () => {
-  const news = (data: string) => event('tool_call_update', { toolCallId: 't', _meta: { terminal_output_delta: { terminal_id: 'x', data } } })
-  expect(after(event('tool_call', { toolCallId: 't' }), news('one\n'), news('two\n'))).toMatchObject([{ kind: 'tool', output: 'one\ntwo\n' }])
+test('terminal output in updates is collected in the entry of the call', () => {
+  const update = (data: string) => event('tool_call_update', { toolCallId: 't', _meta: { terminal_output_delta: { terminal_id: 'x', data } } })
+  expect(after(event('tool_call', { toolCallId: 't' }), update('one\n'), update('two\n'))).toMatchObject([{ kind: 'tool', output: 'one\ntwo\n' }])
 })
 
-/** Nonsense in any order, and the same for the same number. */
-function* dice(seed: number): Generator<number> {
-  for (let state = seed; ; ) yield (state = (state * 48_271) % 2_147_483_647)
+/** Return pseudo-random numbers, the same for the same start. */
+function* dice(start: number): Generator<number> {
+  for (let state = start; ; ) yield (state = (state * 48_271) % 2_147_483_647)
 }
 
-function happenings(seed: number): SessionEvent[] {
-  const roll = dice(seed)
+/** Return random events, also in orders that a real agent never produces. */
+function randomEvents(start: number): SessionEvent[] {
+  const roll = dice(start)
   const next = (most: number) => (roll.next().value as number) % most
   const permission = () => ({ id: `p${next(2)}`, toolCall: { toolCallId: `t${next(3)}` }, options: [], status: next(2) ? 'pending' : 'selected' })
   const kinds: (() => SessionEvent)[] = [
@@ -142,8 +143,8 @@ function happenings(seed: number): SessionEvent[] {
   return [event('user_prompt', { text: 'first', promptId: 'p', imageIds: [] }), ...Array.from({ length: 40 }, () => kinds[next(kinds.length)]!())]
 }
 
-test.each(Array.from({ length: 60 }, (_, n) => n + 1))('however story %i is cut, the same entries come of it', (seed) => {
-  const events = happenings(seed)
+test.each(Array.from({ length: 60 }, (_, n) => n + 1))('random log %i gives the same entries wherever it is cut', (start) => {
+  const events = randomEvents(start)
   const whole = after(...events)
   for (let cut = 1; cut < events.length; cut++)
     expect(join(after(...events.slice(0, cut)), after(...events.slice(cut))), `cut at ${cut}`).toEqual(whole)

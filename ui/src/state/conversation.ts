@@ -1,4 +1,4 @@
-/** One agent as the page knows it: the part of `domain/conversation_state.py` that people see. */
+/** Fold the events of one agent into its turn, settings, plan, open requests and usage; the counterpart of `domain/conversation_state.py`. */
 import type { SessionEvent } from '../api/types/events.ts'
 
 export interface Turn {
@@ -7,7 +7,7 @@ export interface Turn {
   readonly cancelling: boolean
 }
 
-/** What can be set in the agent's own session, in its own words. */
+/** Modes, models, options and commands as the agent reports them. */
 export interface Settings {
   readonly acpSessionId: string
   readonly modes: unknown
@@ -23,8 +23,8 @@ export interface Usage {
   readonly turn: unknown
 }
 
-/** Something a person is asked, as the event said it, and since when. */
-export interface Open {
+/** An open permission or question: the data of its event and its time. */
+export interface OpenRequest {
   readonly fact: Readonly<Record<string, unknown>>
   readonly since: string
 }
@@ -33,12 +33,12 @@ export interface Conversation {
   readonly turn: Turn | null
   readonly settings: Settings | null
   readonly plan: readonly unknown[]
-  readonly permissions: Readonly<Record<string, Open>>
-  readonly questions: Readonly<Record<string, Open>>
+  readonly permissions: Readonly<Record<string, OpenRequest>>
+  readonly questions: Readonly<Record<string, OpenRequest>>
   readonly usage: Usage
 }
 
-export const NEW: Conversation = {
+export const EMPTY_CONVERSATION: Conversation = {
   turn: null,
   settings: null,
   plan: [],
@@ -47,25 +47,26 @@ export const NEW: Conversation = {
   usage: { used: null, size: null, cost: null, turn: null },
 }
 
-/** Since when the oldest permission or question is open; undefined when none is. */
+/** Return the time of the oldest open permission or question, or undefined. */
 export function openSince({ permissions, questions }: Conversation): string | undefined {
   return [...Object.values(permissions), ...Object.values(questions)].map(({ since }) => since).toSorted()[0]
 }
 
-const NOTHING_SET: Settings = { acpSessionId: '', modes: null, models: null, configOptions: null, commands: [] }
+const EMPTY_SETTINGS: Settings = { acpSessionId: '', modes: null, models: null, configOptions: null, commands: [] }
 
-/** The events it takes to know a conversation without all of its history; `talk` asks for the newest of them. */
+/** The event types that determine the state of a conversation; their newest events are enough to know it without the whole history. */
 export const SETTING_TYPES = ['agent_session', 'conversation_reset', 'mode_changed', 'model_changed', 'config_changed', 'commands_available']
 export const TURN_TYPES = ['turn_start', 'turn_end', 'plan', 'usage', 'permission', 'question', 'worker_spawning', 'worker_exited', 'worker_failed', 'worker_terminated']
 
+/** Return the state after one more event. */
 export function foldConversation(state: Conversation, { type, data, timestamp }: SessionEvent): Conversation {
   switch (type) {
     case 'plan':
       return { ...state, plan: asList(data.entries) }
     case 'permission':
-      return { ...state, permissions: asked(state.permissions, data, timestamp) }
+      return { ...state, permissions: updateOpen(state.permissions, data, timestamp) }
     case 'question':
-      return { ...state, questions: asked(state.questions, data, timestamp) }
+      return { ...state, questions: updateOpen(state.questions, data, timestamp) }
     case 'turn_start':
       return { ...state, turn: { promptId: String(data.promptId), since: timestamp, cancelling: false } }
     case 'turn_end':
@@ -74,37 +75,39 @@ export function foldConversation(state: Conversation, { type, data, timestamp }:
       if (!state.turn || data.method !== 'session/cancel') return state
       return { ...state, turn: { ...state.turn, cancelling: true } }
     case 'usage':
-      return { ...state, usage: added(state.usage, data) }
+      return { ...state, usage: mergeUsage(state.usage, data) }
     case 'conversation_reset':
-      return NEW
+      return EMPTY_CONVERSATION
     case 'agent_session':
-      return { ...state, settings: attached(state.settings, data) }
+      return { ...state, settings: settingsFrom(state.settings, data) }
     case 'mode_changed':
-      return set(state, { modes: withCurrent(state.settings?.modes, 'currentModeId', data.modeId) })
+      return withSettings(state, { modes: withCurrent(state.settings?.modes, 'currentModeId', data.modeId) })
     case 'model_changed':
-      return set(state, { models: withCurrent(state.settings?.models, 'currentModelId', data.modelId) })
+      return withSettings(state, { models: withCurrent(state.settings?.models, 'currentModelId', data.modelId) })
     case 'config_changed':
-      return set(state, { configOptions: asList(data.configOptions) })
+      return withSettings(state, { configOptions: asList(data.configOptions) })
     case 'commands_available':
-      return set(state, { commands: asList(data.commands) })
+      return withSettings(state, { commands: asList(data.commands) })
     case 'worker_spawning':
     case 'worker_exited':
     case 'worker_failed':
-    case 'worker_terminated': // what a process takes with it
-      return { ...NEW, settings: state.settings, plan: state.plan, usage: state.usage }
+    case 'worker_terminated': // the turn and the open requests end with the process
+      return { ...EMPTY_CONVERSATION, settings: state.settings, plan: state.plan, usage: state.usage }
     default:
       return state
   }
 }
 
-function asked(open: Conversation['permissions'], fact: Record<string, unknown>, since: string): Conversation['permissions'] {
+/** Add an open request, or remove an answered one. */
+function updateOpen(open: Conversation['permissions'], fact: Record<string, unknown>, since: string): Conversation['permissions'] {
   const id = String(fact.id)
   if (fact.status === 'pending') return { ...open, [id]: { fact, since } }
   const { [id]: _, ...rest } = open
   return rest
 }
 
-function attached(before: Settings | null, data: Record<string, unknown>): Settings {
+/** Return the settings that a new session of the agent reports. */
+function settingsFrom(before: Settings | null, data: Record<string, unknown>): Settings {
   return {
     acpSessionId: String(data.acpSessionId),
     modes: data.modes ?? null,
@@ -114,16 +117,17 @@ function attached(before: Settings | null, data: Record<string, unknown>): Setti
   }
 }
 
-function set(state: Conversation, change: Partial<Settings>): Conversation {
-  return { ...state, settings: { ...(state.settings ?? NOTHING_SET), ...change } } // some speak before their session is made
+function withSettings(state: Conversation, change: Partial<Settings>): Conversation {
+  return { ...state, settings: { ...(state.settings ?? EMPTY_SETTINGS), ...change } } // some agents report settings before their session exists
 }
 
+/** Return modes or models with another current value. */
 function withCurrent(choices: unknown, key: string, value: unknown): unknown {
   const before = typeof choices === 'object' && choices !== null && !Array.isArray(choices) ? choices : {}
   return { ...before, [key]: value }
 }
 
-function added(usage: Usage, data: Record<string, unknown>): Usage {
+function mergeUsage(usage: Usage, data: Record<string, unknown>): Usage {
   return {
     used: (data.used as number | undefined) ?? usage.used,
     size: (data.size as number | undefined) ?? usage.size,

@@ -10,15 +10,15 @@ test('the list is newest first', () => {
   expect(fold([], { type: 'sessions', sessions: [old, young] })).toEqual([young, old])
 })
 
-test('a changed session takes the place of the one before', () => {
+test('a changed session replaces its earlier version', () => {
   const ended: Session = { ...old, status: 'cancelled' }
   expect(fold([young, old], { type: 'session', session: ended })).toEqual([young, ended])
 })
 
-test('a new session joins the list', () => {
+test('a new session is added to the list', () => {
   expect(fold([old], { type: 'session', session: young })).toEqual([young, old])
 })
 
-test('a removed session leaves it', () => {
+test('a removed session leaves the list', () => {
   expect(fold([young, old], { type: 'removed', sessionId: 'old' })).toEqual([young])
 })

@@ -1,4 +1,4 @@
-/** The list of sessions as the dashboard socket tells it: all of them once, then every change. */
+/** Fold the messages of the dashboard socket into the list of sessions: first the whole list, then each change. */
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Session } from '../api/types/sessions.ts'
 
@@ -9,20 +9,21 @@ export type DashboardMessage =
   | { type: 'inbox'; items: InboxItem[] }
   | { type: 'heartbeat' }
 
+/** Return the sessions after one more message, newest first. */
 export function fold(sessions: readonly Session[], message: DashboardMessage): readonly Session[] {
   switch (message.type) {
     case 'sessions':
       return newestFirst(message.sessions)
     case 'session':
-      return newestFirst([...without(sessions, message.session.id), message.session])
+      return newestFirst([...withoutSession(sessions, message.session.id), message.session])
     case 'removed':
-      return without(sessions, message.sessionId)
+      return withoutSession(sessions, message.sessionId)
     default:
-      return sessions // news of something else
+      return sessions // a message about something else
   }
 }
 
-function without(sessions: readonly Session[], id: string): Session[] {
+function withoutSession(sessions: readonly Session[], id: string): Session[] {
   return sessions.filter((session) => session.id !== id)
 }
 

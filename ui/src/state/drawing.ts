@@ -1,32 +1,33 @@
-/** What this page has drawn of a terminal: bytes in by offset, acknowledged once they are on the screen. */
+/** Draw the output of a terminal in order of its offsets, and acknowledge it after it is on the screen. */
 import { decodeOutput, type History } from '../api/frames.ts'
 import type { Size } from '../api/frames.ts'
-import { Position } from './position.ts'
+import { OutputPosition } from './position.ts'
 
-/** What draws; `drawn` is called when the bytes are on the screen. */
+/** The terminal emulator of the page; it calls `drawn` when the bytes are on the screen. */
 export interface Screen {
   restore(history: Uint8Array<ArrayBuffer>, size: Size, drawn: () => void): void
   write(bytes: Uint8Array<ArrayBuffer>, drawn: () => void): void
   resize(size: Size): void
-  /** The size that would fill the room there is. */
+  /** Return the size that fills the available space. */
   room(): Size
 }
 
-const ACKNOWLEDGE_EVERY = 128 * 1024
+const ACKNOWLEDGE_BYTES = 128 * 1024
 
-export class Drawing {
+/** Draws the output of one terminal on its screen. */
+export class OutputRenderer {
   readonly #screen: Screen
   readonly #acknowledge: (offset: number) => void
-  readonly #position = new Position()
+  readonly #position = new OutputPosition()
   #acknowledged = 0
-  #size: Size | undefined // the terminal's, which may be another viewer's
+  #size: Size | undefined // of the terminal, which another viewer may have set
 
   constructor(screen: Screen, acknowledge: (offset: number) => void) {
     this.#screen = screen
     this.#acknowledge = acknowledge
   }
 
-  /** The offset of the first byte that is missing. */
+  /** The offset of the next byte to draw. */
   get next(): number {
     return this.#position.next
   }
@@ -35,6 +36,7 @@ export class Drawing {
     return this.#screen.room()
   }
 
+  /** Replace the screen by a history and continue at its offset. */
   restore({ offset, cols, rows, data }: History): void {
     this.#position.next = offset
     this.#acknowledged = 0
@@ -42,10 +44,10 @@ export class Drawing {
     this.#screen.restore(new TextEncoder().encode(data), this.#size, () => this.#drawn(offset))
   }
 
-  /** Draws what is new in a frame; false when something before it is missing. */
+  /** Draw the new bytes of a frame; return false if bytes before it are missing. */
   draw(frame: ArrayBuffer): boolean {
     const fresh = this.#position.take(decodeOutput(frame))
-    if (fresh === 'hole') return false
+    if (fresh === 'gap') return false
     const end = this.next
     if (fresh.length > 0) this.#screen.write(fresh, () => this.#drawn(end))
     return true
@@ -56,14 +58,14 @@ export class Drawing {
     this.refit()
   }
 
-  /** The same size in other room. */
+  /** Fit the current size into changed space. */
   refit(): void {
     if (this.#size) this.#screen.resize(this.#size)
   }
 
-  /** Acknowledge when the screen has caught up, and now and then while it has not. */
+  /** Acknowledge output when the screen has drawn all of it, and every 128 KiB before that. */
   #drawn(offset: number): void {
-    if (offset < this.next && offset - this.#acknowledged < ACKNOWLEDGE_EVERY) return
+    if (offset < this.next && offset - this.#acknowledged < ACKNOWLEDGE_BYTES) return
     this.#acknowledged = offset
     this.#acknowledge(offset)
   }

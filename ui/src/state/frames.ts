@@ -1,34 +1,34 @@
-/** When to work, by the frames of the screen. */
+/** Schedule work by animation frames. */
 
-const A_MOMENT = 50 // ms, in which a frame reaches the screen and a key the page
+const DRAW_DELAY_MS = 50 // milliseconds in which a frame reaches the screen and pending key presses are handled
 
-/** Does it a moment after what there is now has been drawn. */
-export function onceDrawn(work: () => void): void {
-  if (framesCome()) requestAnimationFrame(() => setTimeout(work, A_MOMENT)) // a frame is drawn right after its callbacks
-  else setTimeout(work, A_MOMENT)
+/** Run the work shortly after the current state of the page has been drawn. */
+export function afterNextDraw(work: () => void): void {
+  if (hasAnimationFrames()) requestAnimationFrame(() => setTimeout(work, DRAW_DELAY_MS)) // the frame is drawn right after its callbacks
+  else setTimeout(work, DRAW_DELAY_MS)
 }
 
-/** Work done once a frame, however often it is asked for; a page nobody sees does it a few times a second. */
-export class EachFrame {
+/** Coalesces requests for work into one run per animation frame; in a hidden page, into a few runs per second. */
+export class FrameThrottle {
   readonly #work: () => void
-  #asked = false
+  #requested = false
 
   constructor(work: () => void) {
     this.#work = work
   }
 
-  ask(): void {
-    if (this.#asked) return
-    this.#asked = true
+  request(): void {
+    if (this.#requested) return
+    this.#requested = true
     const run = () => {
-      this.#asked = false
+      this.#requested = false
       this.#work()
     }
-    if (framesCome()) requestAnimationFrame(run)
+    if (hasAnimationFrames()) requestAnimationFrame(run)
     else setTimeout(run, typeof document === 'undefined' ? 0 : 250)
   }
 }
 
-function framesCome(): boolean {
+function hasAnimationFrames(): boolean {
   return typeof requestAnimationFrame === 'function' && !document.hidden
 }

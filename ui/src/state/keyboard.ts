@@ -1,23 +1,25 @@
-/** Keys on their way to the child: sent under their numbers, sent again on every new line, watched until taken. */
+/** Send terminal input in numbered batches, and send it again on each new connection until it is acknowledged. */
 import type { Outbox } from './outbox.ts'
 
-export interface Line {
+/** The part of a connection that sends input. */
+export interface InputConnection {
   readonly isOpen: boolean
   send(message: object): void
   restart(): void
 }
 
-const PATIENCE = 10_000
-const SECOND_TRY = 500
+const ACKNOWLEDGE_TIMEOUT_MS = 10_000
+const RETRY_MS = 500 // after a refusal
 
-export class Keyboard {
+/** Sends the input of one terminal run. */
+export class InputSender {
   readonly #outbox: Outbox
-  readonly #line: Line
-  #watchdog: ReturnType<typeof setTimeout> | undefined
+  readonly #connection: InputConnection
+  #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(outbox: Outbox, line: Line) {
+  constructor(outbox: Outbox, connection: InputConnection) {
     this.#outbox = outbox
-    this.#line = line
+    this.#connection = connection
   }
 
   type(data: string): void {
@@ -25,48 +27,49 @@ export class Keyboard {
     this.#flush()
   }
 
-  /** The line is new: what the old one took without a word goes out again. */
-  resume(): void {
+  /** Send all unacknowledged input again on a new connection. */
+  resendAll(): void {
     this.#outbox.rewind()
     this.#flush()
   }
 
-  taken(n: number): void {
+  /** The server acknowledged all batches up to `n`. */
+  acknowledged(n: number): void {
     this.#outbox.acknowledge(n)
-    this.rest()
-    this.#watch()
+    this.stopWaiting()
+    this.#expectAcknowledgement()
   }
 
-  /** Something was refused, as by a child that is still being started: what is open goes out again soon. */
-  refused(): void {
+  /** Send unacknowledged input again soon, because the server refused it; the program may still be starting. */
+  retrySoon(): void {
     if (this.#outbox.empty) return
-    this.rest()
-    this.#watchdog = setTimeout(() => {
-      this.rest()
-      this.resume()
-    }, SECOND_TRY)
+    this.stopWaiting()
+    this.#timer = setTimeout(() => {
+      this.stopWaiting()
+      this.resendAll()
+    }, RETRY_MS)
   }
 
-  /** Nobody is left to read it. */
+  /** Delete all unacknowledged input, because no program can read it. */
   discard(): void {
     this.#outbox.clear()
-    this.rest()
+    this.stopWaiting()
   }
 
-  /** Expect no acknowledgement for now. */
-  rest(): void {
-    clearTimeout(this.#watchdog)
-    this.#watchdog = undefined
+  /** Stop waiting for an acknowledgement. */
+  stopWaiting(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
   #flush(): void {
-    if (!this.#line.isOpen) return
-    for (const batch of this.#outbox.take()) this.#line.send({ type: 'input', ...batch })
-    this.#watch()
+    if (!this.#connection.isOpen) return
+    for (const batch of this.#outbox.take()) this.#connection.send({ type: 'input', ...batch })
+    this.#expectAcknowledgement()
   }
 
-  /** A line that takes keys and never acknowledges is dead, whatever the socket believes. */
-  #watch(): void {
-    if (!this.#outbox.empty) this.#watchdog ??= setTimeout(() => this.#line.restart(), PATIENCE)
+  /** Replace the connection if it does not acknowledge input in time, even if the socket is open. */
+  #expectAcknowledgement(): void {
+    if (!this.#outbox.empty) this.#timer ??= setTimeout(() => this.#connection.restart(), ACKNOWLEDGE_TIMEOUT_MS)
   }
 }

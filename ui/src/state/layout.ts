@@ -1,6 +1,6 @@
 /**
- * Where a session's workers stand: panes with tabs, beside and below each other. Pure: every change makes
- * another layout, and one that was kept is brought up to date with the workers there are.
+ * The layout of a session: panes with tabs, beside and below each other. All functions are pure and return a new layout.
+ * A stored layout is updated with the current workers by `reconcile`.
  */
 
 export interface Pane {
@@ -22,13 +22,15 @@ export type Node = Pane | Split
 export interface Layout {
   root: Node
   focused: number
-  /** Workers whose tab a person closed; they go on and can be shown again. */
+  /** Workers without a tab; they keep running and can be shown again. */
   hidden: string[]
   nextId: number
 }
 
+/** The layout of a new session: one empty pane. */
 export const NEW: Layout = { root: { kind: 'pane', id: 0, tabs: [], active: undefined }, focused: 0, hidden: [], nextId: 1 }
 
+/** Return all panes below a node, in order. */
 export function panes(node: Node): Pane[] {
   return node.kind === 'pane' ? [node] : node.children.flatMap(panes)
 }
@@ -38,7 +40,7 @@ export function focusedPane(layout: Layout): Pane {
   return all.find((pane) => pane.id === layout.focused) ?? (all[0] as Pane)
 }
 
-/** Workers that came get a tab in the focused pane, unless they start out of sight; those that went leave. */
+/** Add tabs for new workers in the focused pane, unless `shown` is false, and remove the tabs of workers that are gone. */
 export function reconcile(layout: Layout, workers: readonly { id: string; shown: boolean }[]): Layout {
   const ids = new Set(workers.map((worker) => worker.id))
   const known = new Set([...panes(layout.root).flatMap((pane) => pane.tabs), ...layout.hidden])
@@ -53,7 +55,7 @@ export function reconcile(layout: Layout, workers: readonly { id: string; shown:
   )
 }
 
-/** Shows this worker, wherever it is; a hidden one comes into the focused pane. */
+/** Show the tab of a worker; a hidden worker gets a tab in the focused pane. */
 export function show(layout: Layout, workerId: string): Layout {
   const holder = panes(layout.root).find((pane) => pane.tabs.includes(workerId))
   if (!holder) return show({ ...addTab(layout, workerId), hidden: layout.hidden.filter((id) => id !== workerId) }, workerId)
@@ -64,89 +66,91 @@ export function focus(layout: Layout, paneId: number): Layout {
   return layout.focused === paneId ? layout : { ...layout, focused: paneId }
 }
 
-/** The tab goes, the worker stays; the last tab takes its pane with it when there are others. */
+/** Close the tab of a worker. A pane without tabs is closed if there are other panes. */
 export function hide(layout: Layout, workerId: string): Layout {
   return { ...withoutTab(layout, workerId), hidden: [...layout.hidden.filter((id) => id !== workerId), workerId] }
 }
 
-/** A new pane beside or below this one, with one of its tabs when it has more than one. */
+/** Add a new pane beside or below a pane, and move the tab of `workerId` into it. */
 export function split(layout: Layout, paneId: number, direction: 'row' | 'column', workerId?: string): Layout {
   const id = layout.nextId
   const moved = workerId === undefined ? layout : withoutTab(layout, workerId, paneId)
   const fresh: Pane = { kind: 'pane', id, tabs: workerId === undefined ? [] : [workerId], active: workerId }
-  const root = replace(moved.root, paneId, (pane) => beside(pane, fresh, direction))
-  return tidy({ ...moved, root, focused: id, nextId: id + 1 })
+  const root = replace(moved.root, paneId, (pane) => splitWith(pane, fresh, direction))
+  return withValidFocus({ ...moved, root, focused: id, nextId: id + 1 })
 }
 
-/** Takes a tab to another pane, before the tab `before` when it is named. */
+/** Move a tab to a pane, before the tab `before` if it is given. */
 export function move(layout: Layout, workerId: string, paneId: number, before?: string): Layout {
   const from = panes(layout.root).find((pane) => pane.tabs.includes(workerId))
   if (!from || before === workerId) return layout
   const moved = withoutTab(layout, workerId, paneId)
-  return { ...change(moved, paneId, (pane) => insert(pane, workerId, before)), focused: paneId }
+  return { ...change(moved, paneId, (pane) => insertTab(pane, workerId, before)), focused: paneId }
 }
 
-/** An empty pane is closed, one with tabs gives them to its neighbour. */
+/** Close a pane and move its tabs to another pane. */
 export function closePane(layout: Layout, paneId: number): Layout {
   const all = panes(layout.root)
   const other = all.find((pane) => pane.id !== paneId)
   const closing = all.find((pane) => pane.id === paneId)
   if (!other || !closing) return layout
   const given = change(layout, other.id, (pane) => ({ ...pane, tabs: [...pane.tabs, ...closing.tabs], active: pane.active ?? closing.active }))
-  return tidy({ ...given, root: remove(given.root, paneId), focused: other.id })
+  return withValidFocus({ ...given, root: remove(given.root, paneId), focused: other.id })
 }
 
-/** `path` leads from the root to a split by the places of its children. */
+/** Set the sizes of a split; `path` has the child indexes that lead from the root to the split. */
 export function resize(layout: Layout, path: readonly number[], sizes: number[]): Layout {
-  return { ...layout, root: resized(layout.root, path, sizes) }
+  return { ...layout, root: withSizes(layout.root, path, sizes) }
 }
 
-function resized(node: Node, [first, ...rest]: readonly number[], sizes: number[]): Node {
+function withSizes(node: Node, [first, ...rest]: readonly number[], sizes: number[]): Node {
   if (node.kind === 'pane') return node
   if (first === undefined) return { ...node, sizes }
-  return { ...node, children: node.children.map((child, n) => (n === first ? resized(child, rest, sizes) : child)) }
+  return { ...node, children: node.children.map((child, n) => (n === first ? withSizes(child, rest, sizes) : child)) }
 }
 
+/** Add a tab to the focused pane. */
 function addTab(layout: Layout, workerId: string): Layout {
   return change(layout, focusedPane(layout).id, (pane) => ({ ...pane, tabs: [...pane.tabs, workerId], active: pane.active ?? workerId }))
 }
 
+/** Remove a tab, and its pane if that is empty then; the pane `keep` stays. */
 function withoutTab(layout: Layout, workerId: string, keep?: number): Layout {
-  const root = mapPanes(layout.root, (pane) => (pane.tabs.includes(workerId) ? drop(pane, workerId) : pane))
+  const root = mapPanes(layout.root, (pane) => (pane.tabs.includes(workerId) ? removeTab(pane, workerId) : pane))
   const empty = panes(root).find((pane) => !pane.tabs.length && pane.id !== keep && panes(layout.root).some((was) => was.id === pane.id && was.tabs.length))
-  return tidy({ ...layout, root: empty && panes(root).length > 1 ? remove(root, empty.id) : root })
+  return withValidFocus({ ...layout, root: empty && panes(root).length > 1 ? remove(root, empty.id) : root })
 }
 
-function drop(pane: Pane, workerId: string): Pane {
+function removeTab(pane: Pane, workerId: string): Pane {
   const at = pane.tabs.indexOf(workerId)
   const tabs = pane.tabs.filter((id) => id !== workerId)
   return { ...pane, tabs, active: pane.active === workerId ? (tabs[at] ?? tabs[at - 1]) : pane.active }
 }
 
-function insert(pane: Pane, workerId: string, before?: string): Pane {
+function insertTab(pane: Pane, workerId: string, before?: string): Pane {
   const rest = pane.tabs.filter((id) => id !== workerId)
   const at = before === undefined ? rest.length : rest.indexOf(before)
   return { ...pane, tabs: rest.toSpliced(at < 0 ? rest.length : at, 0, workerId), active: workerId }
 }
 
-function beside(pane: Pane, fresh: Pane, direction: 'row' | 'column'): Node {
+function splitWith(pane: Pane, fresh: Pane, direction: 'row' | 'column'): Node {
   return { kind: 'split', direction, sizes: [0.5, 0.5], children: [pane, fresh] }
 }
 
-function change(layout: Layout, paneId: number, how: (pane: Pane) => Pane): Layout {
-  return { ...layout, root: mapPanes(layout.root, (pane) => (pane.id === paneId ? how(pane) : pane)) }
+function change(layout: Layout, paneId: number, update: (pane: Pane) => Pane): Layout {
+  return { ...layout, root: mapPanes(layout.root, (pane) => (pane.id === paneId ? update(pane) : pane)) }
 }
 
-function mapPanes(node: Node, how: (pane: Pane) => Pane): Node {
-  return node.kind === 'pane' ? how(node) : { ...node, children: node.children.map((child) => mapPanes(child, how)) }
+function mapPanes(node: Node, update: (pane: Pane) => Pane): Node {
+  return node.kind === 'pane' ? update(node) : { ...node, children: node.children.map((child) => mapPanes(child, update)) }
 }
 
-function replace(node: Node, paneId: number, how: (pane: Pane) => Node): Node {
-  if (node.kind === 'pane') return node.id === paneId ? how(node) : node
-  return { ...node, children: node.children.map((child) => replace(child, paneId, how)) }
+function replace(node: Node, paneId: number, update: (pane: Pane) => Node): Node {
+  if (node.kind === 'pane') return node.id === paneId ? update(node) : node
+  return { ...node, children: node.children.map((child) => replace(child, paneId, update)) }
 }
 
-/** The pane goes; its room is shared by those beside it, and a split of one is no split. */
+/** Remove a pane. Its siblings share its space, and a split with one child is replaced by that child. */
 function remove(node: Node, paneId: number): Node {
   if (node.kind === 'pane') return node
   const at = node.children.findIndex((child) => child.kind === 'pane' && child.id === paneId)
@@ -157,7 +161,7 @@ function remove(node: Node, paneId: number): Node {
   return { ...node, children, sizes: left.map((size) => size / sum) }
 }
 
-/** The focus is on a pane that is there. */
-function tidy(layout: Layout): Layout {
+/** Return the layout with the focus on an existing pane. */
+function withValidFocus(layout: Layout): Layout {
   return { ...layout, focused: focusedPane(layout).id }
 }

@@ -1,4 +1,4 @@
-/** The layout of each session, remembered, and brought up to date with the workers it has now. */
+/** Store the layout of each session in the browser and update it with the current workers. */
 import type { Session } from '../api/types/sessions.ts'
 import type { Worker } from '../api/types/workers.ts'
 import * as layout from './layout.ts'
@@ -6,27 +6,27 @@ import type { Layout } from './layout.ts'
 import { remembered, type Remembered } from './remembered.ts'
 
 export class Layouts {
-  /** The layout as it is to be drawn now. */
+  /** Return the current layout of a session. */
   of(session: Session): Layout {
-    return layout.reconcile(this.#kept(session.id).value, shownWorkers(session))
+    return layout.reconcile(this.#stored(session.id).value, shownWorkers(session))
   }
 
-  change(session: Session, how: (before: Layout) => Layout): void {
-    this.#kept(session.id).value = how(this.of(session))
+  change(session: Session, update: (before: Layout) => Layout): void {
+    this.#stored(session.id).value = update(this.of(session))
   }
 
-  /** The worker in the focused pane. */
+  /** Return the shown worker of the focused pane. */
   active(session: Session): Worker | undefined {
     const { active } = layout.focusedPane(this.of(session))
     return session.workers.find((worker) => worker.id === active)
   }
 
-  #kept(sessionId: string): Remembered<Layout> {
+  #stored(sessionId: string): Remembered<Layout> {
     return remembered(`layout.${sessionId}`, layout.NEW)
   }
 }
 
-/** Every worker that is not over. Agents' own commands are a tab away, not a tab each. */
+/** Return the workers of a layout: those that are not terminated, and the primary agent. Commands of agents have no tab at first. */
 function shownWorkers(session: Session): { id: string; shown: boolean }[] {
   const primary = session.workers.find((worker) => worker.type === 'agent')
   return session.workers
@@ -34,7 +34,7 @@ function shownWorkers(session: Session): { id: string; shown: boolean }[] {
     .map((worker) => ({ id: worker.id, shown: !isCommandOfAgent(worker) }))
 }
 
-/** The id of a terminal an agent ordered is made from its request (a UUID of version 5), every other one is random. */
+/** Return whether a terminal runs a command of an agent. Its id is a UUID of version 5, made from the request of the agent; other ids are random. */
 function isCommandOfAgent(worker: Worker): boolean {
   return worker.type === 'terminal' && worker.id[14] === '5'
 }

@@ -7,8 +7,8 @@ import { Outbox } from './outbox.ts'
 const encode = (text: string) => new TextEncoder().encode(text)
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
-/** Draws into a string, and says so only when asked to. */
-class Paper implements Screen {
+/** A screen that draws into a string; drawing finishes only when the test calls `finishDrawing`. */
+class TextScreen implements Screen {
   text = ''
   size = { cols: 0, rows: 0 }
   #drawn: (() => void)[] = []
@@ -28,23 +28,23 @@ class Paper implements Screen {
   room(): { cols: number; rows: number } {
     return { cols: 100, rows: 30 }
   }
-  dry(): void {
+  finishDrawing(): void {
     for (const drawn of this.#drawn.splice(0)) drawn()
   }
 }
 
 let sockets: TestSocket[]
-let paper: Paper
+let screen: TextScreen
 let link: TerminalLink
 let outboxes: Outbox[]
 
 beforeEach(() => {
   vi.useFakeTimers()
   sockets = interceptSockets()
-  paper = new Paper()
+  screen = new TextScreen()
   outboxes = [new Outbox(), new Outbox(), new Outbox()]
   link = new TerminalLink({ id: 'w1', sessionId: 's1', run: 1 }, (run) => outboxes[run] as Outbox)
-  link.open(paper)
+  link.open(screen)
 })
 
 afterEach(() => {
@@ -53,93 +53,93 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** The newest socket, accepted. */
-const accepted = () => (sockets.at(-1) as TestSocket).accept()
+/** Accept the newest socket and return it. */
+const acceptNewest = () => (sockets.at(-1) as TestSocket).accept()
 
-function greeted(data: string, offset: number): TestSocket {
-  const socket = accepted()
-  socket.tell({ type: 'history', run: 1, offset, cols: 80, rows: 24, data })
+function acceptWithHistory(data: string, offset: number): TestSocket {
+  const socket = acceptNewest()
+  socket.deliver({ type: 'history', run: 1, offset, cols: 80, rows: 24, data })
   return socket
 }
 
-function comeBack(socket: TestSocket): void {
-  socket.die()
-  vi.advanceTimersToNextTimer() // the pause
+function reconnect(socket: TestSocket): void {
+  socket.disconnect()
+  vi.advanceTimersToNextTimer() // the pause before the next attempt
 }
 
 const query = () => Object.fromEntries(new URL((sockets.at(-1) as TestSocket).address).searchParams)
 
-test('the first connection asks for history under a client id of its own', () => {
+test('the first connection requests the history with its own client id', () => {
   expect((sockets[0] as TestSocket).address).toMatch(/^ws:\/\/bullpen\.test\/ws\/session\/s1\/worker\/w1\?client=[0-9a-f]{32}$/)
-  greeted('$ ', 40)
-  expect(paper.text).toBe('$ ')
-  expect(paper.size).toEqual({ cols: 80, rows: 24 })
+  acceptWithHistory('$ ', 40)
+  expect(screen.text).toBe('$ ')
+  expect(screen.size).toEqual({ cols: 80, rows: 24 })
 })
 
-test('a second connection goes on behind the last byte, under the same id', () => {
+test('the next connection continues after the last byte with the same client id', () => {
   const { client } = query()
-  const socket = greeted('$ ', 40)
+  const socket = acceptWithHistory('$ ', 40)
   socket.output(40, encode('ls\n'))
-  comeBack(socket)
+  reconnect(socket)
   expect(query()).toEqual({ after: '43', run: '1', client })
 })
 
-test('bytes sent twice over a reconnect are drawn once', () => {
-  const socket = greeted('', 40)
+test('bytes repeated after a reconnect are drawn once', () => {
+  const socket = acceptWithHistory('', 40)
   socket.output(40, encode('one '))
-  comeBack(socket)
-  accepted().output(40, encode('one two'))
-  expect(paper.text).toBe('one two')
+  reconnect(socket)
+  acceptNewest().output(40, encode('one two'))
+  expect(screen.text).toBe('one two')
 })
 
-test('a hole drops the line and asks again for what is missing', () => {
-  const socket = greeted('', 40)
+test('missing bytes cause a new connection that requests them', () => {
+  const socket = acceptWithHistory('', 40)
   socket.output(50, encode('later'))
   expect(socket.closed).toBe(true)
-  expect(paper.text).toBe('')
-  vi.advanceTimersToNextTimer() // the pause
+  expect(screen.text).toBe('')
+  vi.advanceTimersToNextTimer() // the pause before the next attempt
   expect(query().after).toBe('40')
 })
 
 test('a new history replaces the screen and the position', () => {
-  const socket = greeted('old', 40)
-  socket.tell({ type: 'history', run: 1, offset: 9000, cols: 120, rows: 40, data: 'new' })
+  const socket = acceptWithHistory('old', 40)
+  socket.deliver({ type: 'history', run: 1, offset: 9000, cols: 120, rows: 40, data: 'new' })
   socket.output(9000, encode('er'))
-  expect(paper.text).toBe('newer')
+  expect(screen.text).toBe('newer')
 })
 
-test('bytes are acknowledged when they are drawn, not when they come', () => {
-  const socket = greeted('', 40)
+test('bytes are acknowledged when they are drawn, not when they arrive', () => {
+  const socket = acceptWithHistory('', 40)
   socket.output(40, encode('abc'))
-  expect(socket.heard('ack')).toEqual([])
-  paper.dry()
-  expect(socket.heard('ack')).toEqual([{ type: 'ack', offset: 43 }])
+  expect(socket.sentOfType('ack')).toEqual([])
+  screen.finishDrawing()
+  expect(socket.sentOfType('ack')).toEqual([{ type: 'ack', offset: 43 }])
 })
 
-test('a flood is acknowledged in steps before it is all drawn', () => {
-  const socket = greeted('', 0)
-  paper.dry()
+test('a large amount of output is acknowledged in steps', () => {
+  const socket = acceptWithHistory('', 0)
+  screen.finishDrawing()
   const step = new Uint8Array(64 * 1024).fill(0x61)
   for (let i = 0; i < 8; i++) socket.output(i * step.length, step)
-  paper.dry()
-  expect(socket.heard('ack').map((ack) => ack.offset)).toEqual([0, 131072, 262144, 393216, 524288])
+  screen.finishDrawing()
+  expect(socket.sentOfType('ack').map((ack) => ack.offset)).toEqual([0, 131072, 262144, 393216, 524288])
 })
 
-test('keys are numbered and sent again, unchanged, until acknowledged', () => {
-  const socket = greeted('', 0)
+test('input is numbered and sent again unchanged until it is acknowledged', () => {
+  const socket = acceptWithHistory('', 0)
   link.type('a')
   link.type('b')
-  socket.tell({ type: 'ack', n: 1 })
-  comeBack(socket)
+  socket.deliver({ type: 'ack', n: 1 })
+  reconnect(socket)
   link.type('c')
-  expect(accepted().heard('input')).toEqual([
+  expect(acceptNewest().sentOfType('input')).toEqual([
     { type: 'input', n: 2, data: 'b' },
     { type: 'input', n: 3, data: 'c' },
   ])
 })
 
-test('a line that swallows keys without a word is replaced', () => {
-  const socket = greeted('', 0)
+test('a connection that does not acknowledge input is replaced', () => {
+  const socket = acceptWithHistory('', 0)
   link.type('a')
   vi.advanceTimersByTime(5000)
   link.type('b')
@@ -148,89 +148,89 @@ test('a line that swallows keys without a word is replaced', () => {
   expect(link.status).toBe('waiting')
 })
 
-test('acknowledged keys leave the line in peace', () => {
-  const socket = greeted('', 0)
+test('a connection that acknowledges input is kept', () => {
+  const socket = acceptWithHistory('', 0)
   link.type('a')
-  socket.tell({ type: 'ack', n: 1 })
+  socket.deliver({ type: 'ack', n: 1 })
   vi.advanceTimersByTime(39_000)
   expect(socket.closed).toBe(false)
 })
 
-test('the room is told on every connection, and the size drawn is the one the server names', () => {
-  const socket = greeted('', 0)
-  expect(socket.heard('resize')).toEqual([{ type: 'resize', cols: 100, rows: 30 }])
-  expect(paper.size).toEqual({ cols: 80, rows: 24 })
-  socket.tell({ type: 'size', cols: 100, rows: 30, owner: true })
-  expect(paper.size).toEqual({ cols: 100, rows: 30 })
+test('the available size is sent on each connection, and the drawn size is the one from the server', () => {
+  const socket = acceptWithHistory('', 0)
+  expect(socket.sentOfType('resize')).toEqual([{ type: 'resize', cols: 100, rows: 30 }])
+  expect(screen.size).toEqual({ cols: 80, rows: 24 })
+  socket.deliver({ type: 'size', cols: 100, rows: 30, owner: true })
+  expect(screen.size).toEqual({ cols: 100, rows: 30 })
 })
 
-test("another viewer's size is drawn, said, and taken over when a person wants that", () => {
-  const socket = greeted('', 0)
-  socket.tell({ type: 'size', cols: 40, rows: 20, owner: false })
-  expect(paper.size).toEqual({ cols: 40, rows: 20 })
-  expect(link.foreignSize).toEqual({ cols: 40, rows: 20 })
+test("another viewer's size is drawn and shown, and can be taken over", () => {
+  const socket = acceptWithHistory('', 0)
+  socket.deliver({ type: 'size', cols: 40, rows: 20, owner: false })
+  expect(screen.size).toEqual({ cols: 40, rows: 20 })
+  expect(link.otherViewerSize).toEqual({ cols: 40, rows: 20 })
   link.takeOver()
-  expect(socket.heard('resize').at(-1)).toEqual({ type: 'resize', cols: 100, rows: 30, take: true })
-  socket.tell({ type: 'size', cols: 100, rows: 30, owner: true })
-  expect(link.foreignSize).toBeUndefined()
+  expect(socket.sentOfType('resize').at(-1)).toEqual({ type: 'resize', cols: 100, rows: 30, take: true })
+  socket.deliver({ type: 'size', cols: 100, rows: 30, owner: true })
+  expect(link.otherViewerSize).toBeUndefined()
 })
 
-test("another viewer's size that is ours as well is nothing to speak of", () => {
-  greeted('', 0).tell({ type: 'size', cols: 100, rows: 30, owner: false })
-  expect(link.foreignSize).toBeUndefined()
+test("another viewer's size that equals ours is not shown", () => {
+  acceptWithHistory('', 0).deliver({ type: 'size', cols: 100, rows: 30, owner: false })
+  expect(link.otherViewerSize).toBeUndefined()
 })
 
-test('nothing is typed into a program that has ended', () => {
-  const socket = greeted('', 0)
-  socket.tell({ type: 'exit', exitCode: 3, signal: null })
+test('no input is sent to an ended program', () => {
+  const socket = acceptWithHistory('', 0)
+  socket.deliver({ type: 'exit', exitCode: 3, signal: null })
   link.type('a')
-  expect(socket.heard('input')).toEqual([])
+  expect(socket.sentOfType('input')).toEqual([])
   expect(link.ended).toMatchObject({ exitCode: 3 })
 })
 
-test('a restarted worker is typed to from one again, and told our room', () => {
-  const socket = greeted('', 0)
+test('after a restart input is numbered from one again and the size is sent', () => {
+  const socket = acceptWithHistory('', 0)
   link.type('a')
-  socket.tell({ type: 'ack', n: 1 })
-  socket.tell({ type: 'exit', exitCode: 0, signal: null })
-  socket.tell({ type: 'history', run: 2, offset: 0, cols: 80, rows: 24, data: '' })
+  socket.deliver({ type: 'ack', n: 1 })
+  socket.deliver({ type: 'exit', exitCode: 0, signal: null })
+  socket.deliver({ type: 'history', run: 2, offset: 0, cols: 80, rows: 24, data: '' })
   link.type('b')
-  expect(socket.heard('input').at(-1)).toEqual({ type: 'input', n: 1, data: 'b' })
-  expect(socket.heard('resize').length).toBe(2)
+  expect(socket.sentOfType('input').at(-1)).toEqual({ type: 'input', n: 1, data: 'b' })
+  expect(socket.sentOfType('resize').length).toBe(2)
   expect(link.ended).toBeUndefined()
 })
 
-test('keys refused by a child that is still being started are sent again', () => {
-  const socket = greeted('', 0)
+test('input that is refused while the program starts is sent again', () => {
+  const socket = acceptWithHistory('', 0)
   link.type('a')
-  socket.tell({ type: 'error', error: 'conflict', message: 'the terminal is being started' })
+  socket.deliver({ type: 'error', error: 'conflict', message: 'the terminal is being started' })
   vi.advanceTimersByTime(500)
-  expect(socket.heard('input')).toEqual([
+  expect(socket.sentOfType('input')).toEqual([
     { type: 'input', n: 1, data: 'a' },
     { type: 'input', n: 1, data: 'a' },
   ])
-  socket.tell({ type: 'ack', n: 1 })
+  socket.deliver({ type: 'ack', n: 1 })
   expect(link.fault).toBeUndefined()
 })
 
-test('a program that has ended is not told of our room', () => {
-  const socket = greeted('', 0)
-  socket.tell({ type: 'exit', exitCode: 0, signal: null })
+test('no size is sent to an ended program', () => {
+  const socket = acceptWithHistory('', 0)
+  socket.deliver({ type: 'exit', exitCode: 0, signal: null })
   link.fit()
-  expect(socket.heard('resize').length).toBe(1)
+  expect(socket.sentOfType('resize').length).toBe(1)
 })
 
-test('a viewer who may not type is told so and the line stays', () => {
-  const socket = greeted('', 0)
+test('a viewer that may not type sees the reason and stays connected', () => {
+  const socket = acceptWithHistory('', 0)
   link.type('a')
-  socket.tell({ type: 'error', error: 'forbidden', message: 'looking is allowed, typing is not' })
+  socket.deliver({ type: 'error', error: 'forbidden', message: 'looking is allowed, typing is not' })
   vi.advanceTimersByTime(39_000)
   expect(link.fault).toBe('looking is allowed, typing is not')
   expect(socket.closed).toBe(false)
 })
 
-/** The far end of the line: remembers what was printed, and takes keys by number like the keeper does. */
-class Child {
+/** A program with recorded output that accepts input by number, as the keeper does. */
+class TestProgram {
   readonly printed = encode(Array.from({ length: 4000 }, (_, i) => `line ${i}\n`).join(''))
   read = ''
   #last = 0
@@ -245,40 +245,41 @@ class Child {
   }
 }
 
-test('over two hundred cuts at any moment every byte is drawn once and every key arrives once, in order', () => {
-  const random = seeded(7)
-  const child = new Child()
+test('over two hundred lost connections every byte is drawn once and every key arrives once, in order', () => {
+  const random = randomNumbers(7)
+  const program = new TestProgram()
   let keys = ''
   const type = (key: string) => {
     keys += key
     link.type(key)
   }
   for (let cut = 0; cut <= 200; cut++) {
-    const socket = accepted()
+    const socket = acceptNewest()
     const after = Number(query().after ?? 0)
     let sent = Math.max(0, after - Math.floor(random() * 20)) // an overlap, as after a crash
-    if (cut === 0) socket.tell({ type: 'history', run: 1, offset: 0, cols: 80, rows: 24, data: '' })
+    if (cut === 0) socket.deliver({ type: 'history', run: 1, offset: 0, cols: 80, rows: 24, data: '' })
     const rounds = cut === 200 ? 4000 : Math.floor(random() * 6)
     for (let round = 0; round < rounds; round++) {
-      const end = Math.min(sent + 1 + Math.floor(random() * 200), child.printed.length)
-      socket.output(sent, child.printed.subarray(sent, end))
+      const end = Math.min(sent + 1 + Math.floor(random() * 200), program.printed.length)
+      socket.output(sent, program.printed.subarray(sent, end))
       sent = end
       if (round < 5) type(`key ${cut}.${round};`)
       const lost = cut < 200 && round === rounds - 1 && random() < 0.5 // sent, but the server was dead by then
-      const heard = lost ? [] : (socket.heard('input') as { n: number; data: string }[])
-      const acknowledged = Math.max(0, ...heard.map((batch) => child.take(batch)))
-      if (acknowledged > 0 && random() < 0.7) socket.tell({ type: 'ack', n: acknowledged })
-      paper.dry()
+      const received = lost ? [] : (socket.sentOfType('input') as { n: number; data: string }[])
+      const acknowledged = Math.max(0, ...received.map((batch) => program.take(batch)))
+      if (acknowledged > 0 && random() < 0.7) socket.deliver({ type: 'ack', n: acknowledged })
+      screen.finishDrawing()
     }
     if (cut === 200) break
-    socket.die()
+    socket.disconnect()
     if (random() < 0.5) type(`key ${cut}.offline;`)
-    vi.advanceTimersToNextTimer() // the pause
+    vi.advanceTimersToNextTimer() // the pause before the next attempt
   }
-  expect(paper.text).toBe(decode(child.printed))
-  expect(child.read).toBe(keys)
+  expect(screen.text).toBe(decode(program.printed))
+  expect(program.read).toBe(keys)
 })
 
-function seeded(seed: number): () => number {
-  return () => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff
+/** Return a function with pseudo-random results from 0 to 1, the same for the same start. */
+function randomNumbers(start: number): () => number {
+  return () => (start = (start * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff
 }

@@ -1,54 +1,54 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { interceptSockets, type TestSocket } from '../testing/sockets.ts'
-import { Look } from './look.ts'
+import { SessionPresence } from './look.ts'
 
 let sockets: TestSocket[]
-let look: Look
+let presence: SessionPresence
 
 beforeEach(() => {
   vi.useFakeTimers()
   sockets = interceptSockets()
-  seen('visible')
-  look = new Look('s1')
-  look.open()
+  setVisibility('visible')
+  presence = new SessionPresence('s1')
+  presence.open()
 })
 
 afterEach(() => {
-  look.close()
+  presence.close()
   vi.useRealTimers()
   vi.unstubAllGlobals()
 })
 
-function seen(visibilityState: DocumentVisibilityState): void {
+function setVisibility(visibilityState: DocumentVisibilityState): void {
   vi.stubGlobal('document', { visibilityState })
 }
 
-function said(socket: TestSocket | undefined): unknown[] {
-  return (socket?.heard('looking') ?? []).map(({ visible }) => visible)
+function sentVisibility(socket: TestSocket | undefined): unknown[] {
+  return (socket?.sentOfType('looking') ?? []).map(({ visible }) => visible)
 }
 
-test('it is said on connecting and whenever the page is hidden or seen again', () => {
+test('the visibility is sent on connecting and when it changes', () => {
   sockets[0]?.accept()
   expect(sockets[0]?.address).toBe('ws://bullpen.test/ws/session/s1')
-  seen('hidden')
-  look.changed()
-  seen('visible')
-  look.changed()
-  expect(said(sockets[0])).toEqual([true, false, true])
+  setVisibility('hidden')
+  presence.visibilityChanged()
+  setVisibility('visible')
+  presence.visibilityChanged()
+  expect(sentVisibility(sockets[0])).toEqual([true, false, true])
 })
 
-test('a page that opens in the background says so, and a new connection says it anew', () => {
-  seen('hidden')
-  sockets[0]?.accept().die()
-  expect(said(sockets[0])).toEqual([false])
-  seen('visible')
-  look.changed()
+test('a hidden page sends that it is hidden, and each new connection sends the visibility', () => {
+  setVisibility('hidden')
+  sockets[0]?.accept().disconnect()
+  expect(sentVisibility(sockets[0])).toEqual([false])
+  setVisibility('visible')
+  presence.visibilityChanged()
   sockets[1]?.accept()
-  expect(said(sockets[1])).toEqual([true])
+  expect(sentVisibility(sockets[1])).toEqual([true])
 })
 
-test('a session that is not shown any more takes its word with it', () => {
+test('the connection is closed when the session is no longer shown', () => {
   sockets[0]?.accept()
-  look.close()
+  presence.close()
   expect(sockets[0]?.closed).toBe(true)
 })

@@ -1,17 +1,17 @@
 /**
- * The word to the server that a person has a session before their eyes: what they see there they need not be notified of.
- * On a socket of its own, as a session that shows nothing but terminals has no other; gone with it is the word.
+ * Tell the server while a session is visible on the screen, so that the user is not notified about it. This needs its
+ * own socket, because a session with only terminals has no other; closing the socket withdraws the information.
  */
 import { Connection, socketAddress } from '../api/connection.ts'
 
-export class Look {
+export class SessionPresence {
   readonly #connection: Connection
 
   constructor(sessionId: string) {
     this.#connection = new Connection({
       address: () => socketAddress(`/session/${encodeURIComponent(sessionId)}`),
-      opened: () => this.#say(),
-      message: () => {}, // subscribed to nothing, it hears only that the server is there
+      opened: () => this.#sendVisibility(),
+      message: () => {}, // without a subscription, only heartbeats arrive
       status: () => {},
     })
   }
@@ -24,17 +24,17 @@ export class Look {
     this.#connection.close()
   }
 
-  /** The page was hidden, or is seen again. */
-  changed(): void {
-    this.#say()
-    this.nudge()
+  /** Send the new visibility of the page. */
+  visibilityChanged(): void {
+    this.#sendVisibility()
+    this.retryNow()
   }
 
-  nudge(): void {
-    this.#connection.nudge()
+  retryNow(): void {
+    this.#connection.retryNow()
   }
 
-  #say(): void {
+  #sendVisibility(): void {
     this.#connection.send({ type: 'looking', visible: document.visibilityState === 'visible' })
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Outbox } from './outbox.ts'
 
-test('batches are numbered from one, each given once to a connection', () => {
+test('batches are numbered from one, and each is sent once per connection', () => {
   const outbox = new Outbox()
   outbox.push('a')
   expect(outbox.take()).toEqual([{ n: 1, data: 'a' }])
@@ -10,7 +10,7 @@ test('batches are numbered from one, each given once to a connection', () => {
   expect(outbox.take()).toEqual([])
 })
 
-test('a new connection gets everything unacknowledged again, unchanged', () => {
+test('a new connection gets all unacknowledged batches again, unchanged', () => {
   const outbox = new Outbox()
   outbox.push('a')
   outbox.take()
@@ -21,7 +21,7 @@ test('a new connection gets everything unacknowledged again, unchanged', () => {
   expect(outbox.take()).toEqual([{ n: 2, data: 'b' }])
 })
 
-test('what was typed while nobody listened is joined, but never into a batch already told', () => {
+test('input without a connection is joined, but never into a batch that was sent before', () => {
   const outbox = new Outbox()
   outbox.push('told')
   outbox.take()
@@ -34,7 +34,7 @@ test('what was typed while nobody listened is joined, but never into a batch alr
   ])
 })
 
-test('an acknowledgement covers all before it and empties the outbox', () => {
+test('an acknowledgement covers all earlier batches', () => {
   const outbox = new Outbox()
   for (const key of 'abc') {
     outbox.push(key)
@@ -44,7 +44,7 @@ test('an acknowledgement covers all before it and empties the outbox', () => {
   expect(outbox.empty).toBe(true)
 })
 
-test('a long paste is cut into pieces that never split a character', () => {
+test('a long paste is split into batches without splitting a character', () => {
   const outbox = new Outbox()
   const paste = 'x' + '🦊'.repeat(20_000)
   outbox.push(paste)
@@ -57,7 +57,7 @@ test('a long paste is cut into pieces that never split a character', () => {
   }
 })
 
-test('half a character becomes a replacement character, which every encoder takes', () => {
+test('half a surrogate pair becomes a replacement character', () => {
   const outbox = new Outbox()
   outbox.push('a\ud83e')
   expect(outbox.take()).toEqual([{ n: 1, data: 'a\ufffd' }])

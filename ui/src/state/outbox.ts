@@ -1,42 +1,43 @@
 /**
- * What was typed and is not yet known to have reached the child. Batches are numbered 1, 2, 3 …; one that was
- * sent is sent again unchanged on the next connection, until the server acknowledges it, so each arrives once.
+ * Unacknowledged terminal input in batches numbered 1, 2, 3 …. A sent batch is sent again unchanged on the next
+ * connection until the server acknowledges it, so each batch arrives exactly once.
  */
 export interface Batch {
   readonly n: number
   readonly data: string
 }
 
-const LARGEST = 16_384
+const MAX_BATCH = 16_384 // in UTF-16 code units
 
+/** The unacknowledged input of one terminal run. */
 export class Outbox {
   #waiting: Batch[] = []
-  #last = 0 // the highest number given
-  #told = 0 // the highest number any connection was ever given: its content may no longer change
-  #sent = 0 // the highest number the present connection was given
+  #last = 0 // the highest number in use
+  #highestSent = 0 // the highest number sent on any connection: batches up to it must not change
+  #sentHere = 0 // the highest number sent on the current connection
 
   push(data: string): void {
     for (const piece of pieces(data.toWellFormed())) this.#add(piece)
   }
 
-  /** Batches the present connection has not been given yet; they now count as sent. */
+  /** Return the batches that were not sent on the current connection, and mark them as sent. */
   take(): Batch[] {
-    const batches = this.#waiting.filter((batch) => batch.n > this.#sent)
-    this.#sent = this.#last
-    this.#told = Math.max(this.#told, this.#sent)
+    const batches = this.#waiting.filter((batch) => batch.n > this.#sentHere)
+    this.#sentHere = this.#last
+    this.#highestSent = Math.max(this.#highestSent, this.#sentHere)
     return batches
   }
 
-  /** A new connection: whatever is not acknowledged goes out again. */
+  /** Mark all unacknowledged batches as unsent, for a new connection. */
   rewind(): void {
-    this.#sent = 0
+    this.#sentHere = 0
   }
 
   acknowledge(n: number): void {
     this.#waiting = this.#waiting.filter((batch) => batch.n > n)
   }
 
-  /** Nobody is left to read it. */
+  /** Delete all batches, because no program can read them. */
   clear(): void {
     this.#waiting = []
   }
@@ -47,7 +48,7 @@ export class Outbox {
 
   #add(data: string): void {
     const tail = this.#waiting.at(-1)
-    if (tail && tail.n > this.#told && tail.data.length + data.length <= LARGEST) {
+    if (tail && tail.n > this.#highestSent && tail.data.length + data.length <= MAX_BATCH) {
       this.#waiting[this.#waiting.length - 1] = { n: tail.n, data: tail.data + data }
     } else {
       this.#waiting.push({ n: ++this.#last, data })
@@ -55,11 +56,11 @@ export class Outbox {
   }
 }
 
-/** Pieces small enough for one message, never cut inside a surrogate pair. */
+/** Split input into pieces small enough for one message, but never inside a surrogate pair. */
 function* pieces(data: string): Generator<string> {
   let start = 0
   while (start < data.length) {
-    let end = Math.min(start + LARGEST, data.length)
+    let end = Math.min(start + MAX_BATCH, data.length)
     if (end < data.length && isHighSurrogate(data.charCodeAt(end - 1))) end--
     yield data.slice(start, end)
     start = end

@@ -1,8 +1,8 @@
-/** What the page knows of the house, and does in it: who is in, what there is, what is shown. */
+/** The central state of the application: login, sessions, agents, repositories, inbox and current route, and the actions on them. */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import { keepSecret } from '../api/secret.ts'
+import { storeSecret } from '../api/secret.ts'
 import type { Agent } from '../api/types/agents.ts'
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Repository } from '../api/types/repositories.ts'
@@ -12,22 +12,23 @@ import { deviceName } from '../parts/device.ts'
 import { attentionOf, type Attention } from './attention.ts'
 import { fold, type DashboardMessage } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
-import { forgetOthers, see, seenAt, startSeeing } from './seen.ts'
+import { forgetRemoved, markShown, lastShownAt, startTracking } from './seen.ts'
 
+/** The state of one page load; created by main.ts and shared by `useApp`. */
 export class Page {
-  entrance: 'knocking' | 'inside' | 'outside' = $state('knocking')
+  access: 'unknown' | 'granted' | 'denied' = $state('unknown')
   status: Status = $state('closed')
-  /** When the connection was lost, until it is back. */
+  /** The time at which the connection was lost; undefined while it is open. */
   lostAt: number | undefined = $state()
   sessions: readonly Session[] = $state.raw([])
   agents: readonly Agent[] = $state.raw([])
   repositories: readonly Repository[] = $state.raw([])
-  /** Before that nobody can say which sessions belong together. */
+  /** Whether the repositories were loaded; before that the sessions cannot be grouped. */
   repositoriesKnown = $state(false)
-  /** What waits for a person, the most urgent first. */
+  /** The items that wait for the user, the most urgent first. */
   inbox: readonly InboxItem[] = $state.raw([])
   inboxKnown = $state(false)
-  /** Whether everything above has been told at least once: before that nothing is empty, only unknown. */
+  /** Whether all lists were loaded once; before that an empty list means "unknown". */
   ready = $state(false)
   problem: string | undefined = $state()
   /** The directory in which the last attempt was refused because the owner has not allowed sessions there yet. */
@@ -40,40 +41,42 @@ export class Page {
     return route.view === 'session' ? this.sessions.find((session) => session.id === route.sessionId) : undefined
   })
 
-  #unanswered = false // the last problem was that nobody answers; true also when a person has dismissed it
-  readonly #lookedAt = new Set<string>() // items of the inbox
+  #unanswered = false // whether the last problem was a missing answer; stays true when the user dismisses the message
+  readonly #seenItems = new Set<string>() // ids of inbox items
 
   readonly #dashboard = new Connection({
     address: () => socketAddress('/dashboard'),
     opened: () => {},
-    message: (data) => this.#told(JSON.parse(data as string)),
-    status: (status, closeCode) => this.#became(status, closeCode),
+    message: (data) => this.#receive(JSON.parse(data as string)),
+    status: (status, closeCode) => this.#statusChanged(status, closeCode),
   })
 
+  /** Log in with a code in the address, check the login, and connect to the server. */
   async start(): Promise<void> {
     const code = loginCode(location.hash)
     if (code) await this.#login(code)
-    if (!(await this.#knock())) return
-    startSeeing()
+    if (!(await this.#checkLogin())) return
+    startTracking()
     this.#dashboard.open()
     await Promise.all([this.loadAgents(), this.loadRepositories()])
     this.ready = true
   }
 
+  /** Return whether and why a session needs the user. */
   attention(session: Session): Attention {
-    const news = this.inbox.filter((item) => item.sessionId === session.id && !this.#lookedAt.has(item.id))
-    return attentionOf(session, news, seenAt(session.id))
+    const news = this.inbox.filter((item) => item.sessionId === session.id && !this.#seenItems.has(item.id))
+    return attentionOf(session, news, lastShownAt(session.id))
   }
 
-  /** The address changed under us: the back button, or a link of ours. */
-  routed(): void {
+  /** Read the route from the address, which the back button or a link changed. */
+  readRoute(): void {
     this.route = parseRoute(location.hash)
     this.problem = undefined
   }
 
-  /** `beside` stays at this place of the history: one tab more is no step to go back. */
-  show(route: Route, beside = false): void {
-    if (!beside) {
+  /** Go to a route. `replace` replaces the history entry, so that choosing another tab adds no step for the back button. */
+  show(route: Route, replace = false): void {
+    if (!replace) {
       location.hash = formatRoute(route)
     } else if (formatRoute(route) !== location.hash) {
       history.replaceState(history.state, '', formatRoute(route))
@@ -81,33 +84,33 @@ export class Page {
     }
   }
 
-  /** The network or the person is back. */
-  nudge(): void {
-    this.#dashboard.nudge()
-    this.look()
-    void this.#lookAround()
+  /** Reconnect now and reload the lists, because the network or the user is back. */
+  retryNow(): void {
+    this.#dashboard.retryNow()
+    this.markShownSeen()
+    void this.#reloadLists()
   }
 
-  /** What is on the screen is seen, unless nobody looks at the screen. */
-  look(): void {
+  /** Mark the shown session and its inbox items as seen, unless the page is hidden. */
+  markShownSeen(): void {
     if (!this.session || document.visibilityState !== 'visible') return
-    see(this.session)
-    for (const item of this.inbox) if (item.sessionId === this.session.id) this.#lookAt(item)
+    markShown(this.session)
+    for (const item of this.inbox) if (item.sessionId === this.session.id) this.#markItemSeen(item)
   }
 
-  /** What happened leaves the inbox when a person says so, or has its session on the screen. */
-  seen(item: InboxItem): Promise<boolean> {
-    return this.attempt(async () => rest.seen(item.sessionId, item.seq ?? 0))
+  /** Mark an inbox item as seen. */
+  markSeen(item: InboxItem): Promise<boolean> {
+    return this.attempt(async () => rest.markSeen(item.sessionId, item.seq ?? 0))
   }
 
-  /** A session that ended so long ago that it is not in the list. */
-  async know(sessionId: string): Promise<boolean> {
+  /** Load a session that is not in the list, because it ended long ago. */
+  async ensureListed(sessionId: string): Promise<boolean> {
     if (this.sessions.some(({ id }) => id === sessionId)) return true
-    return this.attempt(async () => this.#tell(await rest.session(sessionId)))
+    return this.attempt(async () => this.#setSession(await rest.session(sessionId)))
   }
 
-  /** R12: a page that goes says so, for a session that ends with its last viewer. */
-  leave(): void {
+  /** Tell the server that this page is closing, for sessions that end with their last viewer. */
+  announceLeaving(): void {
     if (this.session?.status === 'active') rest.leaveSession(this.session.id)
   }
 
@@ -125,26 +128,26 @@ export class Page {
     return loaded
   }
 
-  /** Allows sessions in a directory, from now on. */
+  /** Add a directory to the workspace roots. */
   allowRoot(directory: string): Promise<boolean> {
     return this.attempt(async () => void (await rest.addRoot(directory)))
   }
 
-  /** A new session, shown at once; its first prompt goes with it when there is one. */
-  startSession(wanted: NewSession, prompt: string, promptId: string): Promise<boolean> {
+  /** Create a session, send its first prompt if there is one, and show it. */
+  startSession(request: NewSession, prompt: string, promptId: string): Promise<boolean> {
     return this.attempt(async () => {
-      const session = await rest.createSession(wanted)
-      this.#tell(session)
+      const session = await rest.createSession(request)
+      this.#setSession(session)
       if (prompt) await rest.prompt(session.id, { text: prompt, promptId })
       this.show({ view: 'session', sessionId: session.id })
     })
   }
 
-  /** A new session with one terminal, shown at once. */
-  startTerminal(wanted: NewSession): Promise<boolean> {
+  /** Create a session with one terminal and show it. */
+  startTerminal(request: NewSession): Promise<boolean> {
     return this.attempt(async () => {
-      const session = await rest.createSession(wanted)
-      this.#tell(session)
+      const session = await rest.createSession(request)
+      this.#setSession(session)
       await this.#addWorker(session.id, { type: 'terminal' })
     })
   }
@@ -157,7 +160,7 @@ export class Page {
     return this.attempt(async () => void (await rest.restartWorker(worker)))
   }
 
-  /** Opens what logs a person in to the agent of a worker. */
+  /** Open a terminal with the login command of a worker's agent. */
   logIn(worker: Worker): Promise<boolean> {
     return this.attempt(async () => this.show({ view: 'session', sessionId: worker.sessionId, workerId: (await rest.logIn(worker)).id }))
   }
@@ -167,30 +170,34 @@ export class Page {
   }
 
   rename(session: Session, title: string): Promise<boolean> {
-    return this.attempt(async () => this.#tell(await rest.editSession(session.id, { title })))
+    return this.attempt(async () => this.#setSession(await rest.editSession(session.id, { title })))
   }
 
+  /** Set whether a session ends when its last viewer leaves. */
   endWithLastViewer(session: Session, terminate: boolean): Promise<boolean> {
-    return this.attempt(async () => this.#tell(await rest.editSession(session.id, { onLastDisconnect: terminate ? 'terminate' : 'keep' })))
+    return this.attempt(async () => this.#setSession(await rest.editSession(session.id, { onLastDisconnect: terminate ? 'terminate' : 'keep' })))
   }
 
+  /** End a session as completed. */
   complete(session: Session): Promise<boolean> {
-    return this.attempt(async () => this.#tell(await rest.completeSession(session.id)))
+    return this.attempt(async () => this.#setSession(await rest.completeSession(session.id)))
   }
 
+  /** End a session as cancelled. */
   end(session: Session): Promise<boolean> {
-    return this.attempt(async () => this.#tell(await rest.cancelSession(session.id)))
+    return this.attempt(async () => this.#setSession(await rest.cancelSession(session.id)))
   }
 
+  /** Delete a session with its events and recordings. */
   purge(session: Session): Promise<boolean> {
     return this.attempt(async () => {
       await rest.purgeSession(session.id)
       if (this.session?.id === session.id) this.show({ view: 'home' })
-      this.#told({ type: 'removed', sessionId: session.id })
+      this.#receive({ type: 'removed', sessionId: session.id })
     })
   }
 
-  /** Does it, and keeps the server's sentence when it refuses. */
+  /** Run an action; return false and show the message if the server refuses it. */
   async attempt(action: () => Promise<void>): Promise<boolean> {
     this.busy = true
     this.problem = undefined
@@ -199,26 +206,26 @@ export class Page {
       await action()
       return true
     } catch (error) {
-      this.refused(error)
+      this.showError(error)
       return false
     } finally {
       this.busy = false
     }
   }
 
-  #lookAt(item: InboxItem): void {
-    if (item.seq === null || this.#lookedAt.has(item.id)) return
-    this.#lookedAt.add(item.id)
-    rest.seen(item.sessionId, item.seq).catch(() => this.#lookedAt.delete(item.id)) // the next look tries again
+  #markItemSeen(item: InboxItem): void {
+    if (item.seq === null || this.#seenItems.has(item.id)) return
+    this.#seenItems.add(item.id)
+    rest.markSeen(item.sessionId, item.seq).catch(() => this.#seenItems.delete(item.id)) // sent again by the next `markShownSeen`
   }
 
-  async #addWorker(sessionId: string, wanted: NewWorker): Promise<void> {
-    const worker = await rest.createWorker(sessionId, wanted)
+  async #addWorker(sessionId: string, request: NewWorker): Promise<void> {
+    const worker = await rest.createWorker(sessionId, request)
     this.show({ view: 'session', sessionId, workerId: worker.id })
   }
 
-  /** Others add repositories too, and people log in elsewhere; without a word when it fails, as nobody asked. */
-  async #lookAround(): Promise<void> {
+  /** Reload repositories and agents, which other clients may have changed. Errors are ignored, because the user did not ask for it. */
+  async #reloadLists(): Promise<void> {
     if (!this.ready || document.visibilityState !== 'visible') return
     await Promise.all([
       rest.repositories().then(({ repositories }) => (this.repositories = repositories)),
@@ -226,51 +233,53 @@ export class Page {
     ]).catch(() => {})
   }
 
-  #tell(session: Session): void {
-    this.#told({ type: 'session', session })
+  #setSession(session: Session): void {
+    this.#receive({ type: 'session', session })
   }
 
-  #told(message: DashboardMessage): void {
+  /** Apply a message of the dashboard socket, or the same change made by this page. */
+  #receive(message: DashboardMessage): void {
     if (message.type === 'inbox') [this.inbox, this.inboxKnown] = [message.items, true]
     this.sessions = fold(this.sessions, message)
-    if (message.type === 'sessions') forgetOthers(this.sessions)
-    if (message.type === 'session' && this.#isNew(message.session.repoId)) void this.#lookAround()
-    this.look()
+    if (message.type === 'sessions') forgetRemoved(this.sessions)
+    if (message.type === 'session' && this.#isUnknownRepository(message.session.repoId)) void this.#reloadLists()
+    this.markShownSeen()
   }
 
-  #isNew(repoId: string | null): boolean {
+  #isUnknownRepository(repoId: string | null): boolean {
     return repoId !== null && !this.repositories.some(({ id }) => id === repoId)
   }
 
+  /** Log in with a one-time code and store the secret. */
   async #login(code: string): Promise<void> {
-    history.replaceState(null, '', location.pathname) // a used code has no place in the history
+    history.replaceState(null, '', location.pathname) // removes the used code from the history
     this.route = parseRoute('')
-    await this.attempt(async () => keepSecret((await rest.login(code, deviceName(navigator.userAgent))).secret))
+    await this.attempt(async () => storeSecret((await rest.login(code, deviceName(navigator.userAgent))).secret))
   }
 
-  /** Ask for something only those inside get; a server that is away for a moment keeps nobody out. */
-  async #knock(): Promise<boolean> {
+  /** Check the login by loading the sessions. Only a refusal means "not logged in"; a server that does not answer does not. */
+  async #checkLogin(): Promise<boolean> {
     try {
       const { sessions } = await rest.sessions()
       this.sessions = fold([], { type: 'sessions', sessions })
     } catch (error) {
-      if (isRefusal(error)) this.entrance = 'outside'
+      if (isLoginError(error)) this.access = 'denied'
     }
-    if (this.entrance === 'knocking') this.entrance = 'inside'
-    return this.entrance === 'inside'
+    if (this.access === 'unknown') this.access = 'granted'
+    return this.access === 'granted'
   }
 
-  #became(status: Status, closeCode?: number): void {
+  #statusChanged(status: Status, closeCode?: number): void {
     this.status = status
-    if (status === 'open') this.#back()
+    if (status === 'open') this.#reconnected()
     else if (status !== 'connecting') this.lostAt ??= Date.now()
-    if (status === 'closed' && closeCode !== undefined) this.entrance = 'outside'
-    // A refused upgrade looks to us like a dead server; only REST can tell which it was.
-    if (status === 'waiting') void this.#knock().then((inside) => inside || this.#dashboard.close())
+    if (status === 'closed' && closeCode !== undefined) this.access = 'denied'
+    // A refused WebSocket looks like an unreachable server; only a REST request shows the difference.
+    if (status === 'waiting') void this.#checkLogin().then((granted) => granted || this.#dashboard.close())
   }
 
-  /** The server answers: what only said that it does not is settled, and what could not be loaded is. */
-  #back(): void {
+  /** After a reconnect, remove the message about the missing answer and load what could not be loaded. */
+  #reconnected(): void {
     this.lostAt = undefined
     if (!this.#unanswered) return
     this.#unanswered = false
@@ -278,17 +287,17 @@ export class Page {
     if (this.ready) void this.loadAgents().then(() => this.loadRepositories())
   }
 
-  /** Says what went wrong, in the server's sentence. */
-  refused(error: unknown): void {
+  /** Show the message of a refused request. */
+  showError(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
-    this.#unanswered = error.passes
-    if (error.status === 401 && this.entrance === 'inside') this.entrance = 'outside'
+    this.#unanswered = error.isTransient
+    if (error.status === 401 && this.access === 'granted') this.access = 'denied'
     this.problem = error.message
     this.rootToAllow = (error.details as { allowRoot?: string } | undefined)?.allowRoot
   }
 }
 
-/** 401 without a login we know of, 403 when the cookie is there and the secret is not. */
-function isRefusal(error: unknown): boolean {
+/** Return whether an error means "not logged in": 401 without a valid login, 403 with the cookie but without the secret. */
+function isLoginError(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 401 || error.status === 403)
 }

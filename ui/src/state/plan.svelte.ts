@@ -1,16 +1,17 @@
-/** The newest plan of each agent of a session, read from its events as they come. */
+/** Load the newest plan of each agent of a session from its events. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { SessionEvent } from '../api/types/events.ts'
 import { stepsOf, type Step } from './chat.ts'
 
+/** The plans of one session. */
 export class Plans {
   byWorker: Readonly<Record<string, Step[]>> = $state.raw({})
   loaded = $state(false)
   #after = 0
   #reading = false
 
-  /** Reads what is new; one at a time, since the log only grows. */
+  /** Load the plan events after the last call, up to `head`. */
   async read(sessionId: string, head: number): Promise<void> {
     if (this.#reading || head <= this.#after) return
     this.#reading = true

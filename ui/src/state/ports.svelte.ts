@@ -1,28 +1,29 @@
-/** What the programs of a session listen on, asked again every few seconds as long as somebody looks. */
+/** Load the ports of a session, again every 3 seconds while the page is visible. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Port } from '../api/types/ports.ts'
 
-export const PAUSE = 3000
+export const POLL_MS = 3000
 
-export class Ports {
+/** The ports of one session. */
+export class SessionPorts {
   list: readonly Port[] = $state.raw([])
   problem: string | undefined = $state()
   loaded = $state(false)
 
   readonly #sessionId: string
   #timer: ReturnType<typeof setTimeout> | undefined
-  #asking = false
+  #loading = false
   #closed = false
 
   constructor(sessionId: string) {
     this.#sessionId = sessionId
   }
 
-  /** Asks now and goes on asking; a page that nobody sees waits until it is called again. */
-  look(): void {
+  /** Load the ports now and then periodically. In a hidden page, wait for the next call. */
+  refresh(): void {
     clearTimeout(this.#timer)
-    if (!this.#asking && !this.#closed && document.visibilityState === 'visible') void this.#ask()
+    if (!this.#loading && !this.#closed && document.visibilityState === 'visible') void this.#load()
   }
 
   close(): void {
@@ -30,20 +31,20 @@ export class Ports {
     clearTimeout(this.#timer)
   }
 
-  async #ask(): Promise<void> {
-    this.#asking = true
+  async #load(): Promise<void> {
+    this.#loading = true
     try {
-      this.#learn((await rest.ports(this.#sessionId)).ports)
+      this.#update((await rest.ports(this.#sessionId)).ports)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      if (error.status) this.problem = error.message // out of reach has a light of its own, and is asked again
+      if (error.status) this.problem = error.message // a missing answer is shown by the connection indicator, and the request is repeated
     } finally {
-      this.#asking = false
+      this.#loading = false
     }
-    if (!this.#closed) this.#timer = setTimeout(() => this.look(), PAUSE)
+    if (!this.#closed) this.#timer = setTimeout(() => this.refresh(), POLL_MS)
   }
 
-  #learn(ports: readonly Port[]): void {
+  #update(ports: readonly Port[]): void {
     if (JSON.stringify(ports) !== JSON.stringify(this.list)) this.list = ports
     this.problem = undefined
     this.loaded = true

@@ -1,20 +1,20 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { PAUSE, Ports } from './ports.svelte.ts'
+import { POLL_MS, SessionPorts } from './ports.svelte.ts'
 
 const PORT = { port: 3000, address: '127.0.0.1', workerId: 'w', role: 'terminal', pid: 1, command: 'node' }
-let asked: string[]
+let requests: string[]
 let answer: () => Response
 
 beforeEach(() => {
   vi.useFakeTimers()
-  asked = []
+  requests = []
   answer = () => Response.json({ ports: [PORT] })
   vi.stubGlobal('localStorage', { getItem: () => 'secret' })
   vi.stubGlobal('fetch', async (path: string) => {
-    asked.push(path)
+    requests.push(path)
     return answer()
   })
-  seen('visible')
+  setVisibility('visible')
 })
 
 afterEach(() => {
@@ -22,56 +22,56 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-function seen(visibilityState: DocumentVisibilityState): void {
+function setVisibility(visibilityState: DocumentVisibilityState): void {
   vi.stubGlobal('document', { visibilityState })
 }
 
-test('it asks at once, then every few seconds, until it is closed', async () => {
-  const ports = new Ports('s')
-  ports.look()
+test('the ports are loaded immediately and then periodically until close', async () => {
+  const ports = new SessionPorts('s')
+  ports.refresh()
   await vi.advanceTimersByTimeAsync(0)
-  expect([ports.list, ports.loaded, asked]).toEqual([[PORT], true, ['/api/sessions/s/ports']])
-  await vi.advanceTimersByTimeAsync(PAUSE)
-  expect(asked).toHaveLength(2)
+  expect([ports.list, ports.loaded, requests]).toEqual([[PORT], true, ['/api/sessions/s/ports']])
+  await vi.advanceTimersByTimeAsync(POLL_MS)
+  expect(requests).toHaveLength(2)
   ports.close()
-  await vi.advanceTimersByTimeAsync(10 * PAUSE)
-  expect(asked).toHaveLength(2)
+  await vi.advanceTimersByTimeAsync(10 * POLL_MS)
+  expect(requests).toHaveLength(2)
 })
 
-test('a page that nobody sees asks nothing, and asks at once when it is seen again', async () => {
-  const ports = new Ports('s')
-  ports.look()
+test('a hidden page loads nothing, and loads immediately when it is visible again', async () => {
+  const ports = new SessionPorts('s')
+  ports.refresh()
   await vi.advanceTimersByTimeAsync(0)
-  seen('hidden')
-  await vi.advanceTimersByTimeAsync(10 * PAUSE)
-  expect(asked).toHaveLength(1)
-  seen('visible')
-  ports.look()
+  setVisibility('hidden')
+  await vi.advanceTimersByTimeAsync(10 * POLL_MS)
+  expect(requests).toHaveLength(1)
+  setVisibility('visible')
+  ports.refresh()
   await vi.advanceTimersByTimeAsync(0)
-  expect(asked).toHaveLength(2)
-  await vi.advanceTimersByTimeAsync(PAUSE)
-  expect(asked).toHaveLength(3)
+  expect(requests).toHaveLength(2)
+  await vi.advanceTimersByTimeAsync(POLL_MS)
+  expect(requests).toHaveLength(3)
   ports.close()
 })
 
-test('the same answer is the same list, so that nothing is drawn anew', async () => {
-  const ports = new Ports('s')
-  ports.look()
+test('the same answer keeps the list object, so that nothing is drawn again', async () => {
+  const ports = new SessionPorts('s')
+  ports.refresh()
   await vi.advanceTimersByTimeAsync(0)
   const before = ports.list
-  await vi.advanceTimersByTimeAsync(PAUSE)
+  await vi.advanceTimersByTimeAsync(POLL_MS)
   expect(ports.list).toBe(before)
   ports.close()
 })
 
-test('what the server refuses is said, and taken back when it answers', async () => {
+test('an error of the server is shown until the next answer', async () => {
   answer = () => Response.json({ error: 'not_found', message: 'no session s' }, { status: 404 })
-  const ports = new Ports('s')
-  ports.look()
+  const ports = new SessionPorts('s')
+  ports.refresh()
   await vi.advanceTimersByTimeAsync(0)
   expect(ports.problem).toBe('no session s')
   answer = () => Response.json({ ports: [] })
-  await vi.advanceTimersByTimeAsync(PAUSE)
+  await vi.advanceTimersByTimeAsync(POLL_MS)
   expect([ports.problem, ports.loaded]).toEqual([undefined, true])
   ports.close()
 })

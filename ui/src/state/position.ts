@@ -1,13 +1,14 @@
-/** Where this page stands in a terminal's bytes: what of a frame is new, and whether one is missing. */
-import type { Output } from '../api/frames.ts'
+/** Track the position in a terminal's output: find the new bytes of a frame, and detect missing ones. */
+import type { OutputFrame } from '../api/frames.ts'
 
-export class Position {
-  /** The offset of the next byte we have not seen. */
+/** The position of this page in the output of one terminal run. */
+export class OutputPosition {
+  /** The offset of the next expected byte. */
   next = 0
 
-  /** The bytes of this frame not seen before, or `hole` when some before it never came. */
-  take({ offset, bytes }: Output): Uint8Array<ArrayBuffer> | 'hole' {
-    if (offset > this.next) return 'hole'
+  /** Return the new bytes of a frame and advance, or return `gap` if bytes before it are missing. */
+  take({ offset, bytes }: OutputFrame): Uint8Array<ArrayBuffer> | 'gap' {
+    if (offset > this.next) return 'gap'
     const fresh = bytes.subarray(Math.min(this.next - offset, bytes.length))
     this.next += fresh.length
     return fresh

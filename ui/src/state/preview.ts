@@ -1,66 +1,69 @@
 /**
- * Where the page of a program that listens is to be seen from this browser, and whether a frame may show it.
+ * Decide at which address this browser can open the web page of a program, and whether a frame may show it.
  *
- * Cookies ignore ports. So a frame has another name of this machine than our page has: our cookie is not sent there,
- * and the frame is never of our origin.
+ * Cookies ignore ports. So a frame uses another host name of this machine than our page: our cookie is not sent there,
+ * and the frame never has our origin.
  */
 import type { Port } from '../api/types/ports.ts'
 
 export type Preview =
   | { kind: 'frame'; address: string; tunnel: string }
-  | { kind: 'tab'; address: string; why: string }
-  | { kind: 'elsewhere'; tunnel: string; nearby: string; direct: string | undefined }
+  | { kind: 'tab'; address: string; reason: string }
+  | { kind: 'elsewhere'; tunnel: string; localAddress: string; directAddress: string | undefined }
 
-/** Of our own page, as `location` has it. */
-export type Here = Pick<Location, 'hostname' | 'port'>
-export type Listening = Pick<Port, 'port' | 'address'>
+/** The host name and port of our own page, as in `location`. */
+export type PageLocation = Pick<Location, 'hostname' | 'port'>
+export type ListeningPort = Pick<Port, 'port' | 'address'>
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 const EVERY_ADDRESS = ['0.0.0.0', '::']
 
-export function previewOf(listening: Listening, here: Here, path = ''): Preview {
-  if (!LOOPBACK.includes(here.hostname)) return elsewhere(listening, here, path)
-  const why = whyNoFrame(listening, here)
-  if (why) return { kind: 'tab', address: addressOf(bracketed(listening.address), listening.port, path), why }
-  return { kind: 'frame', address: addressOf(otherName(here), listening.port, path), tunnel: tunnelTo(listening, '<host>') }
+/** Return how the page of a port can be shown: in a frame, in a tab, or after forwarding the port. */
+export function previewOf(listening: ListeningPort, page: PageLocation, path = ''): Preview {
+  if (!LOOPBACK.includes(page.hostname)) return elsewhere(listening, page, path)
+  const reason = frameObstacle(listening, page)
+  if (reason) return { kind: 'tab', address: addressOf(bracketed(listening.address), listening.port, path), reason }
+  return { kind: 'frame', address: addressOf(otherHostName(page), listening.port, path), tunnel: tunnelTo(listening, '<host>') }
 }
 
-/** The path of what a person typed, be it a path or a whole address; it cannot lead to another host. */
+/** Return the path of a typed path or whole address; the result cannot lead to another host. */
 export function pathOf(typed: string): string {
   const text = typed.trim()
   const whole = /^https?:\/\//i.test(text) ? URL.parse(text) : null
   return `/${(whole ? whole.pathname + whole.search + whole.hash : text).replace(/^[/\\]+/, '')}`
 }
 
-/** The one that was looked at last, or the first. */
-export function chosenOf<T extends Pick<Port, 'port' | 'workerId'>>(ports: readonly T[], last: { port: number; workerId: string } | undefined): T | undefined {
+/** Return the port that was shown last, or the first port. */
+export function choosePort<T extends Pick<Port, 'port' | 'workerId'>>(ports: readonly T[], last: { port: number; workerId: string } | undefined): T | undefined {
   const same = (each: T) => each.port === last?.port
   return ports.find((each) => same(each) && each.workerId === last?.workerId) ?? ports.find(same) ?? ports[0]
 }
 
-function whyNoFrame({ address, port }: Listening, here: Here): string | undefined {
-  if (String(port) === here.port) return 'It listens on the port of Bullpen itself, and is not shown inside of it.'
-  if (address === '::1' && otherName(here) === '127.0.0.1') return 'It listens on ::1 only. Open Bullpen at 127.0.0.1 to see it here.'
-  if (![...EVERY_ADDRESS, '127.0.0.1', '::1'].includes(address)) return `It listens on ${address} only, which is not shown in a frame.`
+/** Return why a frame cannot show a port, or undefined if it can. */
+function frameObstacle({ address, port }: ListeningPort, page: PageLocation): string | undefined {
+  if (String(port) === page.port) return 'This program listens on the port of Bullpen itself, which cannot be shown in a frame.'
+  if (address === '::1' && otherHostName(page) === '127.0.0.1') return 'This program listens on ::1 only. Open Bullpen at 127.0.0.1 to see its page here.'
+  if (![...EVERY_ADDRESS, '127.0.0.1', '::1'].includes(address)) return `This program listens on ${address} only, which cannot be shown in a frame.`
   return undefined
 }
 
-/** `localhost` reaches 127.0.0.1 and ::1. A policy cannot name [::1], so it is never the name of a frame. */
-function otherName({ hostname }: Here): string {
+/** Return another host name of this machine. `localhost` reaches 127.0.0.1 and ::1; [::1] is never used, because a content security policy cannot name it. */
+function otherHostName({ hostname }: PageLocation): string {
   return hostname === 'localhost' ? '127.0.0.1' : 'localhost'
 }
 
-function elsewhere({ address, port }: Listening, { hostname }: Here, path: string): Preview {
+/** Return the addresses for a browser on another machine. */
+function elsewhere({ address, port }: ListeningPort, { hostname }: PageLocation, path: string): Preview {
   return {
     kind: 'elsewhere',
     tunnel: tunnelTo({ address, port }, hostname.replace(/^\[|\]$/g, '')),
-    nearby: addressOf('localhost', port, path),
-    direct: EVERY_ADDRESS.includes(address) ? addressOf(hostname, port, path) : undefined,
+    localAddress: addressOf('localhost', port, path),
+    directAddress: EVERY_ADDRESS.includes(address) ? addressOf(hostname, port, path) : undefined,
   }
 }
 
-/** The command that brings a port of the server to the same port of the machine it is typed on. */
-function tunnelTo({ address, port }: Listening, host: string): string {
+/** Return the ssh command that forwards a port of the server to the same port of the local machine. */
+function tunnelTo({ address, port }: ListeningPort, host: string): string {
   const target = EVERY_ADDRESS.includes(address) ? '127.0.0.1' : bracketed(address)
   return `ssh -L ${port}:${target}:${port} ${host}`
 }
@@ -69,6 +72,7 @@ function addressOf(name: string, port: number, path: string): string {
   return `http://${name}:${port}${pathOf(path)}`
 }
 
+/** Return an address as it is written in a URL: IPv6 addresses in brackets. */
 function bracketed(address: string): string {
   return address.includes(':') ? `[${address}]` : address
 }

@@ -1,113 +1,116 @@
 /**
- * What a person says to an agent, on its way: kept until the stream shows it, sent in the order it was written, and again
- * under its id after a lost connection or a reload, or when nobody answered.
+ * Send prompts to an agent reliably: each prompt is stored until it appears in the event stream. Prompts are sent in
+ * order, and again with the same id after a lost connection, a reload or a missing answer.
  */
 import { backoff } from '../api/backoff.ts'
 import { ApiError } from '../api/http.ts'
 import { randomId } from '../api/random.ts'
-import type { Talking } from '../api/talking.ts'
+import type { ConversationApi } from '../api/talking.ts'
 import type { SessionEvent } from '../api/types/events.ts'
-import { UnsentPrompts, type Unsent } from './unsent.ts'
+import { UnsentPrompts, type UnsentPrompt } from './unsent.ts'
 
-export class Prompts {
-  /** Those the stream has not shown yet. */
-  unsent: readonly Unsent[] = $state.raw([])
-  /** Why the last try got no further; undefined if it did. It is tried again by itself. */
+/** Sends the prompts of one agent. */
+export class PromptSender {
+  /** The prompts that are not in the event stream yet. */
+  unsent: readonly UnsentPrompt[] = $state.raw([])
+  /** Why the last attempt to send failed, or undefined. Sending is repeated automatically. */
   obstacle: string | undefined = $state()
 
-  readonly #calls: Pick<Talking, 'prompt'>
-  readonly #shown: () => number
-  readonly #kept: UnsentPrompts
+  readonly #calls: Pick<ConversationApi, 'prompt'>
+  readonly #receivedSeq: () => number
+  readonly #stored: UnsentPrompts
   #sending = Promise.resolve()
   #attempt = 0
-  #pause: ReturnType<typeof setTimeout> | undefined
-  #resting = false
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #suspended = false
 
-  /** `shown` is the seq up to which the stream has been seen. */
-  constructor(workerId: string, calls: Pick<Talking, 'prompt'>, shown: () => number) {
+  /** `receivedSeq` returns the seq up to which events were received. */
+  constructor(workerId: string, calls: Pick<ConversationApi, 'prompt'>, receivedSeq: () => number) {
     this.#calls = calls
-    this.#shown = shown
-    this.#kept = new UnsentPrompts(workerId)
-    this.#tell()
+    this.#receivedSeq = receivedSeq
+    this.#stored = new UnsentPrompts(workerId)
+    this.#publish()
   }
 
-  say(text: string, imageIds: readonly string[] = []): Promise<void> {
-    this.#kept.add({ promptId: randomId(), text, imageIds, at: new Date().toISOString() })
+  /** Store a new prompt and send it. */
+  submit(text: string, imageIds: readonly string[] = []): Promise<void> {
+    this.#stored.add({ promptId: randomId(), text, imageIds, at: new Date().toISOString() })
     return this.send()
   }
 
-  /** One that was refused goes out again. */
+  /** Send a refused prompt again. */
   retry(promptId: string): Promise<void> {
-    this.#kept.mark(promptId, undefined)
+    this.#stored.mark(promptId, undefined)
     return this.send()
   }
 
   discard(promptId: string): void {
-    this.#kept.remove(promptId)
-    this.#tell()
+    this.#stored.remove(promptId)
+    this.#publish()
   }
 
-  /** The stream shows these events. */
-  seen(events: readonly SessionEvent[]): void {
+  /** Remove the prompts that are confirmed by these events. */
+  confirm(events: readonly SessionEvent[]): void {
     for (const { type, data } of events) {
-      if (type === 'user_prompt') this.#kept.remove(String(data.promptId))
-      else if (type === 'queue_added') this.#kept.remove(String(data.id))
+      if (type === 'user_prompt') this.#stored.remove(String(data.promptId))
+      else if (type === 'queue_added') this.#stored.remove(String(data.id))
     }
-    this.#tell()
+    this.#publish()
   }
 
-  /** All that wait, one after the other, so that they arrive in the order they were written. */
+  /** Send all prompts that were not refused, one after the other, so that they arrive in the order in which they were written. */
   send(): Promise<void> {
-    this.#resting = false
-    clearTimeout(this.#pause)
-    this.#tell()
-    // Whoever sent before has been told what went wrong, and nobody after them waits for it.
+    this.#suspended = false
+    clearTimeout(this.#timer)
+    this.#publish()
+    // An earlier error was reported to its own caller; it does not stop later prompts.
     this.#sending = this.#sending.catch(() => {}).then(() => this.#sendAll())
     return this.#sending
   }
 
-  /** The network or the user is back: do not sit out the pause. */
-  nudge(): void {
-    if (this.obstacle && !this.#resting) void this.send()
+  /** Send now instead of after the pause, because the network or the user is back. */
+  retryNow(): void {
+    if (this.obstacle && !this.#suspended) void this.send()
   }
 
-  /** Nobody shows this agent any more; whoever does next sends what waits. */
-  rest(): void {
-    this.#resting = true
-    clearTimeout(this.#pause)
+  /** Stop sending, because the agent is no longer shown. The next view of the agent sends the waiting prompts. */
+  suspend(): void {
+    this.#suspended = true
+    clearTimeout(this.#timer)
   }
 
   async #sendAll(): Promise<void> {
-    for (const prompt of this.#kept.all.filter(({ problem }) => problem === undefined)) {
+    for (const prompt of this.#stored.all.filter(({ problem }) => problem === undefined)) {
       try {
         const { seq } = await this.#calls.prompt(prompt)
-        this.#answered()
-        if (seq <= this.#shown()) this.#kept.remove(prompt.promptId) // the stream has it, perhaps long ago
+        this.#clearObstacle()
+        if (seq <= this.#receivedSeq()) this.#stored.remove(prompt.promptId) // the event is already received
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        if (error.passes) {
+        if (error.isTransient) {
           this.#tryLater(error.message)
           break
         }
-        this.#answered()
-        this.#kept.mark(prompt.promptId, error.message)
+        this.#clearObstacle()
+        this.#stored.mark(prompt.promptId, error.message)
       }
     }
-    this.#tell()
+    this.#publish()
   }
 
-  #answered(): void {
+  #clearObstacle(): void {
     this.#attempt = 0
     this.obstacle = undefined
   }
 
-  /** The socket may outlive a cut that requests do not, so a next connection need not come. */
+  /** Repeat after a pause. The socket may stay open while requests fail, so waiting for a reconnect is not enough. */
   #tryLater(obstacle: string): void {
     this.obstacle = obstacle
-    if (!this.#resting) this.#pause = setTimeout(() => void this.send(), backoff(this.#attempt++))
+    if (!this.#suspended) this.#timer = setTimeout(() => void this.send(), backoff(this.#attempt++))
   }
 
-  #tell(): void {
-    this.unsent = this.#kept.all
+  /** Update `unsent` from the storage. */
+  #publish(): void {
+    this.unsent = this.#stored.all
   }
 }

@@ -1,4 +1,4 @@
-/** The message queue of a session: the twin of `domain/queue.py`, with the names of R54. */
+/** Fold the events of a session into its message queue; the counterpart of `domain/queue.py`. The names of the fields are those of the REST API. */
 import type { SessionEvent } from '../api/types/events.ts'
 
 export interface QueueItem {
@@ -7,7 +7,7 @@ export interface QueueItem {
   readonly image_ids: readonly string[]
   readonly queued_at: string
   readonly title: string | null
-  /** Given by a person: no other is made. */
+  /** Whether the user set the title; then no title is generated. */
   readonly ownTitle: boolean
   readonly scheduled_time: string | null
   readonly state: string
@@ -22,6 +22,7 @@ export interface Queue {
 
 export const EMPTY: Queue = { items: [], paused: false }
 
+/** Return the queue after one more event. */
 export function foldQueue(queue: Queue, { type, data, timestamp }: SessionEvent): Queue {
   const id = String(data.id)
   switch (type) {
@@ -68,7 +69,7 @@ function item(data: Record<string, unknown>, now: string): QueueItem {
 
 function edited(item: QueueItem, data: Record<string, unknown>): QueueItem {
   const message = String(data.message)
-  const title = message === item.message || item.ownTitle ? item.title : null // it was made for the old words
+  const title = message === item.message || item.ownTitle ? item.title : null // it was generated from the old message
   return {
     ...item,
     message,
@@ -87,6 +88,7 @@ function change(queue: Queue, id: string, to: (item: QueueItem) => QueueItem): Q
   return { ...queue, items: queue.items.map((each) => (each.id === id ? to(each) : each)) }
 }
 
+/** Return the items after one was moved up, down or to the front. */
 function moved(items: readonly QueueItem[], id: string, direction: string): readonly QueueItem[] {
   const at = items.findIndex((each) => each.id === id)
   const one = items[at]

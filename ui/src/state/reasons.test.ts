@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { howWorkerEnded, whyEnded, whyTurnEnded } from './reasons.ts'
+import { workerEndText, endReasonText, stopReasonText } from './reasons.ts'
 
 const path = new URL('../../../tests/golden/words/reasons.json', import.meta.url)
-const words = JSON.parse(readFileSync(path, 'utf8')) as Record<'ended' | 'worker' | 'turn', Record<string, string>>
+const golden = JSON.parse(readFileSync(path, 'utf8')) as Record<'ended' | 'worker' | 'turn', Record<string, string>>
 
 test.each([
-  ['ended', whyEnded],
-  ['worker', howWorkerEnded],
-  ['turn', whyTurnEnded],
-] as const)('the words of the page are those of the server: %s', (kind, say) => {
-  const said = Object.keys(words[kind]).map((reason) => [reason, say(reason)])
-  expect(Object.fromEntries(said)).toEqual(words[kind])
+  ['ended', endReasonText],
+  ['worker', workerEndText],
+  ['turn', stopReasonText],
+] as const)('the page has the same texts as the server: %s', (kind, textOf) => {
+  const actual = Object.keys(golden[kind]).map((reason) => [reason, textOf(reason)])
+  expect(Object.fromEntries(actual)).toEqual(golden[kind])
 })
 
-test('who was told no reason says so', () => expect(whyEnded(null)).toBe('unknown'))
+test('a missing reason is unknown', () => expect(endReasonText(null)).toBe('unknown'))

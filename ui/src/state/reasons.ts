@@ -1,10 +1,11 @@
-/** Why something ended, in words for a person: the twin of `domain/reasons.py`, which passes the same list. */
+/** Texts for the reasons why sessions, workers and turns end; the counterpart of `domain/reasons.py`, checked by the same golden file. */
+
 const BY_A_PERSON = 'ended by a person'
 
-/** Of a session or a worker. */
-const END: Record<string, string> = {
+/** Reasons for the end of a session or a worker. */
+const END_REASONS: Record<string, string> = {
   user_request: BY_A_PERSON,
-  'user requested': BY_A_PERSON, // of a worker, as the relay says it
+  'user requested': BY_A_PERSON, // of a worker, in the notices of the relay
   cancelled: BY_A_PERSON,
   last_disconnect: 'its last viewer left',
   idle_timeout: 'it was idle for too long',
@@ -12,7 +13,7 @@ const END: Record<string, string> = {
   replaced: 'another took its role',
 }
 
-const TURN: Record<string, string> = {
+const STOP_REASONS: Record<string, string> = {
   end_turn: 'the turn is over',
   max_tokens: 'it has used all its tokens',
   max_turn_requests: 'it has made all the requests a turn may make',
@@ -21,33 +22,35 @@ const TURN: Record<string, string> = {
   unknown: 'the agent did not say why',
 }
 
-export function whyEnded(reason: string | null): string {
-  return wordFor(END, reason)
+/** Return the text of the reason why a session or worker ended. */
+export function endReasonText(reason: string | null): string {
+  return textFor(END_REASONS, reason)
 }
 
-/** Agents have stop reasons of their own too. */
-export function whyTurnEnded(stopReason: string | null): string {
-  return wordFor(TURN, stopReason)
+/** Return the text of a stop reason. Agents may send other reasons than those of the protocol. */
+export function stopReasonText(stopReason: string | null): string {
+  return textFor(STOP_REASONS, stopReason)
 }
 
-export function howWorkerEnded(reason: string | null): string {
-  const why = whyEnded(reason)
+/** Return how a worker ended, as a phrase. */
+export function workerEndText(reason: string | null): string {
+  const why = endReasonText(reason)
   return why === BY_A_PERSON ? why : `ended: ${why}`
 }
 
-/** A failure with the name of the worker: the server says "it ended with exit code 3" of whatever failed. */
-export function whoFailed(worker: { readonly name: string } | undefined, error: string): string {
+/** Return a failure with the name of the worker; errors of the server begin with "it", as in "it ended with exit code 3". */
+export function failureText(worker: { readonly name: string } | undefined, error: string): string {
   if (!worker) return error
   return error.startsWith('it ') ? `${worker.name} ${error.slice(3)}` : `${worker.name}: ${error}`
 }
 
-/** Whether a word is a reason of an end: what then stayed open was answered by nobody. */
-export function isEnd(word: string): boolean {
-  return Object.hasOwn(END, word)
+/** Return whether a text is a reason of an end rather than the name of a device. An ended request has no answer. */
+export function isEndReason(reason: string): boolean {
+  return Object.hasOwn(END_REASONS, reason)
 }
 
-/** A word of a protocol that has no other is at least readable. */
-function wordFor(words: Record<string, string>, word: string | null): string {
-  const known = word !== null && Object.hasOwn(words, word) ? words[word] : undefined
-  return known ?? (word || 'unknown').replaceAll('_', ' ')
+/** Return the text for a reason, or the reason itself with spaces instead of underscores. */
+function textFor(texts: Record<string, string>, reason: string | null): string {
+  const text = reason !== null && Object.hasOwn(texts, reason) ? texts[reason] : undefined
+  return text ?? (reason || 'unknown').replaceAll('_', ' ')
 }

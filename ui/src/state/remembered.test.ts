@@ -1,32 +1,32 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { flushRemembered, forgetOld, Remembered } from './remembered.ts'
 
-class Storage {
-  readonly kept = new Map<string, string>()
+class CountingStorage {
+  readonly items = new Map<string, string>()
   writes = 0
   get length(): number {
-    return this.kept.size
+    return this.items.size
   }
   key(n: number): string | null {
-    return [...this.kept.keys()][n] ?? null
+    return [...this.items.keys()][n] ?? null
   }
   getItem(key: string): string | null {
-    return this.kept.get(key) ?? null
+    return this.items.get(key) ?? null
   }
   setItem(key: string, value: string): void {
     this.writes++
-    this.kept.set(key, value)
+    this.items.set(key, value)
   }
   removeItem(key: string): void {
-    this.kept.delete(key)
+    this.items.delete(key)
   }
 }
 
-let storage: Storage
+let storage: CountingStorage
 
 beforeEach(() => {
   vi.useFakeTimers()
-  storage = new Storage()
+  storage = new CountingStorage()
   vi.stubGlobal('localStorage', storage)
 })
 afterEach(() => {
@@ -34,7 +34,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('R10: many changes are one write, 500 ms after the last', () => {
+test('many changes are written once, 500 ms after the last', () => {
   const draft = new Remembered('draft', '')
   for (let n = 0; n < 50; n++) {
     draft.value = 'x'.repeat(n + 1)
@@ -46,7 +46,7 @@ test('R10: many changes are one write, 500 ms after the last', () => {
   expect(new Remembered('draft', '').value).toBe('x'.repeat(50))
 })
 
-test('a page that goes writes at once, and once', () => {
+test('a flush writes pending changes immediately and once', () => {
   new Remembered('tab', 'a').value = 'b'
   flushRemembered()
   vi.advanceTimersByTime(1000)
@@ -54,7 +54,7 @@ test('a page that goes writes at once, and once', () => {
   expect(new Remembered('tab', 'a').value).toBe('b')
 })
 
-test('what is as it was at first is not kept', () => {
+test('an initial value is not stored', () => {
   const tab = new Remembered('tab', 'a')
   tab.value = 'b'
   flushRemembered()
@@ -62,18 +62,18 @@ test('what is as it was at first is not kept', () => {
   expect(storage.length).toBe(0)
 })
 
-test('nonsense in the storage counts as nothing', () => {
-  storage.kept.set('bullpen.view.tab', '{')
+test('invalid data in the storage is ignored', () => {
+  storage.items.set('bullpen.view.tab', '{')
   expect(new Remembered('tab', 'a').value).toBe('a')
 })
 
-test('what nobody has touched for months is forgotten, and nothing else', () => {
+test('only values that were not changed for months are deleted', () => {
   new Remembered('old', 0).value = 1
   flushRemembered()
-  storage.kept.set('bullpen.secret', 'not ours')
+  storage.items.set('bullpen.secret', 'not ours')
   vi.advanceTimersByTime(91 * 24 * 3600 * 1000)
   new Remembered('young', 0).value = 1
   flushRemembered()
   forgetOld()
-  expect([...storage.kept.keys()]).toEqual(['bullpen.secret', 'bullpen.view.young'])
+  expect([...storage.items.keys()]).toEqual(['bullpen.secret', 'bullpen.view.young'])
 })

@@ -1,36 +1,36 @@
 /**
- * What a person left in the page (a draft, a place in a list, the open tab) and finds again after a reload:
- * kept in this origin's storage, written 500 ms after the last change and at once when the page goes.
+ * Values that survive a reload, such as drafts, settings and layouts. They are kept in the local storage of this origin,
+ * written 500 ms after the last change and immediately when the page closes.
  */
 import { createSubscriber } from 'svelte/reactivity'
 
 const PREFIX = 'bullpen.view.'
-const PAUSE = 500
-const KEPT = 90 * 24 * 3600 * 1000
+const WRITE_DELAY_MS = 500
+const MAX_AGE_MS = 90 * 24 * 3600 * 1000
 
 interface Stored {
   at: number
   value: unknown
 }
 
-const waiting = new Set<Remembered<unknown>>()
-const known = new Map<string, Remembered<unknown>>()
+const unwritten = new Set<Remembered<unknown>>()
+const byKey = new Map<string, Remembered<unknown>>()
 
-/** The same key is the same thing everywhere in the page; `initial` counts when nothing was kept. */
+/** Return the value of a key, which is one object for the whole page; `initial` is used if nothing is stored. */
 export function remembered<T>(key: string, initial: T): Remembered<T> {
-  const found = known.get(key) ?? new Remembered<unknown>(key, initial)
-  known.set(key, found)
-  return found as Remembered<T>
+  const existing = byKey.get(key) ?? new Remembered<unknown>(key, initial)
+  byKey.set(key, existing)
+  return existing as Remembered<T>
 }
 
-/** Reading `value` in a component or an effect follows it; setting it is remembered. Values are JSON. */
+/** One stored value, which must be JSON. Components that read `value` update when it changes; setting it stores it. */
 export class Remembered<T> {
   readonly #key: string
   readonly #initial: T
   #value: T
   #timer: ReturnType<typeof setTimeout> | undefined
   #changed = () => {}
-  readonly #follow = createSubscriber((update) => {
+  readonly #subscribe = createSubscriber((update) => {
     this.#changed = update
     return () => (this.#changed = () => {})
   })
@@ -38,12 +38,12 @@ export class Remembered<T> {
   constructor(key: string, initial: T) {
     this.#key = PREFIX + key
     this.#initial = initial
-    const kept = read(this.#key)
-    this.#value = kept ? (kept.value as T) : initial
+    const stored = read(this.#key)
+    this.#value = stored ? (stored.value as T) : initial
   }
 
   get value(): T {
-    this.#follow()
+    this.#subscribe()
     return this.#value
   }
 
@@ -51,43 +51,44 @@ export class Remembered<T> {
     if (Object.is(value, this.#value)) return
     this.#value = value
     this.#changed()
-    waiting.add(this as Remembered<unknown>)
+    unwritten.add(this as Remembered<unknown>)
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.flush(), PAUSE)
+    this.#timer = setTimeout(() => this.flush(), WRITE_DELAY_MS)
   }
 
-  /** Back to the beginning, and nothing of it kept. */
+  /** Restore the initial value and delete the stored one. */
   forget(): void {
     this.value = this.#initial
     this.flush()
   }
 
+  /** Write the value now. */
   flush(): void {
     clearTimeout(this.#timer)
-    waiting.delete(this as Remembered<unknown>)
+    unwritten.delete(this as Remembered<unknown>)
     if (Object.is(this.#value, this.#initial)) localStorage.removeItem(this.#key)
     else write(this.#key, { at: Date.now(), value: this.#value })
   }
 }
 
-/** Everything that still waits for its pause to end; the page may not be there then. */
+/** Write all pending changes now, because the page may close. */
 export function flushRemembered(): void {
-  for (const each of [...waiting]) each.flush()
+  for (const each of [...unwritten]) each.flush()
 }
 
-/** What nobody has changed for months: sessions come and go, their tabs and drafts need not stay for ever. */
+/** Delete values that were not changed for 90 days, such as drafts and layouts of old sessions. */
 export function forgetOld(now = Date.now()): void {
   const keys = Array.from({ length: localStorage.length }, (_, n) => localStorage.key(n) ?? '')
   for (const key of keys.filter((each) => each.startsWith(PREFIX)))
-    if ((read(key)?.at ?? 0) < now - KEPT) localStorage.removeItem(key)
+    if ((read(key)?.at ?? 0) < now - MAX_AGE_MS) localStorage.removeItem(key)
 }
 
 function read(key: string): Stored | undefined {
   try {
-    const kept = JSON.parse(localStorage.getItem(key) ?? 'null') as Stored | null
-    return kept && typeof kept === 'object' && 'value' in kept ? kept : undefined
+    const stored = JSON.parse(localStorage.getItem(key) ?? 'null') as Stored | null
+    return stored && typeof stored === 'object' && 'value' in stored ? stored : undefined
   } catch {
-    return undefined // not ours, or of another version
+    return undefined // invalid, or of another version
   }
 }
 
@@ -95,12 +96,12 @@ function write(key: string, stored: Stored): void {
   try {
     localStorage.setItem(key, JSON.stringify(stored))
   } catch (error) {
-    console.warn('The page cannot remember this; its storage is full.', key, error)
+    console.warn('This value is not stored, because the storage of the page is full.', key, error)
   }
 }
 
 if (typeof window !== 'undefined') {
   window.addEventListener('pagehide', flushRemembered)
-  // A phone may end a page in the background without another word.
+  // A phone may end a page in the background without another event.
   document.addEventListener('visibilitychange', () => document.visibilityState === 'hidden' && flushRemembered())
 }

@@ -12,21 +12,21 @@ test.each<Route>([
   { view: 'session', sessionId: 'a-1', workerId: 'b-2', at: 1234 },
   { view: 'inbox' },
   { view: 'usage' },
-  { view: 'search', words: '' },
-  { view: 'search', words: 'größe 100% a/b' },
-])('an address leads back to what it was made from: %o', (route) => {
+  { view: 'search', query: '' },
+  { view: 'search', query: 'größe 100% a/b' },
+])('a route survives formatting and parsing: %o', (route) => {
   expect(parseRoute(formatRoute(route))).toEqual(route)
 })
 
-test.each(['', '#', '#/', '#/session', '#/nonsense/x', '#code=abc', '#/session/a/b/c'])('%s shows the beginning', (hash) => {
+test.each(['', '#', '#/', '#/session', '#/nonsense/x', '#code=abc', '#/session/a/b/c'])('%s is the home page', (hash) => {
   expect(parseRoute(hash)).toEqual({ view: 'home' })
 })
 
-test('an address of a search that was cut searches for nothing', () => {
-  expect(parseRoute('#/search/100%')).toEqual({ view: 'search', words: '' })
+test('a truncated search address has an empty query', () => {
+  expect(parseRoute('#/search/100%')).toEqual({ view: 'search', query: '' })
 })
 
-test('a section nobody knows shows the first', () => {
+test('an unknown settings section becomes the first', () => {
   expect(parseRoute('#/settings/nonsense')).toEqual({ view: 'settings', section: 'appearance' })
 })
 

@@ -1,4 +1,4 @@
-/** What the page shows, kept in the address so that a reload shows it again. */
+/** Parse and format the route of the page, which is the fragment of its address. */
 export const SECTIONS = ['appearance', 'keys', 'notifications', 'agents', 'repositories', 'devices', 'tokens'] as const
 export type Section = (typeof SECTIONS)[number]
 
@@ -7,16 +7,17 @@ export type Route =
   | { view: 'new' }
   | { view: 'inbox' }
   | { view: 'usage' }
-  | { view: 'search'; words: string }
+  | { view: 'search'; query: string }
   | { view: 'settings'; section: Section }
-  /** `at`: a moment, in milliseconds since the epoch. */
+  /** `at`: the shown time, in milliseconds since the epoch. */
   | { view: 'replay'; sessionId: string; at?: number }
-  /** `at`: the seq of a moment that is to be shown. */
+  /** `at`: the seq of the entry to scroll to. */
   | { view: 'session'; sessionId: string; workerId?: string; at?: number }
 
+/** Return the route of a fragment; anything unknown is the home page. */
 export function parseRoute(hash: string): Route {
-  const words = /^#\/search(?:\/([^/]*))?$/.exec(hash)
-  if (words) return { view: 'search', words: decoded(words[1] ?? '') }
+  const match = /^#\/search(?:\/([^/]*))?$/.exec(hash)
+  if (match) return { view: 'search', query: decoded(match[1] ?? '') }
   const [, view, first, second, at] = /^#\/([\w-]+)(?:\/([\w-]+))?(?:\/([\w-]+))?(?:\/(\d{1,15}))?$/.exec(hash) ?? []
   if (view === 'new' || view === 'inbox' || view === 'usage') return { view }
   if (view === 'settings') return { view, section: SECTIONS.find((each) => each === first) ?? 'appearance' }
@@ -34,7 +35,7 @@ export function formatRoute(route: Route): string {
     case 'usage':
       return `#/${route.view}`
     case 'search':
-      return route.words ? `#/search/${encodeURIComponent(route.words)}` : '#/search'
+      return route.query ? `#/search/${encodeURIComponent(route.query)}` : '#/search'
     case 'settings':
       return `#/settings/${route.section}`
     case 'replay':
@@ -44,21 +45,21 @@ export function formatRoute(route: Route): string {
   }
 }
 
-function decoded(words: string): string {
+function decoded(text: string): string {
   try {
-    return decodeURIComponent(words)
+    return decodeURIComponent(text)
   } catch {
-    return '' // somebody cut the address
+    return '' // the address is truncated
   }
 }
 
-/** What `bullpen share` prints: one session, and the token that shows it. */
+/** Return the session and the token of a share link, as `bullpen share` prints it. */
 export function sharedSession(hash: string): { sessionId: string; token: string } | undefined {
   const [, sessionId, token] = /^#share=([\w-]+)\/([\w-]+)$/.exec(hash) ?? []
   return sessionId && token ? { sessionId, token } : undefined
 }
 
-/** The one-time code of the address that `bullpen serve` prints. */
+/** Return the one-time login code of an address, as `bullpen serve` prints it. */
 export function loginCode(hash: string): string | undefined {
   return /^#code=(.+)$/.exec(hash)?.[1]
 }

@@ -1,39 +1,40 @@
-/** Which sessions this browser has shown, and when: for what is typed into terminals, which the inbox does not hear of. */
+/** Store when this browser last showed each session. This decides about turns typed into terminals, which have no inbox item. */
 import type { Session } from '../api/types/sessions.ts'
 import { remembered } from './remembered.ts'
 
-interface Seen {
-  /** Before anybody looked for the first time nothing is news. */
+interface ShownTimes {
+  /** The time of the first use of this browser; earlier changes count as seen. */
   since: string
   at: Record<string, string>
 }
 
-const kept = remembered<Seen | undefined>('seen', undefined)
+const stored = remembered<ShownTimes | undefined>('seen', undefined)
 
-export function seenAt(sessionId: string): string {
-  return kept.value?.at[sessionId] ?? kept.value?.since ?? ''
+/** Return the time up to which this browser has shown a session. */
+export function lastShownAt(sessionId: string): string {
+  return stored.value?.at[sessionId] ?? stored.value?.since ?? ''
 }
 
-/** The newest thing of this session is on the screen now. */
-export function see(session: Session): void {
-  const newest = newestOf(session)
-  if (newest <= seenAt(session.id) && kept.value) return
-  kept.value = { since: kept.value?.since ?? newest, at: { ...kept.value?.at, [session.id]: newest } }
+/** Store that this browser has shown the newest change of a session. */
+export function markShown(session: Session): void {
+  const newest = lastChangeOf(session)
+  if (newest <= lastShownAt(session.id) && stored.value) return
+  stored.value = { since: stored.value?.since ?? newest, at: { ...stored.value?.at, [session.id]: newest } }
 }
 
-/** The first look of this browser: what lies before it is no news. */
-export function startSeeing(now = new Date().toISOString()): void {
-  kept.value ??= { since: now, at: {} }
+/** Store the time of the first use of this browser, unless it is stored. */
+export function startTracking(now = new Date().toISOString()): void {
+  stored.value ??= { since: now, at: {} }
 }
 
-/** What is gone need not be remembered. */
-export function forgetOthers(sessions: readonly Session[]): void {
-  if (!kept.value) return
+/** Delete the times of sessions that no longer exist. */
+export function forgetRemoved(sessions: readonly Session[]): void {
+  if (!stored.value) return
   const ids = new Set(sessions.map((session) => session.id))
-  const at = Object.entries(kept.value.at).filter(([id]) => ids.has(id))
-  if (at.length < Object.keys(kept.value.at).length) kept.value = { ...kept.value, at: Object.fromEntries(at) }
+  const at = Object.entries(stored.value.at).filter(([id]) => ids.has(id))
+  if (at.length < Object.keys(stored.value.at).length) stored.value = { ...stored.value, at: Object.fromEntries(at) }
 }
 
-function newestOf(session: Session): string {
+function lastChangeOf(session: Session): string {
   return session.workers.reduce((newest, worker) => (worker.activitySince > newest ? worker.activitySince : newest), session.updatedAt)
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SessionEvent } from '../api/types/events.ts'
 import { Conflict, emptySession, fold, sessionJson, type Snapshot } from './session.ts'
 
-interface Story {
+interface GoldenLog {
   story: string
   id: string
   events: SessionEvent[]
@@ -12,20 +12,20 @@ interface Story {
 }
 
 const GOLDEN = new URL('../../../tests/golden/', import.meta.url)
-const stories = readdirSync(GOLDEN).filter((name) => name.endsWith('.json'))
-const read = (name: string) => JSON.parse(readFileSync(new URL(name, GOLDEN), 'utf8')) as Story
-const foldAll = (story: Story) => story.events.reduce(fold, emptySession(story.id))
+const files = readdirSync(GOLDEN).filter((name) => name.endsWith('.json'))
+const read = (name: string) => JSON.parse(readFileSync(new URL(name, GOLDEN), 'utf8')) as GoldenLog
+const foldAll = (log: GoldenLog) => log.events.reduce(fold, emptySession(log.id))
 
-test('there are stories', () => expect(stories.length).toBeGreaterThanOrEqual(12))
+test('there are golden files', () => expect(files.length).toBeGreaterThanOrEqual(12))
 
-describe.each(stories)('the story %s', (name) => {
-  const story = read(name)
+describe.each(files)('the story %s', (name) => {
+  const log = read(name)
 
-  test('adds up to the session the server tells of', () => expect(sessionJson(foldAll(story))).toEqual(story.snapshot))
+  test('gives the same session as the server', () => expect(sessionJson(foldAll(log))).toEqual(log.snapshot))
 
-  test('adds up to the queue and the conversations the server has', () => {
-    const { queue, conversations } = foldAll(story)
-    expect({ queue, conversations }).toEqual(story.page)
+  test('gives the same queue and conversations as the server', () => {
+    const { queue, conversations } = foldAll(log)
+    expect({ queue, conversations }).toEqual(log.page)
   })
 })
 
@@ -40,19 +40,19 @@ const START: SessionEvent = {
 const after = (...types: [string, string | null, object?][]): Snapshot =>
   types.reduce((session, [type, workerId, data], n) => fold(session, { ...START, seq: n + 2, type, workerId, data: { ...data } }), fold(emptySession('s'), START))
 
-test.each([0, 1, 3])('event %i cannot follow the first', (seq) => {
+test.each([0, 1, 3])('event %i cannot follow event 1', (seq) => {
   expect(() => fold(fold(emptySession('s'), START), { ...START, seq, type: 'error', data: { message: 'x' } })).toThrow(Conflict)
 })
 
-test('a fact about a worker nobody made is refused', () => expect(() => after(['worker_ready', 'ghost'])).toThrow('no worker ghost'))
+test('an event of an unknown worker is refused', () => expect(() => after(['worker_ready', 'ghost'])).toThrow('no worker ghost'))
 
-test('a step no table has is refused', () => {
+test('an invalid state transition is refused', () => {
   expect(() => after(['worker_spawning', 'w', { workerType: 'terminal', name: 'Shell' }], ['worker_exited', 'w'])).toThrow(
     'a worker that is spawning cannot take worker_exited',
   )
 })
 
-test('a session that ended does not end again', () => {
+test('an ended session cannot end again', () => {
   expect(() => after(['session_end', null, { status: 'completed', reason: 'x' }], ['session_end', null, { status: 'error', reason: 'y' }])).toThrow(
     'a session that is completed cannot become error',
   )

@@ -1,13 +1,13 @@
 /**
- * What the events of a session add up to: the twin of `domain/snapshot.py`, which passes the same golden files.
- * Immutable, and refuses an event out of order; times stay the texts they are on the wire.
+ * Fold the events of a session into its snapshot; the counterpart of `domain/snapshot.py`, checked by the same golden
+ * files. Snapshots are immutable, events out of order are refused, and times stay strings as in the protocol.
  */
 import type { SessionEvent } from '../api/types/events.ts'
 import type { Session } from '../api/types/sessions.ts'
 import type { Worker } from '../api/types/workers.ts'
-import { foldConversation, NEW as NEW_CONVERSATION, type Conversation } from './conversation.ts'
+import { foldConversation, EMPTY_CONVERSATION, type Conversation } from './conversation.ts'
 import { EMPTY as EMPTY_QUEUE, foldQueue, type Queue } from './queue.ts'
-import { howWorkerEnded } from './reasons.ts'
+import { workerEndText } from './reasons.ts'
 
 type Status = Session['status']
 type State = Worker['state']
@@ -21,14 +21,14 @@ export type Snapshot = Readonly<Omit<Session, 'live' | 'workers'>> & {
   readonly queue: Queue
 }
 
-/** The event cannot follow: the stream has a gap, or says something no table has. */
+/** The event cannot follow: the stream has a gap, or the state table does not allow the event. */
 export class Conflict extends Error {}
 
 const EPOCH = new Date(0).toISOString()
 const ACTIVITIES = new Set(['unknown', 'active', 'idle', 'asking'])
-const ENDS = new Set(['completed', 'cancelled', 'error'])
+const END_STATUSES = new Set(['completed', 'cancelled', 'error'])
 
-const WORKER: Record<State, Record<string, State>> = {
+const WORKER_TRANSITIONS: Record<State, Record<string, State>> = {
   spawning: { worker_ready: 'active', worker_failed: 'failed', worker_terminated: 'terminated' },
   active: { worker_exited: 'exited', worker_failed: 'failed', worker_terminated: 'terminated' },
   exited: { worker_spawning: 'spawning', worker_terminated: 'terminated' },
@@ -36,6 +36,7 @@ const WORKER: Record<State, Record<string, State>> = {
   terminated: {},
 }
 
+/** Return the snapshot before the first event. */
 export function emptySession(id: string): Snapshot {
   return {
     id,
@@ -58,6 +59,7 @@ export function emptySession(id: string): Snapshot {
   }
 }
 
+/** Return the snapshot after one more event, or throw `Conflict`. */
 export function fold(session: Snapshot, event: SessionEvent): Snapshot {
   if (event.seq !== session.lastSeq + 1) throw new Conflict(`event ${event.seq} cannot follow ${session.lastSeq}`)
   return { ...apply(session, event), lastSeq: event.seq, updatedAt: event.timestamp }
@@ -67,20 +69,20 @@ export function isAlive(worker: Pick<WorkerSnapshot, 'state'>): boolean {
   return worker.state === 'spawning' || worker.state === 'active'
 }
 
-/** The word of the agent panel (R3). */
-export function panelWord({ state, activity }: Pick<WorkerSnapshot, 'state' | 'activity'>): string {
+/** Return the field `status` of a worker, made from its state and activity. */
+export function workerStatus({ state, activity }: Pick<WorkerSnapshot, 'state' | 'activity'>): string {
   if (state === 'spawning') return 'starting'
   if (state === 'active') return activity === 'active' || activity === 'asking' ? 'running' : 'connected'
   return state === 'failed' ? 'error' : 'exited'
 }
 
-/** The session as REST and the sockets say it. */
+/** Return a snapshot as the JSON of a session in REST answers and socket messages. */
 export function sessionJson({ workers, conversations: _, queue: __, ...session }: Snapshot): Record<string, unknown> {
   const all = Object.values(workers)
   return {
     ...session,
     live: all.some(isAlive),
-    workers: all.map((worker) => ({ ...worker, sessionId: session.id, status: panelWord(worker) })),
+    workers: all.map((worker) => ({ ...worker, sessionId: session.id, status: workerStatus(worker) })),
   }
 }
 
@@ -95,7 +97,7 @@ function apply(session: Snapshot, event: SessionEvent): Snapshot {
         repoId: nullable(data.repoId),
         worktreeId: nullable(data.worktreeId),
         locationPath: String(data.locationPath),
-        onLastDisconnect: asEnd(data.onLastDisconnect) ?? 'keep',
+        onLastDisconnect: asDisconnectPolicy(data.onLastDisconnect) ?? 'keep',
         startedBy: nullable(data.startedBy),
         createdAt: event.timestamp,
       }
@@ -103,18 +105,18 @@ function apply(session: Snapshot, event: SessionEvent): Snapshot {
       return {
         ...session,
         title: nullable(data.title) ?? session.title,
-        onLastDisconnect: asEnd(data.onLastDisconnect) || session.onLastDisconnect,
+        onLastDisconnect: asDisconnectPolicy(data.onLastDisconnect) || session.onLastDisconnect,
       }
     case 'session_end':
-      return ended(session, String(data.status), String(data.reason))
+      return withEnd(session, String(data.status), String(data.reason))
   }
   if (event.workerId !== null) return withWorker(session, event, event.workerId)
   const queue = foldQueue(session.queue, event)
   return queue === session.queue ? session : { ...session, queue }
 }
 
-function ended(session: Snapshot, status: string, reason: string): Snapshot {
-  if (session.status !== 'active' || !ENDS.has(status))
+function withEnd(session: Snapshot, status: string, reason: string): Snapshot {
+  if (session.status !== 'active' || !END_STATUSES.has(status))
     throw new Conflict(`a session that is ${session.status} cannot become ${status}`)
   return { ...session, status: status as Status, endReason: reason, metadata: { ...session.metadata, reason } }
 }
@@ -122,14 +124,14 @@ function ended(session: Snapshot, status: string, reason: string): Snapshot {
 function withWorker(session: Snapshot, event: SessionEvent, id: string): Snapshot {
   const before = session.workers[id]
   if (!before && event.type !== 'worker_spawning') throw new Conflict(`no worker ${id} in session ${session.id}`)
-  const worker = before ? changed(before, event) : firstRun(event, id)
+  const worker = before ? withEvent(before, event) : newWorker(event, id)
   const workers = { ...session.workers, [id]: worker }
   if (worker.type !== 'agent') return { ...session, workers }
-  const conversation = foldConversation(session.conversations[id] ?? NEW_CONVERSATION, event)
+  const conversation = foldConversation(session.conversations[id] ?? EMPTY_CONVERSATION, event)
   return { ...session, workers, conversations: { ...session.conversations, [id]: conversation } }
 }
 
-function firstRun({ data, role, timestamp }: SessionEvent, id: string): WorkerSnapshot {
+function newWorker({ data, role, timestamp }: SessionEvent, id: string): WorkerSnapshot {
   return {
     id,
     type: String(data.workerType),
@@ -154,7 +156,7 @@ function firstRun({ data, role, timestamp }: SessionEvent, id: string): WorkerSn
   }
 }
 
-function changed(before: WorkerSnapshot, event: SessionEvent): WorkerSnapshot {
+function withEvent(before: WorkerSnapshot, event: SessionEvent): WorkerSnapshot {
   const worker = { ...before, lastActiveAt: event.timestamp }
   switch (event.type) {
     case 'worker_activity':
@@ -171,14 +173,15 @@ function changed(before: WorkerSnapshot, event: SessionEvent): WorkerSnapshot {
     case 'worker_exited':
     case 'worker_failed':
     case 'worker_terminated':
-      return step(worker, event)
+      return withTransition(worker, event)
     default:
       return worker
   }
 }
 
-function step(before: WorkerSnapshot, { type, timestamp, data }: SessionEvent): WorkerSnapshot {
-  const state = WORKER[before.state][type]
+/** Return a worker after a state transition, or throw `Conflict` if the table does not allow it. */
+function withTransition(before: WorkerSnapshot, { type, timestamp, data }: SessionEvent): WorkerSnapshot {
+  const state = WORKER_TRANSITIONS[before.state][type]
   if (!state) throw new Conflict(`a worker that is ${before.state} cannot take ${type}`)
   const worker: WorkerSnapshot = { ...before, state, activity: 'unknown', activitySince: timestamp }
   const end = { exitCode: numeric(data.exitCode), signal: nullable(data.signal) }
@@ -192,7 +195,7 @@ function step(before: WorkerSnapshot, { type, timestamp, data }: SessionEvent): 
     case 'worker_failed':
       return { ...worker, ...end, error: String(data.error), activityWhy: 'failed' }
     default:
-      return { ...worker, activityWhy: howWorkerEnded(String(data.reason)) }
+      return { ...worker, activityWhy: workerEndText(String(data.reason)) }
   }
 }
 
@@ -204,6 +207,6 @@ function numeric(value: unknown): number | null {
   return typeof value === 'number' ? value : null
 }
 
-function asEnd(value: unknown): Session['onLastDisconnect'] | null {
+function asDisconnectPolicy(value: unknown): Session['onLastDisconnect'] | null {
   return nullable(value) as Session['onLastDisconnect'] | null
 }

@@ -1,63 +1,64 @@
 /**
- * The line between one agent and the pane that shows it: events in by number, exactly once over any number of
- * connections, orders out.
+ * The live state of one agent's conversation: receive its events exactly once and in order over any number of
+ * connections, keep the window of shown entries, and send requests to the agent.
  */
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
-import { ApiError, UNANSWERED } from '../api/http.ts'
+import { ApiError, NO_ANSWER } from '../api/http.ts'
 import { LATEST, rest } from '../api/rest.ts'
-import { Talking, type Choice } from '../api/talking.ts'
+import { ConversationApi, type SettingChange } from '../api/talking.ts'
 import type { SessionEvent } from '../api/types/events.ts'
 import type { Queue } from '../api/types/queue.ts'
 import type { Session } from '../api/types/sessions.ts'
 import type { Worker } from '../api/types/workers.ts'
 import { append, around, atEnd, earlier, emptyWindow, hasEarlier, later, prepend, type ChatWindow } from './chat-window.ts'
 import { isVisible } from './chat.ts'
-import { foldConversation, NEW, SETTING_TYPES, TURN_TYPES, type Conversation } from './conversation.ts'
-import { EachFrame, onceDrawn } from './frames.ts'
-import { Prompts } from './prompts.svelte.ts'
+import { foldConversation, EMPTY_CONVERSATION, SETTING_TYPES, TURN_TYPES, type Conversation } from './conversation.ts'
+import { FrameThrottle, afterNextDraw } from './frames.ts'
+import { PromptSender } from './prompts.svelte.ts'
 
-const FIRST_SHOWN = 40 // entries that are drawn at first: more than a screen, and soon there
-const PAGE = 1000 // events that are fetched when somebody scrolls up
+const FIRST_ENTRIES = 40 // drawn first: enough to fill the screen, and fast
+const PAGE_EVENTS = 1000 // loaded when the user scrolls up
 
 type Message =
   | { type: 'snapshot'; seq: number; session: Session }
   | { type: 'events'; events: SessionEvent[] }
   | { type: 'heartbeat'; head: number }
 
-export class Talk {
+/** The state of one agent's conversation; used by the chat view and its parts. */
+export class LiveConversation {
   status: Status = $state('closed')
   window: ChatWindow = $state.raw(emptyWindow(1))
-  conversation: Conversation = $state.raw(NEW)
+  conversation: Conversation = $state.raw(EMPTY_CONVERSATION)
   queue: Queue = $state.raw({ messages: [], count: 0, paused: false })
   problem: string | undefined = $state()
   loading = $state(false)
-  /** Whether the past that comes with the connection is here. */
+  /** Whether all events up to the head of the log at the start were received. */
   caughtUp = $state(false)
-  /** Whether the reader looks at the end; the pane says so. */
+  /** Whether the list is scrolled to its end; set by the list. */
   following = true
 
-  readonly calls: Talking
-  readonly prompts: Prompts
+  readonly calls: ConversationApi
+  readonly prompts: PromptSender
   readonly name: string
   readonly workspace: string | undefined
   readonly #sessionId: string
   readonly #workerId: string
   readonly #connection: Connection
-  readonly #frame = new EachFrame(() => this.#apply())
+  readonly #frame = new FrameThrottle(() => this.#apply())
   #seq: number
-  #origin: number // what the conversation was before this seq is asked for
-  #arrived: SessionEvent[] = []
-  #early: SessionEvent[] | undefined = [] // of the conversation, until its past is known
+  #origin: number // the state of the conversation up to this seq is requested by event type
+  #pending: SessionEvent[] = []
+  #newerEvents: SessionEvent[] | undefined = [] // events after #origin, kept until the state at #origin is loaded
   #latest: Promise<void> | undefined
-  #looks = 0 // at the queue; only the latest counts
+  #queueRequests = 0 // requests of the queue; only the answer to the latest is used
 
   constructor(session: Pick<Session, 'id' | 'lastSeq'>, worker: Pick<Worker, 'id'> & Partial<Pick<Worker, 'name' | 'workspace'>>) {
-    this.calls = new Talking(session.id, worker.id)
+    this.calls = new ConversationApi(session.id, worker.id)
     this.#sessionId = session.id
     this.name = worker.name ?? 'The agent'
     this.workspace = worker.workspace
     this.#workerId = worker.id
-    this.prompts = new Prompts(worker.id, this.calls, () => this.#seq)
+    this.prompts = new PromptSender(worker.id, this.calls, () => this.#seq)
     this.#origin = session.lastSeq
     this.#seq = Math.max(0, session.lastSeq - LATEST.limit)
     this.window = emptyWindow(this.#seq + 1)
@@ -65,8 +66,8 @@ export class Talk {
     this.#connection = new Connection({
       address: () => socketAddress(`/session/${encodeURIComponent(session.id)}`),
       opened: () => void this.#opened(),
-      message: (data) => this.#told(JSON.parse(data as string) as Message),
-      status: (status) => this.#became(status),
+      message: (data) => this.#receive(JSON.parse(data as string) as Message),
+      status: (status) => this.#statusChanged(status),
     })
   }
 
@@ -77,14 +78,15 @@ export class Talk {
 
   close(): void {
     this.#connection.close()
-    this.prompts.rest()
+    this.prompts.suspend()
   }
 
-  nudge(): void {
-    this.#connection.nudge()
-    this.prompts.nudge()
+  retryNow(): void {
+    this.#connection.retryNow()
+    this.prompts.retryNow()
   }
 
+  /** Cancel the running turn. */
   stop(): Promise<boolean> {
     return this.#attempt(() => this.calls.cancelTurn())
   }
@@ -97,18 +99,18 @@ export class Talk {
     return this.#attempt(() => this.calls.answer(questionId, action, content))
   }
 
-  choose(choice: Choice): Promise<boolean> {
+  choose(choice: SettingChange): Promise<boolean> {
     return this.#attempt(() => this.calls.choose(choice))
   }
 
-  /** One order to the queue; it is looked up again whether it was taken or not. */
-  async order(order: (calls: Talking) => Promise<void>): Promise<boolean> {
-    const taken = await this.#attempt(() => order(this.calls))
-    await this.#lookUpQueue()
-    return taken
+  /** Change the queue by one request, then reload it whether the request succeeded or not. */
+  async changeQueue(request: (calls: ConversationApi) => Promise<void>): Promise<boolean> {
+    const succeeded = await this.#attempt(() => request(this.calls))
+    await this.#loadQueue()
+    return succeeded
   }
 
-  /** More of the past comes in at the top; false when there is none. */
+  /** Show older entries at the top, and load them if necessary; return false if there are none. */
   async showEarlier(): Promise<boolean> {
     if (!hasEarlier(this.window)) return false
     if (this.window.start === 0 && !(await this.loadEarlier())) return false
@@ -128,83 +130,84 @@ export class Talk {
     this.window = around(this.window, place)
   }
 
-  /** Fetches a page of the past into what is known; what is shown stays. */
+  /** Load older events; the shown entries stay the same. Return false if there are none or loading failed. */
   async loadEarlier(): Promise<boolean> {
     const { from } = this.window
     if (from <= 1 || this.loading) return false
     this.loading = true
-    const after = Math.max(0, from - 1 - PAGE)
-    const found = await this.#try(() => rest.events(this.#sessionId, { after, before: from, limit: PAGE }))
+    const after = Math.max(0, from - 1 - PAGE_EVENTS)
+    const found = await this.#try(() => rest.events(this.#sessionId, { after, before: from, limit: PAGE_EVENTS }))
     this.loading = false
     if (!found || this.window.from !== from) return false
-    this.window = prepend(this.window, found.events.filter((event) => this.#concerns(event)), after + 1)
+    this.window = prepend(this.window, found.events.filter((event) => this.#isRelevant(event)), after + 1)
     return true
   }
 
-  /** The place of what was said at a seq, or last before it; -1 when nothing was. */
-  async placeOf(seq: number): Promise<number> {
+  /** Return the index of the last visible entry at or before a seq, and load older events for it; -1 if there is none. */
+  async indexOfSeq(seq: number): Promise<number> {
     while (this.window.from > seq && ((await this.loadEarlier()) || this.loading)) {
-      if (this.loading) await new Promise((resolve) => setTimeout(resolve, 20)) // somebody else brings it in
+      if (this.loading) await new Promise((resolve) => setTimeout(resolve, 20)) // another call is loading
     }
     return this.window.entries.findLastIndex((entry) => entry.key <= seq && isVisible(entry))
   }
 
-  /** The end of the log, which is there before a connection can be, and often before we ask. */
+  /** Load the newest events by REST, which is faster than the connection and often prefetched. */
   async #loadLatest(): Promise<void> {
     try {
       const { events } = await rest.events(this.#sessionId, LATEST)
-      this.#beginWith(events)
+      this.#startWith(events)
     } catch (error) {
-      this.#latest = undefined // the stream tells the same; until it does, every connection asks again
-      if (!(error instanceof ApiError)) console.warn('The end of the log makes no sense.', error)
+      this.#latest = undefined // the stream sends the same events; until then each new connection tries again
+      if (!(error instanceof ApiError)) console.warn('The newest events could not be read.', error)
     }
   }
 
-  #beginWith(events: SessionEvent[]): void {
+  /** Start the window with the newest events. */
+  #startWith(events: SessionEvent[]): void {
     const [first, last] = [events.at(0), events.at(-1)]
     if (!first || !last) return
-    const whole = first.seq === 1
-    this.#origin = whole ? 0 : last.seq
-    this.#early = whole ? undefined : [] // before the whole of it lies nothing
+    const isComplete = first.seq === 1
+    this.#origin = isComplete ? 0 : last.seq
+    this.#newerEvents = isComplete ? undefined : [] // the whole log is known, so nothing must be loaded before it
     this.#seq = first.seq - 1
     this.window = emptyWindow(first.seq)
     this.#take(events)
     this.#apply()
   }
 
-  /** Nothing has come in, by whichever way. */
-  get #knowsNothing(): boolean {
+  /** Whether no event was received yet, by REST or by the stream. */
+  get #hasNoEvents(): boolean {
     return this.window.from === this.#seq + 1
   }
 
   async #opened(): Promise<void> {
-    if (this.#knowsNothing) this.#latest ??= this.#loadLatest()
+    if (this.#hasNoEvents) this.#latest ??= this.#loadLatest()
     await this.#latest
     this.#connection.send({ type: 'subscribe', after: this.#seq })
     void this.prompts.send()
-    void this.#lookUpQueue()
-    if (this.#early) void this.#lookBack()
+    void this.#loadQueue()
+    if (this.#newerEvents) void this.#loadState()
   }
 
-  #told(message: Message): void {
-    if (message.type === 'snapshot') this.#begin(message.seq)
+  #receive(message: Message): void {
+    if (message.type === 'snapshot') this.#restartAt(message.seq)
     else if (message.type === 'events') this.#take(message.events)
     else if (message.type === 'heartbeat' && message.head < this.#seq) this.#connection.restart()
   }
 
-  /** Too far behind to be told everything: what lies between is fetched when somebody looks for it. */
-  #begin(seq: number): void {
+  /** Start again at `seq`, because this page is too far behind to receive all events. Skipped events are loaded when the user scrolls to them. */
+  #restartAt(seq: number): void {
     this.#seq = this.#origin = seq
-    this.#arrived = []
-    this.#early = []
+    this.#pending = []
+    this.#newerEvents = []
     this.window = emptyWindow(seq + 1)
     this.caughtUp = true
     void this.loadEarlier().then(() => this.showLatest())
-    void this.#lookBack()
+    void this.#loadState()
   }
 
-  /** The modes, the turn and the like as they were at `origin`; what came since is added. */
-  async #lookBack(): Promise<void> {
+  /** Load the state of the conversation (settings, turn, usage) at `#origin`, and add the events since then. */
+  async #loadState(): Promise<void> {
     const before = this.#origin + 1
     const found = await this.#try(() =>
       Promise.all([
@@ -212,60 +215,63 @@ export class Talk {
         rest.events(this.#sessionId, { before, limit: 100, types: TURN_TYPES, newest: true }),
       ]),
     )
-    if (!found || !this.#early || before !== this.#origin + 1) return // the next connection tries again
-    const past = found.flatMap(({ events }) => events).filter((event) => event.workerId === this.#workerId)
-    past.sort((a, b) => a.seq - b.seq)
-    this.conversation = [...past, ...this.#early].reduce(foldConversation, NEW)
-    this.#early = undefined
+    if (!found || !this.#newerEvents || before !== this.#origin + 1) return // repeated by the next connection
+    const olderEvents = found.flatMap(({ events }) => events).filter((event) => event.workerId === this.#workerId)
+    olderEvents.sort((a, b) => a.seq - b.seq)
+    this.conversation = [...olderEvents, ...this.#newerEvents].reduce(foldConversation, EMPTY_CONVERSATION)
+    this.#newerEvents = undefined
   }
 
+  /** Accept the next events, or reconnect if one is missing. */
   #take(events: SessionEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#seq) continue
       if (event.seq !== this.#seq + 1) return this.#connection.restart()
       this.#seq = event.seq
-      this.#arrived.push(event)
+      this.#pending.push(event)
     }
-    this.#frame.ask()
+    this.#frame.request()
   }
 
+  /** Apply the accepted events to the window, the conversation and the prompts. */
   #apply(): void {
-    const events = this.#arrived
-    this.#arrived = []
+    const events = this.#pending
+    this.#pending = []
     if (!events.length) return
-    this.prompts.seen(events)
-    this.window = append(this.window, events.filter((event) => this.#concerns(event)), this.following)
-    if (!this.caughtUp && this.following) this.#showSome()
-    const news = events.filter((event) => event.seq > this.#origin)
-    const mine = news.filter((event) => event.workerId === this.#workerId)
-    if (this.#early) this.#early.push(...mine)
-    else this.conversation = mine.reduce(foldConversation, this.conversation)
+    this.prompts.confirm(events)
+    this.window = append(this.window, events.filter((event) => this.#isRelevant(event)), this.following)
+    if (!this.caughtUp && this.following) this.#showFirst()
+    const newEvents = events.filter((event) => event.seq > this.#origin)
+    const ownEvents = newEvents.filter((event) => event.workerId === this.#workerId)
+    if (this.#newerEvents) this.#newerEvents.push(...ownEvents)
+    else this.conversation = ownEvents.reduce(foldConversation, this.conversation)
     this.caughtUp ||= (events.at(-1)?.seq ?? 0) >= this.#origin
-    if (news.some(({ type }) => type.startsWith('queue_'))) void this.#lookUpQueue()
+    if (newEvents.some(({ type }) => type.startsWith('queue_'))) void this.#loadQueue()
   }
 
-  /** The rest follows when the first of it has been drawn. */
-  #showSome(): void {
-    this.window = atEnd(this.window, FIRST_SHOWN)
-    onceDrawn(() => this.following && this.showLatest())
+  /** Draw a few entries first, and the others after they are on the screen. */
+  #showFirst(): void {
+    this.window = atEnd(this.window, FIRST_ENTRIES)
+    afterNextDraw(() => this.following && this.showLatest())
   }
 
-  #concerns(event: SessionEvent): boolean {
+  /** Whether an event is about this agent or the whole session. */
+  #isRelevant(event: SessionEvent): boolean {
     return event.workerId === this.#workerId || event.workerId === null
   }
 
-  async #lookUpQueue(): Promise<void> {
-    const look = ++this.#looks
+  async #loadQueue(): Promise<void> {
+    const request = ++this.#queueRequests
     const found = await this.#try(() => this.calls.queue())
-    if (found && look === this.#looks) this.queue = found
+    if (found && request === this.#queueRequests) this.queue = found
   }
 
-  #became(status: Status): void {
+  #statusChanged(status: Status): void {
     this.status = status
-    if (status === 'open' && this.problem === UNANSWERED) this.problem = undefined
+    if (status === 'open' && this.problem === NO_ANSWER) this.problem = undefined
   }
 
-  /** Without a word when it fails: the connection's light says all there is to say. */
+  /** Run a request and return its answer, or undefined on an error, which the connection indicator shows. */
   async #try<T>(action: () => Promise<T>): Promise<T | undefined> {
     try {
       return await action()
@@ -275,6 +281,7 @@ export class Talk {
     }
   }
 
+  /** Run a request; return false and show the message if the server refuses it. */
   async #attempt(action: () => Promise<unknown>): Promise<boolean> {
     try {
       await action()

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { cutAnswer } from '../testing/answers.ts'
 import { interceptSockets, type TestSocket } from '../testing/sockets.ts'
 import { fakeStorage, fillStorage } from '../testing/storage.ts'
-import { Talk } from './talk.svelte.ts'
+import { LiveConversation } from './talk.svelte.ts'
 
 interface Request {
   path: string
@@ -15,7 +15,7 @@ let answer: () => Promise<Response>
 let queue = async () => new Response('{"messages":[],"count":0,"paused":false}')
 let past: { seq: number; type: string }[]
 let log: (query: URLSearchParams) => Promise<Response>
-let talk: Talk
+let chat: LiveConversation
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -30,18 +30,18 @@ beforeEach(() => {
     if (path.includes('/events?')) return log(new URL(path, 'http://x').searchParams)
     return path.endsWith('/queue') ? queue() : answer()
   })
-  talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
-  talk.open()
+  chat = new LiveConversation({ id: 's1', lastSeq: 2 }, { id: 'w1' })
+  chat.open()
 })
 
 afterEach(() => {
-  talk.close()
+  chat.close()
   vi.useRealTimers()
   vi.restoreAllMocks()
   vi.unstubAllGlobals()
 })
 
-/** The log as the server would page it. */
+/** Answer a request for events from `past`, as the server does. */
 async function events(query: URLSearchParams): Promise<Response> {
   const [after, before] = [Number(query.get('after') ?? 0), Number(query.get('before') ?? Infinity)]
   const types = query.get('types')?.split(',')
@@ -49,11 +49,11 @@ async function events(query: URLSearchParams): Promise<Response> {
   return new Response(JSON.stringify({ events: found, head: past.length }))
 }
 
-/** Frames and answers that are due. */
-const settle = () => vi.advanceTimersByTimeAsync(300)
+/** Run the pending frames and answers. */
+const runPending = () => vi.advanceTimersByTimeAsync(300)
 
-/** The newest socket, open, and what was to be known before it is used. */
-async function accepted(): Promise<TestSocket> {
+/** Accept the newest socket and wait for the requests that come before its use. */
+async function acceptNewest(): Promise<TestSocket> {
   const socket = sockets.at(-1) as TestSocket
   socket.accept()
   await vi.advanceTimersByTimeAsync(0)
@@ -67,308 +67,308 @@ function event(seq: number, type: string, data: object = {}, workerId: string | 
   return all
 }
 
-function said(seq: number, text: string, workerId = 'w1'): { seq: number; type: string } {
+function agentText(seq: number, text: string, workerId = 'w1'): { seq: number; type: string } {
   return event(seq, 'agent_message', { text, partial: true }, workerId)
 }
 
-function shown(): string {
-  return talk.window.entries.map((entry) => ('text' in entry ? entry.text : entry.kind)).join('|')
+function shownText(): string {
+  return chat.window.entries.map((entry) => ('text' in entry ? entry.text : entry.kind)).join('|')
 }
 
-test('it asks for the past and applies each event once', async () => {
-  const socket = await accepted()
-  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
-  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
-  socket.tell({ type: 'events', events: [said(2, 'b'), said(3, 'c')] })
-  await settle()
-  expect([shown(), talk.caughtUp]).toEqual(['abc', true])
+test('the whole log is requested and each event is applied once', async () => {
+  const socket = await acceptNewest()
+  expect(socket.sentOfType('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
+  socket.deliver({ type: 'events', events: [agentText(1, 'a'), agentText(2, 'b')] })
+  socket.deliver({ type: 'events', events: [agentText(2, 'b'), agentText(3, 'c')] })
+  await runPending()
+  expect([shownText(), chat.caughtUp]).toEqual(['abc', true])
 })
 
-test('the end of the log is there before a connection is, which goes on from it', async () => {
-  past = [said(7, 'a'), said(8, 'b')]
-  talk.open()
-  await settle()
-  expect([shown(), talk.window.from, talk.caughtUp]).toEqual(['ab', 7, true])
-  const socket = await accepted()
-  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 8 }])
-  socket.tell({ type: 'events', events: [said(9, 'c')] })
-  await settle()
-  expect(shown()).toBe('abc')
+test('the newest events are loaded first and the connection continues after them', async () => {
+  past = [agentText(7, 'a'), agentText(8, 'b')]
+  chat.open()
+  await runPending()
+  expect([shownText(), chat.window.from, chat.caughtUp]).toEqual(['ab', 7, true])
+  const socket = await acceptNewest()
+  expect(socket.sentOfType('subscribe')).toEqual([{ type: 'subscribe', after: 8 }])
+  socket.deliver({ type: 'events', events: [agentText(9, 'c')] })
+  await runPending()
+  expect(shownText()).toBe('abc')
 })
 
-/** A pane whose first load is cut off, connected all the same. */
-async function openedInACut(): Promise<TestSocket> {
-  talk.close()
+/** Open a pane whose first request is cut off, and return its socket. */
+async function openWithFailingRequest(): Promise<TestSocket> {
+  chat.close()
   log = async (query) => (query.has('types') ? events(query) : cutAnswer())
-  talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
-  talk.open()
-  const socket = await accepted()
+  chat = new LiveConversation({ id: 's1', lastSeq: 2 }, { id: 'w1' })
+  chat.open()
+  const socket = await acceptNewest()
   await vi.advanceTimersByTimeAsync(2000)
   return socket
 }
 
-/** The next connection, when this one is lost. */
-async function reconnected(socket: TestSocket): Promise<TestSocket> {
-  socket.die()
+/** Lose a connection and return the next one. */
+async function reconnect(socket: TestSocket): Promise<TestSocket> {
+  socket.disconnect()
   await vi.advanceTimersByTimeAsync(1000)
-  return accepted()
+  return acceptNewest()
 }
 
-test('who could not load the end of the log is told it by the stream, over every connection', async () => {
-  let socket = await openedInACut()
-  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
-  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
-  socket = await reconnected(socket)
-  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 2 }])
-  socket.tell({ type: 'events', events: [said(3, 'c')] })
-  await settle()
-  expect(shown()).toBe('abc')
+test('after a failed first request the stream delivers the events over several connections', async () => {
+  let socket = await openWithFailingRequest()
+  expect(socket.sentOfType('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
+  socket.deliver({ type: 'events', events: [agentText(1, 'a'), agentText(2, 'b')] })
+  socket = await reconnect(socket)
+  expect(socket.sentOfType('subscribe')).toEqual([{ type: 'subscribe', after: 2 }])
+  socket.deliver({ type: 'events', events: [agentText(3, 'c')] })
+  await runPending()
+  expect(shownText()).toBe('abc')
 })
 
-test('who could not load the end of the log and was told nothing loads it with the next connection', async () => {
-  let socket = await openedInACut()
-  past = [event(7, 'turn_start', { promptId: 'p' }), said(8, 'b')]
+test('after a failed first request without stream events the next connection loads the newest events', async () => {
+  let socket = await openWithFailingRequest()
+  past = [event(7, 'turn_start', { promptId: 'p' }), agentText(8, 'b')]
   log = events
-  socket = await reconnected(socket)
-  expect(socket.heard('subscribe')).toEqual([{ type: 'subscribe', after: 8 }])
-  await settle()
-  expect([shown(), talk.caughtUp, talk.conversation.turn]).toMatchObject(['b', true, { promptId: 'p' }])
+  socket = await reconnect(socket)
+  expect(socket.sentOfType('subscribe')).toEqual([{ type: 'subscribe', after: 8 }])
+  await runPending()
+  expect([shownText(), chat.caughtUp, chat.conversation.turn]).toMatchObject(['b', true, { promptId: 'p' }])
 })
 
-test('an answer that makes no sense does not keep it from listening', async () => {
+test('an invalid answer to the first request does not prevent the subscription', async () => {
   const warned = vi.spyOn(console, 'warn').mockReturnValue()
-  talk.close()
+  chat.close()
   log = async () => new Response('{}')
-  talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
-  talk.open()
+  chat = new LiveConversation({ id: 's1', lastSeq: 2 }, { id: 'w1' })
+  chat.open()
   log = events
-  expect((await accepted()).heard('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
+  expect((await acceptNewest()).sentOfType('subscribe')).toEqual([{ type: 'subscribe', after: 0 }])
   expect(warned).toHaveBeenCalled()
 })
 
-test('a log that came whole is not asked for what was set in it', async () => {
+test('no settings are requested if the whole log was loaded', async () => {
   past = [event(1, 'agent_session', { acpSessionId: 'a', how: 'new', modes: { currentModeId: 'code' } }), event(2, 'turn_start', { promptId: 'p' })]
-  talk.open()
-  await accepted()
-  expect(talk.conversation).toMatchObject({ turn: { promptId: 'p' }, settings: { modes: { currentModeId: 'code' } } })
+  chat.open()
+  await acceptNewest()
+  expect(chat.conversation).toMatchObject({ turn: { promptId: 'p' }, settings: { modes: { currentModeId: 'code' } } })
   expect(requests.filter(({ path }) => path.includes('types='))).toEqual([])
 })
 
-test('a hole makes it ask again from where it stands', async () => {
-  const socket = await accepted()
-  socket.tell({ type: 'events', events: [said(1, 'a'), said(3, 'c')] })
+test('a gap in the events causes a new subscription after the last event', async () => {
+  const socket = await acceptNewest()
+  socket.deliver({ type: 'events', events: [agentText(1, 'a'), agentText(3, 'c')] })
   await vi.advanceTimersByTimeAsync(31_000)
-  expect((await accepted()).heard('subscribe')).toEqual([{ type: 'subscribe', after: 1 }])
+  expect((await acceptNewest()).sentOfType('subscribe')).toEqual([{ type: 'subscribe', after: 1 }])
 })
 
-test('it shows one agent and what concerns the whole session', async () => {
-  const socket = await accepted()
-  socket.tell({
+test('events of other agents are ignored, events of the session are shown', async () => {
+  const socket = await acceptNewest()
+  socket.deliver({
     type: 'events',
-    events: [said(1, 'mine'), said(2, 'theirs', 'w2'), event(3, 'error', { message: 'full' }, null)],
+    events: [agentText(1, 'mine'), agentText(2, 'theirs', 'w2'), event(3, 'error', { message: 'full' }, null)],
   })
-  await settle()
-  expect(shown()).toBe('mine|full')
+  await runPending()
+  expect(shownText()).toBe('mine|full')
 })
 
-test('what was set and begun long ago is looked up, and what happened since is added', async () => {
+test('older settings and turns are loaded and newer events are added', async () => {
   past = [event(1, 'agent_session', { acpSessionId: 'a', how: 'new', modes: { currentModeId: 'code' } }), event(2, 'turn_start', { promptId: 'p' })]
-  const socket = await accepted()
-  socket.tell({ type: 'events', events: [...past, event(3, 'mode_changed', { modeId: 'ask' })] })
-  await settle()
-  expect(talk.conversation).toMatchObject({ turn: { promptId: 'p' }, settings: { modes: { currentModeId: 'ask' } } })
-  socket.tell({ type: 'events', events: [event(4, 'turn_end', { stopReason: 'end_turn' })] })
-  await settle()
-  expect(talk.conversation.turn).toBeNull()
+  const socket = await acceptNewest()
+  socket.deliver({ type: 'events', events: [...past, event(3, 'mode_changed', { modeId: 'ask' })] })
+  await runPending()
+  expect(chat.conversation).toMatchObject({ turn: { promptId: 'p' }, settings: { modes: { currentModeId: 'ask' } } })
+  socket.deliver({ type: 'events', events: [event(4, 'turn_end', { stopReason: 'end_turn' })] })
+  await runPending()
+  expect(chat.conversation.turn).toBeNull()
 })
 
-test('who is too far behind begins at the end and loads what lies before', async () => {
+test('a page that is too far behind starts at the end and loads the earlier events', async () => {
   past = Array.from({ length: 5 }, (_, n) => event(n + 1, 'user_prompt', { text: `${n + 1}`, promptId: `${n + 1}` }))
-  const socket = await accepted()
-  socket.tell({ type: 'snapshot', seq: 5, session: {} })
-  await settle()
-  expect([shown(), talk.window.from]).toEqual(['1|2|3|4|5', 1])
+  const socket = await acceptNewest()
+  socket.deliver({ type: 'snapshot', seq: 5, session: {} })
+  await runPending()
+  expect([shownText(), chat.window.from]).toEqual(['1|2|3|4|5', 1])
 })
 
-test('a prompt is shown as not sent until the stream has it', async () => {
-  const socket = await accepted()
+test('a prompt is unsent until the stream contains it', async () => {
+  const socket = await acceptNewest()
   answer = async () => new Response('{"seq":7,"queued":false}')
-  await talk.prompts.say('hello', ['i1'])
+  await chat.prompts.submit('hello', ['i1'])
   const [{ promptId }] = prompts() as [{ promptId: string }]
-  expect(talk.prompts.unsent).toMatchObject([{ promptId, text: 'hello', imageIds: ['i1'] }])
-  socket.tell({ type: 'events', events: [event(1, 'user_prompt', { text: 'hello', promptId })] })
-  await settle()
-  expect([talk.prompts.unsent, shown()]).toEqual([[], 'hello'])
+  expect(chat.prompts.unsent).toMatchObject([{ promptId, text: 'hello', imageIds: ['i1'] }])
+  socket.deliver({ type: 'events', events: [event(1, 'user_prompt', { text: 'hello', promptId })] })
+  await runPending()
+  expect([chat.prompts.unsent, shownText()]).toEqual([[], 'hello'])
 })
 
-test('a prompt that waits in the queue counts as sent', async () => {
-  const socket = await accepted()
+test('a queued prompt counts as sent', async () => {
+  const socket = await acceptNewest()
   answer = async () => new Response('{"seq":7,"queued":true}')
-  await talk.prompts.say('hello')
+  await chat.prompts.submit('hello')
   const [{ promptId }] = prompts() as [{ promptId: string }]
-  socket.tell({ type: 'events', events: [event(1, 'queue_added', { id: promptId, message: 'hello' }, null)] })
-  await settle()
-  expect(talk.prompts.unsent).toEqual([])
+  socket.deliver({ type: 'events', events: [event(1, 'queue_added', { id: promptId, message: 'hello' }, null)] })
+  await runPending()
+  expect(chat.prompts.unsent).toEqual([])
 })
 
-test('prompts nobody confirmed are sent again, in order and under their ids, after a reload', async () => {
-  await accepted()
+test('unconfirmed prompts are sent again after a reload, in order and with the same ids', async () => {
+  await acceptNewest()
   answer = async () => {
     throw new TypeError('network')
   }
-  const saying = Promise.all([talk.prompts.say('one'), talk.prompts.say('two')])
+  const submitting = Promise.all([chat.prompts.submit('one'), chat.prompts.submit('two')])
   await vi.advanceTimersByTimeAsync(9000)
-  await saying
-  talk.close()
+  await submitting
+  chat.close()
   const before = prompts().map(({ promptId }) => promptId)
   requests = []
   answer = async () => new Response('{"seq":7,"queued":false}')
-  talk = new Talk({ id: 's1', lastSeq: 2 }, { id: 'w1' })
-  expect(talk.prompts.unsent.map(({ text }) => text)).toEqual(['one', 'two'])
-  talk.open()
-  await accepted()
-  await settle()
+  chat = new LiveConversation({ id: 's1', lastSeq: 2 }, { id: 'w1' })
+  expect(chat.prompts.unsent.map(({ text }) => text)).toEqual(['one', 'two'])
+  chat.open()
+  await acceptNewest()
+  await runPending()
   expect(prompts().map(({ text }) => text)).toEqual(['one', 'two'])
   expect(before).toContain(prompts()[0]?.promptId)
 })
 
-/** Said while requests fail and the socket lives on, for so many milliseconds. */
-async function saidInACut(milliseconds: number): Promise<void> {
-  await accepted()
+/** Send a prompt and wait while requests fail and the socket stays open. */
+async function submitWhileOffline(milliseconds: number): Promise<void> {
+  await acceptNewest()
   answer = () => Promise.reject(new TypeError('the network is cut'))
-  const saying = talk.prompts.say('hello')
+  const submitting = chat.prompts.submit('hello')
   await vi.advanceTimersByTimeAsync(milliseconds)
-  await saying
+  await submitting
 }
 
-test('a prompt nobody answered goes out again by itself, though the socket outlived the cut', async () => {
-  await saidInACut(2000)
-  expect([talk.status, talk.prompts.obstacle]).toEqual(['open', 'The server does not answer.'])
+test('a prompt without an answer is sent again by itself, also if the socket stayed open', async () => {
+  await submitWhileOffline(2000)
+  expect([chat.status, chat.prompts.obstacle]).toEqual(['open', 'The server does not answer.'])
   requests = []
   answer = async () => new Response('{"seq":3}')
   await vi.advanceTimersByTimeAsync(2000)
   expect(prompts()).toMatchObject([{ text: 'hello' }])
-  expect(talk.prompts.obstacle).toBeUndefined()
+  expect(chat.prompts.obstacle).toBeUndefined()
 })
 
-test('a prompt said while the database is away is kept, with the reason, and goes out again by itself', async () => {
-  await accepted()
+test('a prompt sent while the database is unavailable is kept with the reason and sent again by itself', async () => {
+  await acceptNewest()
   answer = async () => Response.json({ error: 'unavailable', message: 'The database is away.' }, { status: 503 })
-  const saying = talk.prompts.say('hello')
+  const submitting = chat.prompts.submit('hello')
   await vi.advanceTimersByTimeAsync(2000)
-  await saying
-  expect([talk.prompts.obstacle, talk.prompts.unsent[0]?.problem]).toEqual(['The database is away.', undefined])
+  await submitting
+  expect([chat.prompts.obstacle, chat.prompts.unsent[0]?.problem]).toEqual(['The database is away.', undefined])
   requests = []
   answer = async () => new Response('{"seq":3}')
   await vi.advanceTimersByTimeAsync(2000)
   expect(prompts()).toMatchObject([{ text: 'hello' }])
-  expect(talk.prompts.obstacle).toBeUndefined()
+  expect(chat.prompts.obstacle).toBeUndefined()
 })
 
-test('a prompt nobody answered goes out at once when the network is back, and not from a pane that was closed', async () => {
-  await saidInACut(1200)
+test('a prompt without an answer is sent immediately when the network is back, but not from a closed pane', async () => {
+  await submitWhileOffline(1200)
   requests = []
-  talk.nudge()
+  chat.retryNow()
   await vi.advanceTimersByTimeAsync(0)
   expect(prompts()).toMatchObject([{ text: 'hello' }])
-  talk.close()
+  chat.close()
   await vi.advanceTimersByTimeAsync(1200)
   requests = []
   await vi.advanceTimersByTimeAsync(60_000)
   expect(prompts()).toEqual([])
 })
 
-test('a prompt whose answer is cut off goes out again, before those that were said later', async () => {
-  await accepted()
+test('a prompt whose answer is cut off is sent again before later prompts', async () => {
+  await acceptNewest()
   answer = async () => cutAnswer()
-  const saying = talk.prompts.say('one')
+  const submitting = chat.prompts.submit('one')
   await vi.advanceTimersByTimeAsync(1200)
-  await saying
-  expect(talk.prompts.obstacle).toBe('The server does not answer.')
+  await submitting
+  expect(chat.prompts.obstacle).toBe('The server does not answer.')
   requests = []
   answer = async () => new Response('{"seq":3}')
-  await talk.prompts.say('two')
+  await chat.prompts.submit('two')
   expect(prompts()).toMatchObject([{ text: 'one' }, { text: 'two' }])
 })
 
-test('an answer that makes no sense holds up no later prompt', async () => {
-  await accepted()
+test('an invalid answer does not block later prompts', async () => {
+  await acceptNewest()
   answer = async () => new Response('null')
-  await expect(talk.prompts.say('one')).rejects.toThrow(TypeError)
+  await expect(chat.prompts.submit('one')).rejects.toThrow(TypeError)
   requests = []
   answer = async () => new Response('{"seq":3}')
-  await talk.prompts.say('two')
+  await chat.prompts.submit('two')
   expect(prompts()).toMatchObject([{ text: 'one' }, { text: 'two' }])
 })
 
-test('a full storage keeps no prompt from being sent, refused and tried again', async () => {
+test('prompts can be sent, refused and retried while the storage is full', async () => {
   vi.spyOn(console, 'warn').mockReturnValue()
-  await accepted()
+  await acceptNewest()
   fillStorage()
   answer = async () => new Response('{"error":"queue_full","message":"the queue is full"}', { status: 409 })
-  await talk.prompts.say('hello')
-  expect(talk.prompts.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
-  await talk.prompts.retry(talk.prompts.unsent[0]!.promptId)
+  await chat.prompts.submit('hello')
+  expect(chat.prompts.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
+  await chat.prompts.retry(chat.prompts.unsent[0]!.promptId)
   expect(prompts()).toMatchObject([{ text: 'hello' }, { text: 'hello' }])
 })
 
-test('a prompt the stream had before the reload is not waited for', async () => {
-  const socket = await accepted()
-  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
+test('a prompt whose event was already received counts as sent', async () => {
+  const socket = await acceptNewest()
+  socket.deliver({ type: 'events', events: [agentText(1, 'a'), agentText(2, 'b')] })
   answer = async () => new Response('{"seq":2,"queued":false}')
-  await talk.prompts.say('long ago')
-  expect(talk.prompts.unsent).toEqual([])
+  await chat.prompts.submit('long ago')
+  expect(chat.prompts.unsent).toEqual([])
 })
 
-test('a refused prompt stays with the reason, is tried again under its id, or taken back', async () => {
-  await accepted()
+test('a refused prompt stays with its reason and can be retried or discarded', async () => {
+  await acceptNewest()
   answer = async () => new Response('{"error":"queue_full","message":"the queue is full"}', { status: 409 })
-  await talk.prompts.say('hello')
-  expect(talk.prompts.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
-  const { promptId } = talk.prompts.unsent[0]!
-  await talk.prompts.retry(promptId)
+  await chat.prompts.submit('hello')
+  expect(chat.prompts.unsent).toMatchObject([{ text: 'hello', problem: 'the queue is full' }])
+  const { promptId } = chat.prompts.unsent[0]!
+  await chat.prompts.retry(promptId)
   expect(prompts().map((each) => each.promptId)).toEqual([promptId, promptId])
-  talk.prompts.discard(promptId)
-  expect(talk.prompts.unsent).toEqual([])
+  chat.prompts.discard(promptId)
+  expect(chat.prompts.unsent).toEqual([])
 })
 
-test('a change of the queue is looked up', async () => {
-  const socket = await accepted()
-  await settle()
+test('an event of the queue causes a reload of the queue', async () => {
+  const socket = await acceptNewest()
+  await runPending()
   queue = async () => new Response('{"messages":[],"count":2,"paused":true}')
-  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b'), event(3, 'queue_paused', { why: 'cancelled' }, null)] })
-  await settle()
-  expect(talk.queue).toMatchObject({ count: 2, paused: true })
+  socket.deliver({ type: 'events', events: [agentText(1, 'a'), agentText(2, 'b'), event(3, 'queue_paused', { why: 'cancelled' }, null)] })
+  await runPending()
+  expect(chat.queue).toMatchObject({ count: 2, paused: true })
 })
 
-test('that nobody answers is said until somebody does; what the server refused stays', async () => {
-  await accepted()
+test('the message about a missing answer disappears after a reconnect, the message of a refusal stays', async () => {
+  await acceptNewest()
   answer = async () => Promise.reject(new TypeError('no route'))
-  const stopped = talk.stop()
+  const stopped = chat.stop()
   await vi.advanceTimersByTimeAsync(2_000)
-  expect([await stopped, talk.problem]).toEqual([false, 'The server does not answer.'])
-  sockets.at(-1)?.die()
+  expect([await stopped, chat.problem]).toEqual([false, 'The server does not answer.'])
+  sockets.at(-1)?.disconnect()
   await vi.advanceTimersByTimeAsync(10_000)
-  await accepted()
-  expect(talk.problem).toBeUndefined()
+  await acceptNewest()
+  expect(chat.problem).toBeUndefined()
 
   answer = async () => new Response('{"error":"conflict","message":"nothing to stop"}', { status: 409 })
-  await talk.stop()
-  sockets.at(-1)?.die()
+  await chat.stop()
+  sockets.at(-1)?.disconnect()
   await vi.advanceTimersByTimeAsync(10_000)
-  await accepted()
-  expect(talk.problem).toBe('nothing to stop')
+  await acceptNewest()
+  expect(chat.problem).toBe('nothing to stop')
 })
 
-test('a server that falls silent is left for a new connection, which goes on from where it stood', async () => {
-  const socket = await accepted()
-  socket.tell({ type: 'events', events: [said(1, 'a'), said(2, 'b')] })
+test('a silent connection is replaced and the subscription continues after the last event', async () => {
+  const socket = await acceptNewest()
+  socket.deliver({ type: 'events', events: [agentText(1, 'a'), agentText(2, 'b')] })
   await vi.advanceTimersByTimeAsync(30_000)
-  socket.tell({ type: 'heartbeat', head: 2 })
+  socket.deliver({ type: 'heartbeat', head: 2 })
   await vi.advanceTimersByTimeAsync(39_000)
-  expect(talk.status).toBe('open')
+  expect(chat.status).toBe('open')
   await vi.advanceTimersByTimeAsync(1000)
-  expect([talk.status, socket.closed]).toEqual(['waiting', true])
+  expect([chat.status, socket.closed]).toEqual(['waiting', true])
   await vi.advanceTimersByTimeAsync(1000)
-  expect((await accepted()).heard('subscribe')).toEqual([{ type: 'subscribe', after: 2 }])
+  expect((await acceptNewest()).sentOfType('subscribe')).toEqual([{ type: 'subscribe', after: 2 }])
 })

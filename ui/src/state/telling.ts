@@ -1,8 +1,8 @@
-/** What the entries of a conversation need of where they stand: a talk that goes on, or a moment of the past. */
+/** The interface that the components for entries need from a conversation, live or in a replay. */
 import type { Entries } from './chat.ts'
 
-export interface Telling {
-  /** All that is known, for what an entry refers to. */
+export interface ConversationContext {
+  /** All loaded entries, for entries that refer to others. */
   readonly window: { readonly entries: Entries }
   /** The name of the agent. */
   readonly name: string
@@ -10,10 +10,10 @@ export interface Telling {
   readonly workspace: string | undefined
   readonly calls: {
     image(id: string): Promise<Blob>
-    /** What a terminal of the session has printed. */
+    /** Return the output of a terminal of the session. */
     output(terminalId: string): Promise<Blob>
   }
-  /** Absent where nothing can be answered any more. */
+  /** Answer a permission; absent if it cannot be answered, as in a replay. */
   readonly permit?: (permissionId: string, optionId: string) => Promise<boolean>
   readonly answer?: (questionId: string, action: 'accept' | 'decline', content?: Record<string, unknown>) => Promise<boolean>
 }

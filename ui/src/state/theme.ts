@@ -1,34 +1,34 @@
-/** Light or dark: as the system has it, or as a person chose; told to who draws by hand. */
+/** Apply the light or dark theme of the system or of the user's choice, and notify listeners such as terminals. */
 import { remembered } from './remembered.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-const chosen = remembered<Theme>('theme', 'system')
+const stored = remembered<Theme>('theme', 'system')
 const listeners = new Set<() => void>()
 
 export function theme(): Theme {
-  return chosen.value
+  return stored.value
 }
 
-export function choose(next: Theme): void {
-  chosen.value = next
+export function setTheme(next: Theme): void {
+  stored.value = next
   apply()
 }
 
-/** Calls back whenever the colours are others than before; answers with the way to stop it. */
-export function onRecolour(listener: () => void): () => void {
+/** Call the listener whenever the colours change; return a function that removes it. */
+export function onThemeChange(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
 
-/** Once, before anything is drawn. */
+/** Apply the theme and follow the system. Called once, before the page is drawn. */
 export function startTheme(): void {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply)
   apply()
 }
 
 function apply(): void {
-  const dark = chosen.value === 'dark' || (chosen.value === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
+  const dark = stored.value === 'dark' || (stored.value === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
   document.documentElement.dataset.theme = dark ? 'dark' : 'light'
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--surface').trim()
   document.querySelector('meta[name=theme-color]')?.setAttribute('content', colour)

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-test('what was not seen in the stream is there after a reload, oldest first', () => {
+test('unconfirmed prompts survive a reload, oldest first', () => {
   const before = new UnsentPrompts('w')
   before.add(prompt('b'))
   before.add(prompt('a'))
@@ -22,14 +22,14 @@ test('what was not seen in the stream is there after a reload, oldest first', ()
   expect(new UnsentPrompts('other').all).toEqual([])
 })
 
-test('what was seen is gone for good', () => {
+test('removed prompts are deleted from the storage', () => {
   const unsent = new UnsentPrompts('w')
   unsent.add(prompt('a'))
   unsent.remove('a')
   expect([unsent.all, new UnsentPrompts('w').all, storage.size]).toEqual([[], [], 0])
 })
 
-test('a refusal is kept with its reason until it is tried again', () => {
+test('a refused prompt is stored with its reason until it is sent again', () => {
   const unsent = new UnsentPrompts('w')
   unsent.add(prompt('a'))
   unsent.mark('a', 'the queue is full')
@@ -38,7 +38,7 @@ test('a refusal is kept with its reason until it is tried again', () => {
   expect(new UnsentPrompts('w').all).toEqual([prompt('a')])
 })
 
-test('two pages overwrite nothing of each other', () => {
+test('two pages do not overwrite prompts of each other', () => {
   const [one, two] = [new UnsentPrompts('w'), new UnsentPrompts('w')]
   one.add(prompt('a'))
   two.add(prompt('b'))
@@ -46,13 +46,13 @@ test('two pages overwrite nothing of each other', () => {
   expect(new UnsentPrompts('w').all).toEqual([prompt('b')])
 })
 
-test('nonsense in the storage is ignored', () => {
+test('invalid data in the storage is ignored', () => {
   storage.set('bullpen.unsent.w.x', '{"promptId":1}')
   storage.set('bullpen.unsent.w.y', 'no JSON')
   expect(new UnsentPrompts('w').all).toEqual([])
 })
 
-test('what no longer fits into the storage is known as long as the page is', () => {
+test('prompts that do not fit into the storage are kept in memory', () => {
   const warned = vi.spyOn(console, 'warn').mockReturnValue()
   const unsent = new UnsentPrompts('w')
   unsent.add(prompt('a'))

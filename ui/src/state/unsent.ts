@@ -1,30 +1,31 @@
 /**
- * Prompts the stream has not shown yet. Each is kept in this origin's storage under its own id, so that neither a
- * reload nor a second page loses or overwrites one; the server takes an id once, however often it comes.
+ * Store prompts that are not in the event stream yet. Each has its own key in the local storage of this origin, so that
+ * neither a reload nor a second page loses one. The server accepts each prompt id only once.
  */
-export interface Unsent {
+export interface UnsentPrompt {
   readonly promptId: string
   readonly text: string
   readonly imageIds: readonly string[]
   readonly at: string
-  /** Why the server refused it; until somebody tries again it stays. */
+  /** Why the server refused the prompt; removed when the user retries. */
   readonly problem?: string
 }
 
+/** The unsent prompts of one agent. */
 export class UnsentPrompts {
   readonly #prefix: string
-  #all: readonly Unsent[]
+  #all: readonly UnsentPrompt[]
 
   constructor(workerId: string) {
     this.#prefix = `bullpen.unsent.${workerId}.`
     this.#all = this.#read()
   }
 
-  get all(): readonly Unsent[] {
+  get all(): readonly UnsentPrompt[] {
     return this.#all
   }
 
-  add(prompt: Unsent): void {
+  add(prompt: UnsentPrompt): void {
     this.#all = [...this.#all.filter(({ promptId }) => promptId !== prompt.promptId), prompt]
     this.#store(prompt)
   }
@@ -35,7 +36,7 @@ export class UnsentPrompts {
     localStorage.removeItem(this.#prefix + promptId)
   }
 
-  /** The same prompt with why it was refused, or without when it is tried again. */
+  /** Set or remove the reason for which a prompt was refused. */
   mark(promptId: string, problem: string | undefined): void {
     const prompt = this.#all.find((each) => each.promptId === promptId)
     if (!prompt) return
@@ -43,29 +44,29 @@ export class UnsentPrompts {
     this.#put(problem === undefined ? rest : { ...rest, problem })
   }
 
-  #put(prompt: Unsent): void {
+  #put(prompt: UnsentPrompt): void {
     this.#all = this.#all.map((each) => (each.promptId === prompt.promptId ? prompt : each))
     this.#store(prompt)
   }
 
-  #store(prompt: Unsent): void {
+  #store(prompt: UnsentPrompt): void {
     try {
       localStorage.setItem(this.#prefix + prompt.promptId, JSON.stringify(prompt))
     } catch (error) {
-      console.warn('The prompt will not survive a reload as it is now; the storage of this page is full.', error)
+      console.warn('The prompt will not survive a reload, because the storage of the page is full.', error)
     }
   }
 
-  #read(): Unsent[] {
+  #read(): UnsentPrompt[] {
     const keys = Array.from({ length: localStorage.length }, (_, n) => localStorage.key(n) ?? '')
     const found = keys.filter((key) => key.startsWith(this.#prefix)).map((key) => parse(localStorage.getItem(key)))
     return found.filter((prompt) => prompt !== undefined).sort((a, b) => a.at.localeCompare(b.at))
   }
 }
 
-function parse(stored: string | null): Unsent | undefined {
+function parse(stored: string | null): UnsentPrompt | undefined {
   try {
-    const prompt = JSON.parse(stored ?? 'null') as Unsent | null
+    const prompt = JSON.parse(stored ?? 'null') as UnsentPrompt | null
     return typeof prompt?.promptId === 'string' && typeof prompt.text === 'string' && Array.isArray(prompt.imageIds) ? prompt : undefined
   } catch {
     return undefined

@@ -1,28 +1,28 @@
-/** What is open over and beside the page: palette, help, a question; the sidebar and the panel, which are remembered. */
+/** Which dialogs, sidebar and panel are open; the sidebar and the panel survive a reload. */
 import { remembered } from './remembered.ts'
 
-export interface Choice {
+export interface DialogChoice {
   label: string
   kind?: 'plain' | 'primary' | 'danger'
   run: () => void | Promise<unknown>
 }
 
-/** A question with its answers; not answering is always one. */
-export interface Ask {
+/** A confirmation dialog with its choices; it can also be closed without a choice. */
+export interface Confirmation {
   title: string
   text: string
-  choices: Choice[]
+  choices: DialogChoice[]
 }
 
 export class View {
   overlay: 'palette' | 'help' | 'new' | 'rename' | undefined = $state()
-  /** What the palette begins with; `>` narrows it to commands. */
+  /** The query of the palette. */
   query = $state('')
-  asked: Ask | undefined = $state.raw()
-  /** Words a terminal is to be searched for as soon as it is shown. */
-  finding: { workerId: string; words: string } | undefined = $state.raw()
-  /** Spoken to who does not see the page. */
-  spoken = $state('')
+  confirmation: Confirmation | undefined = $state.raw()
+  /** A search to run in a terminal when it is shown. */
+  terminalSearch: { workerId: string; query: string } | undefined = $state.raw()
+  /** The last announcement for screen readers. */
+  announcement = $state('')
 
   readonly #sidebar = remembered('sidebar', true)
   readonly #sidebarWidth = remembered('sidebar.width', 272)
@@ -68,11 +68,11 @@ export class View {
     this.overlay = undefined
   }
 
-  ask(asked: Ask): void {
-    this.asked = asked
+  confirm(confirmation: Confirmation): void {
+    this.confirmation = confirmation
   }
 
-  speak(words: string): void {
-    this.spoken = words
+  announce(text: string): void {
+    this.announcement = text
   }
 }

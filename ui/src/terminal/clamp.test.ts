@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { Clamp } from './clamp.ts'
+import { NumberLimiter } from './clamp.ts'
 
 const LINES = 24
 const encode = (text: string) => new TextEncoder().encode(text)
 const decode = (chunks: Uint8Array[]) => new TextDecoder().decode(Buffer.concat(chunks))
 
-const clamp = (text: string) => decode([new Clamp().feed(encode(text), LINES)])
+const limit = (text: string) => decode([new NumberLimiter().feed(encode(text), LINES)])
 
-function clampByByte(text: string): string {
-  const filter = new Clamp()
+function limitByByte(text: string): string {
+  const filter = new NumberLimiter()
   return decode(Array.from(encode(text), (byte) => filter.feed(new Uint8Array([byte]), LINES).slice()))
 }
 
@@ -25,14 +25,14 @@ test.each([
   ['\u009b9999L', '\u009b24L'],
   ['\x1b[25;1M', '\x1b[24;1M'],
   [`\x1b[9999${';1'.repeat(500)}T`, `\x1b[24${';1'.repeat(126)}T`],
-])('%j becomes %j however it is cut', (hostile, harmless) => {
-  expect(clamp(hostile)).toBe(harmless)
-  expect(clampByByte(hostile)).toBe(harmless)
+])('%j becomes %j wherever it is split', (hostile, harmless) => {
+  expect(limit(hostile)).toBe(harmless)
+  expect(limitByByte(hostile)).toBe(harmless)
 })
 
 test.each([
   'plain 2147483647 text',
-  'ꛛ⛛ 雛 12345678 é', // bytes 0x9b that are no CSI
+  'ꛛ⛛ 雛 12345678 é', // bytes 0x9b that are not CSI
   '\x1b[38;2;12;34;56mcolour\x1b[0m 123456',
   '\x1b]0;title 123456789\x07',
   '\x1bP$q123456m\x1b\\',
@@ -40,18 +40,18 @@ test.each([
   '\x1b(0 987654',
   '\x1b[24S\x1b[3L\x1b[M',
   '\x1b[9999 q\x1b[9999;9999H',
-])('%j passes untouched however it is cut', (text) => {
-  expect(clamp(text)).toBe(text)
-  expect(clampByByte(text)).toBe(text)
+])('%j stays unchanged wherever it is split', (text) => {
+  expect(limit(text)).toBe(text)
+  expect(limitByByte(text)).toBe(text)
 })
 
-test('parameters wait for the end of their sequence', () => {
-  const filter = new Clamp()
+test('parameters are held back until the end of their sequence', () => {
+  const filter = new NumberLimiter()
   expect(decode([filter.feed(encode('\x1b[99'), LINES)])).toBe('\x1b[')
   expect(decode([filter.feed(encode('999X'), LINES)])).toBe('9999X')
 })
 
-test('text without sequences is not even copied', () => {
+test('text without sequences is not copied', () => {
   const chunk = encode('just text')
-  expect(new Clamp().feed(chunk, LINES)).toBe(chunk)
+  expect(new NumberLimiter().feed(chunk, LINES)).toBe(chunk)
 })

@@ -1,41 +1,43 @@
 /**
- * Keeps absurd counts from freezing the page: `CSI 2147483647 b` and its kind make xterm loop for minutes.
- * Numbers in control sequences are cut to 9999 before xterm sees them, and counts of lines to the lines there
- * are (9999 of those still take it 30 ms a sequence). Everything else passes untouched.
+ * Limit the numbers in control sequences, so that hostile output cannot freeze the page: a sequence such as
+ * `CSI 2147483647 b` makes xterm loop for minutes. Numbers are limited to 9999, and line counts to the height of the
+ * screen, because 9999 lines still take 30 ms for each sequence. All other bytes stay unchanged.
  *
- * Parameters are held back until the byte that ends their sequence, so it may be cut into chunks anywhere.
+ * Parameters are held back until the end of their sequence, so output may be split into chunks at any byte.
  */
-const LIMIT = 9999
-const LONGEST = 256 // bytes of parameters; xterm reads 32 numbers and no more
+const MAX_NUMBER = 9999
+const MAX_PARAMETER_BYTES = 256 // xterm reads at most 32 numbers
 const ESC = 0x1b
 const CSI_HIGH = 0x9b // U+009B is CSI in one character; in UTF-8 it comes after 0xc2
 const LINE_COUNTS = new Set(Array.from('STLM', (final) => final.charCodeAt(0)))
 
 type State = 'text' | 'escape' | 'sequence'
 
-export class Clamp {
+/** The filter of one output stream. */
+export class NumberLimiter {
   #state: State = 'text'
-  #before = 0
+  #previousByte = 0
   #held = ''
 
+  /** Return a chunk with limited numbers; `lines` is the height of the screen. */
   feed(chunk: Uint8Array<ArrayBuffer>, lines: number): Uint8Array<ArrayBuffer> {
     if (this.#state === 'text' && !chunk.includes(ESC) && !chunk.includes(CSI_HIGH)) {
-      this.#before = chunk.at(-1) ?? this.#before
+      this.#previousByte = chunk.at(-1) ?? this.#previousByte
       return chunk
     }
-    const out = new Uint8Array(chunk.length + LONGEST)
+    const out = new Uint8Array(chunk.length + MAX_PARAMETER_BYTES)
     let length = 0
     for (const byte of chunk) {
       if (this.#state === 'sequence' && isParameter(byte)) {
-        if (this.#held.length < LONGEST) this.#held += String.fromCharCode(byte)
+        if (this.#held.length < MAX_PARAMETER_BYTES) this.#held += String.fromCharCode(byte)
       } else {
         if (this.#held && !isControl(byte)) {
-          for (const unit of this.#release(LINE_COUNTS.has(byte) ? lines : LIMIT)) out[length++] = unit.charCodeAt(0)
+          for (const unit of this.#release(LINE_COUNTS.has(byte) ? lines : MAX_NUMBER)) out[length++] = unit.charCodeAt(0)
         }
         out[length++] = byte
-        this.#state = this.#after(byte)
+        this.#state = this.#nextState(byte)
       }
-      this.#before = byte
+      this.#previousByte = byte
     }
     return out.subarray(0, length)
   }
@@ -46,9 +48,9 @@ export class Clamp {
     return held
   }
 
-  #after(byte: number): State {
+  #nextState(byte: number): State {
     if (byte === ESC) return 'escape'
-    if (byte === CSI_HIGH && this.#before === 0xc2) return 'sequence'
+    if (byte === CSI_HIGH && this.#previousByte === 0xc2) return 'sequence'
     if (isControl(byte)) return this.#state
     if (this.#state === 'escape' && byte === 0x5b) return 'sequence'
     if (this.#state === 'sequence' && byte >= 0x20 && byte < 0x40) return 'sequence' // intermediates

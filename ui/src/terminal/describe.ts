@@ -1,10 +1,10 @@
-/** What a terminal's state means, in a sentence. */
+/** Describe the end of a program and the state of its connection in one sentence. */
 import type { Status } from '../api/connection.ts'
 
 const CLOSED: Record<number, string> = {
   4401: 'You are logged out.',
-  4403: 'You may not see this terminal.',
-  4404: 'This terminal is gone.',
+  4403: 'You have no permission to see this terminal.',
+  4404: 'This terminal no longer exists.',
   4409: 'This terminal was taken over by another connection.',
 }
 
@@ -13,6 +13,7 @@ export interface End {
   signal: number | null
 }
 
+/** Return how a program ended, or undefined if it is running. */
 export function describeEnd(end: End | undefined, error: string | null): string | undefined {
   if (!end) return undefined
   if (error) return `The program failed: ${error}.`
@@ -20,8 +21,9 @@ export function describeEnd(end: End | undefined, error: string | null): string 
   return end.exitCode === null ? 'The program has ended.' : `The program has ended with code ${end.exitCode}.`
 }
 
+/** Return what is wrong with a connection, or undefined. */
 export function describeLink(status: Status, closeCode: number | undefined): string | undefined {
   if (status === 'closed' && closeCode !== undefined) return CLOSED[closeCode] ?? 'The connection was closed.'
-  if (status === 'waiting') return 'Reconnecting. What you type is kept and sent once the line is back.'
+  if (status === 'waiting') return 'Reconnecting. What you type is kept and sent when the connection is back.'
   return undefined
 }

@@ -13,7 +13,7 @@ test.each([
   ['\x1b[A', '\x1b[A'],
 ])('Ctrl with %j is %j', (data, control) => expect(withCtrl(data)).toBe(control))
 
-test('arrows are what the program asked for', () => {
+test('arrow keys depend on the mode that the program set', () => {
   const up = AFTER_CTRL.find(({ name }) => name === 'Up')
   expect([up?.types(false), up?.types(true)]).toEqual(['\x1b[A', '\x1bOA'])
 })

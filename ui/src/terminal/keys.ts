@@ -1,8 +1,9 @@
-/** The keys a phone has not, as a terminal hears them. */
+/** The keys of the key bar for phones, and the bytes that they send. */
+
 export interface BarKey {
   label: string
   name: string
-  /** What is typed; arrows differ while a program has asked for that (`application`). */
+  /** Return the text to send; `application` is the application cursor mode, in which arrow keys differ. */
   types: (application: boolean) => string
 }
 
@@ -23,7 +24,7 @@ export const AFTER_CTRL: readonly BarKey[] = [
   key('|', 'Pipe', '|'),
 ]
 
-/** One character with Ctrl held, as terminals have it; what has no such form stays as it is. */
+/** Return the control character for a character with Ctrl, or the character unchanged if there is none. */
 export function withCtrl(data: string): string {
   if (data === '?') return '\x7f'
   if (data === ' ') return '\0'

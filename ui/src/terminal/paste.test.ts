@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest'
 import { decodeClipboard } from './clipboard.ts'
-import { beginningOf, doubtAbout, withoutControls } from './paste.ts'
+import { excerpt, pasteWarning, withoutControls } from './paste.ts'
 
-test('a short line is nobody’s doubt', () => expect(doubtAbout('ls -l', false)).toBeUndefined())
+test('a short line needs no confirmation', () => expect(pasteWarning('ls -l', false)).toBeUndefined())
 
-test('several lines are asked about unless the program takes them as one piece', () => {
-  expect(doubtAbout('one\ntwo\n', false)).toContain('2 lines')
-  expect(doubtAbout('rm -rf x\n', false)).toContain('one line')
-  expect(doubtAbout('one\ntwo\n', true)).toBeUndefined()
+test('several lines need a confirmation unless the program supports bracketed paste', () => {
+  expect(pasteWarning('one\ntwo\n', false)).toContain('2 lines')
+  expect(pasteWarning('rm -rf x\n', false)).toContain('one line')
+  expect(pasteWarning('one\ntwo\n', true)).toBeUndefined()
 })
 
-test('a long text is always asked about', () => expect(doubtAbout('x'.repeat(5001), true)).toContain('5,001 characters'))
+test('a long text always needs a confirmation', () => expect(pasteWarning('x'.repeat(5001), true)).toContain('5,001 characters'))
 
-test('what would end the brackets round a paste is taken out', () => {
+test('control characters that could end a bracketed paste are removed', () => {
   expect(withoutControls('a\x1b[201~rm\x03\u009b b\tc\r\nd')).toBe('a[201~rm b\tc\r\nd')
 })
 
-test('the beginning fits a line', () => expect(beginningOf('a\n  b ' + 'x'.repeat(200))).toMatch(/^a b x+ …$/))
+test('the excerpt of a text fits on one line', () => expect(excerpt('a\n  b ' + 'x'.repeat(200))).toMatch(/^a b x+ …$/))
 
 test.each([
   ['c;aGVsbG8=', 'hello'],
@@ -27,4 +27,4 @@ test.each([
   ['c;%%%', undefined],
   ['c;/w==', undefined],
   [`c;${'A'.repeat(1_000_004)}`, undefined],
-])('the clipboard order %.20s is %s', (data, text) => expect(decodeClipboard(data)).toBe(text))
+])('the clipboard request %.20s is %s', (data, text) => expect(decodeClipboard(data)).toBe(text))

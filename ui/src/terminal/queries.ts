@@ -1,6 +1,6 @@
 /**
- * Programs ask terminals questions, and xterm would type the answers into the shell, once per viewer and again
- * on every replay. The server's own emulator answers instead; here every question is swallowed.
+ * Suppress xterm's replies to queries of programs. xterm would send its replies as input, once per viewer and again on
+ * each replay. The emulator of the server replies instead.
  */
 import type { IDisposable, Terminal } from '@xterm/xterm'
 
@@ -15,17 +15,18 @@ const CSI_QUERIES = [
   { prefix: '>', final: 'q' }, // XTVERSION
   { final: 'x' }, // DECREQTPARM
   { intermediates: '*', final: 'y' }, // DECRQCRA
-  { final: 't' }, // window reports; what it could change we do not allow either
+  { final: 't' }, // window reports and window changes, which are not allowed either
   { prefix: '?', final: 'u' }, // kitty keyboard
 ]
 const DCS_QUERIES = [
   { intermediates: '$', final: 'q' }, // DECRQSS
   { intermediates: '+', final: 'q' }, // XTGETTCAP
 ]
-const COLOUR_OSCS = [4, 5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] // set a colour, or with "?" ask for it
+const COLOUR_OSCS = [4, 5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] // set a colour, or query it with "?"
 const FOCUS_MODE = 1004
 
-export function swallowQueries(terminal: Terminal): IDisposable[] {
+/** Register handlers that consume all queries. */
+export function ignoreQueries(terminal: Terminal): IDisposable[] {
   const { parser } = terminal
   return [
     ...CSI_QUERIES.map((id) => parser.registerCsiHandler(id, () => true)),
@@ -35,8 +36,8 @@ export function swallowQueries(terminal: Terminal): IDisposable[] {
 }
 
 /**
- * Setting the focus mode makes xterm report the focus at once, which on a replay is typing too. True while
- * that report is on its way: it comes out before control returns to the event loop.
+ * Detect the focus report that xterm sends immediately when a program turns on the focus mode. On a replay this report
+ * would count as input. `reporting` is true until control returns to the event loop, which is after the report.
  */
 export function watchFocusMode(terminal: Terminal): { reporting: boolean } & IDisposable {
   const watch = {

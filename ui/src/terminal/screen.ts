@@ -1,4 +1,4 @@
-/** One xterm, tamed: draws bytes, reports keys and use, answers no questions, fits its box or another's size. */
+/** Wrap xterm as the screen of a terminal: draw output safely, report input, search, and fit the size of the box or of another viewer. */
 import { FitAddon } from '@xterm/addon-fit'
 import { SearchAddon } from '@xterm/addon-search'
 import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
@@ -6,86 +6,87 @@ import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import type { Size } from '../api/frames.ts'
 import type { Screen } from '../state/drawing.ts'
-import { Clamp } from './clamp.ts'
+import { NumberLimiter } from './clamp.ts'
 import { watchClipboard } from './clipboard.ts'
 import { drawWithGpu } from './gpu.ts'
-import { namedLinks, textLinks, type LinkWatcher } from './links.ts'
-import { swallowQueries, watchFocusMode } from './queries.ts'
+import { namedLinks, textLinks, type LinkEvents } from './links.ts'
+import { ignoreQueries, watchFocusMode } from './queries.ts'
 import { defineSheet } from './sheet.ts'
-import { foundColours, themeFrom } from './theme.ts'
-import { Wheel } from './wheel.ts'
+import { matchColours, themeFrom } from './theme.ts'
+import { WheelLines } from './wheel.ts'
 
 const FONT_SIZE = 13
-const SMALLEST_FONT = 7 // smaller cannot be read; what does not fit then is scrolled to
-const STEP = 4096 // xterm lets the page breathe only between writes
+const SMALLEST_FONT = 7 // smaller text cannot be read; a larger screen is scrolled instead
+const WRITE_BYTES = 4096 // for each write, because xterm yields to the page only between writes
 const RESET = new TextEncoder().encode('\x1bc')
 
-/** What a screen tells who put it up. */
-export interface Watcher extends LinkWatcher {
-  typed(data: string): void
-  /** A program wants this on the clipboard. */
-  offered(text: string): void
-  /** Keys were pressed; true when they are not for the program. */
-  pressed(event: KeyboardEvent): boolean
-  found(place: number, count: number): void
+/** Callbacks of a screen. */
+export interface ScreenEvents extends LinkEvents {
+  onInput(data: string): void
+  /** A program wants to copy a text to the clipboard. */
+  onClipboardRequest(text: string): void
+  /** A key was pressed; return true if it is not for the program. */
+  onKey(event: KeyboardEvent): boolean
+  onSearchResults(index: number, count: number): void
 }
 
-export interface Manner {
-  /** What a size that is not its own has to fit into; what is too high for a width is scrolled to. */
+export interface ScreenOptions {
+  /** Whether another viewer's size is scaled to fit the whole box, or only its width, with scrolling. */
   fits?: 'box' | 'width'
-  /** Nobody types here: a phone that is tapped shows no keyboard. */
+  /** Whether input is disabled, so that a phone shows no keyboard. */
   readOnly?: boolean
 }
 
+/** One xterm in a box of the page. */
 export class XtermScreen implements Screen {
   readonly #terminal: Terminal
   readonly #box: HTMLElement
   readonly #fits: 'box' | 'width'
   readonly #fit = new FitAddon()
   readonly #search = new SearchAddon({ highlightLimit: 1000 })
-  #clamp = new Clamp()
-  readonly #wheel = new Wheel()
-  #rows: number // once all that was written is drawn
-  #gone = false
+  #limiter = new NumberLimiter()
+  readonly #wheel = new WheelLines()
+  #rows: number // the rows after all written output is drawn
+  #disposed = false
 
-  constructor(box: HTMLElement, watcher: Watcher, { fits = 'box', readOnly = false }: Manner = {}) {
+  constructor(box: HTMLElement, events: ScreenEvents, { fits = 'box', readOnly = false }: ScreenOptions = {}) {
     defineSheet()
     this.#box = box
     this.#fits = fits
     this.#terminal = new Terminal({
-      allowProposedApi: true, // the unicode version and the marks of a search are behind it
+      allowProposedApi: true, // needed for the unicode version and the marks of a search
       cursorBlink: true,
       disableStdin: readOnly,
       fontFamily: getComputedStyle(box).getPropertyValue('--font-mono'),
       fontSize: FONT_SIZE,
       scrollback: 10_000,
       theme: themeFrom(box),
-      linkHandler: namedLinks(watcher),
+      linkHandler: namedLinks(events),
       macOptionIsMeta: true,
       rightClickSelectsWord: false,
     })
     this.#rows = this.#terminal.rows
-    for (const addon of [this.#fit, new UnicodeGraphemesAddon(), this.#search, textLinks(watcher)]) this.#terminal.loadAddon(addon)
-    swallowQueries(this.#terminal)
-    watchClipboard(this.#terminal, (text) => watcher.offered(text))
+    for (const addon of [this.#fit, new UnicodeGraphemesAddon(), this.#search, textLinks(events)]) this.#terminal.loadAddon(addon)
+    ignoreQueries(this.#terminal)
+    watchClipboard(this.#terminal, (text) => events.onClipboardRequest(text))
     const focusMode = watchFocusMode(this.#terminal)
     this.#terminal.onData((data) => {
-      if (!focusMode.reporting) watcher.typed(data)
+      if (!focusMode.reporting) events.onInput(data)
     })
-    this.#terminal.attachCustomKeyEventHandler((event) => event.type !== 'keydown' || !watcher.pressed(event))
-    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => watcher.found(resultIndex, resultCount))
-    box.addEventListener('wheel', this.#turned, { capture: true, passive: false })
+    this.#terminal.attachCustomKeyEventHandler((event) => event.type !== 'keydown' || !events.onKey(event))
+    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => events.onSearchResults(resultIndex, resultCount))
+    box.addEventListener('wheel', this.#handleWheel, { capture: true, passive: false })
     this.#terminal.open(box)
     void drawWithGpu(this.#terminal)
   }
 
-  /** Whether the wheel is for the program: it asked for the mouse, or has the whole screen, where xterm types arrows for it. */
+  /** Whether the program gets the wheel: it tracks the mouse, or it uses the alternate screen, where xterm sends arrow keys. */
   get #isForProgram(): boolean {
     return this.#terminal.modes.mouseTrackingMode !== 'none' || this.#terminal.buffer.active.type === 'alternate'
   }
 
-  /** Scrolls by as many lines as the wheel turned, before xterm hears of it, which scrolls by three at most. */
-  readonly #turned = (event: WheelEvent): void => {
+  /** Scroll by the lines that the wheel turned, instead of xterm, which scrolls by at most three lines. */
+  readonly #handleWheel = (event: WheelEvent): void => {
     if (this.#isForProgram) return
     event.stopPropagation()
     const { rows, buffer } = this.#terminal
@@ -95,28 +96,28 @@ export class XtermScreen implements Screen {
     if (buffer.active.viewportY !== before) event.preventDefault()
   }
 
-  /** In the stream rather than at once: bytes written before are still on their way to the screen. */
+  /** Reset the terminal and draw a history. The reset is part of the stream, because earlier output may still be in xterm's buffer. */
   restore(history: Uint8Array<ArrayBuffer>, size: Size, drawn: () => void): void {
-    this.#clamp = new Clamp()
+    this.#limiter = new NumberLimiter()
     this.#terminal.write(RESET)
     this.resize(size)
     this.write(history, drawn)
   }
 
   write(bytes: Uint8Array<ArrayBuffer>, drawn: () => void): void {
-    const harmless = this.#clamp.feed(bytes, this.#rows)
+    const safe = this.#limiter.feed(bytes, this.#rows)
     let start = 0
-    while (harmless.length - start > STEP) this.#terminal.write(harmless.subarray(start, (start += STEP)))
-    this.#terminal.write(harmless.subarray(start), drawn)
+    while (safe.length - start > WRITE_BYTES) this.#terminal.write(safe.subarray(start, (start += WRITE_BYTES)))
+    this.#terminal.write(safe.subarray(start), drawn)
   }
 
-  /** Takes its turn among the bytes: those written before were printed for the size before. */
+  /** Change the size after all earlier output is drawn, because that was printed for the earlier size. */
   resize(size: Size): void {
     this.#rows = size.rows
-    this.#inTurn(() => this.#resize(size))
+    this.#afterEarlierWrites(() => this.#resize(size))
   }
 
-  /** Show this size whatever room there is: a smaller font where the box is too small for it. */
+  /** Set the size, with a smaller font if the box is too small. */
   #resize({ cols, rows }: Size): void {
     const room = this.room()
     this.#terminal.resize(cols, rows)
@@ -124,15 +125,15 @@ export class XtermScreen implements Screen {
     this.#setFont(Math.max(SMALLEST_FONT, Math.floor(FONT_SIZE * scale * 2) / 2))
   }
 
-  /** What would fit into the box at the normal font. */
+  /** Return the size that fits into the box with the normal font. */
   room(): Size {
     this.#setFont(FONT_SIZE)
     return this.#fit.proposeDimensions() ?? { cols: this.#terminal.cols, rows: this.#terminal.rows }
   }
 
-  /** Scrolls the box, where the screen is higher, by no more than it takes. */
+  /** Scroll the box just far enough to show the cursor, if the screen is higher than the box. */
   showCursor(): void {
-    this.#inTurn(() => this.#showCursor())
+    this.#afterEarlierWrites(() => this.#showCursor())
   }
 
   #showCursor(): void {
@@ -145,6 +146,7 @@ export class XtermScreen implements Screen {
     box.scrollTop = Math.min(top, Math.max(top + line - box.clientHeight, box.scrollTop))
   }
 
+  /** Apply the colours of the current theme. */
   recolour(): void {
     this.#terminal.options.theme = themeFrom(this.#box)
   }
@@ -153,13 +155,13 @@ export class XtermScreen implements Screen {
     this.#terminal.focus()
   }
 
-  /** Whether the program wants a paste in brackets, and arrows of its own. */
+  /** The modes that the program set: bracketed paste and application arrow keys. */
   get modes(): { bracketedPaste: boolean; applicationArrows: boolean } {
     const { bracketedPasteMode, applicationCursorKeysMode } = this.#terminal.modes
     return { bracketedPaste: bracketedPasteMode, applicationArrows: applicationCursorKeysMode }
   }
 
-  /** Types a text as one piece where the program knows of that. */
+  /** Send a text as a paste, in brackets if the program supports that. */
   paste(text: string): void {
     this.#terminal.paste(text)
   }
@@ -168,11 +170,11 @@ export class XtermScreen implements Screen {
     return this.#terminal.getSelection()
   }
 
-  /** Marks every place with these words and goes to the one before the last, or after it. */
-  find(words: string, where: 'before' | 'after', still = false): void {
-    const decorations = foundColours(this.#box)
-    if (where === 'after') this.#search.findNext(words, { decorations, incremental: still })
-    else this.#search.findPrevious(words, { decorations })
+  /** Mark all matches and select the previous or next one; `still` keeps the current match if it still matches. */
+  find(query: string, direction: 'before' | 'after', still = false): void {
+    const decorations = matchColours(this.#box)
+    if (direction === 'after') this.#search.findNext(query, { decorations, incremental: still })
+    else this.#search.findPrevious(query, { decorations })
   }
 
   stopFinding(): void {
@@ -181,14 +183,14 @@ export class XtermScreen implements Screen {
   }
 
   dispose(): void {
-    this.#gone = true
-    this.#box.removeEventListener('wheel', this.#turned, { capture: true })
+    this.#disposed = true
+    this.#box.removeEventListener('wheel', this.#handleWheel, { capture: true })
     this.#terminal.dispose()
   }
 
-  /** After everything that was written before, and before everything that is written after. */
-  #inTurn(act: () => void): void {
-    this.#terminal.write('', () => this.#gone || act())
+  /** Run an action after all earlier output and before all later output. */
+  #afterEarlierWrites(act: () => void): void {
+    this.#terminal.write('', () => this.#disposed || act())
   }
 
   #setFont(size: number): void {

@@ -1,7 +1,8 @@
 /**
- * <bullpen-sheet>: a <style> that a policy without inline styles allows. Its text becomes a constructed
- * style sheet of the document for as long as the element is in it.
+ * Define <bullpen-sheet>, a replacement of <style> that a content security policy without inline styles allows. Its text
+ * is a constructed style sheet of the document while the element is in the document.
  */
+/** The implementation of <bullpen-sheet>. */
 class SheetElement extends HTMLElement {
   readonly #sheet = new CSSStyleSheet()
 

@@ -1,7 +1,8 @@
-/** Keys that are the page's in a terminal: ⌘ on a Mac, Ctrl with Shift elsewhere; Ctrl alone is the program's. */
+/** Shortcuts of the page in a terminal: with ⌘ on a Mac, with Ctrl+Shift elsewhere, because the program gets keys with Ctrl alone. */
 import { MAC } from '../commands/keys.ts'
 
-export function meaningOf(event: KeyboardEvent): 'find' | 'copy' | undefined {
+/** Return the action of a key press that is not for the program. */
+export function terminalAction(event: KeyboardEvent): 'find' | 'copy' | undefined {
   const ours = MAC ? event.metaKey && !event.ctrlKey : event.ctrlKey && event.shiftKey
   if (!ours || event.altKey) return undefined
   const key = event.key.toLowerCase()

@@ -1,9 +1,10 @@
-/** xterm's colours, taken from the style tokens so that light and dark are decided in one place. */
+/** Read xterm's colours from the CSS variables of the page, so that terminals follow its theme. */
 import type { ISearchDecorationOptions } from '@xterm/addon-search'
 import type { ITheme } from '@xterm/xterm'
 
 const ANSI = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const
 
+/** Return the colours of the terminal for an element. */
 export function themeFrom(element: Element): ITheme {
   const tokens = getComputedStyle(element)
   const token = (name: string) => tokens.getPropertyValue(`--terminal-${name}`).trim()
@@ -21,8 +22,8 @@ export function themeFrom(element: Element): ITheme {
   return theme
 }
 
-/** How places that a search found are marked. */
-export function foundColours(element: Element): ISearchDecorationOptions {
+/** Return the colours of search matches. */
+export function matchColours(element: Element): ISearchDecorationOptions {
   const tokens = getComputedStyle(element)
   const token = (name: string) => tokens.getPropertyValue(name).trim()
   return {

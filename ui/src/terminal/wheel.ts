@@ -1,17 +1,18 @@
-/** How many lines a turn of the wheel is: as many as the browser would scroll a page by, with what is left over kept. */
+/** Convert turns of the mouse wheel into whole lines; fractions are kept for the next turn. */
 
 type Turn = Pick<WheelEvent, 'deltaY' | 'deltaMode'>
 
-export class Wheel {
-  #left = 0 // of a line
+/** The state of one wheel. */
+export class WheelLines {
+  #fraction = 0 // fraction of a line
 
-  /** `height` is that of a line in pixels; `rows` are a page. */
+  /** Return the lines to scroll; `height` is the height of a line in pixels, and `rows` is a page. */
   lines({ deltaY, deltaMode }: Turn, height: number, rows: number): number {
     const turned = deltaMode === 0 ? deltaY / (height || 1) : deltaMode === 1 ? deltaY : deltaY * rows
-    if (Math.sign(turned) !== Math.sign(this.#left)) this.#left = 0
-    this.#left += turned
-    const whole = Math.trunc(this.#left)
-    this.#left -= whole
+    if (Math.sign(turned) !== Math.sign(this.#fraction)) this.#fraction = 0
+    this.#fraction += turned
+    const whole = Math.trunc(this.#fraction)
+    this.#fraction -= whole
     return whole
   }
 }

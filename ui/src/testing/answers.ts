@@ -1,6 +1,6 @@
-/** Answers of a server that a test makes up. */
+/** Server answers for tests. */
 
-/** One whose connection breaks in the middle of its body. */
+/** Return an answer whose connection breaks in the middle of its body. */
 export function cutAnswer(): Response {
   const body = new ReadableStream({
     start(rest) {

@@ -1,4 +1,4 @@
-/** A WebSocket whose other end is the test: it decides when a socket opens, what it hears and when it dies. */
+/** A WebSocket for tests, which control when it opens, what it receives and when it closes. */
 import { vi } from 'vitest'
 
 export class TestSocket {
@@ -21,15 +21,18 @@ export class TestSocket {
     this.closed = true
   }
 
+  /** Open the socket. */
   accept(): this {
     this.onopen?.()
     return this
   }
 
-  tell(message: object): void {
+  /** Let the page receive a JSON message. */
+  deliver(message: object): void {
     this.onmessage?.({ data: JSON.stringify(message) })
   }
 
+  /** Let the page receive a binary frame. */
   output(offset: number, bytes: Uint8Array): void {
     const frame = new Uint8Array(8 + bytes.length)
     new DataView(frame.buffer).setBigUint64(0, BigInt(offset))
@@ -37,18 +40,20 @@ export class TestSocket {
     this.onmessage?.({ data: frame.buffer })
   }
 
-  die(code = 1006): void {
+  /** Close the socket from the server's side. */
+  disconnect(code = 1006): void {
     this.onclose?.({ code })
   }
 
-  heard(type: string): Record<string, unknown>[] {
+  /** Return the messages of a type that the page sent. */
+  sentOfType(type: string): Record<string, unknown>[] {
     return this.sent.filter((message) => message.type === type)
   }
 }
 
 let opened: TestSocket[] = []
 
-/** The sockets made since, oldest first. */
+/** Replace WebSocket; return the list to which each new socket is added. */
 export function interceptSockets(): TestSocket[] {
   opened = []
   vi.stubGlobal('WebSocket', TestSocket)

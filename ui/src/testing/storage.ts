@@ -1,6 +1,7 @@
-/** A storage of the origin in memory; what it returns is what is in it. */
+/** A local storage in memory for tests. */
 import { vi } from 'vitest'
 
+/** Replace localStorage; return its content. */
 export function fakeStorage(kept: Record<string, string> = {}): Map<string, string> {
   const stored = new Map(Object.entries(kept))
   vi.stubGlobal('localStorage', {
@@ -15,7 +16,7 @@ export function fakeStorage(kept: Record<string, string> = {}): Map<string, stri
   return stored
 }
 
-/** From now on nothing more fits into it. */
+/** Make each further write fail, as if the storage were full. */
 export function fillStorage(): void {
   localStorage.setItem = () => {
     throw new DOMException('full', 'QuotaExceededError')

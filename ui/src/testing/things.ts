@@ -1,4 +1,4 @@
-/** Sessions, workers and the like as the server tells them, for tests that care about one field of many. */
+/** Sessions, workers and other records with default values, for tests that set only a few fields. */
 import type { Agent } from '../api/types/agents.ts'
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Repository } from '../api/types/repositories.ts'

@@ -1,35 +1,35 @@
-/** What turns used in the last days, by day and by whatever one likes. */
+/** Load the usage of the last days, by day and by a chosen group. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Usage } from '../api/types/usage.ts'
 
-const DAY = 86_400_000 // ms
+const DAY_MS = 86_400_000
 
-/** Where the reader is, in minutes east of Greenwich: days begin there. */
-export const OFFSET = -new Date().getTimezoneOffset()
+/** The UTC offset of this browser in minutes, by which the server divides days. */
+export const UTC_OFFSET_MINUTES = -new Date().getTimezoneOffset()
 
-export class Report {
+export class UsageReport {
   byDay: Usage | undefined = $state.raw()
   grouped: Usage | undefined = $state.raw()
   problem: string | undefined = $state()
-  #looks = 0 // only the latest counts
+  #requests = 0 // only the answer to the latest is used
 
-  async look(days: number, by: Usage['by']): Promise<void> {
-    const look = ++this.#looks
-    const query = { utcOffset: String(OFFSET), after: firstMoment(days), limit: '400' }
+  async load(days: number, by: Usage['by']): Promise<void> {
+    const request = ++this.#requests
+    const query = { utcOffset: String(UTC_OFFSET_MINUTES), after: startOfPeriod(days), limit: '400' }
     try {
       const [byDay, grouped] = await Promise.all([rest.usage({ ...query, by: 'day' }), rest.usage({ ...query, by })])
-      if (look === this.#looks) [this.byDay, this.grouped, this.problem] = [byDay, grouped, undefined]
+      if (request === this.#requests) [this.byDay, this.grouped, this.problem] = [byDay, grouped, undefined]
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      if (look === this.#looks) this.problem = error.message
+      if (request === this.#requests) this.problem = error.message
     }
   }
 }
 
-/** The beginning of the first day that is shown. */
-function firstMoment(days: number): string {
-  const first = new Date(Date.now() - (days - 1) * DAY)
+/** Return the beginning of the first shown day. */
+function startOfPeriod(days: number): string {
+  const first = new Date(Date.now() - (days - 1) * DAY_MS)
   first.setHours(0, 0, 0, 0)
   return first.toISOString()
 }

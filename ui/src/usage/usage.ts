@@ -1,26 +1,27 @@
-/** What turns used, in the numbers and bars the page shows. */
+/** Convert usage into the bars, scales and numbers of the usage page. */
 import type { UsageGroup, Used } from '../api/types/usage.ts'
 
 export interface Bar {
-  /** The day, as the server names it. */
+  /** The day as YYYY-MM-DD. */
   key: string
   parts: readonly { name: string; value: number }[]
   total: number
 }
 
-const DAY = 86_400_000 // ms
+const DAY_MS = 86_400_000
 
-/** One bar for each of the last days, empty ones too; `now` in the reader's own time. */
+/** Return one bar for each of the last days, including empty ones; `offset` is the UTC offset in minutes. */
 export function barsOf(groups: readonly UsageGroup[], days: number, measure: Measure, now: number, offset: number): Bar[] {
   const known = new Map(groups.map((group) => [group.key, group]))
   return Array.from({ length: days }, (_, n) => {
-    const key = new Date(now + offset * 60_000 - (days - 1 - n) * DAY).toISOString().slice(0, 10)
+    const key = new Date(now + offset * 60_000 - (days - 1 - n) * DAY_MS).toISOString().slice(0, 10)
     const group = known.get(key)
     const parts = group ? measure.parts(group) : []
     return { key, parts, total: parts.reduce((sum, { value }) => sum + value, 0) }
   })
 }
 
+/** What the bars show: tokens, or the cost in one currency. */
 export interface Measure {
   label: string
   parts: (used: Used) => { name: string; value: number }[]
@@ -41,6 +42,7 @@ export const TOKENS: Measure = {
   format: short,
 }
 
+/** Return the measure for the cost in one currency. */
 export function costIn(currency: string): Measure {
   return {
     label: `Cost in ${currency}`,
@@ -49,9 +51,10 @@ export function costIn(currency: string): Measure {
   }
 }
 
+/** Format a count such as "950", "1.2k" or "2.5M". */
 export function short(count: number): string {
   if (count < 1000) return String(Math.round(count))
-  return count < 1_000_000 ? `${trim(count / 1000)}k` : `${trim(count / 1_000_000)}M`
+  return count < 1_000_000 ? `${roundShort(count / 1000)}k` : `${roundShort(count / 1_000_000)}M`
 }
 
 export function money({ amount, currency }: { amount: number; currency: string }): string {
@@ -59,19 +62,20 @@ export function money({ amount, currency }: { amount: number; currency: string }
   return currency === 'USD' ? `$${amount.toFixed(digits)}` : `${amount.toFixed(digits)} ${currency}`
 }
 
+/** Format the costs in all currencies. */
 export function costs(used: Used): string {
   return used.costs.map(money).join(' + ') || '–'
 }
 
-/** Where the lines of a scale are: a few round numbers, the last at or above the highest bar. */
-export function scale(most: number, lines = 4): number[] {
-  if (most <= 0) return [0, 1]
-  const rough = most / lines
-  const power = 10 ** Math.floor(Math.log10(rough))
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough
-  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, n) => n * step)
+/** Return the values of a scale's lines: a few round numbers, the last at or above the highest bar. */
+export function scale(maximum: number, lines = 4): number[] {
+  if (maximum <= 0) return [0, 1]
+  const roughStep = maximum / lines
+  const power = 10 ** Math.floor(Math.log10(roughStep))
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= roughStep) ?? roughStep
+  return Array.from({ length: Math.ceil(maximum / step - 1e-9) + 1 }, (_, n) => n * step)
 }
 
-function trim(value: number): string {
+function roundShort(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toFixed(1).replace(/\.0$/, '')
 }

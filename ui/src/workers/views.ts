@@ -1,7 +1,7 @@
 /**
- * How each kind of worker is shown. A new kind is one entry here: its component is loaded when it is first
- * needed and gets the session, the worker, and a way to start the worker again. The chat comes with the page,
- * as nearly every session begins with one.
+ * The view of each kind of worker. A new kind is one entry here; its component is loaded on first use and gets the
+ * session, the worker and a function that restarts the worker. The chat is loaded with the page, because nearly every
+ * session begins with one.
  */
 import type { Component } from 'svelte'
 import type { Session } from '../api/types/sessions.ts'
@@ -28,7 +28,7 @@ export const views = {
   terminal: { label: 'Terminal', icon: 'terminal', load: () => import('./TerminalView.svelte') },
 } satisfies Record<string, WorkerView>
 
-/** An agent that lives in a terminal is shown as one. */
+/** Return the view of a worker, or undefined for an unknown kind. An agent that runs in a terminal has the view of a terminal. */
 export function viewOf(worker: Pick<Worker, 'type' | 'agentKind'>): WorkerView | undefined {
   if (worker.type === 'terminal') return views.terminal
   if (worker.type === 'diff') return views.diff

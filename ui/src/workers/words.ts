@@ -1,7 +1,7 @@
-/** How a worker is, or how it ended, in the words of `bullpen show` (cli/text.py); of a living one the page knows the reason as well. */
+/** Describe the state of a worker in the same words as `bullpen show` (cli/text.py). For a running worker the text is the reason of its activity. */
 import type { Worker } from '../api/types/workers.ts'
 
-export function lifeOf({ state, activityWhy, exitCode, signal, error }: Worker): string {
+export function workerStateText({ state, activityWhy, exitCode, signal, error }: Worker): string {
   switch (state) {
     case 'active':
       return activityWhy

@@ -67,7 +67,7 @@ class AcpConnection:
         self._write(jsonrpc.error_response(request.id, code, message))
 
     def _settle(self, line: Response | ErrorResponse) -> None:
-        id = jsonrpc.answered(line.id, self._waiting)
+        id = jsonrpc.match_answer(line.id, self._waiting)
         if id is None or self._waiting[id].done():
             return
         if isinstance(line, ErrorResponse):

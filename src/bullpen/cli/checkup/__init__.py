@@ -1,1 +1,1 @@
-"""What `bullpen doctor` looks at: each file some checks, each check a few findings."""
+"""The checks of `bullpen doctor`; each returns findings with advice."""

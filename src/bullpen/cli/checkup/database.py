@@ -1,4 +1,4 @@
-"""Whether the database is whole and of a revision we know."""
+"""Check that the database is undamaged and has a known revision."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,36 +13,36 @@ _RESTORE = "stop the server and restore a backup (docs/operations.md)"
 
 
 def check_database(url: str) -> Finding:
-    """Reads only: a database that is not there is not made, one that is in use is not held up."""
-    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415  (only who opens a database needs it)
+    """Check a database without writing to it, creating it or blocking a server that uses it."""
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415  (only this check needs it)
 
-    from ...store.engine import file_of, parse_url, reading_engine  # noqa: PLC0415
+    from ...store.engine import parse_url, reading_engine, sqlite_file  # noqa: PLC0415
 
     try:
-        file = file_of(parse_url(url))
+        file = sqlite_file(parse_url(url))
         if file is not None and not _has_content(file):
-            return ok("database", "not there yet; the server makes it")
+            return ok("database", "does not exist yet; the server creates it")
         engine = reading_engine(url)
     except Invalid as error:
         return fail("database", str(error), "correct BULLPEN_DATABASE_URL")
     try:
         with engine.connect() as connection:
-            return _look(connection)
+            return _check_connection(connection)
     except DBAPIError as error:
-        advice = _RESTORE if file else "see whether PostgreSQL runs and lets us in"
+        advice = _RESTORE if file else "check that PostgreSQL runs and accepts this connection"
         return fail("database", f"cannot be read: {_first_line(error.orig)}", advice)
     finally:
         engine.dispose()
 
 
-def _look(connection: "Connection") -> Finding:
+def _check_connection(connection: "Connection") -> Finding:
     from sqlalchemy import inspect, text  # noqa: PLC0415
 
     from ...store.schema import HEAD, REVISIONS  # noqa: PLC0415
 
     kind = connection.dialect.name
-    if kind == "sqlite" and (said := connection.execute(text("PRAGMA quick_check(1)")).scalar()) != "ok":
-        return fail("database", f"damaged: {_first_line(said)}", _RESTORE)
+    if kind == "sqlite" and (result := connection.execute(text("PRAGMA quick_check(1)")).scalar()) != "ok":
+        return fail("database", f"damaged: {_first_line(result)}", _RESTORE)
     if not inspect(connection).has_table("alembic_version"):
         return ok("database", f"{kind}, empty; the server fills it")
     revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -51,12 +51,12 @@ def _look(connection: "Connection") -> Finding:
     if revision != HEAD:
         advice = "nothing to do: the server upgrades it at its next start"
         return warn("database", f"{kind}, revision {revision}, older than {HEAD}", advice)
-    return ok("database", f"{kind}, revision {revision}{', whole' if kind == 'sqlite' else ''}")
+    return ok("database", f"{kind}, revision {revision}{', undamaged' if kind == 'sqlite' else ''}")
 
 
 def _has_content(file: Path) -> bool:
     return file.exists() and file.stat().st_size > 0
 
 
-def _first_line(said: object) -> str:
-    return (str(said).splitlines() or ["no reason given"])[0]
+def _first_line(text: object) -> str:
+    return (str(text).splitlines() or ["no reason given"])[0]

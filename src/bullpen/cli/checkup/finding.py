@@ -1,17 +1,19 @@
-"""What a check found, and what a person can do about it."""
+"""Define the result of a check."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
 
 class CheckStatus(StrEnum):
+    """The verdict of a check."""
+
     OK = "ok"
-    WARN = "warn"  # works, or will when asked to
+    WARN = "warn"  # works, but something should be done
     FAIL = "fail"
 
 
 class Finding(NamedTuple):
-    """One line of a checkup; `advice` is empty when there is nothing to do."""
+    """What a check found, and what the user can do about it (`advice`, empty if nothing)."""
 
     name: str
     verdict: CheckStatus
@@ -20,12 +22,15 @@ class Finding(NamedTuple):
 
 
 def ok(name: str, found: str) -> Finding:
+    """Return a finding without a problem."""
     return Finding(name, CheckStatus.OK, found)
 
 
 def warn(name: str, found: str, advice: str) -> Finding:
+    """Return a finding that does not prevent work."""
     return Finding(name, CheckStatus.WARN, found, advice)
 
 
 def fail(name: str, found: str, advice: str) -> Finding:
+    """Return a finding that must be fixed."""
     return Finding(name, CheckStatus.FAIL, found, advice)

@@ -1,4 +1,4 @@
-"""Whether a keeper lives, and whether it is of our version."""
+"""Check that a keeper runs, and that its protocol version is that of this program."""
 
 import os
 import re
@@ -9,23 +9,27 @@ from ...keeper.frames import VERSION, BadFrame, FrameDecoder, Tag, encode
 from .finding import Finding, fail, ok, warn
 
 _FLOCK = re.compile(r"FLOCK\s+ADVISORY\s+WRITE\s+\d+\s+\w+:\w+:(\d+)")
-_PATIENCE = 5.0  # seconds
+_TIMEOUT_SECONDS = 5.0
 
 
 def check_keeper(home: Path, *, running: bool) -> Finding:
-    living = living_keepers(home)
-    if not living and running:
+    """Check the keepers of a data directory; `running` says whether its server runs."""
+    names = running_keepers(home)
+    if not names and running:
         advice = "restart the server; terminals and agents that ran have ended and can be restarted"
-        return fail("keeper", "none is alive, though the server runs", advice)
-    if not living:
+        return fail("keeper", "none is running, although the server runs", advice)
+    if not names:
         return ok("keeper", "none; the server starts one")
-    alive = f"{len(living)} alive ({', '.join(living)})"
-    # A keeper hears one server at a time: while there is one, only that can ask.
-    return ok("keeper", alive) if running else _check_versions(home, living, alive)
+    summary = f"{len(names)} running ({', '.join(names)})"
+    # A keeper serves one connection at a time: only its server can talk to it.
+    return ok("keeper", summary) if running else _check_versions(home, names, summary)
 
 
-def living_keepers(home: Path) -> list[str]:
-    """Those that hold their lock. The kernel's list tells; trying the lock could keep one from starting."""
+def running_keepers(home: Path) -> list[str]:
+    """Return the names of the keepers that hold their lock, as /proc/locks lists it.
+
+    Trying to take the lock could prevent a keeper from starting.
+    """
     try:
         held = set(_FLOCK.findall(Path("/proc/locks").read_text()))
     except OSError:
@@ -34,31 +38,31 @@ def living_keepers(home: Path) -> list[str]:
     return [lock.stem for lock in locks if _inode(lock) in held]
 
 
-def _check_versions(home: Path, living: list[str], alive: str) -> Finding:
-    versions = {name: _version(home, name) for name in living}
-    deaf = [name for name, version in versions.items() if version is None]
-    if deaf:
-        advice = f"see {home / 'keeper' / deaf[0]}.log; what it runs goes on until you end it"
-        return fail("keeper", f"{', '.join(deaf)} lives but does not answer", advice)
+def _check_versions(home: Path, names: list[str], summary: str) -> Finding:
+    versions = {name: _query_version(home, name) for name in names}
+    silent = [name for name, version in versions.items() if version is None]
+    if silent:
+        advice = f"see {home / 'keeper' / silent[0]}.log; its processes go on until you end them"
+        return fail("keeper", f"{', '.join(silent)} runs but does not answer", advice)
     others = [f"{name} of version {version}" for name, version in versions.items() if version != VERSION]
     if others:
         advice = (
-            "nothing to do: it keeps what it runs until that ends; the server starts one of its own version"
+            "nothing to do: it keeps its processes until they end; the server starts one of its own version"
         )
-        return warn("keeper", f"{alive}: {', '.join(others)}, ours is {VERSION}", advice)
-    return ok("keeper", f"{alive}, version {VERSION}; no server is connected")
+        return warn("keeper", f"{summary}: {', '.join(others)}, ours is {VERSION}", advice)
+    return ok("keeper", f"{summary}, version {VERSION}; no server is connected")
 
 
-def _version(home: Path, name: str) -> int | None:
-    """What it answers to a hello; None when it does not."""
+def _query_version(home: Path, name: str) -> int | None:
+    """Return the version with which a keeper answers a HELLO frame; None if it does not answer."""
     directory = os.open(home / "keeper", os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        with socket.socket(socket.AF_UNIX) as link:
-            link.settimeout(_PATIENCE)
-            link.connect(f"/proc/self/fd/{directory}/{name}.sock")  # a path may be too long for an address
-            link.sendall(encode(Tag.HELLO, {"version": VERSION}))
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_TIMEOUT_SECONDS)
+            connection.connect(f"/proc/self/fd/{directory}/{name}.sock")  # the full path may be too long
+            connection.sendall(encode(Tag.HELLO, {"version": VERSION}))
             decoder = FrameDecoder()
-            while data := link.recv(65536):
+            while data := connection.recv(65536):
                 for tag, header, _ in decoder.feed(data):
                     if tag == Tag.HELLO:
                         return int(header["version"])
@@ -72,5 +76,5 @@ def _version(home: Path, name: str) -> int | None:
 def _inode(path: Path) -> str | None:
     try:
         return str(path.lstat().st_ino)
-    except FileNotFoundError:  # it ended just now
+    except FileNotFoundError:  # the keeper ended just now
         return None

@@ -1,1 +1,1 @@
-"""A recording played on a person's own terminal."""
+"""Play a recording in the user's terminal."""

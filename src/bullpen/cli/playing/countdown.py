@@ -1,47 +1,48 @@
-"""The wait for the next moment: it stops with a pause, and goes on where it was."""
+"""Provide the timer that waits for the next moment of a recording, and can be paused."""
 
 from ... import clock
 
 
 class PausableTimer:
-    """Deadlines are added up: to be late once is not to be late for ever."""
+    """A deadline that can be paused. Delays are added to the deadline, so that lateness does not add up."""
 
     def __init__(self) -> None:
-        self._at = clock.monotonic()
-        self._left: float | None = None  # while paused
+        self._deadline = clock.monotonic()
+        self._remaining: float | None = None  # seconds left while paused
 
     @property
     def paused(self) -> bool:
-        return self._left is not None
+        return self._remaining is not None
 
     @property
-    def at(self) -> float | None:
-        """When it ends; None while paused."""
-        return None if self.paused else self._at
+    def deadline(self) -> float | None:
+        """The monotonic time at which the wait ends; None while paused."""
+        return None if self.paused else self._deadline
 
-    def begin(self, seconds: float) -> None:
-        """From now on, whatever was left."""
-        self._at = clock.monotonic() + seconds
-        if self._left is not None:
-            self._left = seconds
+    def restart(self, seconds: float) -> None:
+        """Wait for `seconds` from now, instead of the remaining time."""
+        self._deadline = clock.monotonic() + seconds
+        if self._remaining is not None:
+            self._remaining = seconds
 
     def add(self, seconds: float) -> None:
-        """For the moment after the one that was due; while paused that one came before its time."""
-        if self._left is not None:
-            self._left = seconds
+        """Wait `seconds` longer than the current deadline; while paused, wait only `seconds`."""
+        if self._remaining is not None:
+            self._remaining = seconds
         else:
-            self._at += seconds
+            self._deadline += seconds
 
-    def pause_or_go_on(self) -> None:
-        if self._left is None:
-            self._left = max(0.0, self._at - clock.monotonic())
+    def toggle_pause(self) -> None:
+        """Pause, or continue with the remaining time."""
+        if self._remaining is None:
+            self._remaining = max(0.0, self._deadline - clock.monotonic())
         else:
-            self._at, self._left = clock.monotonic() + self._left, None
+            self._deadline, self._remaining = clock.monotonic() + self._remaining, None
 
-    def stretch(self, factor: float) -> None:
-        """Another speed: what is left takes so many times as long."""
-        if self._left is not None:
-            self._left *= factor
+    def scale(self, factor: float) -> None:
+        """Multiply the remaining time after a change of the speed."""
+        if self._remaining is not None:
+            self._remaining *= factor
         else:
             now = clock.monotonic()
-            self._at = now + max(0.0, self._at - now) * factor
+            self._deadline = now + max(0.0, self._deadline - now) * factor

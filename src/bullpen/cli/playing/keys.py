@@ -1,10 +1,12 @@
-"""What keys mean to a player."""
+"""Map the bytes of typed keys to commands of the player."""
 
 from collections.abc import Iterator
 from enum import Enum, auto
 
 
 class PlayerKey(Enum):
+    """A command that the user gives with a key."""
+
     PAUSE = auto()
     FORWARD = auto()
     BACK = auto()
@@ -39,7 +41,7 @@ KEYS = {
 
 
 def keys_in(data: bytes) -> Iterator[PlayerKey]:
-    """The keys in what was typed; nothing at all means that the terminal is gone."""
+    """Yield the commands in typed bytes; QUIT for no bytes, which mean that the terminal was closed."""
     if not data:
         yield PlayerKey.QUIT
     while data:

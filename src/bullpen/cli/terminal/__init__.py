@@ -1,1 +1,1 @@
-"""A person's own terminal, lent to a program elsewhere."""
+"""Connect the user's terminal to a worker's terminal on the server."""

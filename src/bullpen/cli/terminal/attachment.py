@@ -1,10 +1,10 @@
-"""A person at a worker's terminal: keys go there, output comes here, until one of the two leaves."""
+"""Attach the user's terminal to a worker's: send keys and draw output until one of them ends."""
 
 import asyncio
 from contextlib import suppress
 
 from ...client import Disconnected, ErrorFrame, ExitFrame, Frame, HistoryFrame, OutputFrame, Reconnected
-from ...client.tasks import beside
+from ...client.tasks import background_task
 from ...client.terminal import Terminal
 from ...domain.errors import BullpenError, Forbidden
 from ...intervals import intervals
@@ -12,17 +12,19 @@ from .keys import DetachKeys
 from .screen import LocalScreen
 from .tty import Tty
 
-_LAST_KEYS = 1.0  # seconds that keys typed before detaching have to arrive
+_FLUSH_SECONDS = 1.0  # for keys typed before detaching to arrive
 _HINT = " bullpen: Ctrl-] or ~. detaches, the program goes on "
-_AWAY = " bullpen: the connection is lost, trying again · what you type is kept · Ctrl-] detaches "
+_DISCONNECTED_NOTICE = (
+    " bullpen: the connection is lost, trying again · what you type is kept · Ctrl-] detaches "
+)
 
 
 class _Detached(Exception):
-    """The person has left."""
+    """The user has detached."""
 
 
 class Attachment:
-    """Joins a terminal of ours with one of the server's."""
+    """The connection between the user's terminal and a terminal of the server."""
 
     def __init__(self, tty: Tty, terminal: Terminal, read_only: bool) -> None:
         self._tty = tty
@@ -31,17 +33,17 @@ class Attachment:
         self._screen = LocalScreen(tty)
         self._screen.set_hint(_HINT)
         self._typed: asyncio.Queue[bytes] = asyncio.Queue()
-        self._lost = asyncio.Event()
-        self._back = asyncio.Event()
+        self._disconnected = asyncio.Event()
+        self._reconnected = asyncio.Event()
 
     async def run(self) -> ExitFrame | None:
-        """How the program ended; None when the person detached."""
+        """Run until the end, and return how the program ended; None if the user detached."""
         with self._tty.raw(), self._tty.listening(self._typed.put_nowait, self._resize):
             await self._screen.begin()
             self._resize()
             try:
-                async with beside(self._type()), beside(self._warn()):
-                    return await self._show()
+                async with background_task(self._send_keys()), background_task(self._watch_connection()):
+                    return await self._draw_frames()
             except _Detached:
                 return None
             finally:
@@ -51,7 +53,8 @@ class Attachment:
         if not self._read_only:
             self._terminal.resize(*self._tty.size())
 
-    async def _type(self) -> None:
+    async def _send_keys(self) -> None:
+        """Send typed keys until the user detaches."""
         keys = DetachKeys()
         while data := await self._typed.get():
             await self._screen.hide_hint()
@@ -61,39 +64,40 @@ class Attachment:
             if typed.detach:
                 break
         with suppress(TimeoutError, BullpenError):
-            async with asyncio.timeout(_LAST_KEYS):
+            async with asyncio.timeout(_FLUSH_SECONDS):
                 await self._terminal.flush()
         raise _Detached
 
-    async def _show(self) -> ExitFrame | None:
+    async def _draw_frames(self) -> ExitFrame | None:
+        """Draw output until the program ends."""
         async for frame in self._terminal:
             if isinstance(frame, ExitFrame):
                 return frame
-            await self._show_frame(frame)
+            await self._handle(frame)
         return None
 
-    async def _show_frame(self, frame: Frame) -> None:
+    async def _handle(self, frame: Frame) -> None:
         match frame:
             case OutputFrame():
                 await self._screen.draw(frame.data)
             case HistoryFrame():
                 await self._screen.draw_history(frame)
             case Disconnected():
-                self._back.clear()
-                self._lost.set()
+                self._reconnected.clear()
+                self._disconnected.set()
             case Reconnected():
-                self._lost.clear()
-                self._back.set()
+                self._disconnected.clear()
+                self._reconnected.set()
             case ErrorFrame(error=Forbidden.code):
-                self._read_only = True  # the token allows looking only
+                self._read_only = True  # the token does not allow to type
 
-    async def _warn(self) -> None:
-        """Says that the server is away, unless it is back in no time."""
+    async def _watch_connection(self) -> None:
+        """Show a notice while the connection is lost, unless it is back after a short delay."""
         while True:
-            await self._lost.wait()
+            await self._disconnected.wait()
             with suppress(TimeoutError):
                 async with asyncio.timeout(intervals().outage_notice):
-                    await self._back.wait()
-            if await self._screen.show_notice(_AWAY, unless=self._back.is_set):
+                    await self._reconnected.wait()
+            if await self._screen.show_notice(_DISCONNECTED_NOTICE, unless=self._reconnected.is_set):
                 self._terminal.redraw()
-            await self._back.wait()
+            await self._reconnected.wait()

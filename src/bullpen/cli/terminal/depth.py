@@ -2,14 +2,14 @@
 
 import re
 
-_BLANK_ROWS = re.compile(rb"((?:\r\n)+)\x1b\[\d+;\d+H")  # behind the text of a history, before its cursor
+_BLANK_ROWS = re.compile(rb"((?:\r\n)+)\x1b\[\d+;\d+H")  # after the text of a history, before its cursor
 _TO_ROW = re.compile(rb"\x1b\[(\d*)(?:;\d*)?[Hfd]")
-# Moves down, scrolling, margins, another screen, a reset: after those only an emulator could tell.
+# Moves down, scrolling, margins, another screen, a reset: their effect needs an emulator.
 _UNKNOWN = re.compile(rb"\x1b\[\d*[BELMSTe]|\x1b\[[\d;]*r|\x1b\[\?(?:47|1047|1049)h|\x1b[cDE]")
 
 
 class UsedRows:
-    """An upper bound of the rows in use after a history was drawn, and output behind it."""
+    """An upper bound of the rows in use after drawing a history and the output that followed it."""
 
     def __init__(self, history: bytes, rows: int) -> None:
         blank = _BLANK_ROWS.search(history)
@@ -18,13 +18,14 @@ class UsedRows:
         self._known = True
 
     def feed(self, output: bytes) -> None:
+        """Count output that was drawn."""
         self._newlines += output.count(b"\n")
         self._bytes += len(output)  # at least as many as columns
         self._lowest = max([self._lowest, *_rows(output)])
         self._known = self._known and not _UNKNOWN.search(output)
 
     def leaves_room(self, cols: int, rows: int) -> bool:
-        """Return whether nothing can have been drawn in the last row."""
+        """Return whether the last row of a terminal of this size is certainly blank."""
         return self._known and self._lowest + self._newlines + self._bytes // cols < rows
 
 

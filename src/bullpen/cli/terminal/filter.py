@@ -1,7 +1,7 @@
-"""What of a program's output a viewer's terminal may see: everything that draws, nothing that asks.
+"""Remove terminal queries from a program's output before the user's terminal draws it.
 
-The server's screen answers what programs ask. A viewer's terminal that saw the question too would type
-a second answer into the program, and any number of old ones when history is drawn.
+The server's screen answers the queries of programs. If the user's terminal received them too, it would type a
+second answer into the program, and answers to old queries whenever a history is drawn.
 """
 
 import re
@@ -9,12 +9,12 @@ import re
 from ...wire.sequences import ALL_BUT_DRAWING, Sequences
 from .modes import TerminalModes
 
-_LARGEST_NUMBER = b"9999"  # some terminals take minutes over a larger count
+_MAX_PARAMETER = b"9999"  # some terminals need minutes for a larger count
 
-_SHAPE = re.compile(rb"([<=>?]?)([\d;:]*)([\x20-\x2f]*[\x40-\x7e])")
+_CONTROL_SEQUENCE = re.compile(rb"([<=>?]?)([\d;:]*)([\x20-\x2f]*[\x40-\x7e])")
 _CONTROLS = bytes(range(0x20))
-_LONG_NUMBER = re.compile(rb"\d{5,}")
-_REPORTS = frozenset(
+_LONG_PARAMETER = re.compile(rb"\d{5,}")
+_QUERIES = frozenset(
     {
         (b"", b"n"),
         (b"?", b"n"),
@@ -29,14 +29,14 @@ _REPORTS = frozenset(
     | {(b"", b"$w"), (b"", b"$u"), (b"", b'"v'), (b"", b"&u")}
 )
 _TITLE_STACK = (b"22", b"23")
-_SILENT_COMMANDS = frozenset({b"0", b"1", b"2", b"7", b"8", b"9", b"133", b"777"})  # titles, links, marks
+_UNANSWERED_COMMANDS = frozenset({b"0", b"1", b"2", b"7", b"8", b"9", b"133", b"777"})  # titles, links, marks
 _CLIPBOARD = frozenset({b"52", b"5522"})
-_QUESTION = re.compile(rb"(?:^|;)\?|=\?(?:;|$)|^Re(?:port|quest)")
-_ASKING_STRINGS = (b"$q", b"+q", b"tmux;")
+_QUERY_ARGUMENT = re.compile(rb"(?:^|;)\?|=\?(?:;|$)|^Re(?:port|quest)")
+_QUERY_STRINGS = (b"$q", b"+q", b"tmux;")
 
 
 class OutputFilter(Sequences):
-    """Lets through what draws, and remembers what it changed."""
+    """A filter that keeps what draws, and records the changed terminal modes."""
 
     pattern = ALL_BUT_DRAWING
 
@@ -45,47 +45,48 @@ class OutputFilter(Sequences):
         self.modes = TerminalModes()
 
     def restore(self) -> bytes:
-        """Gives the terminal back."""
-        self.forget()
+        """Return the bytes that reset the modes that the output has changed."""
+        self.discard_partial()
         return self.modes.restore()
 
-    def show(self, token: re.Match[bytes]) -> bytes:
+    def replace_sequence(self, token: re.Match[bytes]) -> bytes:
+        """Return the sequence, or nothing for a query."""
         match token.lastgroup:
             case "csi":
-                return self._show_control(token)
+                return self._filter_control(token)
             case "osc":
-                return self._show_command(token)
+                return self._filter_command(token)
             case "string":
-                return _show_string(token)
+                return _filter_string(token)
             case _:
-                return self._show_single(token.group())
+                return self._filter_single(token.group())
 
-    def _show_control(self, token: re.Match[bytes]) -> bytes:
-        shape = _SHAPE.fullmatch(token["csi"].translate(None, _CONTROLS))
-        if shape is None:
+    def _filter_control(self, token: re.Match[bytes]) -> bytes:
+        sequence = _CONTROL_SEQUENCE.fullmatch(token["csi"].translate(None, _CONTROLS))
+        if sequence is None:
             return token.group()
-        prefix, numbers, final = shape.groups()
+        prefix, numbers, final = sequence.groups()
         parameters = numbers.split(b";")
-        if (prefix, final) in _REPORTS or (final == b"t" and parameters[0] not in _TITLE_STACK):
+        if (prefix, final) in _QUERIES or (final == b"t" and parameters[0] not in _TITLE_STACK):
             return b""
         if prefix == b"?" and final in (b"h", b"l"):
-            self.modes.saw_private(parameters, on=final == b"h")
+            self.modes.record_private(parameters, on=final == b"h")
         elif final == b"!p":
             self.modes.reset()
         else:
-            self.modes.saw_control(prefix, final)
-        return _LONG_NUMBER.sub(_LARGEST_NUMBER, token.group())
+            self.modes.record_control(prefix, final)
+        return _LONG_PARAMETER.sub(_MAX_PARAMETER, token.group())
 
-    def _show_command(self, token: re.Match[bytes]) -> bytes:
+    def _filter_command(self, token: re.Match[bytes]) -> bytes:
         number, _, rest = token["osc"].partition(b";")
-        if number in _SILENT_COMMANDS:
+        if number in _UNANSWERED_COMMANDS:
             return token.group()
-        if number in _CLIPBOARD or _QUESTION.search(rest):
+        if number in _CLIPBOARD or _QUERY_ARGUMENT.search(rest):
             return b""
-        self.modes.saw_colour(number)
+        self.modes.record_colour(number)
         return token.group()
 
-    def _show_single(self, sequence: bytes) -> bytes:
+    def _filter_single(self, sequence: bytes) -> bytes:
         if sequence in (b"\x1bZ", b"\x05"):
             return b""
         if sequence == b"\x1bc":
@@ -93,9 +94,9 @@ class OutputFilter(Sequences):
         return sequence
 
 
-def _show_string(token: re.Match[bytes]) -> bytes:
-    """Of strings only device control draws (images); the others command or ask."""
+def _filter_string(token: re.Match[bytes]) -> bytes:
+    """Keep only device control strings, which draw images; other strings are commands or queries."""
     device_control = token["intro"] in (b"\x1bP", b"\xc2\x90")
-    if not device_control or token["string"].lstrip(b"0123456789;").startswith(_ASKING_STRINGS):
+    if not device_control or token["string"].lstrip(b"0123456789;").startswith(_QUERY_STRINGS):
         return b""
     return token.group()

@@ -1,7 +1,7 @@
-"""The keys that are for us and not for the program: Ctrl-] anywhere, and ~. at the start of a line.
+"""Recognize the keys that detach: Ctrl-] anywhere, and ~. at the start of a line.
 
-Inside a bracketed paste nothing is a key. Programs may switch the keyboard to newer protocols, where
-Ctrl-] arrives as a sequence.
+Text in a bracketed paste is never a key. Programs may enable newer keyboard protocols, in which Ctrl-]
+arrives as an escape sequence.
 """
 
 import re
@@ -15,14 +15,14 @@ _TOKEN = re.compile(
 
 
 class TypedInput(NamedTuple):
-    """What to send to the program, and whether the person wants to leave."""
+    """The bytes to send to the program, and whether the user detaches after them."""
 
     data: bytes
     detach: bool
 
 
 class DetachKeys:
-    """Reads what is typed, as ssh does: a tilde at the start of a line waits for the next key."""
+    """A filter for typed bytes. As in ssh, a tilde at the start of a line waits for the next key."""
 
     def __init__(self) -> None:
         self._line_start = True
@@ -30,6 +30,7 @@ class DetachKeys:
         self._pasting = False
 
     def feed(self, data: bytes) -> TypedInput:
+        """Return what of the typed bytes goes to the program."""
         passed = bytearray()
         for token in _TOKEN.finditer(data):
             kind, text = token.lastgroup or "other", token.group()
@@ -43,7 +44,7 @@ class DetachKeys:
         return TypedInput(bytes(passed), detach=False)
 
     def _pass(self, kind: str, text: bytes) -> bytes:
-        """What a key that is not ours becomes; a second tilde stands for one."""
+        """Return the bytes to send for a key that does not detach; ~~ sends one tilde."""
         held, self._tilde = self._tilde, False
         if held and kind == "tilde":
             self._line_start = False

@@ -1,4 +1,4 @@
-"""What a program has changed about the terminal, so that it can be given back as it was."""
+"""Record the terminal modes that a program has changed, to restore them afterwards."""
 
 _ON_BY_DEFAULT = frozenset({b"7", b"25"})  # wrapping, the cursor
 _ALTERNATE = frozenset({b"47", b"1047", b"1049"})
@@ -6,7 +6,7 @@ _COLOURS = frozenset({b"4", b"10", b"11", b"12"})
 
 
 class TerminalModes:
-    """Private modes and a few settings that outlive a program, as far as they were seen to change."""
+    """The private modes and other settings that output has changed so far."""
 
     def __init__(self) -> None:
         self._changed: dict[bytes, None] = {}  # in the order they were changed
@@ -18,19 +18,20 @@ class TerminalModes:
         return not _ALTERNATE.isdisjoint(self._changed)
 
     def reset(self) -> None:
-        """The program has reset the terminal by itself."""
+        """Forget all changes, because the program has reset the terminal."""
         self._changed.clear()
         self._undo.clear()
 
-    def saw_private(self, numbers: list[bytes], on: bool) -> None:
+    def record_private(self, numbers: list[bytes], on: bool) -> None:
+        """Record that private modes were switched on or off."""
         for number in numbers:
             if on != (number in _ON_BY_DEFAULT):
                 self._changed[number] = None
             else:
                 self._changed.pop(number, None)
 
-    def saw_control(self, prefix: bytes, final: bytes) -> None:
-        """A control sequence, known by what stands before its parameters and what ends it."""
+    def record_control(self, prefix: bytes, final: bytes) -> None:
+        """Record a control sequence, given by the bytes before and after its parameters."""
         match prefix, final:
             case (b">" | b"=", b"u"):
                 self._undo["keyboard"] = b"\x1b[<99u\x1b[=0u"
@@ -41,12 +42,13 @@ class TerminalModes:
             case (b"", b" q"):
                 self._undo["cursor shape"] = b"\x1b[0 q"
 
-    def saw_colour(self, number: bytes) -> None:
+    def record_colour(self, number: bytes) -> None:
+        """Record that an OSC command has changed a colour."""
         if number in _COLOURS:
             self._undo[f"colour {number!r}"] = b"\x1b]%d\x07" % (100 + int(number))
 
     def restore(self) -> bytes:
-        """Sequences that undo it all, the newest change first."""
+        """Return the sequences that undo all changes, the newest first."""
         undo = [
             b"\x1b[?%b%b" % (number, b"h" if number in _ON_BY_DEFAULT else b"l")
             for number in reversed(self._changed)

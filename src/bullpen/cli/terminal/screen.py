@@ -1,6 +1,6 @@
-"""What is drawn on the person's terminal: history, output, and a word from us when the server is away.
+"""Draw a worker's history and output on the user's terminal, with hints and notices of our own.
 
-One writer at a time, so that a notice never falls into the middle of a sequence.
+A lock allows one writer at a time, so that no notice is written into the middle of an escape sequence.
 """
 
 import asyncio
@@ -17,47 +17,50 @@ _TO_ALTERNATE = b"\x1b[?1049h"
 
 
 class LocalScreen:
-    """A terminal that can be given back as it was."""
+    """The user's terminal while a worker's terminal is shown on it."""
 
     def __init__(self, tty: Tty) -> None:
         self._tty = tty
         self._filter = OutputFilter()
         self._lock = asyncio.Lock()
-        self._depth: UsedRows | None = None  # until a history is drawn
-        self._spoilt = False  # a notice covers the last row until a new history is drawn
-        self._hint = ""  # what the last row shows while it is blank and the person has not typed
+        self._used_rows: UsedRows | None = None  # until a history is drawn
+        self._is_covered = False  # a notice covers the last row until a new history is drawn
+        self._hint = ""  # shown in the last row while it is blank and the user has not typed
 
     async def begin(self) -> None:
+        """Save the title of the window."""
         await self._tty.write(_SAVE_TITLE)
 
     async def draw(self, data: bytes) -> None:
+        """Draw output of the program."""
         async with self._lock:
             if shown := self._filter.feed(data):
-                if self._depth is not None:
-                    self._depth.feed(shown)
+                if self._used_rows is not None:
+                    self._used_rows.feed(shown)
                 await self._tty.write(self._last_row(b"") + shown if self._hint else shown)
                 await self._draw_hint()
 
     async def draw_history(self, history: HistoryFrame) -> None:
-        """Draws a whole screen. What was shown before scrolls away; nothing of it is lost."""
+        """Draw a whole screen. What was shown before scrolls into the scrollback."""
         async with self._lock:
             if self._filter.modes.alternate and _TO_ALTERNATE in history.data:
-                # Still the same full-screen program: what scrolled by before it is on the other screen.
+                # The same full-screen program goes on: the scrollback belongs to the other screen.
                 data = history.data.replace(_TO_ALTERNATE, _TO_ALTERNATE + _CLEAR)
                 await self._tty.write(_CLEAR + self._filter.feed(data))
             else:
-                away = _CLEAR if self._spoilt else self._scroll_away()
-                shown = self._filter.restore() + away + self._filter.feed(history.data)
+                clear = _CLEAR if self._is_covered else self._scroll_away()
+                shown = self._filter.restore() + clear + self._filter.feed(history.data)
                 await self._tty.write(shown)
-            self._spoilt = False
-            self._depth = UsedRows(history.data, self._tty.size()[1])
+            self._is_covered = False
+            self._used_rows = UsedRows(history.data, self._tty.size()[1])
             await self._draw_hint()
 
     def set_hint(self, text: str) -> None:
-        """Show a dim line at the bottom from the next drawing on, while that row is blank."""
+        """Set a dim text for the last row, shown from the next drawing on while that row is blank."""
         self._hint = text
 
     async def hide_hint(self) -> None:
+        """Remove the hint."""
         async with self._lock:
             if self._hint:
                 self._hint = ""
@@ -65,26 +68,27 @@ class LocalScreen:
                     await self._tty.write(self._last_row(b""))
 
     async def show_notice(self, text: str, unless: Callable[[], bool]) -> bool:
-        """Cover the last row with a dim line, unless it is not needed any more when the lock is free.
+        """Cover the last row with a dim text, unless `unless` returns true once the lock is free.
 
-        Return whether it was drawn. Only a new history then brings back what it covers.
+        Return whether it was drawn. Only a new history restores the covered row.
         """
         async with self._lock:
             if unless():
                 return False
-            self._hint, self._spoilt = "", True
+            self._hint, self._is_covered = "", True
             await self._tty.write(self._last_row(text.encode()))
             return True
 
     async def restore(self) -> None:
-        """Gives the terminal back, with the cursor below everything."""
+        """Restore the modes and the title of the terminal, and move the cursor below the output."""
         async with self._lock:
             _, rows = self._tty.size()
             cleared = self._last_row(b"") if self._hint and self._has_room() else b""
-            goodbye = b"\x1b[%d;1H\r\n" % rows + _RESTORE_TITLE
-            await self._tty.write(cleared + self._filter.restore() + goodbye)
+            below = b"\x1b[%d;1H\r\n" % rows + _RESTORE_TITLE
+            await self._tty.write(cleared + self._filter.restore() + below)
 
     def _scroll_away(self) -> bytes:
+        """Return what scrolls the whole screen into the scrollback."""
         _, rows = self._tty.size()
         return b"\x1b[%d;1H%b\x1b[H" % (rows, b"\n" * rows)
 
@@ -95,12 +99,12 @@ class LocalScreen:
             self._hint = ""
 
     def _has_room(self) -> bool:
-        if self._depth is None or self._filter.modes.alternate:
+        if self._used_rows is None or self._filter.modes.alternate:
             return False
-        return self._depth.leaves_room(*self._tty.size())
+        return self._used_rows.leaves_room(*self._tty.size())
 
     def _last_row(self, text: bytes) -> bytes:
-        """Return what replaces the last row, and leaves cursor and colours as they are."""
+        """Return what replaces the last row without changing the cursor or the colours."""
         cols, rows = self._tty.size()
         shown = b"\x1b[0;2;7m%b" % text[: cols - 1] if text else b""
         return b"\x1b7\x1b[%d;1H%b\x1b[0m\x1b[K\x1b8" % (rows, shown)

@@ -1,4 +1,4 @@
-"""The terminal this program runs in: raw while it is lent, as it was in every case afterwards."""
+"""Put the user's terminal into raw mode, read its keys, and restore it afterwards."""
 
 import asyncio
 import os
@@ -11,26 +11,29 @@ from contextlib import contextmanager
 
 from ...domain.errors import Invalid
 
-_PIECE = 64 * 1024
-_FAREWELLS = (signal.SIGTERM, signal.SIGHUP)
+_READ_BYTES = 64 * 1024
+_END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Tty:
-    """Standard input and output, which must both be a terminal."""
+    """The terminal of standard input and output.
 
-    def __init__(self, otherwise: str) -> None:
+    If either is not a terminal, the constructor raises Invalid with `advice` for the user.
+    """
+
+    def __init__(self, advice: str) -> None:
         self._input = sys.stdin.fileno()
         self._output = sys.stdout.fileno()
         if not (os.isatty(self._input) and os.isatty(self._output)):
-            raise Invalid(f"this needs a terminal; {otherwise}")
+            raise Invalid(f"this needs a terminal; {advice}")
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows; a terminal that does not know says 80 × 24."""
+        """Return columns and rows; 80 × 24 if the terminal does not know its size."""
         cols, rows = os.get_terminal_size(self._output)
         return cols or 80, rows or 24
 
     async def write(self, data: bytes) -> None:
-        """In a thread, because a paused terminal blocks and the connection must live on meanwhile."""
+        """Write in a thread, because a paused terminal blocks the writer; the event loop must go on."""
         await asyncio.to_thread(self._write_all, data)
 
     def _write_all(self, data: bytes) -> None:
@@ -40,7 +43,7 @@ class Tty:
 
     @contextmanager
     def raw(self) -> Iterator[None]:
-        """Every key goes through untouched."""
+        """Put the terminal into raw mode inside the `with` block, so that every key is read unchanged."""
         before = termios.tcgetattr(self._input)
         tty.setraw(self._input, termios.TCSADRAIN)
         try:
@@ -49,26 +52,26 @@ class Tty:
             termios.tcsetattr(self._input, termios.TCSADRAIN, before)
 
     @contextmanager
-    def listening(self, typed: Callable[[bytes], None], resized: Callable[[], None]) -> Iterator[None]:
-        """Calls back in the loop for keys and a new size; empty bytes when it is time to go."""
+    def listening(self, on_input: Callable[[bytes], None], on_resize: Callable[[], None]) -> Iterator[None]:
+        """Call back for typed bytes and for a new size; empty bytes mean the end or a signal to end."""
         loop = asyncio.get_running_loop()
 
         def read() -> None:
             try:
-                data = os.read(self._input, _PIECE)
+                data = os.read(self._input, _READ_BYTES)
             except OSError:
                 data = b""
             if not data:
                 loop.remove_reader(self._input)
-            typed(data)
+            on_input(data)
 
         loop.add_reader(self._input, read)
-        loop.add_signal_handler(signal.SIGWINCH, resized)
-        for number in _FAREWELLS:
-            loop.add_signal_handler(number, typed, b"")
+        loop.add_signal_handler(signal.SIGWINCH, on_resize)
+        for number in _END_SIGNALS:
+            loop.add_signal_handler(number, on_input, b"")
         try:
             yield
         finally:
-            for number in (signal.SIGWINCH, *_FAREWELLS):
+            for number in (signal.SIGWINCH, *_END_SIGNALS):
                 loop.remove_signal_handler(number)
             loop.remove_reader(self._input)

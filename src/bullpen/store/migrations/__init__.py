@@ -1,1 +1,1 @@
-"""The steps from each revision of the database to the next, up and down; run by store/schema.py."""
+"""The migrations between the revisions of the database, in both directions; run by store/schema.py."""

@@ -1,4 +1,4 @@
-"""How Alembic runs our migrations: inside the transaction of store/schema.py, on its connection."""
+"""Run Alembic's migrations inside the transaction, and on the connection, of store/schema.py."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""The REST routes, one file per noun."""
+"""REST routes: one module for each resource, with the JSON shapes of requests and answers."""

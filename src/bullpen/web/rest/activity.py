@@ -1,4 +1,4 @@
-"""/api/workers/{wid}/activity: an agent in a terminal says itself what it does."""
+"""`/api/workers/{wid}/activity`: an agent in a terminal reports its activity."""
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
@@ -8,7 +8,7 @@ from ...domain.states import Activity
 from ..context import ContextDep
 from ..scopes import Scope, allow_itself, principal_of
 from .agent_shapes import ActivityShape
-from .answers import OnceDep
+from .answers import IdempotentDep
 from .asking import session_of
 
 router = APIRouter(prefix="/api/workers/{worker_id}", tags=["agents"])
@@ -16,9 +16,9 @@ router = APIRouter(prefix="/api/workers/{worker_id}", tags=["agents"])
 
 @router.post("/activity", status_code=204, dependencies=[Depends(allow_itself(Scope.OPERATE))])
 async def report(
-    worker_id: str, body: ActivityShape, request: Request, context: ContextDep, once: OnceDep
+    worker_id: str, body: ActivityShape, request: Request, context: ContextDep, idempotent: IdempotentDep
 ) -> Response:
-    """For hooks of agents that can call one; it counts until the agent's screen shows something else."""
+    """Report an activity, from a hook of an agent. It is used until the screen of the agent shows another."""
     session = await session_of(context, worker_id)
     run = principal_of(request).run
     words = " ".join("".join(c if c.isprintable() else " " for c in body.why or "").split())
@@ -26,6 +26,6 @@ async def report(
     await session.report_activity(
         worker_id, run[1] if run else None, JudgedActivity(Activity(body.activity), why)
     )
-    if answer := once.kept_empty():
-        await context.records.answer_only(answer)
+    if answer := idempotent.empty_records_answer():
+        await context.records.store_answer(answer)
     return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""The JSON shapes of what is said to agents and asked by them; queue items keep the names of R54."""
+"""JSON shapes of prompts, permissions, questions, queues and agents."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -7,17 +7,19 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from .shapes import Shape
 
-LONGEST_ID = 200
+MAX_ID_LENGTH = 200
 
-Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, pattern=r"^[\x21-\x7e]+$")]
+Id = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH, pattern=r"^[\x21-\x7e]+$")]
 
 
 class SnakeShape(BaseModel):
+    """A shape with snake_case names, as clients of the queue expect."""
+
     model_config = ConfigDict(extra="ignore")
 
 
 class SourceShape(Shape):
-    """Whose last `answer`, or the `diff` of whose workspace, is passed on."""
+    """The worker whose last `answer` or `diff` is forwarded with a prompt."""
 
     worker_id: str | None = None
     role: str | None = None
@@ -49,7 +51,7 @@ class RestartShape(Shape):
 
 
 class RestartWorkerShape(Shape):
-    """`continue_conversation` is for agents, which are then restarted even while they live."""
+    """With `continue_conversation`, an agent is restarted even while it runs."""
 
     continue_conversation: bool | None = None
 
@@ -128,23 +130,24 @@ class NewQueueItemShape(SnakeShape):
 
 
 class QueueEditShape(SnakeShape):
-    """What is left out stays. Without a title one is made; without a time it goes when it is its turn."""
+    """Omitted fields stay. A title of null is made again; a time of null means as soon as possible."""
 
     message: str | None = None
     title: Title | None = None
     scheduled_time: AwareDatetime | None = None
 
     def changes(self) -> dict[str, Any]:
-        """What was given, as the queue names and counts it."""
-        given = self.model_dump(exclude_unset=True)
-        if given.get("message", "") is None:
-            del given["message"]
-        if "scheduled_time" in given:
-            given["scheduled_time"] = in_ms(self.scheduled_time)
-        return given
+        """Return the fields in the request, with the time in milliseconds."""
+        changes = self.model_dump(exclude_unset=True)
+        if changes.get("message", "") is None:
+            del changes["message"]
+        if "scheduled_time" in changes:
+            changes["scheduled_time"] = in_ms(self.scheduled_time)
+        return changes
 
 
 def in_ms(time: datetime | None) -> int | None:
+    """Return a time in milliseconds since the epoch."""
     return None if time is None else round(time.timestamp() * 1000)
 
 
@@ -178,7 +181,7 @@ class QueueSettingsShape(SnakeShape):
 
 
 class QueueSettingsEditShape(SnakeShape):
-    """What is left out stays; `inherited` goes back to what the repository or the house wants."""
+    """Omitted fields stay; `inherited` restores the settings of the repository or the server."""
 
     enabled: bool | None = None
     delay_seconds: float | None = None

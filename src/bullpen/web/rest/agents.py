@@ -1,4 +1,4 @@
-"""/api/agents: which agents there are, which of them are installed, and the ones people added."""
+"""`/api/agents`: list agents and whether they are installed; add, change and remove definitions."""
 
 from contextlib import suppress
 from typing import Any
@@ -15,7 +15,7 @@ from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate
 from ..scopes import Scope, allow, principal_of
 from .agent_shapes import AgentShape, AgentsShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 
 router = APIRouter(prefix="/api/agents", tags=["agents"])
 ADMIN = [Depends(allow(Scope.ADMIN))]  # a definition is a command this machine will run
@@ -25,6 +25,7 @@ HIDDEN = "…"
 
 @router.get("", response_model=AgentsShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def list_agents(request: Request, context: ContextDep) -> Response:
+    """Return all agents. Only the scope `admin` gets values of environment variables."""
     added, default = await context.records.agents(), context.agents.default()
     shown = [_agent_json(context, each, default, each.id in added) for each in context.agents.all()]
     if principal_of(request).scope < Scope.ADMIN:
@@ -33,43 +34,43 @@ async def list_agents(request: Request, context: ContextDep) -> Response:
 
 
 @router.post("", status_code=201, response_model=AgentShape, dependencies=ADMIN)
-async def add(body: dict[str, Any], context: ContextDep, once: OnceDep) -> Response:
-    """Defines an agent; one that is there already is changed with PUT."""
+async def add(body: dict[str, Any], context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Add the definition of an agent. An existing agent is changed with PUT."""
     definition = read_definition(body, "the definition")
     if any(each.id == definition.id for each in context.agents.all()):
-        raise Conflict(f"there is an agent {definition.id} already; change it with PUT")
-    told = _agent_json(context, definition, context.agents.default())
-    answer: KeptAnswer[None] | None = once.kept(201, lambda _: told)
-    await _keep(context, definition, answer)
-    return json_answer(told, 201)
+        raise Conflict(f"an agent {definition.id} exists already; change it with PUT")
+    stored = _agent_json(context, definition, context.agents.default())
+    answer: KeptAnswer[None] | None = idempotent.records_answer(201, lambda _: stored)
+    await _store_definition(context, definition, answer)
+    return json_answer(stored, 201)
 
 
 @router.put("/{agent_id}", response_model=AgentShape, dependencies=ADMIN)
 async def define(agent_id: str, body: dict[str, Any], context: ContextDep) -> Response:
-    """Defines an agent under this id, in the place of one that may be there."""
+    """Add or replace the definition of the agent with this id."""
     if body.get("id", agent_id) != agent_id:
         raise Invalid("the id in the body is not the id in the address")
     definition = read_definition({**body, "id": agent_id}, "the definition")
-    await _keep(context, definition)
+    await _store_definition(context, definition)
     return json_answer(_agent_json(context, definition, context.agents.default()))
 
 
 @router.delete("/{agent_id}", status_code=204, dependencies=ADMIN)
 async def remove(agent_id: str, context: ContextDep) -> Response:
-    """Forgets a definition that was added; one it stood in place of comes back."""
+    """Remove a definition that was added; a built-in definition with this id is used again."""
     if agent_id not in await context.records.agents():
-        context.agents.get(agent_id)  # NotFound when there is none at all
+        context.agents.get(agent_id)  # raises NotFound if there is none
         raise Conflict(f"the agent {agent_id} was not added here, so it cannot be removed here")
     await context.records.remove_agent(agent_id)
-    with suppress(NotFound):  # it was left out at the start, because it made no sense any more
+    with suppress(NotFound):  # it was skipped at the start because it is not valid any more
         context.agents.remove(agent_id)
     return Response(status_code=204)
 
 
-async def _keep(
+async def _store_definition(
     context: WebContext, definition: AgentDefinition, answer: KeptAnswer[None] | None = None
 ) -> None:
-    """Stored first: what runs must be there after a restart."""
+    """Store a definition, and then use it, so that it is still there after a restart."""
     stored = to_builtins(definition)
     await context.records.put_agent(definition.id, stored, answer)
     context.agents.add(definition.id, stored)
@@ -78,7 +79,8 @@ async def _keep(
 def _agent_json(
     context: WebContext, definition: AgentDefinition, default: str, added: bool = True
 ) -> dict[str, Any]:
-    # The demo is part of us: it can be started even where its program is not found.
+    # The demo is part of Bullpen: it can be started even if its program is not found.
+    """Return the definition of an agent with its status on this machine."""
     installed = definition.id == DEMO or context.agents.program(definition) is not None
     return {
         "id": definition.id,

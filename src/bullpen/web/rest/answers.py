@@ -1,4 +1,4 @@
-"""How a route answers: JSON that is encoded once, and the same again for a request that comes twice."""
+"""Answers of routes: JSON encoded once, and idempotent requests, which get the same answer when repeated."""
 
 import hashlib
 from collections.abc import AsyncIterator, Callable
@@ -15,25 +15,30 @@ from ...store.append import AlreadyAnswered, StoredAnswer
 from ...wire.json import decode, encode
 from ..context import context_of
 
-LONGEST_KEY = 200
-NOBODY = "nobody"  # whose keys are those of a login
+MAX_KEY_LENGTH = 200
+ANONYMOUS = "nobody"  # the owner of the keys of login requests; part of stored keys
 
 T = TypeVar("T")
 Complete = Callable[[Request, int, dict[str, Any]], Response]
 
 
 def json_answer(value: Any, status: int = 200) -> Response:
+    """Return an answer with this value as JSON."""
     return json_bytes(encode(value), status)
 
 
 def json_bytes(body: bytes, status: int = 200) -> Response:
+    """Return an answer with encoded JSON; without a body if it is empty."""
     if not body:
         return Response(status_code=status)
     return Response(body, status, media_type="application/json")
 
 
 class IdempotentRequest:
-    """A request that may carry an `Idempotency-Key`: it takes effect once and is always answered the same."""
+    """A request that may have an `Idempotency-Key`.
+
+    A repeated request with the same key has no further effect, and gets the same answer.
+    """
 
     def __init__(self, key: str | None, body_hash: str) -> None:
         self._key = key
@@ -41,77 +46,78 @@ class IdempotentRequest:
 
     @property
     def id(self) -> str | None:
-        """What all tries of this request have in common."""
+        """Return an id that all tries of this request share; None without a key."""
         return self._key
 
-    def answer(self, status: int, render: Callable[[Snapshot], Any]) -> RequestAnswer | None:
-        """What is stored with the events of the request, so that it can be answered again."""
+    def events_answer(self, status: int, render: Callable[[Snapshot], Any]) -> RequestAnswer | None:
+        """Return the answer to store with the events of the request; None without a key."""
         if self._key is None:
             return None
         return RequestAnswer(self._key, self._body_hash, lambda snapshot: (status, encode(render(snapshot))))
 
-    def empty(self, status: int = 204) -> RequestAnswer | None:
-        """The same for an answer without a body."""
+    def empty_events_answer(self, status: int = 204) -> RequestAnswer | None:
+        """Return the same for an answer without a body."""
         if self._key is None:
             return None
         return RequestAnswer(self._key, self._body_hash, lambda _: (status, b""))
 
-    def kept(self, status: int, render: Callable[[T], Any]) -> KeptAnswer[T] | None:
-        """What is stored with the records the request changes."""
+    def records_answer(self, status: int, render: Callable[[T], Any]) -> KeptAnswer[T] | None:
+        """Return the answer to store with the records that the request changes; None without a key."""
         if self._key is None:
             return None
         return KeptAnswer(self._key, self._body_hash, lambda result: (status, encode(render(result))))
 
-    def kept_empty(self, status: int = 204) -> KeptAnswer[None] | None:
-        """What is kept of a request that changes nothing stored."""
+    def empty_records_answer(self, status: int = 204) -> KeptAnswer[None] | None:
+        """Return the same for an answer without a body."""
         if self._key is None:
             return None
         return KeptAnswer(self._key, self._body_hash, lambda _: (status, b""))
 
     def check(self, stored: StoredAnswer) -> None:
+        """Raise Conflict if the key was used for a request with another body."""
         if stored.body_hash != self._body_hash:
             raise Conflict("this Idempotency-Key was used for another request")
 
 
-async def once(
-    request: Request, idempotency_key: Annotated[str | None, Header(max_length=LONGEST_KEY)] = None
+async def idempotent_request(
+    request: Request, idempotency_key: Annotated[str | None, Header(max_length=MAX_KEY_LENGTH)] = None
 ) -> AsyncIterator[IdempotentRequest]:
-    """The dependency of every POST. Raises AlreadyAnswered when the key is known."""
+    """Dependency of every POST route. Raise AlreadyAnswered if the key is known."""
     if idempotency_key is None:
         yield IdempotentRequest(None, "")
         return
     if not idempotency_key.isprintable() or not idempotency_key:
         raise Invalid("an Idempotency-Key is 1 to 200 printable characters")
     principal = request.scope.get("principal")
-    owner = principal.id if principal else NOBODY
+    owner = principal.id if principal else ANONYMOUS
     scope = f"{owner} {request.method} {request.url.path} {idempotency_key}"
     key = hashlib.sha256(scope.encode()).hexdigest()
-    this = IdempotentRequest(key, hashlib.sha256(await request.body()).hexdigest())
-    request.state.once = this
+    idempotent = IdempotentRequest(key, hashlib.sha256(await request.body()).hexdigest())
+    request.state.idempotent = idempotent
     store = context_of(request).sessions.store
-    if stored := await store.answer(key):
+    if stored := await store.stored_answer(key):
         raise AlreadyAnswered(stored)
     try:
-        yield this
+        yield idempotent
     except AlreadyAnswered:
         raise
     except BullpenError:
-        # What stood in the way may be the effect of the same request, which came twice at once.
-        if stored := await store.answer(key):
+        # The cause may be the same request, which arrived twice at the same time and has had its effect.
+        if stored := await store.stored_answer(key):
             raise AlreadyAnswered(stored) from None
         raise
 
 
-OnceDep = Annotated[IdempotentRequest, Depends(once)]
+IdempotentDep = Annotated[IdempotentRequest, Depends(idempotent_request)]
 
 
-def without_seed(told: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The seed of an answer's secrets, and what else it says."""
-    return told["seed"], {name: value for name, value in told.items() if name != "seed"}
+def split_seed(stored: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the seed of a stored answer, and the answer without it."""
+    return stored["seed"], {name: value for name, value in stored.items() if name != "seed"}
 
 
 class completed_by:
-    """A route's dependency: its answers are stored without secrets, and `complete` adds them each time."""
+    """Dependency of a route whose answer has secrets: they are not stored; `complete` adds them each time."""
 
     def __init__(self, complete: Complete) -> None:
         self._complete = complete
@@ -121,10 +127,10 @@ class completed_by:
 
 
 async def repeat(request: Request, error: Exception) -> Response:
-    """The handler of AlreadyAnswered: the first answer again, or a Conflict for another body."""
+    """Handle AlreadyAnswered: send the stored answer, or a Conflict if the body differs."""
     assert isinstance(error, AlreadyAnswered)
     stored = error.answer
-    request.state.once.check(stored)
+    request.state.idempotent.check(stored)
     complete: Complete | None = getattr(request.state, "complete", None)
     if complete is None:
         return json_bytes(stored.body, stored.status)

@@ -1,4 +1,4 @@
-"""What the routes of permissions and questions have in common: a session, who answers, who asks."""
+"""Dependencies and JSON that the routes of permissions and questions share."""
 
 from typing import Annotated, Any
 
@@ -7,16 +7,18 @@ from starlette.requests import HTTPConnection
 
 from ...domain.snapshot import Worker
 from ...sessions.session import Session
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..scopes import principal_of
 
 
 async def _session(session_id: str, context: ContextDep) -> Session:
+    """Return the session in the path."""
     return await context.sessions.get(session_id)
 
 
 def _answerer(connection: HTTPConnection) -> str:
+    """Return the name of the caller, to record who answered."""
     return principal_of(connection).name
 
 
@@ -25,5 +27,5 @@ AnswererDep = Annotated[str, Depends(_answerer)]
 
 
 def asked_json(id: str, worker: Worker, since: int) -> dict[str, Any]:
-    """Who waits for an answer, and since when."""
-    return {"id": id, "workerId": worker.id, "role": worker.role, "createdAt": iso(since)}
+    """Return the fields that permission requests and questions have in common."""
+    return {"id": id, "workerId": worker.id, "role": worker.role, "createdAt": iso_time(since)}

@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/workers/{wid}/mode, /model, /options, /login: how an agent works, and for whom."""
+"""`/api/sessions/{id}/workers/{wid}/mode`, `/model`, `/options`, `/login`: settings and login of an agent."""
 
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
@@ -9,7 +9,7 @@ from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
 from .agent_shapes import ModeChoiceShape, ModelChoiceShape, OptionChoiceShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .shapes import WorkerShape
 
 router = APIRouter(
@@ -22,7 +22,7 @@ OPERATE = [Depends(allow(Scope.OPERATE))]
 
 @router.put("/mode", status_code=204, dependencies=OPERATE)
 async def set_mode(session_id: str, worker_id: str, body: ModeChoiceShape, context: ContextDep) -> Response:
-    """Asks the agent for a mode; an event says when it has it."""
+    """Request a mode of the agent; an event follows when it is set."""
     session = await context.sessions.get(session_id)
     await session.set_mode(worker_id, body.mode_id)
     return Response(status_code=204)
@@ -30,7 +30,7 @@ async def set_mode(session_id: str, worker_id: str, body: ModeChoiceShape, conte
 
 @router.put("/model", status_code=204, dependencies=OPERATE)
 async def set_model(session_id: str, worker_id: str, body: ModelChoiceShape, context: ContextDep) -> Response:
-    """Asks the agent for a model; an event says when it has it."""
+    """Request a model of the agent; an event follows when it is set."""
     session = await context.sessions.get(session_id)
     await session.set_model(worker_id, body.model_id)
     return Response(status_code=204)
@@ -40,19 +40,19 @@ async def set_model(session_id: str, worker_id: str, body: ModelChoiceShape, con
 async def set_option(
     session_id: str, worker_id: str, option_id: str, body: OptionChoiceShape, context: ContextDep
 ) -> Response:
-    """Asks the agent to set one of its options; an event says when it has."""
+    """Request a value for an option of the agent; an event follows when it is set."""
     session = await context.sessions.get(session_id)
     await session.set_config_option(worker_id, option_id, body.value)
     return Response(status_code=204)
 
 
 @router.post("/login", status_code=201, response_model=WorkerShape, dependencies=OPERATE)
-async def log_in(session_id: str, worker_id: str, context: ContextDep, once: OnceDep) -> Response:
-    """Opens the command that logs a person in to the agent, in a terminal."""
+async def log_in(session_id: str, worker_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Start the login command of the agent in a terminal."""
     session = await context.sessions.get(session_id)
 
     def render(snapshot: Snapshot) -> object:
         return worker_json(list(snapshot.workers.values())[-1], session_id)
 
-    terminal = await session.log_in(worker_id, once.answer(201, render))
+    terminal = await session.log_in(worker_id, idempotent.events_answer(201, render))
     return json_answer(worker_json(terminal, session_id), 201)

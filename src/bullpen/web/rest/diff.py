@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/diff: what has changed in a workspace, and remarks on it for an agent."""
+"""`/api/sessions/{id}/diff`: the changes in a workspace, and comments on them for an agent."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,19 +13,19 @@ from ...git.refs import check_revision
 from ...sandbox.files import WorkspaceFiles
 from ...sessions.session import Session
 from ...workers.changes import read_changes
-from ...workers.comments import DiffComment, as_message
+from ...workers.comments import DiffComment, format_comments
 from ..context import ContextDep, WebContext
 from ..errors import own_errors
 from ..scopes import Scope, allow, may_read_secrets, principal_of
 from .agent_shapes import Id, PromptedShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .prompts import prompted_json
 from .shapes import Shape
 
 router = APIRouter(
     prefix="/api/sessions/{session_id}/diff", tags=["diff"], responses=own_errors("conflict", "remote_fault")
 )
-VIEW = [Depends(allow(Scope.VIEW, guests=False))]  # against its first commit, it is every file there
+VIEW = [Depends(allow(Scope.VIEW, guests=False))]  # a diff since the first commit shows every file
 
 
 class HunkShape(Shape):
@@ -68,7 +68,7 @@ class CommentShape(Shape):
 
 class CommentsShape(Shape):
     comments: Annotated[list[CommentShape], Field(min_length=1, max_length=500)]
-    text: str = ""  # what is said before them
+    text: str = ""  # precedes the comments in the message
     prompt_id: Id | None = None
     worker_id: str | None = None
     role: str | None = None
@@ -84,7 +84,10 @@ async def show(
     worker_id: Annotated[str | None, Query(alias="workerId")] = None,
     patches: bool = True,
 ) -> Response:
-    """A workspace against its base: where its branch left the main line, unless another is named."""
+    """Return the changes of a workspace since `base`.
+
+    By default, that is the commit where its branch left the main line.
+    """
     session = await context.sessions.get(session_id)
     if base is not None:
         check_revision(base)
@@ -105,15 +108,15 @@ async def show(
     dependencies=[Depends(allow(Scope.OPERATE))],
 )
 async def comment(
-    session_id: str, body: CommentsShape, request: Request, context: ContextDep, once: OnceDep
+    session_id: str, body: CommentsShape, request: Request, context: ContextDep, idempotent: IdempotentDep
 ) -> Response:
-    """Sends remarks on lines to an agent as one message."""
+    """Send comments on lines of the changes to an agent, as one message."""
     session = await context.sessions.get(session_id)
     changes = await read_changes(_workspace(context, request, session, body.worker_id))
     comments = [DiffComment(**each.model_dump()) for each in body.comments]
     order = Prompt(
-        text=as_message(comments, changes.files, body.text),
-        prompt_id=body.prompt_id or once.id or new_id(),
+        text=format_comments(comments, changes.files, body.text),
+        prompt_id=body.prompt_id or idempotent.id or new_id(),
         worker_id=body.worker_id,
         role=body.role,
         busy=body.busy,
@@ -125,5 +128,6 @@ async def comment(
 def _workspace(
     context: WebContext, request: Request, session: Session, worker_id: str | None
 ) -> WorkspaceFiles:
+    """Return the workspace of the session or of one of its workers."""
     workspace = context.sessions.workspace_of(session.snapshot, worker_id)
     return WorkspaceFiles(workspace, context.roots, secrets=may_read_secrets(request))

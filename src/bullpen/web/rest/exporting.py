@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/export: a session as a file."""
+"""`/api/sessions/{id}/export`: download a session as zip, JSON lines, Markdown or asciicast."""
 
 from typing import Annotated
 
@@ -24,12 +24,13 @@ async def export(
     session_id: str,
     context: ContextDep,
     format: Format = "zip",
-    redact: Annotated[bool, Query(description="leaves out what the patterns of the settings match")] = False,
-    worker: Annotated[str | None, Query(description="the terminal a cast shows")] = None,
+    redact: Annotated[bool, Query(description="cover texts that match the patterns of the settings")] = False,
+    worker: Annotated[str | None, Query(description="the terminal for a cast")] = None,
 ) -> Response:
+    """Stream the session as a file in this format."""
     session = await context.sessions.get(session_id)
     redaction = Redaction(context.config.redact if redact else ())
-    made = SessionExport(session.snapshot, context.sessions.workshop, redaction)
+    made = SessionExport(session.snapshot, context.sessions.services, redaction)
     media, extension = MEDIA[format]
     headers = {"Content-Disposition": f'attachment; filename="{session.id}.{extension}"'}
     return StreamingResponse(made.stream(format, worker), headers=headers, media_type=media)

@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/files: what lies in a workspace, and nothing outside it."""
+"""`/api/sessions/{id}/files`: read the files and directories of a workspace."""
 
 import asyncio
 from typing import Literal
@@ -14,10 +14,13 @@ from .answers import json_answer
 from .shapes import Shape
 
 router = APIRouter(prefix="/api/sessions/{session_id}/files", tags=["files"])
-VIEW = [Depends(allow(Scope.VIEW, guests=False))]  # a share shows a session, not a disk
+VIEW = [Depends(allow(Scope.VIEW, guests=False))]  # a share link gives no access to files
 
-# Never to be taken for a page of ours, whatever is in it.
-_HARMLESS = {"Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment"}
+# So that browsers never treat a file as a page of this origin.
+_SANDBOX_HEADERS = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Content-Disposition": "attachment",
+}
 
 
 class EntryShape(Shape):
@@ -34,27 +37,29 @@ class ListingShape(Shape):
 
 @router.get("", response_model=ListingShape, dependencies=VIEW)
 async def list_root(session_id: str, request: Request, context: ContextDep) -> Response:
+    """List the workspace directory."""
     files = await _files(session_id, request, context)
     return json_answer(to_builtins(await asyncio.to_thread(files.read_any, ".")))
 
 
 @router.get("/{path:path}", response_class=Response, dependencies=VIEW)
 async def show(session_id: str, path: str, request: Request, context: ContextDep) -> Response:
-    """A file's bytes, or a directory's entries as JSON."""
+    """Return the content of a file, or the entries of a directory as JSON."""
     files = await _files(session_id, request, context)
     found = await asyncio.to_thread(files.read_any, path)
     if isinstance(found, DirectoryListing):
         return json_answer(to_builtins(found))
-    return Response(found, headers=_HARMLESS, media_type=_kind(found))
+    return Response(found, headers=_SANDBOX_HEADERS, media_type=_media_type(found))
 
 
 async def _files(session_id: str, request: Request, context: WebContext) -> WorkspaceFiles:
+    """Return access to the workspace, with files of credentials for the scope `admin` only."""
     session = await context.sessions.get(session_id)
     workspace = context.sessions.workspace_of(session.snapshot)
     return WorkspaceFiles(workspace, context.roots, secrets=may_read_secrets(request))
 
 
-def _kind(data: bytes) -> str:
+def _media_type(data: bytes) -> str:
     if b"\0" in data[:8000]:
         return "application/octet-stream"
     return "text/plain; charset=utf-8"

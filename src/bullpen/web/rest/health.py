@@ -1,4 +1,4 @@
-"""/api/health: 200 when every worker has been adopted and the database answers."""
+"""`/api/health`: 200 once all workers are continued, if the database answers."""
 
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
@@ -19,9 +19,10 @@ router = APIRouter(tags=["health"])
     dependencies=[Depends(public())],
 )
 async def health(context: ContextDep) -> Response:
-    if not context.sessions.taken_up.is_set():
+    """Return the state of the server. It needs no credential."""
+    if not context.sessions.workers_resumed.is_set():
         return json_answer({"status": "starting", "version": __version__}, 503)
     store = context.sessions.store
-    if store.database.away:
+    if store.database.unreachable:
         return json_answer({"status": "degraded", "version": __version__, "away": ["database"]}, 503)
     return json_answer({"status": "full" if store.full else "ok", "version": __version__})

@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/images: pictures for prompts; the body is the file itself."""
+"""`/api/sessions/{id}/images`: upload images for prompts, and read them."""
 
 import asyncio
 from typing import Any
@@ -13,7 +13,7 @@ from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
 from .agent_shapes import ImageShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 
 router = APIRouter(
     prefix="/api/sessions/{session_id}/images",
@@ -30,24 +30,24 @@ FILE = {"schema": {"type": "string", "format": "binary"}}
     dependencies=[Depends(allow(Scope.OPERATE))],
     openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}},
 )
-async def add(session_id: str, request: Request, context: ContextDep, once: OnceDep) -> Response:
-    """Keeps an image. What it is, its content says."""
+async def add(session_id: str, request: Request, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Store an image; the body is the file. Its type is found from its content."""
     session = await context.sessions.get(session_id)
     require_active(session.snapshot)
-    images = context.sessions.workshop.images
-    # Named after the request: a try whose answer was never stored has written the very same file.
-    image = await asyncio.to_thread(images.add, session.id, await request.body(), once.id)
-    answer: KeptAnswer[None] | None = once.kept(201, lambda _: _image_json(image))
+    images = context.sessions.services.images
+    # The id is derived from the request, so that a repeated try writes the same file again.
+    image = await asyncio.to_thread(images.add, session.id, await request.body(), idempotent.id)
+    answer: KeptAnswer[None] | None = idempotent.records_answer(201, lambda _: _image_json(image))
     if answer:
-        await context.records.answer_only(answer)
+        await context.records.store_answer(answer)
     return json_answer(_image_json(image), 201)
 
 
 @router.get("/{image_id}", response_class=Response, dependencies=[Depends(allow(Scope.VIEW))])
 async def show(session_id: str, image_id: str, context: ContextDep) -> Response:
-    """The image, never to be taken for a page of ours."""
+    """Return an image, with headers that keep browsers from treating it as a page of this origin."""
     session = await context.sessions.get(session_id)
-    mime, data = await asyncio.to_thread(context.sessions.workshop.images.read, session.id, image_id)
+    mime, data = await asyncio.to_thread(context.sessions.services.images.read, session.id, image_id)
     headers = {
         "Content-Disposition": f'attachment; filename="{image_id}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",

@@ -1,10 +1,10 @@
-"""The JSON shapes of the inbox and of the rules for automatic answers."""
+"""JSON shapes of the inbox and of the rules for automatic answers."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..numbers import LARGEST
+from ..numbers import MAX_SAFE_INTEGER
 from .agent_shapes import OptionShape
 from .shapes import Shape
 
@@ -32,7 +32,7 @@ class InboxShape(Shape):
 
 
 class SeenShape(Shape):
-    seq: Annotated[int | None, Field(ge=0, le=LARGEST)] = None
+    seq: Annotated[int | None, Field(ge=0, le=MAX_SAFE_INTEGER)] = None
 
 
 class RuleShape(Shape):

@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/messages: the conversation as rows, made from the log."""
+"""`/api/sessions/{id}/messages`: the messages of a conversation, read from the log."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from ...domain.errors import Invalid
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ...wire.json import decode
 from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate
@@ -17,27 +17,33 @@ from .shapes import MessagesShape
 
 router = APIRouter(prefix="/api/sessions/{session_id}/messages", tags=["messages"])
 
-MOST = 10_000
+MAX_RESULTS = 10_000
 
 
 @router.get("", response_model=MessagesShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def list_messages(
     session_id: str,
     context: ContextDep,
-    since: Annotated[str | None, Query(description="a time; only what is later")] = None,
+    since: Annotated[str | None, Query(description="a time; only later messages")] = None,
     limit: Annotated[int, Query(ge=1, description="more than 10,000 is clamped")] = 1000,
-    newest: Annotated[bool, Query(description="of more than the limit the last, not the first")] = False,
+    newest: Annotated[bool, Query(description="return the last messages instead of the first ones")] = False,
 ) -> Response:
+    """Return the messages of the session, oldest first."""
     await context.sessions.get(session_id)
     after = None if since is None else read_time("since", since)
-    messages = await messages_of(context, session_id, after, min(limit, MOST), newest=newest)
+    messages = await messages_of(context, session_id, after, min(limit, MAX_RESULTS), newest=newest)
     return json_answer({"messages": messages})
 
 
 async def messages_of(
-    context: WebContext, session_id: str, since: int | None = None, limit: int = MOST, *, newest: bool = False
+    context: WebContext,
+    session_id: str,
+    since: int | None = None,
+    limit: int = MAX_RESULTS,
+    *,
+    newest: bool = False,
 ) -> list[dict[str, Any]]:
-    """The messages later than a time in milliseconds, oldest first."""
+    """Return the messages after a time in milliseconds, oldest first."""
     rows = await context.sessions.store.messages(session_id, since, limit, newest=newest)
     return [_message_json(row) for row in rows]
 
@@ -49,12 +55,12 @@ def _message_json(row: dict[str, Any]) -> dict[str, Any]:
         "seq": row["seq"],
         "role": row["role"],
         "content": decode(row["content"]),
-        "timestamp": iso(row["timestamp"]),
+        "timestamp": iso_time(row["timestamp"]),
     }
 
 
 def read_time(name: str, text: str) -> int:
-    """A time a request names, in milliseconds."""
+    """Return a time of a request in milliseconds, or raise Invalid."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""/metrics: the state of the house in Prometheus' text format."""
+"""`/metrics`: the metrics of the server in the text format of Prometheus."""
 
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
@@ -14,7 +14,8 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 @router.get("/metrics", dependencies=[Depends(allow(Scope.ADMIN))])
 async def metrics(context: ContextDep) -> Response:
-    figures = MetricsCollector(
+    """Return the current metrics."""
+    collector = MetricsCollector(
         context, await context.records.count_sessions(), await context.records.count_workers()
     )
-    return Response(text_format(figures.all()), headers={"Content-Type": TEXT})
+    return Response(text_format(collector.all()), headers={"Content-Type": TEXT})

@@ -1,8 +1,8 @@
-"""/api/openapi.json: the OpenAPI document, with the errors and the credentials of each route.
+"""`/api/openapi.json`: the OpenAPI document, with the errors and the credentials of each route.
 
-FastAPI describes what a route takes and what it answers when all is well. The errors are derived here: from
-what the gate and the database may refuse, and from the route's method and parameters. An error that only some
-routes have is declared with the route: `responses=own_errors("remote_fault")`.
+FastAPI describes the parameters and the normal answer of a route. The errors are added here: those of the
+gate and the database, and those that follow from the method and parameters of the route. An error that only
+some routes have is declared with the route: `responses=own_errors("remote_fault")`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,9 +23,9 @@ from .answers import json_answer
 
 router = APIRouter(include_in_schema=False)
 
-READING = frozenset({"get", "head"})
-RETRYING = frozenset({429, 503})  # statuses whose answers may carry Retry-After
-FRAMEWORK_ERROR = "422"  # FastAPI's own; ours is 400
+READ_METHODS = frozenset({"get", "head"})
+RETRY_STATUSES = frozenset({429, 503})  # statuses whose answers may carry Retry-After
+FRAMEWORK_ERROR = "422"  # the status FastAPI would use; this server answers 400
 FRAMEWORK_SCHEMAS = ("HTTPValidationError", "ValidationError")
 
 CREDENTIALS = {
@@ -33,13 +33,14 @@ CREDENTIALS = {
     "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE},
     "secret": {"type": "apiKey", "in": "header", "name": SECRET_HEADER},
 }
-ONE_OF_THEM: list[dict[str, list[str]]] = [{"token": []}, {"cookie": [], "secret": []}]
+SECURITY: list[dict[str, list[str]]] = [{"token": []}, {"cookie": [], "secret": []}]
 
 Operation = dict[str, Any]
 
 
 @router.get("/api/openapi.json", dependencies=[Depends(allow(Scope.VIEW))])
 async def document(request: Request) -> Response:
+    """Return the OpenAPI document."""
     return json_answer(request.app.state.openapi())
 
 
@@ -56,7 +57,7 @@ def describe(routes: Iterable[BaseRoute]) -> dict[str, Any]:
         for method, operation in _operations(document, route):
             _add_errors(method, operation)
             if not _is_public(route):
-                operation["security"] = ONE_OF_THEM
+                operation["security"] = SECURITY
     return document
 
 
@@ -72,14 +73,15 @@ def errors_of(method: str, operation: Operation) -> set[int]:
         errors.add(400)
     if in_path:
         errors.add(404)
-    if method not in READING:
+    if method not in READ_METHODS:
         errors.add(507)
-    if repeatable or (in_path and method not in READING):
+    if repeatable or (in_path and method not in READ_METHODS):
         errors.add(409)
     return errors
 
 
 def _add_errors(method: str, operation: Operation) -> None:
+    """Add the error answers to an operation of the document."""
     answers = operation["responses"]
     answers.pop(FRAMEWORK_ERROR, None)
     declared = {int(status) for status in answers if int(status) in CODES}
@@ -97,12 +99,13 @@ def _error_response(status: int) -> dict[str, Any]:
         "description": f"{HTTPStatus(status).phrase}: {', '.join(codes)}",
         "content": {"application/json": {"schema": schema}},
     }
-    if status in RETRYING:
+    if status in RETRY_STATUSES:
         described["headers"] = {"Retry-After": {"schema": {"type": "string"}, "description": "seconds"}}
     return described
 
 
 def _operations(document: dict[str, Any], route: APIRoute) -> Iterator[tuple[str, Operation]]:
+    """Yield the operations of a route with their methods."""
     if route.include_in_schema:
         for method in route.methods or ():
             yield method.lower(), document["paths"][route.path_format][method.lower()]

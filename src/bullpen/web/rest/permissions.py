@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/permissions: what agents ask leave for, and the one answer each gets."""
+"""`/api/sessions/{id}/permissions`: list open permission requests of agents, and answer them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from ...domain.snapshot import PendingPermission
 from ..scopes import Scope, allow
 from .agent_shapes import PermissionAnswerShape, PermissionsShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .asked import AnswererDep, SessionDep, asked_json
 
 router = APIRouter(prefix="/api/sessions/{session_id}/permissions", tags=["permissions"])
@@ -16,16 +16,20 @@ router = APIRouter(prefix="/api/sessions/{session_id}/permissions", tags=["permi
 
 @router.get("", response_model=PermissionsShape, dependencies=[Depends(allow(Scope.VIEW))])
 async def list_permissions(session: SessionDep) -> Response:
-    """Only open ones, oldest first."""
+    """Return the open requests, oldest first."""
     return json_answer({"permissions": [_permission_json(each) for each in session.snapshot.permissions]})
 
 
 @router.post("/{permission_id}", status_code=204, dependencies=[Depends(allow(Scope.OPERATE))])
 async def answer_permission(
-    permission_id: str, body: PermissionAnswerShape, once: OnceDep, session: SessionDep, by: AnswererDep
+    permission_id: str,
+    body: PermissionAnswerShape,
+    idempotent: IdempotentDep,
+    session: SessionDep,
+    by: AnswererDep,
 ) -> Response:
-    """The first answer counts."""
-    await session.answer_permission(permission_id, body.option_id, by, once.empty())
+    """Answer a request; only the first answer has an effect."""
+    await session.answer_permission(permission_id, body.option_id, by, idempotent.empty_events_answer())
     return Response(status_code=204)
 
 

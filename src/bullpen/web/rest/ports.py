@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/ports: what a session's programs listen on."""
+"""`/api/sessions/{id}/ports`: the TCP ports on which programs of a session listen."""
 
 import asyncio
 
@@ -27,13 +27,13 @@ class PortsShape(Shape):
     ports: list[PortShape]
 
 
-# A share shows what happened in a session, not what runs on this machine.
+# A share link shows the events of a session, not the programs on this machine.
 @router.get("", response_model=PortsShape, dependencies=[Depends(allow(Scope.VIEW, guests=False))])
 async def list_ports(session_id: str, context: ContextDep) -> Response:
     """The ports on which programs of a session listen now, lowest first."""
     session = await context.sessions.get(session_id)
     workers = session.snapshot.workers
-    home_id = context.sessions.workshop.children.home_id
+    home_id = context.sessions.services.children.home_id
     found = await asyncio.to_thread(find_ports, home_id, workers.keys())
     return json_answer({"ports": [_port_json(each, workers[each.worker_id].role) for each in found]})
 

@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/prompt and /cancel: say something to an agent, stop what it does."""
+"""`/api/sessions/{id}/prompt` and `/cancel`: send a prompt to an agent, and cancel its turn."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..delegates import allow_delegate
 from ..errors import own_errors
 from ..scopes import Scope, principal_of
 from .agent_shapes import CancelShape, PromptedShape, PromptShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 
 router = APIRouter(prefix="/api/sessions/{session_id}", tags=["prompts"])
 OPERATE = [Depends(allow_delegate(Scope.OPERATE))]
@@ -26,26 +26,32 @@ OPERATE = [Depends(allow_delegate(Scope.OPERATE))]
     dependencies=OPERATE,
 )
 async def prompt(
-    session_id: str, body: PromptShape, request: Request, context: ContextDep, once: OnceDep
+    session_id: str, body: PromptShape, request: Request, context: ContextDep, idempotent: IdempotentDep
 ) -> Response:
-    """Answers once the prompt is stored; what the agent says comes as events."""
+    """Store a prompt and answer at once; the agent's answer follows as events."""
     session = await context.sessions.get(session_id)
-    prompted = await session.prompt(prompt_order(body, principal_of(request).name, once.id))
+    prompted = await session.prompt(prompt_order(body, principal_of(request).name, idempotent.id))
     return json_answer(prompted_json(prompted), 202)
 
 
 @router.post("/cancel", status_code=204, dependencies=OPERATE)
 async def cancel(
-    session_id: str, request: Request, context: ContextDep, once: OnceDep, body: CancelShape | None = None
+    session_id: str,
+    request: Request,
+    context: ContextDep,
+    idempotent: IdempotentDep,
+    body: CancelShape | None = None,
 ) -> Response:
-    """Cancels the turn, not the session; nothing happens when there is none."""
+    """Cancel the turn of an agent; do nothing if there is none. The session stays."""
     session = await context.sessions.get(session_id)
-    await session.cancel_turn(body.worker_id if body else None, principal_of(request).name, once.empty())
+    await session.cancel_turn(
+        body.worker_id if body else None, principal_of(request).name, idempotent.empty_events_answer()
+    )
     return Response(status_code=204)
 
 
 def prompt_order(body: PromptShape, sender: str, key: str | None = None) -> Prompt:
-    """What is asked of the session; a request with a key is the same prompt when it comes again."""
+    """Return the prompt in a request; its key makes a repeated request the same prompt."""
     return Prompt(
         text=body.text,
         prompt_id=body.prompt_id or key or new_id(),

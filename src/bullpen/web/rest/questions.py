@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/questions: forms agents ask a person to fill in, and the one answer each gets."""
+"""`/api/sessions/{id}/questions`: list open questions (forms) of agents, and answer them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from ...domain.snapshot import PendingQuestion
 from ..scopes import Scope, allow
 from .agent_shapes import QuestionAnswerShape, QuestionsShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .asked import AnswererDep, SessionDep, asked_json
 
 router = APIRouter(prefix="/api/sessions/{session_id}/questions", tags=["questions"])
@@ -16,16 +16,22 @@ router = APIRouter(prefix="/api/sessions/{session_id}/questions", tags=["questio
 
 @router.get("", response_model=QuestionsShape, dependencies=[Depends(allow(Scope.VIEW))])
 async def list_questions(session: SessionDep) -> Response:
-    """Only open ones, oldest first."""
+    """Return the open questions, oldest first."""
     return json_answer({"questions": [_question_json(each) for each in session.snapshot.questions]})
 
 
 @router.post("/{question_id}", status_code=204, dependencies=[Depends(allow(Scope.OPERATE))])
 async def answer_question(
-    question_id: str, body: QuestionAnswerShape, once: OnceDep, session: SessionDep, by: AnswererDep
+    question_id: str,
+    body: QuestionAnswerShape,
+    idempotent: IdempotentDep,
+    session: SessionDep,
+    by: AnswererDep,
 ) -> Response:
-    """The first answer counts."""
-    await session.answer_question(question_id, body.action, body.content, by, once.empty())
+    """Answer a question; only the first answer has an effect."""
+    await session.answer_question(
+        question_id, body.action, body.content, by, idempotent.empty_events_answer()
+    )
     return Response(status_code=204)
 
 

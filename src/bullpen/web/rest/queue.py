@@ -1,4 +1,4 @@
-"""/api/sessions/{id}/queue: messages that wait for the agent (R54)."""
+"""`/api/sessions/{id}/queue`: the messages that wait for an agent."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from ...domain.queue import Queue, QueueItem
-from ...sessions.inheritance import inherited
-from ...wire.browser import iso
+from ...sessions.inheritance import inherited_queue_settings
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..delegates import allow_delegate
 from ..errors import own_errors
@@ -23,7 +23,7 @@ from .agent_shapes import (
     QueueShape,
     in_ms,
 )
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 
 router = APIRouter(prefix="/api/sessions/{session_id}/queue", tags=["queue"])
 VIEW = [Depends(allow(Scope.VIEW))]
@@ -32,6 +32,7 @@ OPERATE = [Depends(allow(Scope.OPERATE))]
 
 @router.get("", response_model=QueueShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def show(session_id: str, context: ContextDep) -> Response:
+    """Return the queue."""
     session = await context.sessions.get(session_id)
     return json_answer(_queue_json(session.snapshot.queue))
 
@@ -39,10 +40,12 @@ async def show(session_id: str, context: ContextDep) -> Response:
 @router.post(
     "", status_code=201, response_model=QueueItemShape, responses=own_errors("too_many"), dependencies=OPERATE
 )
-async def add(session_id: str, body: NewQueueItemShape, context: ContextDep, once: OnceDep) -> Response:
-    """Queues a message; an agent that is idle gets it at once, one that has ended is started again."""
+async def add(
+    session_id: str, body: NewQueueItemShape, context: ContextDep, idempotent: IdempotentDep
+) -> Response:
+    """Queue a message. An idle agent gets it at once; an agent that has ended is restarted."""
     session = await context.sessions.get(session_id)
-    answer = once.answer(201, lambda snapshot: _item_json(snapshot.queue.items[-1]))
+    answer = idempotent.events_answer(201, lambda snapshot: _item_json(snapshot.queue.items[-1]))
     item = await session.enqueue(
         body.message,
         body.image_ids,
@@ -56,51 +59,56 @@ async def add(session_id: str, body: NewQueueItemShape, context: ContextDep, onc
 
 @router.delete("", status_code=204, dependencies=OPERATE)
 async def clear(session_id: str, context: ContextDep) -> Response:
+    """Remove all queued messages."""
     session = await context.sessions.get(session_id)
     await session.clear_queue()
     return Response(status_code=204)
 
 
 @router.post("/pause", response_model=QueueShape, dependencies=OPERATE)
-async def pause(session_id: str, context: ContextDep, once: OnceDep) -> Response:
-    """What waits stays until somebody resumes."""
+async def pause(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Stop sending queued messages until the queue is resumed."""
     session = await context.sessions.get(session_id)
-    await session.pause_queue(once.answer(200, lambda snapshot: _queue_json(snapshot.queue)))
+    await session.pause_queue(idempotent.events_answer(200, lambda snapshot: _queue_json(snapshot.queue)))
     return json_answer(_queue_json(session.snapshot.queue))
 
 
 @router.post("/resume", response_model=QueueShape, dependencies=OPERATE)
-async def resume(session_id: str, context: ContextDep, once: OnceDep) -> Response:
+async def resume(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Continue to send queued messages."""
     session = await context.sessions.get(session_id)
-    await session.resume_queue(once.answer(200, lambda snapshot: _queue_json(snapshot.queue)))
+    await session.resume_queue(idempotent.events_answer(200, lambda snapshot: _queue_json(snapshot.queue)))
     return json_answer(_queue_json(session.snapshot.queue))
 
 
 @router.get("/settings", response_model=QueueSettingsShape, dependencies=VIEW)
 async def show_settings(session_id: str, context: ContextDep) -> Response:
+    """Return the queue settings of the session."""
     session = await context.sessions.get(session_id)
     return json_answer(session.snapshot.queue.settings)
 
 
 @router.put("/settings", response_model=QueueSettingsShape, dependencies=OPERATE)
 async def change_settings(session_id: str, body: QueueSettingsEditShape, context: ContextDep) -> Response:
-    """Changes what is given and leaves the rest."""
+    """Change the queue settings of the session; omitted fields stay."""
     session = await context.sessions.get(session_id)
     if body.inherited:
-        settings = await inherited(session, context.config, context.records)
+        settings = await inherited_queue_settings(session, context.config, context.records)
     else:
         settings = replace(session.snapshot.queue.settings, **body.model_dump(exclude_none=True))
-    return json_answer(await session.queue_settings(settings))
+    return json_answer(await session.set_queue_settings(settings))
 
 
 @router.get("/{message_id}", response_model=QueueItemShape, dependencies=VIEW)
 async def show_item(session_id: str, message_id: str, context: ContextDep) -> Response:
+    """Return a queued message."""
     session = await context.sessions.get(session_id)
     return json_answer(_item_json(session.snapshot.queue.item(message_id)))
 
 
 @router.patch("/{message_id}", response_model=QueueItemShape, dependencies=OPERATE)
 async def edit(session_id: str, message_id: str, body: QueueEditShape, context: ContextDep) -> Response:
+    """Change a queued message; omitted fields stay."""
     session = await context.sessions.get(session_id)
     item = await session.edit_queued(message_id, **body.changes())
     return json_answer(_item_json(item))
@@ -108,6 +116,7 @@ async def edit(session_id: str, message_id: str, body: QueueEditShape, context: 
 
 @router.delete("/{message_id}", status_code=204, dependencies=OPERATE)
 async def remove(session_id: str, message_id: str, context: ContextDep) -> Response:
+    """Remove a queued message."""
     session = await context.sessions.get(session_id)
     await session.remove_queued(message_id)
     return Response(status_code=204)
@@ -115,22 +124,22 @@ async def remove(session_id: str, message_id: str, context: ContextDep) -> Respo
 
 @router.post("/{message_id}/move", response_model=QueueShape, dependencies=OPERATE)
 async def move(
-    session_id: str, message_id: str, body: MoveShape, context: ContextDep, once: OnceDep
+    session_id: str, message_id: str, body: MoveShape, context: ContextDep, idempotent: IdempotentDep
 ) -> Response:
-    """One place up or down; at the end of the way nothing happens."""
+    """Move a message one place up or down; at the end it stays."""
     session = await context.sessions.get(session_id)
-    answer = once.answer(200, lambda snapshot: _queue_json(snapshot.queue))
+    answer = idempotent.events_answer(200, lambda snapshot: _queue_json(snapshot.queue))
     await session.move_queued(message_id, body.direction, answer)
     return json_answer(_queue_json(session.snapshot.queue))
 
 
 @router.post("/{message_id}/send-now", status_code=204, dependencies=OPERATE)
 async def send_now(
-    session_id: str, message_id: str, request: Request, context: ContextDep, once: OnceDep
+    session_id: str, message_id: str, request: Request, context: ContextDep, idempotent: IdempotentDep
 ) -> Response:
-    """The message goes next, in the place of the turn that runs, even when the queue is paused."""
+    """Send a message next, even if the queue is paused; the current turn is cancelled for it."""
     session = await context.sessions.get(session_id)
-    await session.send_now(message_id, principal_of(request).name, once.empty())
+    await session.send_now(message_id, principal_of(request).name, idempotent.empty_events_answer())
     return Response(status_code=204)
 
 
@@ -147,9 +156,9 @@ def _item_json(item: QueueItem) -> dict[str, Any]:
         "id": item.id,
         "message": item.message,
         "image_ids": item.image_ids,
-        "queued_at": iso(item.queued_at),
+        "queued_at": iso_time(item.queued_at),
         "client_id": item.client_id,
         "title": item.title,
-        "scheduled_time": iso(item.scheduled_time) if item.scheduled_time else None,
+        "scheduled_time": iso_time(item.scheduled_time) if item.scheduled_time else None,
         "state": item.state,
     }

@@ -1,4 +1,4 @@
-"""/api/recordings: recordings from elsewhere, and ours written anew."""
+"""`/api/recordings`: import recordings of other servers, and write recordings again from the log."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from ...store.answers import KeptAnswer
 from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .shapes import ImportedShape, RebuildShape, RebuiltShape
 
 log = structlog.get_logger()
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 router = APIRouter(prefix="/api/recordings", tags=["recordings"])
 OPERATE = [Depends(allow(Scope.OPERATE))]
 FILE = {"schema": {"type": "string", "format": "binary"}}
-ROOM = ".import-"  # in the home: what is taken in is moved from there, not copied
+DIRECTORY_PREFIX = ".import-"  # in the data directory, so that imported files can be moved and not copied
 
 
 @router.put(
@@ -35,38 +35,39 @@ ROOM = ".import-"  # in the home: what is taken in is moved from there, not copi
     openapi_extra={"requestBody": {"required": True, "content": {"application/zip": FILE}}},
 )
 async def put(session_id: str, request: Request, context: ContextDep) -> Response:
-    """Takes in the zip another house exported; nothing is started."""
-    await context.sessions.taken_up.wait()
-    with tempfile.TemporaryDirectory(dir=context.config.home, prefix=ROOM) as room:
-        file = Path(room) / "zip"
+    """Import the zip file of a session that another server exported. Nothing is started."""
+    await context.sessions.workers_resumed.wait()
+    with tempfile.TemporaryDirectory(dir=context.config.home, prefix=DIRECTORY_PREFIX) as directory:
+        file = Path(directory) / "zip"
         await _receive(request, file)
-        unpacked = Path(room) / "unpacked"
+        unpacked = Path(directory) / "unpacked"
         unpacked.mkdir(mode=0o700)
-        taken = await import_recording(context.sessions, session_id, file, unpacked)
-    return json_answer(ImportResult(taken=[taken], left=[]), 201)
+        imported = await import_recording(context.sessions, session_id, file, unpacked)
+    return json_answer(ImportResult(taken=[imported], left=[]), 201)
 
 
 @router.post("/rebuild", response_model=RebuiltShape, responses=own_errors("not_found"), dependencies=OPERATE)
-async def rebuild(body: RebuildShape, context: ContextDep, once: OnceDep) -> Response:
-    """Writes the files of one session, or of all, anew from the log."""
-    ids = [body.session_id] if body.session_id else list(await context.records.heads())
-    told = {"sessions": len(ids), "events": await context.recorder.rebuild(ids)}
-    answer: KeptAnswer[None] | None = once.kept(200, lambda _: told)
+async def rebuild(body: RebuildShape, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Write the recordings of one session, or of all, again from the log."""
+    ids = [body.session_id] if body.session_id else list(await context.records.last_seqs())
+    result = {"sessions": len(ids), "events": await context.recorder.rebuild(ids)}
+    answer: KeptAnswer[None] | None = idempotent.records_answer(200, lambda _: result)
     if answer is not None:
-        await context.records.answer_only(answer)
-    return json_answer(told)
+        await context.records.store_answer(answer)
+    return json_answer(result)
 
 
 def sweep_imports(home: Path) -> None:
-    """Removes what a server that was killed during an import left; only before there is another import."""
-    for room in home.glob(f"{ROOM}*"):
+    """Delete what a server left that was killed during an import. Call it before any import."""
+    for directory in home.glob(f"{DIRECTORY_PREFIX}*"):
         try:
-            shutil.rmtree(room)
+            shutil.rmtree(directory)
         except OSError as error:
-            log.warning("the rest of an import cannot be removed", path=str(room), reason=str(error))
+            log.warning("leftovers of an import could not be deleted", path=str(directory), reason=str(error))
 
 
 async def _receive(request: Request, file: Path) -> None:
+    """Write the body of a request to a new file."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as out:
         async for piece in request.stream():

@@ -1,4 +1,4 @@
-"""/api/repositories: the git repositories a person registered."""
+"""`/api/repositories`: list, register, change and remove git repositories."""
 
 from functools import partial
 from itertools import count
@@ -9,30 +9,31 @@ from msgspec.structs import asdict, replace
 from starlette.responses import Response
 
 from ... import clock
-from ...domain.commands import MAX_TITLE, check_text
+from ...domain.commands import MAX_TITLE_LENGTH, check_text
 from ...domain.errors import NotFound
 from ...domain.ids import new_id
 from ...domain.queue import QueueOverrides, QueueSettings
 from ...domain.records import Repository, RepositorySettings
-from ...domain.repositories import edited
+from ...domain.repositories import apply_edit
 from ...domain.states import SessionStatus
 from ...git.places import find_git_dir
-from ...sessions.inheritance import hand_down
-from ...wire.browser import iso
+from ...sessions.inheritance import apply_inherited_settings
+from ...wire.browser import iso_time
 from ..context import ContextDep, WebContext
 from ..errors import own_errors
 from ..scopes import Scope, allow, principal_of
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .shapes import NewRepositoryShape, RepositoriesShape, RepositoryEditShape, RepositoryShape
 
 router = APIRouter(prefix="/api/repositories", tags=["repositories"])
 VIEW = [Depends(allow(Scope.VIEW))]
 OPERATE = [Depends(allow(Scope.OPERATE))]
-PAGE = 100
+PAGE_SIZE = 100
 
 
 @router.get("", response_model=RepositoriesShape, dependencies=VIEW)
 async def list_repositories(context: ContextDep) -> Response:
+    """Return all registered repositories."""
     repositories = await context.records.repositories()
     return json_answer({"repositories": [repository_json(context, each) for each in repositories]})
 
@@ -44,8 +45,13 @@ async def list_repositories(context: ContextDep) -> Response:
     responses=own_errors("not_found", "remote_fault"),
     dependencies=OPERATE,
 )
-async def add(body: NewRepositoryShape, request: Request, context: ContextDep, once: OnceDep) -> Response:
-    """Register a repository. It becomes a workspace root, so only the owner adds one outside the others."""
+async def add(
+    body: NewRepositoryShape, request: Request, context: ContextDep, idempotent: IdempotentDep
+) -> Response:
+    """Register a repository.
+
+    It becomes a workspace root, so only the owner may add one outside the other roots.
+    """
     is_owner = principal_of(request).scope is Scope.ADMIN
     allowed = context.roots.directory_of_owner if is_owner else context.roots.directory
     directory = allowed(body.path)
@@ -53,44 +59,47 @@ async def add(body: NewRepositoryShape, request: Request, context: ContextDep, o
     if not git_dir.is_relative_to(directory):
         git_dir = allowed(str(git_dir))
     now = clock.now_ms()
-    name = check_text("name", body.name or directory.name, MAX_TITLE)
+    name = check_text("name", body.name or directory.name, MAX_TITLE_LENGTH)
     repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
     render = partial(repository_json, context)
-    async with context.worktrees.deciding:
-        added = await context.records.add_repository(repository, once.kept(201, render))
-        await _set(context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir)))
+    async with context.worktrees.settings_lock:
+        added = await context.records.add_repository(repository, idempotent.records_answer(201, render))
+        await _store_settings(
+            context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir))
+        )
         await context.roots.reload_repositories()
     return json_answer(repository_json(context, added), 201)
 
 
 @router.get("/{repo_id}", response_model=RepositoryShape, dependencies=VIEW)
 async def show(repo_id: str, context: ContextDep) -> Response:
+    """Return a registered repository."""
     return json_answer(repository_json(context, await _get(context, repo_id)))
 
 
 @router.patch("/{repo_id}", response_model=RepositoryShape, dependencies=OPERATE)
 async def edit(repo_id: str, body: RepositoryEditShape, context: ContextDep) -> Response:
-    """Changes what is given; its active sessions take over how their queues work from now on.
+    """Change a repository; omitted fields stay. Active sessions use changed queue settings at once.
 
     An `env` value of null removes that variable, an empty `agentId` the default.
     """
-    async with context.worktrees.deciding:
+    async with context.worktrees.settings_lock:
         repository = await _edit(context, repo_id, body)
     if body.queue is not None:
-        await _hand_down(context, repo_id)
+        await _apply_queue_settings(context, repo_id)
     return json_answer(repository_json(context, repository))
 
 
 @router.delete("/{repo_id}", status_code=204, dependencies=OPERATE)
 async def remove(repo_id: str, context: ContextDep) -> Response:
-    """Forgets the repository; its files and its sessions stay."""
+    """Remove the registration of a repository; its files and sessions stay."""
     await context.records.remove_repository(repo_id)
     await context.roots.reload_repositories()
     return Response(status_code=204)
 
 
 def repository_json(context: WebContext, repository: Repository) -> dict[str, Any]:
-    """Of the environment only the names: values are often secrets."""
+    """Return a repository; of its environment only the names, because values are often secrets."""
     settings = context.worktrees.settings(repository.id)
     return {
         "id": repository.id,
@@ -100,50 +109,54 @@ def repository_json(context: WebContext, repository: Repository) -> dict[str, An
         "env": sorted(settings.env),
         "setup": settings.setup,
         "cleanup": settings.cleanup,
-        "createdAt": iso(repository.created_at),
-        "updatedAt": iso(repository.updated_at),
+        "createdAt": iso_time(repository.created_at),
+        "updatedAt": iso_time(repository.updated_at),
         "queue": asdict(repository.queue),
     }
 
 
 async def _edit(context: WebContext, repo_id: str, body: RepositoryEditShape) -> Repository:
-    name = None if body.name is None else check_text("name", body.name, MAX_TITLE)
-    wishes = _wishes((await _get(context, repo_id)).queue, body)
-    given = body.model_dump(include={"agent_id", "setup", "cleanup"}, exclude_none=True) | {"env": body.env}
-    settings = edited(context.worktrees.settings(repo_id), given)
+    """Check and store the changed fields of a repository."""
+    name = None if body.name is None else check_text("name", body.name, MAX_TITLE_LENGTH)
+    overrides = _queue_overrides((await _get(context, repo_id)).queue, body)
+    changed = body.model_dump(include={"agent_id", "setup", "cleanup"}, exclude_none=True) | {"env": body.env}
+    settings = apply_edit(context.worktrees.settings(repo_id), changed)
     if settings.agent_id:
         context.agents.get(settings.agent_id)
-    repository = await context.records.edit_repository(repo_id, name, wishes)
-    await _set(context, repo_id, settings)
+    repository = await context.records.edit_repository(repo_id, name, overrides)
+    await _store_settings(context, repo_id, settings)
     return repository
 
 
-def _wishes(before: QueueOverrides, body: RepositoryEditShape) -> QueueOverrides | None:
-    """What is wanted now; what was sent as null is as everywhere again."""
+def _queue_overrides(before: QueueOverrides, body: RepositoryEditShape) -> QueueOverrides | None:
+    """Return the changed queue settings, or None without any. A null value restores the default."""
     if body.queue is None:
         return None
-    wishes = replace(before, **body.queue.model_dump(exclude_unset=True))
-    wishes.over(QueueSettings())  # Invalid when it cannot be
-    return wishes
+    overrides = replace(before, **body.queue.model_dump(exclude_unset=True))
+    overrides.over(QueueSettings())  # raises Invalid for values that are not allowed
+    return overrides
 
 
-async def _set(context: WebContext, repo_id: str, settings: RepositorySettings) -> None:
+async def _store_settings(context: WebContext, repo_id: str, settings: RepositorySettings) -> None:
+    """Store the settings of a repository, and use them."""
     await context.records.set_repository_settings(repo_id, settings)
-    context.sessions.workshop.repositories[repo_id] = settings
+    context.sessions.services.repositories[repo_id] = settings
 
 
-async def _hand_down(context: ContextDep, repo_id: str) -> None:
-    for offset in count(0, PAGE):
+async def _apply_queue_settings(context: ContextDep, repo_id: str) -> None:
+    """Apply changed queue settings to the active sessions of a repository."""
+    for offset in count(0, PAGE_SIZE):
         page = await context.records.list_sessions(
-            repo_id=repo_id, statuses=[SessionStatus.ACTIVE], limit=PAGE, offset=offset
+            repo_id=repo_id, statuses=[SessionStatus.ACTIVE], limit=PAGE_SIZE, offset=offset
         )
         if not page.sessions:
             return
         found = [await context.sessions.get(each["id"]) for each in page.sessions]
-        await hand_down(found, context.config, context.records)
+        await apply_inherited_settings(found, context.config, context.records)
 
 
 async def _get(context: ContextDep, repo_id: str) -> Repository:
+    """Return a repository, or raise NotFound."""
     repository = await context.records.repository(repo_id)
     if repository is None:
         raise NotFound(f"no repository {repo_id}")

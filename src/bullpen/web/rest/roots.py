@@ -1,4 +1,4 @@
-"""/api/roots: the directories in which sessions are allowed."""
+"""`/api/roots`: list, add and remove workspace roots, the directories in which sessions are allowed."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,16 +7,16 @@ from pydantic import Field
 from starlette.responses import Response
 
 from ...sandbox.roots import Root
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .shapes import Shape
 
 router = APIRouter(prefix="/api/roots", tags=["roots"], dependencies=[Depends(allow(Scope.ADMIN))])
 
-MAX_PATH = 4096  # characters, as the kernel has it
+MAX_PATH_LENGTH = 4096  # PATH_MAX of Linux
 
 
 class RootShape(Shape):
@@ -31,29 +31,31 @@ class RootsShape(Shape):
 
 
 class NewRootShape(Shape):
-    path: Annotated[str, Field(min_length=1, max_length=MAX_PATH)]
-    force: bool = False  # also the home directory, or another that many programs use
+    path: Annotated[str, Field(min_length=1, max_length=MAX_PATH_LENGTH)]
+    force: bool = False  # allow the home directory, and others that many programs use
 
 
 @router.get("", response_model=RootsShape)
 async def list_roots(context: ContextDep) -> Response:
-    """`fixed`: the setting workspace_root decides, and no root can be added or removed."""
+    """Return all roots. If `fixed`, a setting defines them, and none can be added or removed."""
     roots = context.roots
     return json_answer({"fixed": roots.is_fixed, "roots": [_root_json(each) for each in roots.all]})
 
 
 @router.post("", status_code=201, response_model=RootShape, responses=own_errors("not_found"))
-async def add(body: NewRootShape, context: ContextDep, once: OnceDep) -> Response:
-    root = await context.roots.add(body.path, body.force, once.kept(201, _root_json))
+async def add(body: NewRootShape, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Add a directory as a root."""
+    root = await context.roots.add(body.path, body.force, idempotent.records_answer(201, _root_json))
     return json_answer(_root_json(root), 201)
 
 
 @router.delete("", status_code=204, responses=own_errors("not_found", "conflict"))
-async def remove(path: Annotated[str, Query(max_length=MAX_PATH)], context: ContextDep) -> Response:
+async def remove(path: Annotated[str, Query(max_length=MAX_PATH_LENGTH)], context: ContextDep) -> Response:
+    """Remove a root that was added."""
     await context.roots.remove(path)
     return Response(status_code=204)
 
 
 def _root_json(root: Root) -> dict[str, Any]:
-    added_at = iso(root.added_at) if root.added_at is not None else None
+    added_at = iso_time(root.added_at) if root.added_at is not None else None
     return {"path": root.path, "source": root.source, "addedAt": added_at}

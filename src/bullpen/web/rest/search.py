@@ -1,4 +1,4 @@
-"""/api/search: full text over everything that was said, newest first."""
+"""`/api/search`: full-text search in all sessions, newest results first."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from ...domain.errors import Invalid
 from ...domain.searching import ROLES, TYPES
 from ...store.search import SearchFilters, SearchHit, search
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..scopes import Scope, allow
 from .answers import json_answer
@@ -17,38 +17,39 @@ from .search_shapes import SearchShape
 
 router = APIRouter(prefix="/api/search", tags=["search"])
 
-MOST = 200
+MAX_RESULTS = 200
 
 
 @router.get("", response_model=SearchShape, dependencies=[Depends(allow(Scope.VIEW))])
 async def find(
     context: ContextDep,
-    q: Annotated[str, Query(max_length=1000, description="words, all of which must be there")],
+    q: Annotated[str, Query(max_length=1000, description="words that a result must contain")],
     repo_id: Annotated[str | None, Query(alias="repoId")] = None,
     agent_id: Annotated[str | None, Query(alias="agentId")] = None,
     session_id: Annotated[str | None, Query(alias="sessionId")] = None,
     role: Annotated[str | None, Query(description="user, agent, system, title or terminal")] = None,
-    type: Annotated[str | None, Query(description="of the event")] = None,
+    type: Annotated[str | None, Query(description="type of the event")] = None,
     after: Annotated[str | None, Query(description="a time")] = None,
     before: Annotated[str | None, Query(description="a time")] = None,
     limit: Annotated[int, Query(ge=1, description="more than 200 is clamped")] = 20,
 ) -> Response:
+    """Return the results that contain all words of `q` and match the filters."""
     filters = SearchFilters(
         repo_id=repo_id,
         agent_id=agent_id,
         session_id=session_id,
-        role=None if role is None else _one_of("role", ROLES, role),
-        type=None if type is None else _one_of("type", TYPES, type),
+        role=None if role is None else _require_known("role", ROLES, role),
+        type=None if type is None else _require_known("type", TYPES, type),
         after=None if after is None else read_time("after", after),
         before=None if before is None else read_time("before", before),
     )
     database = context.sessions.store.database
-    found = await database.read(lambda c: search(c, q, filters, min(limit, MOST)))
+    found = await database.read(lambda c: search(c, q, filters, min(limit, MAX_RESULTS)))
     return json_answer({"results": [_found_json(each) for each in found]})
 
 
-def _one_of(name: str, known: tuple[str, ...], value: str) -> str:
-    """One that nothing has would find nothing, and look as if nobody had said it."""
+def _require_known(name: str, known: tuple[str, ...], value: str) -> str:
+    """Raise Invalid for an unknown value: it would look like a search without results."""
     if value not in known:
         raise Invalid(f"{name} is one of {', '.join(known)}, not {value}")
     return value
@@ -64,7 +65,7 @@ def _found_json(found: SearchHit) -> dict[str, object]:
         "seq": found.seq,
         "type": found.type,
         "role": found.role,
-        "timestamp": iso(found.timestamp),
+        "timestamp": iso_time(found.timestamp),
         "run": found.run,
         "offset": found.offset,
         "snippet": found.snippet,

@@ -1,4 +1,4 @@
-"""The JSON shapes of what was found."""
+"""JSON shapes of search results."""
 
 from .shapes import Shape
 

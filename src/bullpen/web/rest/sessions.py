@@ -1,4 +1,4 @@
-"""/api/sessions: make, list, look at, edit, end."""
+"""`/api/sessions`: create, list, read, change, end and delete sessions."""
 
 from typing import Annotated, Any
 
@@ -17,10 +17,10 @@ from ...workers.foreground import foreground_program
 from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate, starter_of
 from ..errors import own_errors
-from ..numbers import LARGEST
+from ..numbers import MAX_SAFE_INTEGER
 from ..scopes import Scope, allow
 from .agent_shapes import RestartShape
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .messages import messages_of
 from .repositories import repository_json
 from .shapes import (
@@ -50,11 +50,13 @@ async def create(
     body: NewSessionShape,
     request: Request,
     context: ContextDep,
-    once: OnceDep,
+    idempotent: IdempotentDep,
     find_repository: Annotated[
-        bool, Query(alias="findRepository", description="in the repository the directory is of, if any")
+        bool,
+        Query(alias="findRepository", description="use the repository that contains the directory, if any"),
     ] = False,
 ) -> Response:
+    """Create a session, also with a new worktree and an agent."""
     order = NewSession(
         type=body.type,
         repo_id=body.repo_id,
@@ -74,8 +76,8 @@ async def create(
         context.records,
         context.worktrees,
         order,
-        _wanted(body),
-        once.answer(201, session_json),
+        _requested_worktree(body),
+        idempotent.events_answer(201, session_json),
     )
     return json_answer(session_json(session.snapshot), 201)
 
@@ -85,13 +87,14 @@ async def list_sessions(
     request: Request,
     context: ContextDep,
     repo_id: Annotated[str | None, Query(alias="repoId")] = None,
-    status: Annotated[str | None, Query(description="one or more, with commas")] = None,
+    status: Annotated[str | None, Query(description="one or more, separated by commas")] = None,
     type_: Annotated[str | None, Query(alias="type")] = None,
     q: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
-    offset: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_SAFE_INTEGER)] = 0,
 ) -> Response:
-    statuses = [_status(word) for word in status.split(",")] if status else None
+    """Return a page of sessions that match the filters."""
+    statuses = [_status(name) for name in status.split(",")] if status else None
     page = await context.records.list_sessions(
         repo_id=repo_id,
         statuses=statuses,
@@ -111,7 +114,7 @@ async def list_sessions(
     dependencies=[Depends(allow_delegate(Scope.VIEW))],
 )
 async def show(session_id: str, context: ContextDep, brief: bool = False) -> Response:
-    """`brief` is for who asks often: as in the list, without a look at git and at what was said."""
+    """Return a session. With `brief`, without its worktree and messages, for clients that poll."""
     snapshot = (await context.sessions.get(session_id)).snapshot
     return json_answer(
         _with_foreground(session_json(snapshot) if brief else await _detail(context, snapshot))
@@ -120,6 +123,7 @@ async def show(session_id: str, context: ContextDep, brief: bool = False) -> Res
 
 @router.patch("/{session_id}", response_model=SessionShape, dependencies=OPERATE)
 async def edit(session_id: str, body: SessionEditShape, context: ContextDep) -> Response:
+    """Change the title of a session, or what happens when its last viewer leaves."""
     session = await context.sessions.get(session_id)
     await session.edit(body.title, body.on_last_disconnect)
     return json_answer(session_json(session.snapshot))
@@ -127,7 +131,7 @@ async def edit(session_id: str, body: SessionEditShape, context: ContextDep) -> 
 
 @router.delete("/{session_id}", response_model=SessionShape, dependencies=OPERATE)
 async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> Response:
-    """Cancels the session; its history stays unless `purge` is asked for."""
+    """Cancel a session. With `purge`, also delete its events and recordings."""
     session = await context.sessions.get(session_id)
     if session.snapshot.status is SessionStatus.ACTIVE:
         await session.end(SessionStatus.CANCELLED, "cancelled")
@@ -138,18 +142,18 @@ async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> R
 
 
 @router.post("/{session_id}/complete", response_model=SessionShape, dependencies=OPERATE)
-async def complete(session_id: str, context: ContextDep, once: OnceDep) -> Response:
-    """Ends the session gracefully."""
+async def complete(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """End a session as completed."""
     session = await context.sessions.get(session_id)
-    await session.end(SessionStatus.COMPLETED, "user_request", once.answer(200, session_json))
+    await session.end(SessionStatus.COMPLETED, "user_request", idempotent.events_answer(200, session_json))
     return json_answer(session_json(session.snapshot))
 
 
 @router.post("/{session_id}/restart", response_model=WorkerShape, responses=STARTING, dependencies=OPERATE)
 async def restart(
-    session_id: str, context: ContextDep, once: OnceDep, body: RestartShape | None = None
+    session_id: str, context: ContextDep, idempotent: IdempotentDep, body: RestartShape | None = None
 ) -> Response:
-    """Starts the first agent again, whether it lives or not."""
+    """Restart the primary agent, whether it runs or not."""
     session = await context.sessions.get(session_id)
     context.sessions.workspace_of(session.snapshot)
     order = body or RestartShape()
@@ -157,30 +161,30 @@ async def restart(
     def render(snapshot: Snapshot) -> object:
         return worker_json(snapshot.primary, session_id) if snapshot.primary else {}
 
-    worker = await session.restart(order.continue_conversation, once.answer(200, render))
+    worker = await session.restart(order.continue_conversation, idempotent.events_answer(200, render))
     return json_answer(worker_json(worker, session_id))
 
 
 @router.post("/{session_id}/leave", status_code=204, dependencies=VIEW)
-async def leave(session_id: str, context: ContextDep, once: OnceDep) -> Response:
-    """A page is going (R12): a `terminate` session ends soon, if nobody else looks at it."""
+async def leave(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Report that a page is being closed; a `terminate` session without other viewers then ends soon."""
     session = await context.sessions.get(session_id)
-    if answer := once.kept_empty():
-        await context.records.answer_only(answer)
-    context.presence.leave(session)
+    if answer := idempotent.empty_records_answer():
+        await context.records.store_answer(answer)
+    context.presence.schedule_early_end(session)
     return Response(status_code=204)
 
 
-def _wanted(body: NewSessionShape) -> RequestedWorktree | None:
-    """The worktree of a new session; a bare `branch` means where it is checked out, or a new worktree."""
+def _requested_worktree(body: NewSessionShape) -> RequestedWorktree | None:
+    """Return the requested worktree. A `branch` alone means its worktree, or a new one."""
     if body.worktree is not None:
         return RequestedWorktree(**body.worktree.model_dump())
     return RequestedWorktree(branch=body.branch, mode="either") if body.branch else None
 
 
 async def _worktree(context: WebContext, snapshot: Snapshot) -> dict[str, Any] | None:
-    """The worktree a session lives in, as it is now; what is wrong with it is said, not raised (R-24)."""
-    if snapshot.type != "worktree" or not snapshot.repo_id or snapshot.id in context.sessions.imported:
+    """Return the worktree of a session with its current status; a failure is part of the result."""
+    if snapshot.type != "worktree" or not snapshot.repo_id or snapshot.id in context.sessions.imported_ids:
         return None
     name = snapshot.worktree_id or MAIN
     try:
@@ -190,6 +194,7 @@ async def _worktree(context: WebContext, snapshot: Snapshot) -> dict[str, Any] |
 
 
 async def _detail(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
+    """Return a session with its repository, worktree and messages."""
     repo_id = snapshot.repo_id
     repository = await context.records.repository(repo_id, removed=True) if repo_id else None
     return session_json(snapshot) | {
@@ -200,7 +205,7 @@ async def _detail(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _with_foreground(session: dict[str, Any]) -> dict[str, Any]:
-    """Return a session's JSON; its workers name the program in the foreground, null without one."""
+    """Return a session whose workers have the name of the program in their foreground, null without one."""
     return session | {"workers": [_worker_with_foreground(each) for each in session["workers"]]}
 
 
@@ -210,8 +215,9 @@ def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:
     return worker | {"foreground": program}
 
 
-def _status(word: str) -> SessionStatus:
+def _status(name: str) -> SessionStatus:
+    """Return the status with this name, or raise Invalid."""
     try:
-        return SessionStatus(word.strip())
+        return SessionStatus(name.strip())
     except ValueError:
-        raise Invalid(f"a status is one of {', '.join(SessionStatus)}, not {word}") from None
+        raise Invalid(f"a status is one of {', '.join(SessionStatus)}, not {name}") from None

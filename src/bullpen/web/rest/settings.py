@@ -1,4 +1,4 @@
-"""/api/settings: what can be changed while the server runs."""
+"""`/api/settings`: read all settings, and change those that may change while the server runs."""
 
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
@@ -15,13 +15,13 @@ router = APIRouter(prefix="/api/settings", tags=["settings"], dependencies=[Depe
 
 @router.get("", response_model=SettingsShape)
 async def show(context: ContextDep) -> Response:
-    """What can be changed, and every setting this server runs with, as it was started."""
+    """Return the settings that can be changed, and all settings with which the server was started."""
     return json_answer({"logLevel": logs.level(), "startedWith": describe(context.config)})
 
 
 @router.patch("", response_model=LogLevelShape)
 async def edit(body: SettingsEditShape) -> Response:
-    """How much is logged, until the next start."""
+    """Change the log level until the next start."""
     if body.log_level is not None:
         logs.set_level(body.log_level)
     return json_answer({"logLevel": logs.level()})

@@ -1,4 +1,4 @@
-"""The JSON shapes of requests and answers, as the OpenAPI document shows them."""
+"""JSON shapes of requests and answers, from which the OpenAPI document is made."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,6 +7,8 @@ from pydantic.alias_generators import to_camel
 
 
 class Shape(BaseModel):
+    """Base of all shapes: camelCase in JSON, unknown fields are ignored."""
+
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
 
@@ -109,12 +111,14 @@ class SessionsShape(Shape):
 
 
 class ImportShape(Shape):
-    """The entries of a `sessions.json`, old or new, as they are there."""
+    """The entries of a `sessions.json`, in its old or new format."""
 
     sessions: list[Any]
 
 
 class TakenShape(Shape):
+    """An entry that was imported."""
+
     id: str
     session_id: str
     title: str
@@ -123,6 +127,8 @@ class TakenShape(Shape):
 
 
 class LeftShape(Shape):
+    """An entry that was skipped, with the reason."""
+
     id: str
     reason: str
 
@@ -133,7 +139,7 @@ class ImportedShape(Shape):
 
 
 class QueueOverridesShape(BaseModel):
-    """How queues work where nobody says otherwise; null: as everywhere. Names are those of R54."""
+    """Queue settings of a repository; null means the setting of the server."""
 
     enabled: bool | None = None
     delay_seconds: float | None = None
@@ -193,6 +199,8 @@ class TrashedShape(Shape):
 
 
 class MakingShape(Shape):
+    """A worktree that is being created."""
+
     name: str
     progress: str
 

@@ -1,4 +1,4 @@
-"""/api/usage: tokens and cost as agents report them, added up."""
+"""`/api/usage`: the sums of tokens and cost that agents reported."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from starlette.responses import Response
 
 from ...store.usage import UsageFilters, UsageTotals, read_usage
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..scopes import Scope, allow
 from .answers import json_answer
@@ -16,8 +16,8 @@ from .usage_shapes import UsageShape
 
 router = APIRouter(prefix="/api/usage", tags=["usage"])
 
-MOST = 1000
-MINUTE = 60_000  # ms
+MAX_RESULTS = 1000
+MINUTE_MS = 60_000  # ms
 
 
 @router.get("", response_model=UsageShape, dependencies=[Depends(allow(Scope.VIEW))])
@@ -30,10 +30,14 @@ async def show(
     after: Annotated[str | None, Query(description="a time")] = None,
     before: Annotated[str | None, Query(description="a time")] = None,
     utc_offset: Annotated[
-        int, Query(alias="utcOffset", ge=-1440, le=1440, description="minutes; whose days they are")
+        int,
+        Query(
+            alias="utcOffset", ge=-1440, le=1440, description="minutes east of UTC, for the limits of days"
+        ),
     ] = 0,
     limit: Annotated[int, Query(ge=1, description="more than 1,000 is clamped")] = 100,
 ) -> Response:
+    """Return sums by day, turn, session, repository or agent, with their total."""
     filters = UsageFilters(
         repo_id=repo_id,
         agent_id=agent_id,
@@ -43,18 +47,18 @@ async def show(
     )
     database = context.sessions.store.database
     groups, total = await database.read(
-        lambda c: read_usage(c, by, filters, min(limit, MOST), utc_offset * MINUTE)
+        lambda c: read_usage(c, by, filters, min(limit, MAX_RESULTS), utc_offset * MINUTE_MS)
     )
-    answer = {"by": by, "groups": [_group_json(each) for each in groups], "total": _used_json(total)}
+    answer = {"by": by, "groups": [_group_json(each) for each in groups], "total": _sums_json(total)}
     return json_answer(answer)
 
 
 def _group_json(used: UsageTotals) -> dict[str, object]:
-    place = {"key": used.key, "title": used.title, "sessionId": used.session_id, "seq": used.seq}
-    return place | {"since": iso(used.at)} | _used_json(used)
+    group = {"key": used.key, "title": used.title, "sessionId": used.session_id, "seq": used.seq}
+    return group | {"since": iso_time(used.at)} | _sums_json(used)
 
 
-def _used_json(used: UsageTotals) -> dict[str, object]:
+def _sums_json(used: UsageTotals) -> dict[str, object]:
     tokens = used.tokens
     return {
         "turns": used.turns,

@@ -1,4 +1,4 @@
-"""The JSON shapes of what turns used."""
+"""JSON shapes of tokens and cost."""
 
 from typing import Literal
 

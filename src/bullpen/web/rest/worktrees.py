@@ -1,4 +1,4 @@
-"""/api/repositories/{id}/worktrees: make, list, remove so that it can be undone, restore."""
+"""`/api/repositories/{id}/worktrees`: create, list, remove and restore worktrees."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from starlette.responses import Response
 from ...sessions.trash import TrashedWorktree
 from ...sessions.worktree_plan import NewWorktree
 from ...sessions.worktrees import WorktreeReport
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
-from .answers import OnceDep, json_answer
+from .answers import IdempotentDep, json_answer
 from .shapes import NewWorktreeShape, RestoreShape, TrashedShape, WorktreeShape, WorktreesShape
 
 router = APIRouter(
@@ -24,10 +24,12 @@ OPERATE = [Depends(allow(Scope.OPERATE))]
 
 @router.get("", response_model=WorktreesShape, dependencies=VIEW)
 async def list_worktrees(repo_id: str, context: ContextDep) -> Response:
-    """As git knows them now, what can be restored, and what is being made."""
+    """Return the worktrees as git lists them, those in the trash, and those being created."""
     worktrees = context.worktrees
     making = [
-        {"name": name, "progress": line} for (repo, name), line in worktrees.making.items() if repo == repo_id
+        {"name": name, "progress": line}
+        for (repo, name), line in worktrees.progress.items()
+        if repo == repo_id
     ]
     return json_answer(
         {
@@ -39,37 +41,42 @@ async def list_worktrees(repo_id: str, context: ContextDep) -> Response:
 
 
 @router.post("", status_code=201, response_model=WorktreeShape, dependencies=OPERATE)
-async def add(repo_id: str, body: NewWorktreeShape, context: ContextDep, once: OnceDep) -> Response:
+async def add(
+    repo_id: str, body: NewWorktreeShape, context: ContextDep, idempotent: IdempotentDep
+) -> Response:
+    """Create a worktree."""
     order = NewWorktree(
         branch=body.branch,
         base=body.base,
         name=body.name,
         mode="existing" if body.existing else "new",
         prompt=body.prompt,
-        key=once.id,
+        key=idempotent.id,
     )
-    made = await context.worktrees.add(repo_id, order, once.kept(201, worktree_json))
+    made = await context.worktrees.add(repo_id, order, idempotent.records_answer(201, worktree_json))
     return json_answer(worktree_json(made), 201)
 
 
 @router.delete("/{name}", response_model=TrashedShape, dependencies=OPERATE)
 async def remove(repo_id: str, name: str, context: ContextDep, force: bool = False) -> Response:
-    """Moves it to the trash. Without `force` it is refused, with a list, when something would be lost."""
+    """Move a worktree to the trash. Without `force`, refuse if changes or commits would be lost."""
     return json_answer(trashed_json(await context.worktrees.remove(repo_id, name, force)))
 
 
 @router.post("/{name}/restore", response_model=WorktreeShape, dependencies=OPERATE)
 async def restore(
-    repo_id: str, name: str, context: ContextDep, once: OnceDep, body: RestoreShape | None = None
+    repo_id: str, name: str, context: ContextDep, idempotent: IdempotentDep, body: RestoreShape | None = None
 ) -> Response:
-    """Brings back the one that was removed last under this name, or the one with the `id`."""
-    wanted = body.id if body else None
-    seen = await context.worktrees.restore(repo_id, name, wanted, once.kept(200, worktree_json))
-    return json_answer(worktree_json(seen))
+    """Restore the worktree last removed under this name, or the one with this `id`."""
+    trash_id = body.id if body else None
+    report = await context.worktrees.restore(
+        repo_id, name, trash_id, idempotent.records_answer(200, worktree_json)
+    )
+    return json_answer(worktree_json(report))
 
 
-def worktree_json(seen: WorktreeReport) -> dict[str, Any]:
-    worktree, status = seen.worktree, seen.status
+def worktree_json(report: WorktreeReport) -> dict[str, Any]:
+    worktree, status = report.worktree, report.status
     return {
         "name": worktree.name,
         "path": str(worktree.path),
@@ -78,12 +85,12 @@ def worktree_json(seen: WorktreeReport) -> dict[str, Any]:
         "dirty": bool(status.changes) if status else None,
         "ahead": status.ahead if status else None,
         "behind": status.behind if status else None,
-        "problem": seen.problem,
+        "problem": report.problem,
     }
 
 
 def lost_worktree_json(name: str, path: str, problem: str) -> dict[str, Any]:
-    """One that git does not know any more, or cannot be asked about."""
+    """Return a worktree that git does not list any more, or whose status cannot be read."""
     return {
         "name": name,
         "path": path,
@@ -102,6 +109,6 @@ def trashed_json(trashed: TrashedWorktree) -> dict[str, Any]:
         "name": trashed.name,
         "path": trashed.path,
         "branch": trashed.branch,
-        "removedAt": iso(trashed.removed_at),
-        "expiresAt": iso(trashed.expires_at),
+        "removedAt": iso_time(trashed.removed_at),
+        "expiresAt": iso_time(trashed.expires_at),
     }

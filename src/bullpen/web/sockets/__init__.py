@@ -1,1 +1,1 @@
-"""The WebSockets: events out, orders in."""
+"""WebSocket routes: sessions, terminals, the dashboard and the relay."""

@@ -1,41 +1,47 @@
-"""When a viewer is told that its keys were taken: a moment late and many as one, never before their echo."""
+"""Decide when to acknowledge input: after a short delay, many at once, and never before their echo."""
 
 import asyncio
 from collections.abc import Callable
 
-AFTER = 0.005  # seconds
+DELAY_SECONDS = 0.005
 
 
 class InputAcks:
-    """Says when. The keeper answers a key behind its echo: until then the key is on its way."""
+    """Tracks input until the keeper has accepted it. The keeper answers after the echo of a key.
+
+    `when_due` is called when an acknowledgement must be sent; `last` is its number.
+    """
 
     def __init__(self, when_due: Callable[[], None]) -> None:
         self.due = False
-        self.last = 0  # number that was taken
+        self.last = 0  # the highest number that was accepted
         self._when_due = when_due
-        self._on_their_way = 0
-        self._overdue = False  # and waits for those on their way
+        self._in_flight = 0
+        self._overdue = False  # the delay is over, but input is in flight
         self._timer: asyncio.TimerHandle | None = None
 
-    def sent(self) -> None:
-        self._on_their_way += 1
+    def note_sent(self) -> None:
+        """Note that input was sent to the keeper."""
+        self._in_flight += 1
 
-    def taken(self, n: int | None) -> None:
-        """One has arrived; None: there is nothing to acknowledge."""
-        self._on_their_way -= 1
+    def note_accepted(self, n: int | None) -> None:
+        """Note that the keeper has answered; `n` is None if there is nothing to acknowledge."""
+        self._in_flight -= 1
         if n is not None:
             self.last = max(self.last, n)
         if self._overdue:
             self._come_due()
         elif n is not None and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(AFTER, self._ring)
+            self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._on_timer)
 
-    def hurry(self) -> None:
+    def flush(self) -> None:
+        """Acknowledge at once what has been accepted."""
         if self._timer is not None or self._overdue:
             self._come_due()
 
-    def _ring(self) -> None:
-        self._overdue = self._on_their_way > 0
+    def _on_timer(self) -> None:
+        """The delay is over: acknowledge now, or after the input in flight."""
+        self._overdue = self._in_flight > 0
         if self._overdue:
             self._timer = None
         else:

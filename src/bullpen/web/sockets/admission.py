@@ -1,4 +1,4 @@
-"""Letting a socket in: accepted, its second secret heard, closed again when its token dies."""
+"""Accept WebSockets: check the second secret of a device, and close a socket when its token is revoked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,33 +17,33 @@ from ..auth import Credentials
 from ..connections import authenticate
 from ..errors import TRY_AGAIN_LATER
 from ..scopes import Principal, Scope
-from ..websocket import HEAR, PUSH, Frame, Listener
+from ..websocket import PUSH, SET_LISTENER, Frame, Listener
 
-SECRET_SECONDS = 5.0
-GOODBYE_SECONDS = 1.0
-UNAUTHORIZED, FORBIDDEN, GONE = 4401, 4403, 4404
-REFUSED = 1008  # the standard's word for a request that makes no sense here
+SECRET_TIMEOUT_SECONDS = 5.0
+CLOSE_TIMEOUT_SECONDS = 1.0
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 4401, 4403, 4404
+POLICY_VIOLATION = 1008  # close code of RFC 6455
 
 
 class AdmittedSocket:
-    """A socket that has been let in; text frames are JSON objects with a `type`."""
+    """A WebSocket of an authenticated client. Text messages are JSON objects with a `type`."""
 
     def __init__(self, websocket: WebSocket, principal: Principal) -> None:
         self._websocket = websocket
-        # Sends a finished frame at once, without waking anybody; False when it has to wait its turn.
+        # Send a prepared frame without a task switch; return False if it must wait.
         self.push: Callable[[Frame], bool] = websocket.scope["extensions"][PUSH]
-        self._hear: Callable[[Listener | None], None] = websocket.scope["extensions"][HEAR]
+        self._set_listener: Callable[[Listener | None], None] = websocket.scope["extensions"][SET_LISTENER]
         self.principal = principal
 
     async def send(self, message: dict[str, Any]) -> None:
         await self.send_text(encode(message))
 
     async def send_text(self, encoded: bytes) -> None:
-        """Sends what is JSON already."""
+        """Send a message that is encoded as JSON already."""
         await self._send({"type": "websocket.send", "text": encoded.decode()})
 
     async def send_frame(self, frame: Frame) -> None:
-        """Sends what is a frame already, for one or for many: at once if it can be."""
+        """Send a prepared frame, at once if possible. Many sockets may share one frame."""
         if not self.push(frame):
             await self._send({"type": "websocket.send", "frame": frame})
 
@@ -54,25 +54,26 @@ class AdmittedSocket:
         await self._websocket.send(message)
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Every message of the client until it leaves; nonsense is answered, not fatal."""
+        """Yield the messages of the client until it disconnects. Answer invalid ones with an error."""
         while True:
             try:
-                yield _received(await self._websocket.receive())
+                yield _parse_event(await self._websocket.receive())
             except Invalid as error:
                 await self.send_error(error)
             except WebSocketDisconnect:
                 return
 
     @contextmanager
-    def hearing(self, listener: Listener) -> Iterator[None]:
-        """Offers it each short text as it comes; what it does not take is in `messages`."""
-        self._hear(listener)
+    def listening(self, listener: Listener) -> Iterator[None]:
+        """Give short texts to a listener while the block runs; those it does not handle are in `messages`."""
+        self._set_listener(listener)
         try:
             yield
         finally:
-            self._hear(None)
+            self._set_listener(None)
 
     async def send_error(self, error: BullpenError, message: dict[str, Any] | None = None) -> None:
+        """Send an error, with the id of the message that it is about."""
         about = {"id": message["id"]} if message and "id" in message else {}
         await self.send({"type": "error", **about, "error": error.code, "message": str(error)})
 
@@ -84,39 +85,39 @@ class AdmittedSocket:
 
 
 @asynccontextmanager
-async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncIterator[AdmittedSocket]:
-    """Accepts a socket the gate let through and keeps it while the block runs."""
+async def admit(websocket: WebSocket, credentials: Credentials) -> AsyncIterator[AdmittedSocket]:
+    """Accept a socket, and close it with the right code when the block ends or its token is revoked."""
     await websocket.accept()
     socket = AdmittedSocket(websocket, websocket.scope["principal"])
-    this = asyncio.current_task()
-    assert this is not None
-    dead = ""
+    task = asyncio.current_task()
+    assert task is not None
+    close_reason = ""
     entered = False
 
-    def die(reason: str) -> None:
-        nonlocal dead
-        if not dead:
-            dead = reason
-            this.cancel()
+    def request_close(reason: str) -> None:
+        nonlocal close_reason
+        if not close_reason:
+            close_reason = reason
+            task.cancel()
 
     try:
-        await _hear_secret(websocket)
-        with credentials.socket_of(socket.principal, websocket.scope["route"].path, die):
+        await _check_secret(websocket)
+        with credentials.track_socket(socket.principal, websocket.scope["route"].path, request_close):
             entered = True
             yield socket
     except asyncio.CancelledError:
-        if not dead:
+        if not close_reason:
             raise
-        this.uncancel()
-        with suppress(TimeoutError):  # who does not read does not hear it either
-            async with asyncio.timeout(GOODBYE_SECONDS):
-                await socket.close(UNAUTHORIZED, dead)
+        task.uncancel()
+        with suppress(TimeoutError):  # the client may not read any more
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
+                await socket.close(UNAUTHORIZED, close_reason)
     except Unauthorized as error:
         await socket.close(UNAUTHORIZED, str(error))
     except Forbidden as error:
         await socket.close(FORBIDDEN, str(error))
     except NotFound as error:
-        await socket.close(GONE, str(error))
+        await socket.close(NOT_FOUND, str(error))
     except WebSocketDisconnect:
         pass
     except Exception as error:
@@ -125,32 +126,37 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
             raise
         with suppress(WebSocketDisconnect):
             await socket.send_error(explained)
-        await socket.close(TRY_AGAIN_LATER if isinstance(explained, Unavailable) else REFUSED, str(explained))
+        await socket.close(
+            TRY_AGAIN_LATER if isinstance(explained, Unavailable) else POLICY_VIOLATION, str(explained)
+        )
     if not entered:  # closed before the block could run; uvicorn takes this as the end of the socket
         raise ClientDisconnected
 
 
-def seen(presence: ViewerPresence, session: Session, principal: Principal) -> AbstractContextManager[None]:
-    """A person is at a session; guests and delegates do not count: one who leaves ends nothing."""
-    return presence.viewing(session) if _is_person(principal) else nullcontext()
+def count_viewer(
+    presence: ViewerPresence, session: Session, principal: Principal
+) -> AbstractContextManager[None]:
+    """Count the caller as a viewer of the session, unless it is a share link or a delegate."""
+    return presence.viewing(session) if _is_user(principal) else nullcontext()
 
 
-def onlooker(
+def track_attention(
     presence: ViewerPresence, session: Session, principal: Principal
 ) -> AbstractContextManager[Callable[[bool], None]]:
-    """Takes the word of a person that they look; a guest who does keeps no notification from the others."""
-    if _is_person(principal):
-        return presence.onlookers.one(session.id)
+    """Yield a function that reports whether the user sees the session; reports of share links are ignored."""
+    if _is_user(principal):
+        return presence.attentive.track(session.id)
     return nullcontext(lambda visible: None)
 
 
-def _is_person(principal: Principal) -> bool:
+def _is_user(principal: Principal) -> bool:
+    """Return whether the principal is a user with access to all sessions."""
     return principal.session_id is None and principal.scope >= Scope.VIEW
 
 
 @asynccontextmanager
-async def loops() -> AsyncIterator[asyncio.TaskGroup]:
-    """The loops of one socket, which end together; that the client has left is no error."""
+async def socket_tasks() -> AsyncIterator[asyncio.TaskGroup]:
+    """Yield a task group for one socket. Its tasks end together; a disconnected client is no error."""
     try:
         async with asyncio.TaskGroup() as tasks:
             yield tasks
@@ -160,14 +166,14 @@ async def loops() -> AsyncIterator[asyncio.TaskGroup]:
         raise refused.exceptions[0] from None
 
 
-async def _hear_secret(websocket: WebSocket) -> None:
-    """A cookie opens a socket only together with the secret of its origin, as the first message."""
+async def _check_secret(websocket: WebSocket) -> None:
+    """Require the second secret as the first message of a socket that a cookie has opened."""
     device = websocket.scope.get("device")
     if device is None:
         return
     try:
-        async with asyncio.timeout(SECRET_SECONDS):
-            message = _received(await websocket.receive())
+        async with asyncio.timeout(SECRET_TIMEOUT_SECONDS):
+            message = _parse_event(await websocket.receive())
     except (TimeoutError, Invalid):
         raise Unauthorized("the first message must be the secret") from None
     if message.get("type") != "auth" or not device.has_secret(str(message.get("secret", ""))):
@@ -175,16 +181,18 @@ async def _hear_secret(websocket: WebSocket) -> None:
     authenticate(websocket.scope)
 
 
-def _received(event: Any) -> dict[str, Any]:
+def _parse_event(event: Any) -> dict[str, Any]:
+    """Return the message of a received event, or raise WebSocketDisconnect or Invalid."""
     if event["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(event.get("code", 1005))
     text = event.get("text")
     if text is None:
         raise Invalid("messages to the server are JSON text")
-    return _read(text)
+    return _parse_text(text)
 
 
-def _read(text: str) -> dict[str, Any]:
+def _parse_text(text: str) -> dict[str, Any]:
+    """Return the message in a text, or raise Invalid."""
     message = decode(text)
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         raise Invalid("a message is a JSON object with a type")

@@ -1,4 +1,4 @@
-"""WS /ws/dashboard: the sessions and the inbox, then every change of one, joined while the viewer is slow."""
+"""`/ws/dashboard`: send all sessions and the inbox, then every change of them."""
 
 import asyncio
 
@@ -10,22 +10,22 @@ from ...intervals import intervals
 from ...wire.browser import inbox_json, session_json
 from ..context import WebContext, context_of
 from ..scopes import Scope, allow
-from .admission import AdmittedSocket, admitted, loops
+from .admission import AdmittedSocket, admit, socket_tasks
 
 router = APIRouter()
 
-SHOWN = 200
+MAX_SESSIONS = 200
 
 
 @router.websocket("/ws/dashboard", dependencies=[Depends(allow(Scope.VIEW))])
 async def dashboard_socket(websocket: WebSocket) -> None:
     context = context_of(websocket)
-    async with admitted(websocket, context.credentials) as socket:
+    async with admit(websocket, context.credentials) as socket:
         await DashboardSocket(context, socket).run()
 
 
 class DashboardSocket:
-    """What changed since the viewer was last told: only the latest of each session."""
+    """Sends the dashboard to one client. Of changes that wait, only the latest of a session is sent."""
 
     def __init__(self, context: WebContext, socket: AdmittedSocket) -> None:
         self._context = context
@@ -35,26 +35,35 @@ class DashboardSocket:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
+        """Serve the socket until the client disconnects."""
         sessions, inbox = self._context.sessions, self._context.inbox
-        async with loops() as tasks, sessions.watching(self._note), inbox.watching(self._note_inbox):
-            telling, beating = tasks.create_task(self._tell()), tasks.create_task(self._beat())
+        async with (
+            socket_tasks() as tasks,
+            sessions.watching(self._on_session),
+            inbox.watching(self._on_inbox),
+        ):
+            sending, heartbeat = (
+                tasks.create_task(self._send_changes()),
+                tasks.create_task(self._send_heartbeats()),
+            )
             async for _ in self._socket.messages():
-                pass  # nothing to say here; reading notices the end
-            telling.cancel()
-            beating.cancel()
+                pass  # messages are ignored; reading them detects the disconnect
+            sending.cancel()
+            heartbeat.cancel()
 
-    def _note(self, session_id: str, snapshot: Snapshot | None) -> None:
+    def _on_session(self, session_id: str, snapshot: Snapshot | None) -> None:
         self._changed[session_id] = snapshot
         self._wake.set()
 
-    def _note_inbox(self, items: list[InboxItem]) -> None:
+    def _on_inbox(self, items: list[InboxItem]) -> None:
         self._inbox = items
         self._wake.set()
 
-    async def _tell(self) -> None:
-        page = await self._context.records.list_sessions(limit=SHOWN)
+    async def _send_changes(self) -> None:
+        """Send all sessions and the inbox, then their changes."""
+        page = await self._context.records.list_sessions(limit=MAX_SESSIONS)
         await self._socket.send({"type": "sessions", "sessions": page.sessions, "total": page.total})
-        await self._tell_inbox(await self._context.inbox.items())
+        await self._send_inbox(await self._context.inbox.items())
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -66,13 +75,13 @@ class DashboardSocket:
                     await self._socket.send({"type": "session", "session": session_json(snapshot)})
             items, self._inbox = self._inbox, None
             if items is not None:
-                await self._tell_inbox(items)
+                await self._send_inbox(items)
 
-    async def _tell_inbox(self, items: list[InboxItem]) -> None:
-        """Always the whole of it: it is short, and then nothing can be missed."""
+    async def _send_inbox(self, items: list[InboxItem]) -> None:
+        """Send the whole inbox; it is short, so there are no partial updates."""
         await self._socket.send({"type": "inbox", "items": [inbox_json(item) for item in items]})
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             await asyncio.sleep(intervals().heartbeat)
             await self._socket.send({"type": "heartbeat"})

@@ -1,4 +1,4 @@
-"""Who types at a socket: whether they may, under which names, and who makes room for it."""
+"""The input side of a terminal socket: the permission to type, and the numbering of input."""
 
 from ...domain.errors import Forbidden, Invalid
 from ...domain.ids import is_safe_id, new_id
@@ -7,22 +7,26 @@ from ..scopes import Principal, Scope
 
 
 class InputWriter:
-    """Input under the client's own numbers is taken once however often it comes."""
+    """Numbers the input of one socket.
 
-    def __init__(self, client: str | None, principal: Principal, courtesy: BackgroundThrottle) -> None:
+    Input with the client's own numbers has an effect only once, even if the client sends it again.
+    """
+
+    def __init__(self, client: str | None, principal: Principal, throttle: BackgroundThrottle) -> None:
         if client is not None and not is_safe_id(client):
             raise Invalid("client must be a short plain id")
         self.writer = client or new_id()
         self.may_type = principal.scope >= Scope.OPERATE
-        self.has_typed = courtesy.typed
+        self.note_keystroke = throttle.note_keystroke
         self._unnumbered = new_id()
         self._count = 0
 
-    def require(self) -> None:
+    def require_may_type(self) -> None:
+        """Raise Forbidden if the client may not type."""
         if not self.may_type:
-            raise Forbidden("looking is allowed, typing is not")
+            raise Forbidden("you may view this terminal, but not type into it")
 
     def next_number(self) -> tuple[str, int]:
-        """For input that has none: a number of ours, under a writer of its own, at most once."""
+        """Return a writer and number for input that has no number; it is delivered at most once."""
         self._count += 1
         return self._unnumbered, self._count

@@ -1,4 +1,4 @@
-"""What a session's socket can be told to do: the same orders as over REST, each answered under its `id`."""
+"""Commands that a client sends on the socket of a session: the same as over REST, acknowledged by `id`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -24,44 +24,45 @@ S = TypeVar("S", bound=BaseModel)
 
 
 class SessionOrders:
-    """Takes one order at a time; what it returns goes into the acknowledgement."""
+    """Executes the commands of one client, one at a time."""
 
     def __init__(self, session: Session, principal: Principal) -> None:
         self._session = session
         self._principal = principal
 
     async def take(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Execute a command; return the fields to add to its acknowledgement."""
         by = self._principal.name
         match message["type"]:
             case "prompt":
-                self._check()
-                order = prompt_order(_read(PromptShape, message), by)
+                self._require_operate()
+                order = prompt_order(_validate(PromptShape, message), by)
                 return prompted_json(await self._session.prompt(order))
             case "cancel":
-                self._check()
-                await self._session.cancel_turn(_read(CancelShape, message).worker_id, by)
+                self._require_operate()
+                await self._session.cancel_turn(_validate(CancelShape, message).worker_id, by)
             case "permission":
-                self._check()
-                option_id = _read(PermissionAnswerShape, message).option_id
+                self._require_operate()
+                option_id = _validate(PermissionAnswerShape, message).option_id
                 await self._session.answer_permission(_text(message, "permissionId"), option_id, by)
             case "question":
-                self._check()
-                body = _read(QuestionAnswerShape, message)
+                self._require_operate()
+                body = _validate(QuestionAnswerShape, message)
                 await self._session.answer_question(
                     _text(message, "questionId"), body.action, body.content, by
                 )
             case "queue":
-                self._check()
+                self._require_operate()
                 return await self._queue(message)
             case unknown:
                 raise Invalid(f"a session's socket does not take {unknown}")
         return {}
 
     async def _queue(self, message: dict[str, Any]) -> dict[str, Any]:
-        """One of the orders a queue takes; adding one says under which id it waits."""
+        """Execute a queue command; adding a message returns its id."""
         session = self._session
         if message.get("action") == "add":
-            body = _read(NewQueueItemShape, message)
+            body = _validate(NewQueueItemShape, message)
             item = await session.enqueue(
                 body.message,
                 body.image_ids,
@@ -72,10 +73,10 @@ class SessionOrders:
             return {"messageId": item.id}
         actions: dict[object, Callable[[], Awaitable[object]]] = {
             "edit": lambda: session.edit_queued(
-                _text(message, "messageId"), **_read(QueueEditShape, message).changes()
+                _text(message, "messageId"), **_validate(QueueEditShape, message).changes()
             ),
             "move": lambda: session.move_queued(
-                _text(message, "messageId"), _read(MoveShape, message).direction
+                _text(message, "messageId"), _validate(MoveShape, message).direction
             ),
             "remove": lambda: session.remove_queued(_text(message, "messageId")),
             "send_now": lambda: session.send_now(_text(message, "messageId"), self._principal.name),
@@ -89,12 +90,13 @@ class SessionOrders:
         await actions[action]()
         return {}
 
-    def _check(self) -> None:
+    def _require_operate(self) -> None:
         if self._principal.scope < Scope.OPERATE:
             raise Forbidden("this needs the scope operate")
 
 
-def _read(shape: type[S], message: dict[str, Any]) -> S:
+def _validate(shape: type[S], message: dict[str, Any]) -> S:
+    """Return the message as a shape, or raise Invalid."""
     try:
         return shape.model_validate(message)
     except ValidationError as error:

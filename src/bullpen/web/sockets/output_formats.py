@@ -1,4 +1,4 @@
-"""How the output of a terminal travels: binary frames with offsets, or R77's JSON."""
+"""The two formats of terminal output on a socket: binary frames with offsets, and JSON messages."""
 
 import codecs
 from typing import Protocol
@@ -8,14 +8,18 @@ from .admission import AdmittedSocket
 
 
 class OutputFormat(Protocol):
+    """How a socket sends the output of a terminal."""
+
     async def send_output(self, socket: AdmittedSocket, offset: int, data: bytes) -> None: ...
 
     def frame(self, offset: int, data: bytes) -> Frame | None:
-        """What can be sent at once; None when that cannot be."""
+        """Return the output as a frame to send at once, or None if this format cannot."""
         ...
 
 
 class BinaryFormat:
+    """Sends output as binary frames, each with the offset of its first byte."""
+
     async def send_output(self, socket: AdmittedSocket, offset: int, data: bytes) -> None:
         await socket.send_frame(output_frame(offset, data))
 
@@ -23,6 +27,8 @@ class BinaryFormat:
 
 
 class JsonFormat:
+    """Sends output as JSON messages with complete characters."""
+
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -32,4 +38,4 @@ class JsonFormat:
             await socket.send({"type": "output", "offset": offset - held, "data": text})
 
     def frame(self, offset: int, data: bytes) -> None:
-        return None  # half a character may have to be kept, and nobody in a hurry reads JSON
+        return None  # the decoder may hold part of a character; clients that need speed use binary frames

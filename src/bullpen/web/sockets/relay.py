@@ -1,4 +1,4 @@
-"""WS /ws/relay: many agents in one session, in the words of R61. One live session for each socket."""
+"""`/ws/relay`: start and prompt several agents of one session by their roles. One live session per socket."""
 
 import asyncio
 from typing import Any
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, WebSocket
 from ...domain.commands import AddWorker
 from ...domain.errors import BullpenError, Conflict, Forbidden, Invalid, NotFound
 from ...domain.ids import new_id
-from ...domain.prompts import Prompt, addressee
+from ...domain.prompts import Prompt, find_addressee
 from ...domain.snapshot import Worker
 from ...domain.states import SessionStatus, WorkerState
 from ...sessions.create import NewSession, create_session
@@ -16,23 +16,23 @@ from ...sessions.session import Session
 from ...wire import relay
 from ..context import WebContext, context_of
 from ..scopes import Scope, allow
-from .admission import AdmittedSocket, admitted, loops
+from .admission import AdmittedSocket, admit, socket_tasks
 from .relay_notices import RelayNotices
 
 router = APIRouter()
 
-USER = "user requested"
+END_REASON = "user requested"
 
 
 @router.websocket("/ws/relay", dependencies=[Depends(allow(Scope.VIEW))])
 async def relay_socket(websocket: WebSocket) -> None:
     context = context_of(websocket)
-    async with admitted(websocket, context.credentials) as socket:
+    async with admit(websocket, context.credentials) as socket:
         await RelaySocket(context, socket).run()
 
 
 class RelaySocket:
-    """Takes one request at a time; what it leads to is told as it happens, by following the log."""
+    """A socket of the relay. It handles one request at a time, and sends notices by following the log."""
 
     def __init__(self, context: WebContext, socket: AdmittedSocket) -> None:
         self._context = context
@@ -41,16 +41,17 @@ class RelaySocket:
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        async with loops() as tasks:
+        """Serve the socket until the client disconnects."""
+        async with socket_tasks() as tasks:
             async for message in self._socket.messages():
                 try:
-                    await self._take(message, tasks)
+                    await self._handle(message, tasks)
                 except BullpenError as error:
-                    await self._socket.send(relay.refusal(message, error))
+                    await self._socket.send(relay.error_notice(message, error))
             if self._following is not None:
                 self._following.cancel()
 
-    async def _take(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
+    async def _handle(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
         request = relay.read_request(message)
         if not isinstance(request, relay.ListAgents) and self._socket.principal.scope < Scope.OPERATE:
             raise Forbidden("this needs the scope operate")
@@ -66,57 +67,67 @@ class RelaySocket:
             case relay.TerminateAgent():
                 await self._terminate_agent(session, request.role)
             case relay.ListAgents():
-                await self._socket.send(relay.agents_listed(session.snapshot))
+                await self._socket.send(relay.agent_list_notice(session.snapshot))
             case relay.TerminateSession():
                 await self._terminate(session)
 
     async def _create(self, tasks: asyncio.TaskGroup) -> None:
-        self._require_free()
+        """Create a quick session and follow it."""
+        self._require_no_session()
         order = NewSession(type="quick")
         session = await create_session(self._context.sessions, self._context.records, order)
         self._follow(session, 0, tasks)
 
     async def _attach(self, session_id: str, tasks: asyncio.TaskGroup) -> Session:
-        """The session that is meant; a living one is followed from now on."""
+        """Return the session with this id; follow it from now on if it is active."""
         session = await self._context.sessions.get(session_id)
         if session is not self._session and session.snapshot.status is SessionStatus.ACTIVE:
-            self._require_free()
+            self._require_no_session()
             self._follow(session, session.log.head, tasks)
         return session
 
-    def _require_free(self) -> None:
+    def _require_no_session(self) -> None:
+        """Raise Conflict if this socket follows an active session."""
         if self._session is not None and self._session.snapshot.status is SessionStatus.ACTIVE:
             raise Conflict(
                 f"this socket has the session {self._session.id}; end it first, or open another socket"
             )
 
     def _follow(self, session: Session, after: int, tasks: asyncio.TaskGroup) -> None:
+        """Start to send notices of a session, after those of the previous one."""
         self._session = session
-        before, follower = self._following, session.log.follow(after)
+        previous, follower = self._following, session.log.follow(after)
 
         async def following() -> None:
-            if before is not None:
-                await asyncio.wait([before])  # the end of the last session is told before the next begins
+            if previous is not None:
+                await asyncio.wait(
+                    [previous]
+                )  # the end of the previous session is sent before the next one starts
             with self._context.presence.viewing(session):
-                await RelayNotices(session, self._socket).tell(follower)
+                await RelayNotices(session, self._socket).send_all(follower)
 
         self._following = tasks.create_task(following())
 
     async def _spawn(self, session: Session, request: relay.SpawnAgent) -> None:
+        """Start an agent in a role. A directory that is not allowed is recorded as its failure."""
         if not request.workspace.strip():
             raise Invalid("an agent needs a workspace")
-        where, failure = request.workspace, None
+        workspace, failure = request.workspace, None
         try:
-            where = str(self._context.roots.new_directory(request.workspace))
+            workspace = str(self._context.roots.new_directory(request.workspace))
         except BullpenError as error:
             failure = str(error)
         order = AddWorker(
-            worker_id=new_id(), type="agent", role=request.role, agent_id=request.agent_id, workspace=where
+            worker_id=new_id(),
+            type="agent",
+            role=request.role,
+            agent_id=request.agent_id,
+            workspace=workspace,
         )
         await session.spawn_agent(order, failure)
 
     async def _message(self, session: Session, request: relay.MessageAgent) -> None:
-        worker = _holder(session, request.role)
+        worker = _agent_in_role(session, request.role)
         if worker.state is not WorkerState.ACTIVE:
             raise Conflict(f"the agent in role {worker.role} is {worker.state}; it must be active")
         by = self._socket.principal.name
@@ -124,29 +135,31 @@ class RelaySocket:
         await session.prompt(order)
 
     async def _terminate_agent(self, session: Session, role: str) -> None:
-        """Ends it; when it has been ended before, that is told again."""
+        """End the agent in a role; if it ended before, send the notice again."""
         try:
-            worker = _holder(session, role)
+            worker = _agent_in_role(session, role)
         except NotFound:
-            if not _had(session, role):
+            if not _had_role(session, role):
                 raise
-            await self._socket.send(relay.agent_terminated(session.id, role, "already terminated"))
+            await self._socket.send(relay.agent_terminated_notice(session.id, role, "already terminated"))
             return
-        await session.terminate_worker(worker.id, USER)
+        await session.terminate_worker(worker.id, END_REASON)
 
     async def _terminate(self, session: Session) -> None:
+        """End the session; if it ended before, send the notice again."""
         if session.snapshot.status is SessionStatus.ACTIVE:
             await session.terminate(SessionStatus.COMPLETED, "user_request")
         elif session is not self._session or self._following is None or self._following.done():
             reason = session.snapshot.end_reason or ""
-            await self._socket.send(relay.session_terminated(session.id, reason, 0))
+            await self._socket.send(relay.session_terminated_notice(session.id, reason, 0))
 
 
-def _holder(session: Session, role: str) -> Worker:
-    worker = addressee(session.snapshot, None, role)
-    assert worker is not None  # a role was named
+def _agent_in_role(session: Session, role: str) -> Worker:
+    worker = find_addressee(session.snapshot, None, role)
+    assert worker is not None  # because a role was given
     return worker
 
 
-def _had(session: Session, role: str) -> bool:
+def _had_role(session: Session, role: str) -> bool:
+    """Return whether the session ever had an agent in this role."""
     return any(each.role == role and each.type == "agent" for each in session.snapshot.workers.values())

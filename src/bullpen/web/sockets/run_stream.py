@@ -1,7 +1,7 @@
-"""One viewer of a terminal: where it stands, what it may be sent, when it gets a fresh screen instead.
+"""Send the output of one run of a terminal to one viewer, with flow control.
 
-A viewer that draws says how far it has drawn; beyond a window it gets nothing, and when it comes back far
-behind it gets the screen as it is now. So a slow viewer slows only itself.
+A viewer may acknowledge how far it has drawn. While a full window is not drawn, it gets no output; if it
+falls far behind, it gets the current screen instead. So a slow viewer delays only itself.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from functools import partial
 from ...domain.errors import BullpenError
 from ...intervals import intervals
 from ...keeper.spool import SpoolGone
-from ...wire.browser import iso
+from ...wire.browser import iso_time
 from ...wire.json import encode
-from ...workers.children import refusal
+from ...workers.children import translate_keeper_error
 from ...workers.terminal import TerminalActivity, TerminalWorker
 from ...workers.window import WindowSize
 from ..websocket import Frame, text_frame
@@ -22,95 +22,100 @@ from .acks import InputAcks
 from .admission import AdmittedSocket
 from .output_formats import OutputFormat
 
-FRAME = 512 << 10  # bytes in one frame at most; many clients take no more than a MiB
-AT_ONCE = 2 << 20  # bytes sent without a pause
-WINDOW = 2 << 20  # bytes sent and not yet drawn
-BEHIND = 16 << 20  # a drawing viewer further back than this gets a screen instead of the bytes
-PACE = 0.002  # seconds of that pause
+MAX_FRAME_BYTES = 512 << 10  # many clients accept at most 1 MiB
+MAX_BURST_BYTES = 2 << 20  # sent without a pause
+WINDOW_BYTES = 2 << 20  # sent and not drawn yet
+MAX_LAG_BYTES = 16 << 20  # a viewer further behind gets the screen instead of the output
+PAUSE_SECONDS = 0.002  # after a burst
 _HEARTBEAT_FRAME = text_frame(b'{"type":"heartbeat"}')
 
 
 class RunStream:
-    """Sends one run of a terminal to one socket, from where the viewer stands."""
+    """Sends the output, size, activity and end of one run to one socket."""
 
     def __init__(
-        self, name: str, socket: AdmittedSocket, terminal: TerminalWorker, form: OutputFormat
+        self, viewer_id: str, socket: AdmittedSocket, terminal: TerminalWorker, output_format: OutputFormat
     ) -> None:
-        self.name = name
+        self.viewer_id = viewer_id
         self._socket = socket
         self._terminal = terminal
-        self._form = form
+        self._output_format = output_format
         self._wake = asyncio.Event()
-        self._at_rest = False  # nothing is due, and nobody has said otherwise
-        self._sent = 0
-        self._unpaused = 0  # bytes sent since the last pause
-        self._drawn: int | None = None  # None until the viewer says it draws
-        self._size_told = False
-        self._end_told = False
-        self._doing_told: TerminalActivity | None = None
+        self._is_waiting = False  # nothing is due to be sent
+        self._sent_offset = 0
+        self._burst_bytes = 0  # bytes sent since the last pause
+        self._drawn_offset: int | None = None  # None until the viewer has acknowledged output
+        self._size_sent = False
+        self._end_sent = False
+        self._activity_sent: TerminalActivity | None = None
         self._acks = InputAcks(self._acknowledge)
-        self._refused: deque[BullpenError] = deque()
+        self._input_errors: deque[BullpenError] = deque()
 
     @property
     def run_number(self) -> int:
         return self._terminal.worker.run
 
-    def drew(self, offset: int) -> None:
-        """The viewer has drawn everything before this offset."""
-        self._drawn = max(self._drawn or 0, min(offset, self._sent))
-        if self._sent < self._terminal.recording.end:
-            self._rouse()
+    def note_drawn(self, offset: int) -> None:
+        """Note that the viewer has drawn all output before this offset."""
+        self._drawn_offset = max(self._drawn_offset or 0, min(offset, self._sent_offset))
+        if self._sent_offset < self._terminal.recording.end:
+            self._wake_up()
 
-    async def begun(self) -> None:
-        await self._terminal.begun()
+    async def wait_started(self) -> None:
+        """Wait until the run has started, so that it can take input."""
+        await self._terminal.wait_started()
 
     def write(self, writer: str, n: int, data: bytes, *, acknowledge: bool) -> None:
-        """Types; does not wait until the keeper has it, so that the next key is not held up."""
-        taken = self._terminal.write(self.name, writer, n, data)
-        self._acks.sent()
-        taken.add_done_callback(partial(self._taken, n if acknowledge else None))
+        """Send input to the keeper without waiting for its answer, so that the next key is not delayed."""
+        accepted = self._terminal.write(self.viewer_id, writer, n, data)
+        self._acks.note_sent()
+        accepted.add_done_callback(partial(self._on_accepted, n if acknowledge else None))
 
     async def resize(self, size: WindowSize, *, take: bool = False) -> None:
-        await self._terminal.resize(self.name, size, take=take)
+        """Change the window size; `take` makes this viewer the owner of the window."""
+        await self._terminal.resize(self.viewer_id, size, take=take)
 
-    async def show(self, after: int | None) -> None:
-        """Sends until a later run takes this one's place; the caller cancels it when the viewer leaves."""
+    async def run(self, after: int | None) -> None:
+        """Send until a later run replaces this one. The caller cancels it when the viewer disconnects."""
         terminal, recording = self._terminal, self._terminal.recording
-        terminal.window.enter(self.name, self._size_changed)
-        recording.watch(self._heard, first=True)
-        terminal.on_change(self._rouse)
-        self._beat()
+        terminal.window.add_viewer(self.viewer_id, self._on_resize)
+        recording.watch(self._on_output, first=True)
+        terminal.add_watcher(self._wake_up)
+        self._send_heartbeat()
         try:
-            await self._begin(after)
+            await self._send_start(after)
             while not terminal.replaced:
                 self._wake.clear()
-                if not await self._step():
-                    self._at_rest = not self._wake.is_set()
+                if not await self._send_next():
+                    self._is_waiting = not self._wake.is_set()
                     await self._wake.wait()
-                    self._at_rest = False
+                    self._is_waiting = False
         finally:
-            self._next_beat.cancel()
-            terminal.off_change(self._rouse)
-            recording.unwatch(self._heard)
-            terminal.window.leave(self.name)
+            self._heartbeat_timer.cancel()
+            terminal.remove_watcher(self._wake_up)
+            recording.unwatch(self._on_output)
+            terminal.window.remove_viewer(self.viewer_id)
 
-    def _beat(self) -> None:
-        """Says that the server is there, to who hears of nothing else."""
-        if self._at_rest:
+    def _send_heartbeat(self) -> None:
+        """Send a heartbeat if nothing else is being sent, and schedule the next."""
+        if self._is_waiting:
             self._socket.push(_HEARTBEAT_FRAME)
-        self._next_beat = asyncio.get_running_loop().call_later(intervals().heartbeat, self._beat)
+        self._heartbeat_timer = asyncio.get_running_loop().call_later(
+            intervals().heartbeat, self._send_heartbeat
+        )
 
-    async def _begin(self, after: int | None) -> None:
+    async def _send_start(self, after: int | None) -> None:
+        """Continue from the offset the viewer has, or send the history."""
         recording = self._terminal.recording
         if after is None or not recording.start <= after <= recording.end:
             await self._send_history()
         else:
-            self._sent = after
+            self._sent_offset = after
 
-    async def _step(self) -> bool:
-        """One thing that is due; False when nothing is."""
-        if self._refused:
-            await self._socket.send_error(self._refused.popleft())
+    async def _send_next(self) -> bool:
+        """Send one message that is due; return False if there is none."""
+        if self._input_errors:
+            await self._socket.send_error(self._input_errors.popleft())
             return True
         if self._acks.due:
             self._acks.due = False
@@ -119,101 +124,108 @@ class RunStream:
         if await self._send_state():
             return True
         recording = self._terminal.recording
-        if self._sent < recording.end:
+        if self._sent_offset < recording.end:
             return await self._send_output()
-        if self._terminal.ended is not None and not self._end_told:
-            self._acks.hurry()  # nothing is acknowledged after the end
+        if self._terminal.ended is not None and not self._end_sent:
+            self._acks.flush()  # nothing is acknowledged after the end
             if not self._acks.due:
                 await self._send_end()
             return True
         return False
 
-    def _heard(self) -> None:
-        """There is more output: it goes out at once where nothing else is due, which spares waking a task."""
-        if not (self._at_rest and self._push_output()):
-            self._rouse()
+    def _on_output(self) -> None:
+        """Send new output at once if nothing else is due; else wake the sending task."""
+        if not (self._is_waiting and self._push_output()):
+            self._wake_up()
 
-    def _rouse(self) -> None:
-        self._at_rest = False
+    def _wake_up(self) -> None:
+        """Wake the sending task."""
+        self._is_waiting = False
         self._wake.set()
 
     def _acknowledge(self) -> None:
-        """The same for keys that were taken."""
-        if self._at_rest and self._socket.push(self._ack_frame()):
+        """Send an acknowledgement at once if nothing else is due; else wake the sending task."""
+        if self._is_waiting and self._socket.push(self._ack_frame()):
             self._acks.due = False
         else:
-            self._rouse()
+            self._wake_up()
 
     def _ack_frame(self) -> Frame:
         return text_frame(encode({"type": "ack", "n": self._acks.last}))
 
     def _push_output(self) -> bool:
-        """Sends all there is; False when that is too much, or some of it has to wait."""
+        """Send all new output at once; return False if it is too much or must wait."""
         recording = self._terminal.recording
-        if recording.end - self._sent > AT_ONCE:
+        if recording.end - self._sent_offset > MAX_BURST_BYTES:
             return False
-        draws = self._drawn is not None
+        draws = self._drawn_offset is not None
         if draws and self._is_behind:
             return False
-        while self._sent < recording.end:
-            if draws and self._may_not_be_sent:
+        while self._sent_offset < recording.end:
+            if draws and self._window_is_full:
                 return False
             try:
-                data = recording.read(self._sent, FRAME)
+                data = recording.read(self._sent_offset, MAX_FRAME_BYTES)
             except (SpoolGone, OSError):
                 return False
-            frame = self._form.frame(self._sent, data)
+            frame = self._output_format.frame(self._sent_offset, data)
             if not data or frame is None or not self._socket.push(frame):
                 return False
-            self._sent += len(data)
+            self._sent_offset += len(data)
         return True
 
     @property
-    def _may_not_be_sent(self) -> bool:
-        """It has not drawn what it got."""
-        return self._drawn is not None and self._sent - self._drawn >= WINDOW
+    def _window_is_full(self) -> bool:
+        """Return whether the viewer must draw before it gets more output."""
+        return self._drawn_offset is not None and self._sent_offset - self._drawn_offset >= WINDOW_BYTES
 
     @property
     def _is_behind(self) -> bool:
-        return self._drawn is not None and self._terminal.recording.end - self._drawn > BEHIND
+        """Return whether the viewer is so far behind that it gets the screen."""
+        return (
+            self._drawn_offset is not None
+            and self._terminal.recording.end - self._drawn_offset > MAX_LAG_BYTES
+        )
 
     async def _send_output(self) -> bool:
+        """Send the next output, or the history; return False if the window is full."""
         recording = self._terminal.recording
-        if self._may_not_be_sent:
+        if self._window_is_full:
             return False
         if self._is_behind:
             await self._send_history()
             return True
         try:
-            data = recording.read(self._sent, FRAME)
+            data = recording.read(self._sent_offset, MAX_FRAME_BYTES)
         except SpoolGone:
             await self._send_history()
             return True
-        await self._form.send_output(self._socket, self._sent, data)
-        self._sent += len(data)
+        await self._output_format.send_output(self._socket, self._sent_offset, data)
+        self._sent_offset += len(data)
         await self._pause_after(len(data))
         return True
 
     async def _pause_after(self, sent: int) -> None:
-        """Others have their turn, but not too often: who reads along (`Ear`) takes as much at a time."""
-        self._unpaused += sent
-        if self._sent >= self._terminal.recording.end:
-            self._unpaused = 0
-        elif self._unpaused >= AT_ONCE:
-            self._unpaused = 0
-            await asyncio.sleep(PACE)
+        """Pause after a burst, so that other tasks run. `QueryScanner` reads as much at once."""
+        self._burst_bytes += sent
+        if self._sent_offset >= self._terminal.recording.end:
+            self._burst_bytes = 0
+        elif self._burst_bytes >= MAX_BURST_BYTES:
+            self._burst_bytes = 0
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def _send_history(self) -> None:
+        """Send the current screen as the bytes that draw it."""
         history = await self._terminal.history()
-        text, rest = _whole_characters(history.data)
-        self._sent = history.offset - rest  # half a character comes again, with its other half
-        if self._drawn is not None:
-            self._drawn = self._sent
+        text, rest = _complete_characters(history.data)
+        self._sent_offset = history.offset - rest  # an incomplete character is sent again, complete
+        if self._drawn_offset is not None:
+            self._drawn_offset = self._sent_offset
         await self._socket.send(
             {
                 "type": "history",
                 "run": self._terminal.worker.run,
-                "offset": self._sent,
+                "offset": self._sent_offset,
                 "cols": history.cols,
                 "rows": history.rows,
                 "data": text,
@@ -221,53 +233,58 @@ class RunStream:
         )
 
     async def _send_state(self) -> bool:
-        """What is new beside the output: the window's size, what an agent does."""
-        if not self._size_told:
+        """Send a change of the window size or the activity; return False if there is none."""
+        if not self._size_sent:
             await self._send_size()
-        elif self._terminal.doing != self._doing_told:
+        elif self._terminal.activity != self._activity_sent:
             await self._send_activity()
         else:
             return False
         return True
 
     async def _send_size(self) -> None:
-        self._size_told = True
+        self._size_sent = True
         window = self._terminal.window
         cols, rows = window.size
         await self._socket.send(
-            {"type": "size", "cols": cols, "rows": rows, "owner": window.owner == self.name}
+            {"type": "size", "cols": cols, "rows": rows, "owner": window.owner == self.viewer_id}
         )
 
     async def _send_activity(self) -> None:
-        doing = self._doing_told = self._terminal.doing
-        assert doing is not None
+        activity = self._activity_sent = self._terminal.activity
+        assert activity is not None
         await self._socket.send(
-            {"type": "activity", "state": doing.activity, "why": doing.why, "since": iso(doing.since)}
+            {
+                "type": "activity",
+                "state": activity.activity,
+                "why": activity.why,
+                "since": iso_time(activity.since),
+            }
         )
 
     async def _send_end(self) -> None:
-        self._end_told = True
+        self._end_sent = True
         ended = self._terminal.ended
         assert ended is not None
         await self._socket.send(
-            {"type": "exit", "exitCode": ended.code, "signal": ended.signal, "offset": self._sent}
+            {"type": "exit", "exitCode": ended.code, "signal": ended.signal, "offset": self._sent_offset}
         )
 
-    def _taken(self, n: int | None, taken: asyncio.Future[int]) -> None:
-        """The keeper has said what became of some input."""
-        error = None if taken.cancelled() else taken.exception()
-        self._acks.taken(None if taken.cancelled() or error else n)
+    def _on_accepted(self, n: int | None, accepted: asyncio.Future[int]) -> None:
+        """Handle the answer of the keeper to input: acknowledge it, or queue its error."""
+        error = None if accepted.cancelled() else accepted.exception()
+        self._acks.note_accepted(None if accepted.cancelled() or error else n)
         if error:
-            self._refused.append(refusal(error))
-            self._rouse()
+            self._input_errors.append(translate_keeper_error(error))
+            self._wake_up()
 
-    def _size_changed(self) -> None:
-        self._size_told = False
-        self._rouse()
+    def _on_resize(self) -> None:
+        self._size_sent = False
+        self._wake_up()
 
 
-def _whole_characters(data: bytes) -> tuple[str, int]:
-    """The text, and how many bytes at its end are only the beginning of a character."""
+def _complete_characters(data: bytes) -> tuple[str, int]:
+    """Return the text, and how many bytes at the end belong to an incomplete character."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = decoder.decode(data)
     return text, len(decoder.getstate()[0])

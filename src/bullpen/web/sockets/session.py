@@ -1,4 +1,4 @@
-"""WS /ws/session/{sid}: the event stream of a session, from any seq on, and orders to it."""
+"""`/ws/session/{sid}`: stream the events of a session from any seq on, and take commands for it."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ..context import context_of
 from ..delegates import allow_delegate
 from ..scopes import Scope
 from ..websocket import Frame, text_frame
-from .admission import AdmittedSocket, admitted, loops, onlooker, seen
+from .admission import AdmittedSocket, admit, count_viewer, socket_tasks, track_attention
 from .orders import SessionOrders
 
 router = APIRouter()
@@ -29,46 +29,53 @@ _frames: WeakKeyDictionary[EventBatch, Frame] = WeakKeyDictionary()
 @router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def session_socket(websocket: WebSocket, session_id: str) -> None:
     context = context_of(websocket)
-    async with admitted(websocket, context.credentials) as socket:
+    async with admit(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
         with (
-            seen(context.presence, session, socket.principal),
-            onlooker(context.presence, session, socket.principal) as look,
+            count_viewer(context.presence, session, socket.principal),
+            track_attention(context.presence, session, socket.principal) as report_attention,
         ):
-            await SessionSocket(session.log, socket, SessionOrders(session, socket.principal), look).run()
+            await SessionSocket(
+                session.log, socket, SessionOrders(session, socket.principal), report_attention
+            ).run()
 
 
 class SessionSocket:
-    """One follower of a log: subscribes, and subscribes again, as often as it likes; its orders go by."""
+    """A socket that follows the log of one session. It may subscribe again, and send commands."""
 
     def __init__(
-        self, log: SessionLog, socket: AdmittedSocket, orders: SessionOrders, look: Callable[[bool], None]
+        self,
+        log: SessionLog,
+        socket: AdmittedSocket,
+        orders: SessionOrders,
+        report_attention: Callable[[bool], None],
     ) -> None:
         self._log = log
         self._socket = socket
         self._orders = orders
-        self._look = look
+        self._report_attention = report_attention
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        async with loops() as tasks:
-            beating = tasks.create_task(self._beat())
+        """Serve the socket until the client disconnects."""
+        async with socket_tasks() as tasks:
+            heartbeat = tasks.create_task(self._send_heartbeats())
             async for message in self._socket.messages():
                 try:
-                    await self._take(message, tasks)
+                    await self._handle(message, tasks)
                 except BullpenError as error:
                     await self._socket.send_error(error, message)
-            beating.cancel()
+            heartbeat.cancel()
             self._unsubscribe()
 
-    async def _take(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
+    async def _handle(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
         match message["type"]:
             case "subscribe":
                 after = _after(message, self._log.head)
                 self._unsubscribe()
                 self._following = tasks.create_task(self._follow(after, message.get("notices") is True))
             case "looking":
-                self._look(_visible(message))
+                self._report_attention(_visible(message))
             case _:
                 done = await self._orders.take(message)
                 await self._socket.send({"type": "ack", "id": message.get("id"), **done})
@@ -78,30 +85,31 @@ class SessionSocket:
             self._following.cancel()
 
     async def _follow(self, after: int | None, notices: bool) -> None:
-        """A newcomer, or one too far behind, gets the sum first; then every event, in order."""
-        if after is None or self._log.behind(after):
+        """Send a snapshot to a client that is new or too far behind, then every event in order."""
+        if after is None or self._log.is_far_behind(after):
             snapshot = self._log.snapshot
             after = snapshot.last_seq
             await self._socket.send({"type": "snapshot", "seq": after, "session": session_json(snapshot)})
         async for batch in paced(self._log.follow(after), None if notices else self._push):
-            # Before the events: who is cut off in between and comes back gets them again, never too few.
+            # Notices go before their events: a client that reconnects in between may get them twice.
             for wire in batch.encoded if notices else ():
                 if notice := queue_notice(self._log.id, wire):
                     await self._socket.send(notice)
             await self._socket.send_frame(_frame(batch))
-        raise NotFound(f"no session {self._log.id}")  # any more: it was purged
+        raise NotFound(f"no session {self._log.id}")  # it was purged
 
     def _push(self, batch: EventBatch) -> bool:
+        """Send a batch without a task switch; return False if it must wait."""
         return self._socket.push(_frame(batch))
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             await asyncio.sleep(intervals().heartbeat)
             await self._socket.send({"type": "heartbeat", "head": self._log.head})
 
 
 def _frame(batch: EventBatch) -> Frame:
-    """What is sent of a batch, made once for all who share it."""
+    """Return the frame of a batch; it is made once for all sockets."""
     frame = _frames.get(batch)
     if frame is None:
         events = b",".join(batch.encoded)
@@ -111,7 +119,7 @@ def _frame(batch: EventBatch) -> Frame:
 
 
 def _after(message: dict[str, Any], head: int) -> int | None:
-    """The last seq the client has; None when it has nothing, or a number this log never gave out."""
+    """Return the last seq that the client has; None if it has none, or one that is not in this log."""
     match message.get("after"):
         case None:
             return None
@@ -122,6 +130,7 @@ def _after(message: dict[str, Any], head: int) -> int | None:
 
 
 def _visible(message: dict[str, Any]) -> bool:
+    """Return the field `visible`, or raise Invalid."""
     match message.get("visible"):
         case bool(visible):
             return visible

@@ -1,4 +1,4 @@
-"""WS /ws/session/{sid}/worker/{wid}: a terminal, as in R76 and R77."""
+"""`/ws/session/{sid}/worker/{wid}`: the socket of a terminal: output to the client, input from it."""
 
 import base64
 import binascii
@@ -13,9 +13,9 @@ from ...sessions.session import Session
 from ...wire.keys import DrawnOffset, KeyInput, read_key
 from ...workers.window import WindowSize
 from ..context import context_of
-from ..numbers import LARGEST
+from ..numbers import MAX_SAFE_INTEGER
 from ..scopes import Scope, allow
-from .admission import AdmittedSocket, admitted, loops, seen
+from .admission import AdmittedSocket, admit, count_viewer, socket_tasks
 from .input_writer import InputWriter
 from .output_formats import BinaryFormat, JsonFormat
 from .run_stream import RunStream
@@ -28,117 +28,126 @@ async def worker_socket(
     websocket: WebSocket,
     session_id: str,
     worker_id: str,
-    after: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
-    run: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
+    after: Annotated[int | None, Query(ge=0, le=MAX_SAFE_INTEGER)] = None,
+    run: Annotated[int | None, Query(ge=1, le=MAX_SAFE_INTEGER)] = None,
     client: str | None = None,
     format: str = "binary",
 ) -> None:
     context = context_of(websocket)
-    async with admitted(websocket, context.credentials) as socket:
+    async with admit(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
-        with seen(context.presence, session, socket.principal):
-            typist = InputWriter(client, socket.principal, context.sessions.courtesy)
-            view = TerminalSocket(session, worker_id, socket, typist, format)
-            await view.run(after if run in (None, view.run_number) else None)
+        with count_viewer(context.presence, session, socket.principal):
+            writer = InputWriter(client, socket.principal, context.sessions.throttle)
+            terminal_socket = TerminalSocket(session, worker_id, socket, writer, format)
+            await terminal_socket.run(after if run in (None, terminal_socket.run_number) else None)
 
 
 class TerminalSocket:
-    """A socket on a terminal worker, over all its runs: one loop reads, one sends."""
+    """A WebSocket connected to a terminal worker, for all its runs. One task receives, one sends."""
 
     def __init__(
         self,
         session: Session,
         worker_id: str,
         socket: AdmittedSocket,
-        typist: InputWriter,
-        form: str,
+        writer: InputWriter,
+        format: str,
     ) -> None:
         self._session = session
         self._worker_id = worker_id
         self._socket = socket
-        self._json = form == "json"
-        self._typist = typist
-        self._busy = False  # with a message: those that come meanwhile wait their turn
-        self._viewer = self._new_viewer()
+        self._json = format == "json"
+        self._writer = writer
+        self._handling = False  # a message; later ones must wait for it
+        self._stream = self._new_stream()
 
     @property
     def run_number(self) -> int:
-        """Which run of the worker is shown: offsets mean nothing in another."""
-        return self._viewer.run_number
+        """Return the number of the run that is sent; offsets belong to one run."""
+        return self._stream.run_number
 
     async def run(self, after: int | None) -> None:
-        async with loops() as tasks:
-            showing = tasks.create_task(self._show(after))
-            with self._socket.hearing(self._take_at_once):
+        """Serve the socket until the client disconnects. `after` is the offset it has already."""
+        async with socket_tasks() as tasks:
+            sending = tasks.create_task(self._send_runs(after))
+            with self._socket.listening(self._handle_short_text):
                 async for message in self._socket.messages():
-                    self._busy = True
+                    self._handling = True
                     try:
-                        await self._take(message)
+                        await self._handle(message)
                     except BullpenError as error:
                         await self._socket.send_error(error, message)
-                    self._busy = False
-            showing.cancel()
+                    self._handling = False
+            sending.cancel()
 
-    async def _show(self, after: int | None) -> None:
-        """One run after the other: a restarted worker begins with a new history."""
+    async def _send_runs(self, after: int | None) -> None:
+        """Send one run after the other; a restarted worker starts with a new history."""
         while True:
-            await self._viewer.show(after)
-            self._viewer, after = self._new_viewer(), None
+            await self._stream.run(after)
+            self._stream, after = self._new_stream(), None
 
-    def _new_viewer(self) -> RunStream:
+    def _new_stream(self) -> RunStream:
+        """Return a stream of the latest run of the worker."""
         terminal = self._session.terminal(self._worker_id)
         return RunStream(new_id(), self._socket, terminal, JsonFormat() if self._json else BinaryFormat())
 
-    def _take_at_once(self, text: bytes) -> bool:
-        """Keys and acknowledgements, which wake nobody; False for what may have to wait, or is refused."""
-        said = None if self._busy else read_key(text)
-        if isinstance(said, KeyInput) and self._typist.may_type:
+    def _handle_short_text(self, text: bytes) -> bool:
+        """Handle a keystroke or an acknowledgement without a task switch.
+
+        Return False if the message must wait or is refused; then it is received as usual.
+        """
+        message = None if self._handling else read_key(text)
+        if isinstance(message, KeyInput) and self._writer.may_type:
             try:
-                self._viewer.write(self._typist.writer, said.n, said.data.encode(), acknowledge=True)
+                self._stream.write(self._writer.writer, message.n, message.data.encode(), acknowledge=True)
             except BullpenError:
-                return False  # whoever reads the messages waits for its beginning, or says what is wrong
-            self._typist.has_typed()
-        elif isinstance(said, DrawnOffset):
-            self._viewer.drew(said.offset)
+                return False  # the receiving task waits for the start, or sends the error
+            self._writer.note_keystroke()
+        elif isinstance(message, DrawnOffset):
+            self._stream.note_drawn(message.offset)
         else:
             return False
         return True
 
-    async def _take(self, message: dict[str, Any]) -> None:
+    async def _handle(self, message: dict[str, Any]) -> None:
+        """Handle a message that must not bypass the queue."""
         match message["type"]:
             case "input":
-                await self._viewer.begun()
+                await self._stream.wait_started()
                 self._type(message)
             case "image":
                 await self._paste_image(message)
             case "resize":
-                self._typist.require()
-                await self._viewer.resize(_size(message), take=message.get("take") is True)
+                self._writer.require_may_type()
+                await self._stream.resize(_window_size(message), take=message.get("take") is True)
             case "ack":
-                self._viewer.drew(_whole(message, "offset"))
+                self._stream.note_drawn(_whole_number(message, "offset"))
             case unknown:
                 raise Invalid(f"a terminal takes input, image, resize and ack, not {unknown}")
 
     def _type(self, message: dict[str, Any]) -> None:
-        self._typist.require()
-        self._write(message, _bytes(message))
+        """Type the bytes of an input message, if the client may type."""
+        self._writer.require_may_type()
+        self._write(message, _input_bytes(message))
 
     async def _paste_image(self, message: dict[str, Any]) -> None:
-        """Keeps the image in a file and pastes its path (R76); what to do with it is for a person to type."""
-        self._typist.require()
-        data = await self._session.image_as_input(self._worker_id, _image(message))
-        await self._viewer.begun()
+        """Store an image and type its path into the terminal, as if the user had pasted it."""
+        self._writer.require_may_type()
+        data = await self._session.image_as_input(self._worker_id, _image_bytes(message))
+        await self._stream.wait_started()
         self._write(message, data)
 
     def _write(self, message: dict[str, Any], data: bytes) -> None:
+        """Send input to the terminal, with the client's number or an own one."""
         if "n" in message:
-            self._viewer.write(self._typist.writer, _whole(message, "n"), data, acknowledge=True)
+            self._stream.write(self._writer.writer, _whole_number(message, "n"), data, acknowledge=True)
         else:
-            self._viewer.write(*self._typist.next_number(), data, acknowledge=False)
-        self._typist.has_typed()
+            self._stream.write(*self._writer.next_number(), data, acknowledge=False)
+        self._writer.note_keystroke()
 
 
-def _bytes(message: dict[str, Any]) -> bytes:
+def _input_bytes(message: dict[str, Any]) -> bytes:
+    """Return the bytes of an input message."""
     if isinstance(text := message.get("data"), str):
         return text.encode("utf-8", "replace")
     if isinstance(text := message.get("base64"), str):
@@ -146,8 +155,8 @@ def _bytes(message: dict[str, Any]) -> bytes:
     raise Invalid("input needs data (text) or base64")
 
 
-def _image(message: dict[str, Any]) -> bytes:
-    """Its bytes; what type it is they say themselves, whatever mimeType claims."""
+def _image_bytes(message: dict[str, Any]) -> bytes:
+    """Return the decoded image. Its type is found from the bytes, not from `mimeType`."""
     data = message.get("data")
     if not isinstance(data, str):
         raise Invalid("an image needs data (base64)")
@@ -155,20 +164,22 @@ def _image(message: dict[str, Any]) -> bytes:
 
 
 def _decoded(text: str, name: str) -> bytes:
+    """Return decoded base64, or raise Invalid with the name of the field."""
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
         raise Invalid(f"{name} is not base64") from None
 
 
-def _whole(message: dict[str, Any], name: str) -> int:
+def _whole_number(message: dict[str, Any], name: str) -> int:
+    """Return a field that must be a non-negative integer, or raise Invalid."""
     value = message.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise Invalid(f"{name} must be a whole number")
     return value
 
 
-def _size(message: dict[str, Any]) -> WindowSize:
-    size = WindowSize(_whole(message, "cols"), _whole(message, "rows"))
+def _window_size(message: dict[str, Any]) -> WindowSize:
+    size = WindowSize(_whole_number(message, "cols"), _whole_number(message, "rows"))
     check_size(*size)
     return size

@@ -1,4 +1,4 @@
-"""How one talks to a worker's agent."""
+"""Add the agent kind of a worker: whether it speaks ACP or has only a terminal."""
 
 import sqlalchemy as sa
 from alembic import op

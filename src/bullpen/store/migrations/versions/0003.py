@@ -1,4 +1,4 @@
-"""The queue is in the log; a repository has wishes for the queues of its sessions."""
+"""Move the message queue into the event log, and add queue settings to repositories."""
 
 import sqlalchemy as sa
 from alembic import op

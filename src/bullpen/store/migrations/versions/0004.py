@@ -1,4 +1,4 @@
-"""What happened to a worker while nobody looked."""
+"""Add the table of unseen results: what happened to a worker since a user last looked."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""A token may open one session only."""
+"""Let a token be limited to one session."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    # Without its session such a token would open all of them.
+    # Without its session, such a token could read every session.
     op.execute("DELETE FROM tokens WHERE session_id IS NOT NULL")
     with op.batch_alter_table("tokens") as table:
         table.drop_column("session_id")

@@ -1,4 +1,4 @@
-"""What can be found again: documents, how far each log is among them, and each database's index of words."""
+"""Add full-text search: documents, how far each log is indexed, and the word index of each database."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What turns used."""
+"""Add the usage table: tokens and costs of turns."""
 
 import sqlalchemy as sa
 from alembic import op

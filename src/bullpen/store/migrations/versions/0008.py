@@ -1,4 +1,4 @@
-"""Which delegate started a session."""
+"""Add which delegate started a session."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""An index less for each message: its id says that there is one of a session and a number only."""
+"""Drop a unique index of messages that their ids make unnecessary."""
 
 from alembic import op
 

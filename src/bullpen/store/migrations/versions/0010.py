@@ -1,4 +1,4 @@
-"""The agent whose command a terminal runs."""
+"""Add the owner of a terminal: the agent whose command it runs."""
 
 import sqlalchemy as sa
 from alembic import op

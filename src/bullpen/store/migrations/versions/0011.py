@@ -1,4 +1,4 @@
-"""The fence: which server may write."""
+"""Add the server table: the fence that lets only the newest server write."""
 
 import sqlalchemy as sa
 from alembic import op
