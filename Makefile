@@ -74,16 +74,15 @@ pages: $(EDITABLE)
 ui-test: setup
 	$(NPM) run --silent test
 
-# One test at a time to each of two processes: the long ones (kills, browsers) then never wait in one queue.
-# What fails there (1: some did, and nothing worse) is asked once more by itself: docs/decisions/0025.
+# More processes than two cores, since most tests wait. One test at a time to each: the long ones (kills, browsers)
+# then never wait in one queue.
 pytest: setup $(MCP_PREVIOUS)
 	@scripts/test-tools
-	$(BIN)/pytest -n 2 --dist loadgroup --maxschedchunk 1 $(ARGS) || { \
-		test $$? -eq 1 \
-		&& echo 'Bullpen: what failed is asked once more, with nothing beside it. If it passes now, it races: mend it.' \
-		&& $(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail 3 $(ARGS); }
+	$(BIN)/pytest -n 4 --dist loadgroup --maxschedchunk 1 $(ARGS)
 
-test: check ui-test pytest
+# At the same time, for the same reason.
+test:
+	@$(MAKE) --no-print-directory --jobs 3 check ui-test pytest
 	@echo 'Bullpen: every check and every test passed.'
 
 # Every main view, light and dark, desktop and phone, into docs/screenshots.

@@ -24,6 +24,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What HARDENING asks for in full takes longer than any test may otherwise."""
     for item in items if FULL else ():
         item.add_marker(pytest.mark.timeout(FULL_SECONDS))
+    spread_browser_tests(items)
+
+
+def spread_browser_tests(items: list[pytest.Item]) -> None:
+    """Run them among all others, most of which wait: a browser needs the processor."""
+    folder = Path(__file__).parent / "ui"
+    browsers = [item for item in items if item.path.parent == folder]
+    others = [item for item in items if item.path.parent != folder]
+    places = {
+        item: (place + 0.5) / len(group) for group in (browsers, others) for place, item in enumerate(group)
+    }
+    items.sort(key=places.__getitem__)
 
 
 @pytest.fixture
