@@ -20,6 +20,7 @@ ROWS = [
     ["wire"],
     ["config", "home", "logs"],  # settings are refused with the errors of the domain; it knows no settings
     ["domain", "clock", "threads"],
+    ["intervals"],
 ]
 HEIGHT = {part: -row for row, parts in enumerate(ROWS) for part in parts}
 MODULES = sorted((SRC / PACKAGE).rglob("*.py"))

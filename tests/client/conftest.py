@@ -1,12 +1,20 @@
 """Fixtures of tests that reach a real server, whole or over a wire that is cut."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from bullpen.client import Client
+from support.intervals import shortened
 from support.server import Server
 from support.wire import Wire
+
+
+@pytest.fixture(autouse=True)
+def quick_retries() -> Iterator[None]:
+    """Wait for a tenth of the delays between retries; test_backoff.py has their real lengths."""
+    with shortened(retry=0.1):
+        yield
 
 
 @pytest.fixture

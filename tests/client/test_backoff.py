@@ -1,6 +1,13 @@
 """Delays between tries."""
 
+import pytest
+
 from bullpen.client.backoff import FIRST, LONGEST, Backoff
+
+
+@pytest.fixture
+def quick_retries() -> None:
+    """Instead of the one of this folder: delays are as long as they really are."""
 
 
 def test_the_first_retry_is_quick_then_delays_double_up_to_thirty_seconds() -> None:

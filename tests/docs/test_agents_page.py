@@ -47,7 +47,7 @@ def test_results_are_not_written_to_a_page_without_a_place(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("agent", [id for id in builtin() if id != DEMO and not id.endswith("-tui")])
 def test_every_sign_of_a_login_is_told(agent: str) -> None:
-    table = PAGE.read_text().split("| agent | signs of a login |\n", 1)[1].split("\n\n", 1)[0]
+    table = PAGE.read_text().split("| agent | login signs |\n", 1)[1].split("\n\n", 1)[0]
     (row,) = [line for line in table.splitlines() if line.startswith(f"| `{agent}` |")]
     login = builtin()[agent].login
     assert all(f"`{name}`" in row for name in login.env)

@@ -32,7 +32,7 @@ def run(script: str, directory: Path, **env: str) -> None:
 
 def listed() -> set[str]:
     """What the table says is in the data directory: each name, without what is inside it."""
-    table = PAGE.split("| path | what | lose it and |\n", 1)[1].split("\n\n", 1)[0]
+    table = PAGE.split("| path | contents | if it is lost |\n", 1)[1].split("\n\n", 1)[0]
     names = [re.findall(r"`([^`]+)`", row.split("|")[1]) for row in table.splitlines()[1:]]
     paths = {
         first + more if more.startswith("-") else first for first, *others in names for more in ["", *others]

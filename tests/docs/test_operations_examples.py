@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import sys
@@ -109,9 +110,9 @@ def test_a_service_is_started_as_the_command_that_installs_it_says(
 
 async def serve(server: Server, flags: str) -> None:
     """With these flags and a port of its own; no browser is opened."""
-    with open(server.home.with_suffix(".out"), "ab") as output:
+    with open(server.home.with_suffix(".out"), "ab") as output, open(os.devnull, "rb") as nothing:
         arguments = ["serve", *shlex.split(flags), "--no-open"]
-        server.process = start_bullpen(arguments, server.environment(), output)
+        server.process = start_bullpen(arguments, server.environment(), (nothing, output, output))
     await server.ready()
 
 

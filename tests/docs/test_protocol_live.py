@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from docs.protocol_page import CODE, HOME, PAGE, REPOSITORY, REST, SESSION, SOCKETS, WORKER, Section, examples
 from docs.stage import Stage, same_shape
+from support.intervals import in_environment
 from support.server import Server
 from support.talk import Talk
 
@@ -22,7 +23,8 @@ from support.talk import Talk
 @pytest.fixture
 async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     """A server that takes as many agents as the page has requests to them."""
-    this = Server(tmp_path / "home", workspace, {"AGENT_MAX_SESSIONS": "0", "AGENT_WORKSPACE_ROOT": ""})
+    environment = {"AGENT_MAX_SESSIONS": "0", "AGENT_WORKSPACE_ROOT": "", **in_environment(heartbeat=0.2)}
+    this = Server(tmp_path / "home", workspace, environment)
     await this.start()
     await this.call("POST", "/api/roots", 201, json={"path": str(workspace), "force": True})
     yield this

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,17 @@ from typing import Any
 import psutil
 import pytest
 
+from support.intervals import in_environment
 from support.server import SECONDS, Server
 
-SHORT_GRACES = Path(__file__).parents[1] / "support" / "short_graces"
-GRACE = "4"  # seconds
+GRACE = 4.0  # seconds
 
 
 @pytest.fixture
 async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     """It waits for viewers for seconds, not for a minute."""
-    path = os.pathsep.join(filter(None, [str(SHORT_GRACES), os.environ.get("PYTHONPATH")]))
-    this = Server(tmp_path / "home", workspace, {"PYTHONPATH": path, "SHORT_GRACES": GRACE})
+    short = in_environment(viewer_grace=GRACE, viewer_grace_after_start=GRACE)
+    this = Server(tmp_path / "home", workspace, short)
     await this.start()
     yield this
     await this.close()

@@ -21,6 +21,7 @@ from bullpen.sessions.tasks import background
 from bullpen.store.statements import put
 from bullpen.store.tables import settings
 from support.disks import KINDS, Disk, disk, limited_disk, tiny_disk
+from support.intervals import shortened
 from support.quiet_house import QuietHouse, first_agent, say, until
 from support.server import end_processes_of
 from support.stories import said
@@ -43,10 +44,12 @@ async def closed_house(tmp_path: Path, disk: Disk) -> AsyncIterator[QuietHouse]:
 
 
 @pytest.fixture(autouse=True)
-def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(reaper, "TRY_AGAIN", SOON)
     monkeypatch.setattr(presence, "TRY_AGAIN", SOON)
     monkeypatch.setattr(purging, "TRY_AGAIN", SOON)
+    with shortened(viewer_grace_after_leave=SOON):
+        yield
 
 
 async def fill(house: QuietHouse, disk: Disk) -> Session:
@@ -102,9 +105,8 @@ async def test_an_idle_session_is_ended_once_there_is_room(house: QuietHouse, di
 
 
 async def test_a_session_nobody_looks_at_any_more_is_ended_once_there_is_room(
-    house: QuietHouse, disk: Disk, told: Told, monkeypatch: pytest.MonkeyPatch
+    house: QuietHouse, disk: Disk, told: Told
 ) -> None:
-    monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE", SOON)
     session = await house.session(on_last_disconnect="terminate")
     async with background() as tasks:
         viewers = ViewerPresence(tasks)
@@ -117,9 +119,8 @@ async def test_a_session_nobody_looks_at_any_more_is_ended_once_there_is_room(
 
 
 async def test_who_comes_back_while_the_disk_is_full_keeps_the_session(
-    house: QuietHouse, disk: Disk, told: Told, monkeypatch: pytest.MonkeyPatch
+    house: QuietHouse, disk: Disk, told: Told
 ) -> None:
-    monkeypatch.setattr(presence, "GRACE_AFTER_LEAVE", SOON)
     session = await house.session(on_last_disconnect="terminate")
     async with background() as tasks:
         viewers = ViewerPresence(tasks)

@@ -1,8 +1,10 @@
 """The `bullpen` command as a script runs it."""
 
 import asyncio
-import sys
+from tempfile import TemporaryFile
 from typing import NamedTuple
+
+from support.forks import start_bullpen
 
 
 class Done(NamedTuple):
@@ -20,17 +22,16 @@ class Bullpen:
         self.env = env
 
     async def __call__(self, *arguments: str, stdin: bytes = b"") -> Done:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "bullpen",
-            *arguments,
-            env=self.env,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        async with asyncio.timeout(120):
-            out, err = await process.communicate(stdin)
-        assert process.returncode is not None
-        return Done(process.returncode, out.decode(), err.decode())
+        with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+            given.write(stdin)
+            given.seek(0)
+            process = start_bullpen(arguments, self.env, (given, out, err))
+            try:
+                async with asyncio.timeout(120):
+                    while (code := process.poll()) is None:
+                        await asyncio.sleep(0.005)
+            finally:
+                process.kill()
+            out.seek(0)
+            err.seek(0)
+            return Done(code, out.read().decode(), err.read().decode())

@@ -1,4 +1,4 @@
-"""Servers that start at once: forks of a process that has imported everything.
+"""Servers and commands that start at once: forks of a process that has imported everything.
 
 A test of the start itself runs the command; so does one that changes what an interpreter reads at its start.
 """
@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-# Variables that are read by a server that runs; any other may matter to the start of an interpreter.
+# Variables that are read by a `bullpen` that runs; any other may matter to the start of an interpreter.
 READ_LATER = re.compile(r"(BULLPEN|AGENT|PYTEST|XDG|DEMO_AGENT)_\w+|HOME|SHELL|PATH|TERM|COLUMNS|LINES|USER")
 
 
@@ -114,13 +114,14 @@ Process = subprocess.Popen[bytes] | Fork
 
 
 def start_bullpen(
-    arguments: Sequence[str], environment: Mapping[str, str], output: IO[bytes], prefix: Sequence[str] = ()
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
+    prefix: Sequence[str] = (),
 ) -> Process:
     """`bullpen` with these arguments; forked, unless the environment or a command before it forbids."""
     if not prefix and loaded().can_run_with(environment):
-        with open(os.devnull, "rb") as nothing:
-            return loaded().start(
-                arguments, environment, (nothing.fileno(), output.fileno(), output.fileno())
-            )
+        return loaded().start(arguments, environment, [stream.fileno() for stream in streams])
     command = [*prefix, sys.executable, "-m", "bullpen", *arguments]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    stdin, stdout, stderr = streams
+    return subprocess.Popen(command, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)

@@ -4,6 +4,7 @@ What is forked is a process of its own that runs `bullpen` with its own argument
 and streams. Only the second of imports is not done again. It is a program, not imported by anyone.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -63,11 +64,36 @@ def become(order: dict[str, Any]) -> None:
     sys.argv = ["bullpen", *order["arguments"]]
 
 
+class Exit:
+    """Ends a fork without the teardown of all modules, which writes to each page and so copies it first.
+
+    Everything else that is to be done at an exit is done before: what is registered first runs last.
+    """
+
+    def __init__(self) -> None:
+        self._code: object = None
+        atexit.register(self._leave)
+
+    def run(self) -> None:
+        try:
+            import_module("bullpen.cli").main()
+        except SystemExit as end:
+            self._code = end.code
+            raise
+
+    def _leave(self) -> None:
+        if isinstance(self._code, int):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self._code)
+
+
 if __name__ == "__main__":
+    ending = Exit()
     gc.disable()  # as `bullpen serve` does while it loads
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which end what they started
     for name in IMPORTS:
         import_module(name)
     gc.freeze()
     become(orders_of_a_fork(socket.socket(fileno=int(sys.argv[1]))))
-    import_module("bullpen.cli").main()
+    ending.run()

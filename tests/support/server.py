@@ -67,9 +67,9 @@ class Server:
 
     async def start(self, *flags: str, wait: bool = True, prefix: tuple[str, ...] = ()) -> None:
         """A fork of a process that has loaded everything, where the start itself is not what is tested."""
-        with open(self.home.with_suffix(".out"), "ab") as output:
+        with open(self.home.with_suffix(".out"), "ab") as output, open(os.devnull, "rb") as nothing:
             command = ["serve", "--no-open", *flags]
-            self.process = start_bullpen(command, self.environment(), output, prefix)
+            self.process = start_bullpen(command, self.environment(), (nothing, output, output), prefix)
         if wait:
             await self.ready()
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection
 
+from support.intervals import in_environment
 from support.server import Server
 
 
@@ -28,5 +29,7 @@ async def test_a_viewer_hears_of_a_session_made_changed_and_purged(server: Serve
 
 
 async def test_a_viewer_of_a_quiet_house_hears_that_the_server_is_there(server: Server) -> None:
+    server.set(**in_environment(heartbeat=0.2))
+    await server.restart()
     async with server.socket("/ws/dashboard") as ws:
         assert await next_news(ws, "heartbeat") == {"type": "heartbeat"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,7 +11,7 @@ import pytest
 
 from bullpen.keeper.spool import SpoolWriter
 from bullpen.log.recording import Recording
-from bullpen.web.sockets import admission, run_stream
+from bullpen.web.sockets import run_stream
 from bullpen.web.sockets.admission import AdmittedSocket
 from bullpen.web.sockets.output_formats import BinaryFormat
 from bullpen.web.sockets.run_stream import AT_ONCE, RunStream
@@ -18,6 +19,7 @@ from bullpen.web.websocket import Frame
 from bullpen.workers.query_scanner import PIECE
 from bullpen.workers.terminal import TerminalWorker
 from bullpen.workers.window import TerminalWindow, WindowSize
+from support.intervals import shortened
 
 
 class Wire:
@@ -97,10 +99,14 @@ async def test_it_is_sent_before_those_in_no_hurry_are_told_whoever_came_first(t
     writer.close()
 
 
-async def test_who_hears_nothing_else_hears_a_heartbeat_until_he_leaves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(admission, "HEARTBEAT", 0.01)
+@pytest.fixture
+def quick_heartbeat() -> Iterator[None]:
+    with shortened(heartbeat=0.01):
+        yield
+
+
+@pytest.mark.usefixtures("quick_heartbeat")
+async def test_who_hears_nothing_else_hears_a_heartbeat_until_he_leaves(tmp_path: Path) -> None:
     wire = Wire()
     task = showing(flood(tmp_path, 1), wire)
     async with asyncio.timeout(10):

@@ -3,6 +3,8 @@
 import random
 from collections.abc import Callable
 
+from ..intervals import intervals
+
 FIRST = 0.05
 LONGEST = 30.0
 
@@ -15,7 +17,8 @@ class Backoff:
         self._failures = 0
 
     def next(self) -> float:
-        delay = FIRST if self._failures == 0 else min(LONGEST, 2.0 ** (self._failures - 1))
+        doubled = intervals().retry * 2.0 ** (self._failures - 1)
+        delay = min(LONGEST, doubled) if self._failures else FIRST
         self._failures += 1
         return delay * (0.75 + 0.25 * self._chance())
 

@@ -14,14 +14,12 @@ import structlog
 from .. import clock
 from ..domain.errors import Conflict, NotFound, Unavailable
 from ..domain.states import SessionStatus
+from ..intervals import intervals
 from .session import Session
 from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
-GRACE = 10.0  # a reload must not end a session
-GRACE_AFTER_START = 60.0  # nor a restart of the server
-GRACE_AFTER_LEAVE = 5.0  # but a page that said goodbye means it
 TRY_AGAIN = 10.0  # seconds after the disk has refused
 
 
@@ -81,12 +79,13 @@ class ViewerPresence:
             return
         if session.id not in self._timers:
             since_start = clock.monotonic() - self._started
-            self._expire_in(session, max(GRACE, GRACE_AFTER_START - since_start))
+            waits = intervals()
+            self._expire_in(session, max(waits.viewer_grace, waits.viewer_grace_after_start - since_start))
 
     def leave(self, session: Session) -> None:
         """A page said it is going (R12): its socket may take a while to notice."""
         self._cancel(session.id)
-        self._expire_in(session, GRACE_AFTER_LEAVE)
+        self._expire_in(session, intervals().viewer_grace_after_leave)
 
     def _expire_in(self, session: Session, seconds: float) -> None:
         loop = asyncio.get_running_loop()

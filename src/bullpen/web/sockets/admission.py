@@ -19,7 +19,6 @@ from ..errors import TRY_AGAIN_LATER
 from ..scopes import Principal, Scope
 from ..websocket import HEAR, PUSH, Frame, Listener
 
-HEARTBEAT = 15.0  # seconds: a client that hears nothing for longer knows that the line is dead
 SECRET_SECONDS = 5.0
 GOODBYE_SECONDS = 1.0
 UNAUTHORIZED, FORBIDDEN, GONE = 4401, 4403, 4404
@@ -41,12 +40,18 @@ class AdmittedSocket:
 
     async def send_text(self, encoded: bytes) -> None:
         """Sends what is JSON already."""
-        await self._websocket.send({"type": "websocket.send", "text": encoded.decode()})
+        await self._send({"type": "websocket.send", "text": encoded.decode()})
 
     async def send_frame(self, frame: Frame) -> None:
         """Sends what is a frame already, for one or for many: at once if it can be."""
         if not self.push(frame):
-            await self._websocket.send({"type": "websocket.send", "frame": frame})
+            await self._send({"type": "websocket.send", "frame": frame})
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        """Send a message, or raise WebSocketDisconnect; a send of another task may have failed before."""
+        if self._websocket.application_state is WebSocketState.DISCONNECTED:
+            raise WebSocketDisconnect(1006)
+        await self._websocket.send(message)
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
         """Every message of the client until it leaves; nonsense is answered, not fatal."""
@@ -118,7 +123,8 @@ async def admitted(websocket: WebSocket, credentials: Credentials) -> AsyncItera
         explained = explain(error)
         if explained is None:
             raise
-        await socket.send_error(explained)
+        with suppress(WebSocketDisconnect):
+            await socket.send_error(explained)
         await socket.close(TRY_AGAIN_LATER if isinstance(explained, Unavailable) else REFUSED, str(explained))
     if not entered:  # closed before the block could run; uvicorn takes this as the end of the socket
         raise ClientDisconnected

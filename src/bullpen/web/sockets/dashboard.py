@@ -6,10 +6,11 @@ from fastapi import APIRouter, Depends, WebSocket
 
 from ...domain.inbox import InboxItem
 from ...domain.snapshot import Snapshot
+from ...intervals import intervals
 from ...wire.browser import inbox_json, session_json
 from ..context import WebContext, context_of
 from ..scopes import Scope, allow
-from .admission import HEARTBEAT, AdmittedSocket, admitted, loops
+from .admission import AdmittedSocket, admitted, loops
 
 router = APIRouter()
 
@@ -73,5 +74,5 @@ class DashboardSocket:
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(HEARTBEAT)
+            await asyncio.sleep(intervals().heartbeat)
             await self._socket.send({"type": "heartbeat"})

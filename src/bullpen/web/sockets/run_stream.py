@@ -10,6 +10,7 @@ from collections import deque
 from functools import partial
 
 from ...domain.errors import BullpenError
+from ...intervals import intervals
 from ...keeper.spool import SpoolGone
 from ...wire.browser import iso
 from ...wire.json import encode
@@ -17,7 +18,6 @@ from ...workers.children import refusal
 from ...workers.terminal import TerminalActivity, TerminalWorker
 from ...workers.window import WindowSize
 from ..websocket import Frame, text_frame
-from . import admission
 from .acks import InputAcks
 from .admission import AdmittedSocket
 from .output_formats import OutputFormat
@@ -98,7 +98,7 @@ class RunStream:
         """Says that the server is there, to who hears of nothing else."""
         if self._at_rest:
             self._socket.push(_HEARTBEAT_FRAME)
-        self._next_beat = asyncio.get_running_loop().call_later(admission.HEARTBEAT, self._beat)
+        self._next_beat = asyncio.get_running_loop().call_later(intervals().heartbeat, self._beat)
 
     async def _begin(self, after: int | None) -> None:
         recording = self._terminal.recording

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from fastapi import APIRouter, Depends, WebSocket
 
 from ...domain.errors import BullpenError, Invalid, NotFound
+from ...intervals import intervals
 from ...log.follow import EventBatch, paced
 from ...log.log import SessionLog
 from ...wire.browser import session_json
@@ -16,7 +17,7 @@ from ..context import context_of
 from ..delegates import allow_delegate
 from ..scopes import Scope
 from ..websocket import Frame, text_frame
-from .admission import HEARTBEAT, AdmittedSocket, admitted, loops, onlooker, seen
+from .admission import AdmittedSocket, admitted, loops, onlooker, seen
 from .orders import SessionOrders
 
 router = APIRouter()
@@ -95,7 +96,7 @@ class SessionSocket:
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(HEARTBEAT)
+            await asyncio.sleep(intervals().heartbeat)
             await self._socket.send({"type": "heartbeat", "head": self._log.head})
 
 

@@ -1,0 +1,34 @@
+"""How long the server and the client wait, where a test cannot wait that long.
+
+The defaults are what Bullpen uses. A test sets some of them in BULLPEN_TEST_INTERVALS, a JSON object, for a
+process that it starts or for itself. It is not a setting: a user has no reason to change one.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """Seconds."""
+
+    heartbeat: float = 15.0  # a client that receives nothing for longer knows that the connection is dead
+    viewer_grace: float = 10.0  # a reload of the page must not end a session
+    viewer_grace_after_start: float = 60.0  # nor a restart of the server
+    viewer_grace_after_leave: float = 5.0  # but a page that said that it leaves means it
+    retry: float = 1.0  # a client's second retry; later ones double it
+
+
+def intervals() -> Intervals:
+    """Return the intervals of this process.
+
+    They are not read at the import: a server of a test is a fork of a process that has imported this module.
+    """
+    return _read(os.environ.get("BULLPEN_TEST_INTERVALS", "{}"))
+
+
+@lru_cache(maxsize=1)
+def _read(text: str) -> Intervals:
+    return Intervals(**json.loads(text))
