@@ -60,3 +60,30 @@ def test_a_role_belongs_to_the_worker_that_is_not_terminated() -> None:
     assert holder is not None
     assert holder.id == "w-2"
     assert snapshot.worker_in_role("nobody") is None
+
+
+def test_a_session_begins_as_its_start_says() -> None:
+    start = SessionStart(
+        session_type="worktree",
+        location_path="/srv",
+        title="a title",
+        repo_id="repo",
+        worktree_id="tree",
+        on_last_disconnect="terminate",
+        founder="w",
+        started_by="token",
+    )
+    assert fold(Snapshot(id="s"), Event(1, 10, start)) == Snapshot(
+        id="s",
+        type="worktree",
+        title="a title",
+        repo_id="repo",
+        worktree_id="tree",
+        location_path="/srv",
+        on_last_disconnect="terminate",
+        created_at=10,
+        updated_at=10,
+        last_seq=1,
+        founder="w",
+        started_by="token",
+    )

@@ -137,6 +137,7 @@ def test_what_is_no_message_is_kept_as_noise(line: bytes) -> None:
         (b"a\xff b \r\r", "a\ufffd b ", "not JSON: Expecting value"),
         (b"\r {", "\r {", "not JSON: Expecting property name"),
         (b"[1]", "[1]", "not a JSON-RPC message"),
+        (b"MAX\r", "MAX", "not JSON: Expecting value"),
     ],
 )
 def test_noise_says_what_it_was_and_why_it_is_none(line: bytes, text: str, why: str) -> None:
