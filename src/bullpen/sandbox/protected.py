@@ -160,6 +160,7 @@ def _chain(fd: int) -> Iterator[os.stat_result]:
 
 
 def _has(directory: int, name: str, inode: Inode) -> bool:
+    """Return whether a directory has an entry with this name and inode."""
     try:
         return _inode(os.stat(name, dir_fd=directory, follow_symlinks=False)) == inode
     except FileNotFoundError:
@@ -184,6 +185,7 @@ def _upwards(fd: int) -> Iterator[os.stat_result]:
 
 
 def _has_more_names(found: os.stat_result) -> bool:
+    """Return whether a file has more than one hard link."""
     return not stat.S_ISDIR(found.st_mode) and found.st_nlink > 1
 
 
@@ -194,6 +196,7 @@ def _mount(fd: int) -> int:
 
 
 def _walk(paths: Iterable[Path]) -> Iterator[Inode]:
+    """Yield the inodes of these paths and of everything below them."""
     for path in paths:
         with suppress(OSError):
             yield _inode(os.stat(path))
@@ -205,6 +208,7 @@ def _walk(paths: Iterable[Path]) -> Iterator[Inode]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
+    """Open a path without access to its content."""
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         yield fd
