@@ -70,10 +70,12 @@ def new(
 
 
 async def _attach_to_new(client: Client, tty: Tty, start: Callable[[Client], Awaitable[SessionMatch]]) -> int:
+    """Create the session and attach to it."""
     return await attach_to(client, tty, await start(client))
 
 
 async def _start_session(client: Client, start: Callable[[Client], Awaitable[SessionMatch]]) -> Session:
+    """Create the session and return it as it is now."""
     return await client.session((await start(client)).session.id)
 
 

@@ -183,10 +183,12 @@ class Client(
     # Workers
 
     async def workers(self, session_id: str) -> list[Worker]:
+        """Return the workers of a session."""
         found = await self._rest.call(WorkerList, RestRequest("GET", f"{_session_path(session_id)}/workers"))
         return found.workers
 
     async def worker(self, session_id: str, worker_id: str) -> Worker:
+        """Return one worker of a session."""
         return await self._rest.call(Worker, RestRequest("GET", _worker_path(session_id, worker_id)))
 
     async def add_worker(
@@ -308,6 +310,7 @@ class Client(
     # Repositories
 
     async def repositories(self) -> list[Repository]:
+        """Return all registered repositories."""
         found = await self._rest.call(RepositoryList, RestRequest("GET", "/api/repositories"))
         return found.repositories
 
@@ -350,10 +353,12 @@ class Client(
 
 
 def _session_path(session_id: str) -> str:
+    """Return the URL path of a session."""
     return f"/api/sessions/{quote(session_id, safe='')}"
 
 
 def _worker_path(session_id: str, worker_id: str) -> str:
+    """Return the URL path of a worker."""
     return f"{_session_path(session_id)}/workers/{quote(worker_id, safe='')}"
 
 

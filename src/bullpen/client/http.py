@@ -78,6 +78,7 @@ class ConnectionPool:
             self._give_back(connection, response)
 
     def _give_back(self, connection: "_Connection", response: HttpResponse) -> None:
+        """Keep the connection for the next request, or close it if it cannot be used again."""
         if response.leaves_connection_usable and not self._closed:
             connection.idle_since = clock.monotonic()
             self._idle.append(connection)
@@ -85,6 +86,7 @@ class ConnectionPool:
             connection.abort()
 
     def _take_idle(self) -> "_Connection | None":
+        """Return an idle connection that is still open, or None."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_fresh():
@@ -93,6 +95,7 @@ class ConnectionPool:
         return None
 
     async def _open(self) -> "_Connection":
+        """Open a connection, or raise ConnectFailed."""
         url = self._url
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
@@ -139,6 +142,7 @@ class _Connection:
         self.abort()
 
     def abort(self) -> None:
+        """Close the connection at once."""
         self._writer.transport.abort()
 
 
