@@ -117,6 +117,7 @@ class RepeatLimit(logging.Filter):
         self._repeats: Counter[str] = Counter()  # by message
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log a record."""
         if record.levelno < logging.WARNING or record.name == __name__:
             return True
         self._summarise()
@@ -125,6 +126,7 @@ class RepeatLimit(logging.Filter):
         return self._repeats[message] <= REPEATS_A_MINUTE
 
     def _summarise(self) -> None:
+        """At the start of a minute, log how many records of the last one were dropped."""
         minute = int(clock.monotonic() // 60)
         if minute == self._minute:
             return

@@ -232,6 +232,7 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
 
 
 def _same_settings(worker: Worker, order: AddWorker) -> bool:
+    """Return whether the worker has the agent, workspace and file of the order."""
     ordered = (order.agent_id, order.workspace, order.file_path)
     return (worker.agent_id, worker.workspace, worker.file_path) == ordered
 

@@ -74,5 +74,6 @@ def first_option_of_kind(options: Iterable[Any], *kinds: str) -> str | None:
 
 
 def _auth_methods(state: Conversation) -> list[dict[str, Any]]:
+    """Return the authentication methods that the agent announced."""
     methods = (state.agent or {}).get("authMethods")
     return [each for each in methods if isinstance(each, dict)] if isinstance(methods, list) else []

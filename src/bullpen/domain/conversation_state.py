@@ -201,6 +201,7 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
 
 
 def _with_permission(state: Conversation, fact: Permission, now: int) -> Conversation:
+    """Return the conversation after a permission was asked or settled."""
     if fact.status != "pending":
         return replace(state, permissions=_without(state.permissions, fact.id))
     return replace(
@@ -211,6 +212,7 @@ def _with_permission(state: Conversation, fact: Permission, now: int) -> Convers
 
 
 def _with_question(state: Conversation, fact: Question, now: int) -> Conversation:
+    """Return the conversation after a question was asked or settled."""
     if fact.status != "pending":
         return replace(state, questions=_without(state.questions, fact.id))
     return replace(state, questions=state.questions | {fact.id: OpenQuestion(fact=fact, since=now)})
@@ -259,6 +261,7 @@ def _with_traffic(
     fact: RequestSent | RequestAnswered | NoticeSent | RequestReceived | ReplySent | Diagnostic,
     now: int,
 ) -> Conversation:
+    """Return the conversation after a JSON-RPC line was sent, received or skipped."""
     traffic = state.traffic
     match fact:
         case RequestSent():
@@ -288,6 +291,7 @@ def _after_run(state: Conversation) -> Conversation:
 
 
 def _merged_usage(usage: Usage, fact: Usage) -> Usage:
+    """Return the usage with the reported values replaced."""
     return Usage(
         used=usage.used if fact.used is None else fact.used,
         size=usage.size if fact.size is None else fact.size,

@@ -67,6 +67,7 @@ def login_status(login: LoginSigns, has_sign: bool, system: str) -> LoginStatus:
 
 
 def _is_sign_path(place: str) -> bool:
+    """Return whether the path of a sign file has one of the supported forms."""
     found = _PATH.fullmatch(place)
     if found is None:
         return False

@@ -170,13 +170,13 @@ def fold_queue(queue: Queue, fact: Fact, now: int) -> Queue:  # noqa: PLR0911 (a
         return queue
     match fact:
         case QueueAdded():
-            return replace(queue, items=_added(queue.items, _item(fact, now)))
+            return replace(queue, items=_items_with(queue.items, _item(fact, now)))
         case QueueEdited():
-            return replace(queue, items=tuple(_edited(item, fact) for item in queue.items))
+            return replace(queue, items=tuple(_edited_item(item, fact) for item in queue.items))
         case QueueTitled():
-            return replace(queue, items=tuple(_titled(item, fact) for item in queue.items))
+            return replace(queue, items=tuple(_titled_item(item, fact) for item in queue.items))
         case QueueMoved():
-            return replace(queue, items=_moved(queue.items, fact.id, fact.direction))
+            return replace(queue, items=_items_moved(queue.items, fact.id, fact.direction))
         case QueueRemoved() | QueueSent():
             return replace(queue, items=tuple(item for item in queue.items if item.id != fact.id))
         case QueueCleared():
@@ -227,7 +227,7 @@ def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
     queue.item(item_id)
     if direction not in DIRECTIONS:
         raise Invalid(f"a message moves up or down, not {direction}")
-    if _moved(queue.items, item_id, direction) == queue.items:
+    if _items_moved(queue.items, item_id, direction) == queue.items:
         return []
     return [Draft(QueueMoved(id=item_id, direction=direction))]
 
@@ -298,6 +298,7 @@ def check_message(message: str, image_ids: Iterable[str]) -> None:
 
 
 def _item(fact: QueueAdded, now: int) -> QueueItem:
+    """Return the queue item that the fact adds."""
     return QueueItem(
         id=fact.id,
         message=fact.message,
@@ -313,11 +314,13 @@ def _item(fact: QueueAdded, now: int) -> QueueItem:
     )
 
 
-def _added(items: tuple[QueueItem, ...], new: QueueItem) -> tuple[QueueItem, ...]:
+def _items_with(items: tuple[QueueItem, ...], new: QueueItem) -> tuple[QueueItem, ...]:
+    """Return the items with a new one: first if it is urgent, else last."""
     return (new, *items) if new.urgent else (*items, new)
 
 
-def _moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[QueueItem, ...]:
+def _items_moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[QueueItem, ...]:
+    """Return the items with one moved up, down or to the front."""
     index = next((index for index, item in enumerate(items) if item.id == item_id), None)
     if index is None:
         return items
@@ -328,7 +331,8 @@ def _moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[
     return (*others[:target], items[index], *others[target:])
 
 
-def _edited(item: QueueItem, fact: QueueEdited) -> QueueItem:
+def _edited_item(item: QueueItem, fact: QueueEdited) -> QueueItem:
+    """Return the item after an edit, if the edit is about it."""
     if item.id != fact.id:
         return item
     if fact.message != item.message and not item.own_title:
@@ -340,7 +344,8 @@ def _edited(item: QueueItem, fact: QueueEdited) -> QueueItem:
     return replace(item, message=fact.message, state="queued")
 
 
-def _titled(item: QueueItem, fact: QueueTitled) -> QueueItem:
+def _titled_item(item: QueueItem, fact: QueueTitled) -> QueueItem:
+    """Return the item with a generated title, unless a user chose one."""
     return replace(item, title=fact.title) if item.id == fact.id and not item.own_title else item
 
 

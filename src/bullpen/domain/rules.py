@@ -90,6 +90,7 @@ def _without_nulls(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _matches(rule: Rule, call: dict[str, Any]) -> bool:
+    """Return whether a tool call has exactly the kind, command and path of the rule."""
     if call["kind"] != rule.kind:
         return False
     arguments = call.get("rawInput", {})

@@ -98,6 +98,7 @@ def _role_and_text(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a 
 
 
 def _documents(event: Event, role: str, text: str) -> Iterator[SearchDocument]:
+    """Yield the document for a text, if the text is not blank."""
     text = text.strip()[:MAX_DOCUMENT_LENGTH]
     if text:
         yield SearchDocument(

@@ -86,6 +86,7 @@ def check_keys(keys: TypingKeys, source: str) -> None:
 
 
 def _check_pattern(pattern: str, place: str) -> None:
+    """Raise Invalid if a pattern is not a regular expression, or matches every screen."""
     try:
         matches_nothing = _compiled(pattern).search("")
     except re.error as error:
@@ -100,5 +101,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _one_line(text: str) -> str:
+    """Return the text as one short line of printable characters."""
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     return " ".join(printable.split())[:MAX_REASON_LENGTH]

@@ -185,6 +185,7 @@ def fold_all(snapshot: Snapshot, events: Iterable[Event]) -> Snapshot:
 
 
 def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
+    """Return the snapshot after an event, still without its number and time."""
     match event.fact:
         case SessionStart() as fact:
             return replace(

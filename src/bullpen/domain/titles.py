@@ -36,6 +36,7 @@ def clean_title(output: str) -> str:
 
 
 def _shorten(words: str) -> str:
+    """Return the words cut to the length of a title."""
     if len(words) <= MAX_TITLE_LENGTH:
         return words
     start = words[:MAX_TITLE_LENGTH]

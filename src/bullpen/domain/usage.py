@@ -52,6 +52,7 @@ def cost_of(usage: Usage, before: Any) -> Money | None:
 
 
 def _tokens(counts: dict[str, Any]) -> TokenCounts | None:
+    """Return the token counts in an agent's own usage record, or None if there are none."""
     parts = {
         "input": _number(counts, "inputTokens", "input_tokens"),
         "output": _number(counts, "outputTokens", "output_tokens"),
@@ -73,6 +74,7 @@ def _number(counts: dict[str, Any], *names: str) -> int:
 
 
 def _money(cost: Any) -> Money | None:
+    """Return the cost in an agent's own record, or None if it is invalid."""
     match cost:
         case {"amount": int() | float() as amount} if (
             not isinstance(amount, bool) and 0 <= amount < MAX_AMOUNT

@@ -81,6 +81,7 @@ class PacedGrowthSignal(GrowthSignal):
         self._pending_head = head
 
     def announce(self, head: int) -> None:
+        """Set the number of the newest event, and wake the waiters now or at the end of the interval."""
         self._pending_head = head
         if self._timer is None:
             now = self._loop.time()
@@ -90,6 +91,7 @@ class PacedGrowthSignal(GrowthSignal):
                 self._timer = self._loop.call_at(self._quiet_until, self._announce_pending)
 
     def _announce_pending(self) -> None:
+        """Wake the waiters, and begin the next interval."""
         self._timer = None
         interval = MIN_BATCH_INTERVAL + INTERVAL_PER_FOLLOWER * len(self._followers)
         self._quiet_until = self._loop.time() + interval

@@ -77,6 +77,7 @@ class SessionLog:
 
     @property
     def id(self) -> str:
+        """The id of the session."""
         return self.snapshot.id
 
     @property
@@ -192,6 +193,7 @@ def _open_logs(store: EventStore) -> "WeakValueDictionary[str, SessionLog]":
 
 
 def _render(answer: RequestAnswer | None, snapshot: Snapshot) -> StoredAnswer | None:
+    """Return the answer to store, made from the snapshot after the change."""
     if answer is None:
         return None
     status, body = answer.render(snapshot)

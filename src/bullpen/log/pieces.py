@@ -40,6 +40,7 @@ def _pieces(recording: Recording, end: int) -> Iterator[Piece]:
 
 
 def _between(recording: Recording, entry: IndexEntry, end: int) -> Iterator[Piece]:
+    """Yield the output from an index entry to `end`, with the time and size of the entry."""
     offset, time, cols, rows = entry
     yield (time, b"", cols, rows)
     for data in output_chunks(recording, offset, end):

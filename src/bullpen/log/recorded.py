@@ -122,9 +122,11 @@ class RecordedEvents:
         self.torn_bytes = end - begin
 
     def _line(self, begin: int, end: int) -> bytes:
+        """Return the bytes of a line, or nothing if it is too long to be an event."""
         return os.pread(self._fd, end - begin, begin) if end - begin <= MAX_LINE_BYTES else b""
 
     def _add(self, offset: int, line: bytes) -> None:
+        """Add a line to the index, or count it as damaged."""
         if len(self) + self.bad_lines == MAX_EVENTS:
             raise Invalid(f"a recording has at most {MAX_EVENTS:,} events")
         wire = read_line(line)
@@ -209,6 +211,7 @@ class RecordingDirectory:
 
 
 def _numbers(directory: Path) -> list[int]:
+    """Return the numbers that are names in a directory, sorted."""
     try:
         return sorted(int(name) for name in os.listdir(directory) if name.isdecimal())
     except (FileNotFoundError, NotADirectoryError):
@@ -216,6 +219,7 @@ def _numbers(directory: Path) -> list[int]:
 
 
 def _read_metadata(path: Path) -> dict[str, Any]:
+    """Return the content of `metadata.json`; empty if it is missing or invalid."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_METADATA_BYTES + 1)

@@ -58,6 +58,7 @@ class Recording:
             self._new_output = _NO_OUTPUT
 
     def _read_new_output(self, start: int, end: int) -> tuple[int, bytes]:
+        """Return offset and bytes of new output, or nothing if it cannot be read."""
         try:
             return start, self.read(start, end - start)
         except (SpoolGone, OSError):
@@ -121,6 +122,7 @@ class Recording:
         return self._without_damage(self._spool.index(after))
 
     def _without_damage(self, entries: Iterator[IndexEntry]) -> Iterator[IndexEntry]:
+        """Yield the consistent entries; none if the spool was removed."""
         try:
             yield from consistent_entries(entries)
         except SpoolGone:

@@ -22,6 +22,8 @@ METADATA_FORMAT = 1
 
 
 class _RecordingState(Struct, rename="camel"):
+    """The part of `metadata.json` that is read back."""
+
     last_seq: int
 
 
@@ -96,6 +98,7 @@ class RecordingStore:
             self._removed.discard(session_id)
 
     def _make_directory(self, session_id: str) -> Path:
+        """Return the directory of a session; create it if it is missing."""
         directory = self.directory / session_id
         os.makedirs(directory, mode=0o700, exist_ok=True)
         return directory

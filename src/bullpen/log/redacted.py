@@ -16,6 +16,7 @@ class RedactedRecording(Recording):
         self._redaction = redaction
 
     def read(self, offset: int, limit: int) -> bytes:
+        """Return up to `limit` bytes from `offset` on, with secrets covered."""
         begin = max(self.start, offset - MARGIN_BYTES)
         data = b""
         while len(data) < offset - begin + limit + MARGIN_BYTES:

@@ -76,6 +76,7 @@ class _SampledPoints:
         self._count = 0
 
     def add(self, point: tuple[int, int]) -> None:
+        """Add a point."""
         if self._count % self._step:
             self._last = [point]
         else:
@@ -89,6 +90,7 @@ class _SampledPoints:
             self._step *= 2
 
     def sample(self) -> list[tuple[int, int]]:
+        """Return the sampled points and the newest one."""
         return self._points + self._last
 
 
@@ -121,5 +123,6 @@ def _kind_and_label(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a
 
 
 def _label(text: Any) -> str:
+    """Return the text of a marker: one short line."""
     line = " ".join(str(text or "").split())
     return line if len(line) <= MAX_LABEL_LENGTH else line[: MAX_LABEL_LENGTH - 1] + "…"

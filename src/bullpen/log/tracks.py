@@ -86,11 +86,11 @@ class TerminalTrack:
         return self._times[index]
 
     def read(self, index: int) -> Moment:
-        offset, end = self._offsets[index], self._end_of(index)
+        offset, end = self._offsets[index], self._end_offset(index)
         cols, rows = divmod(self._sizes[index], 1 << 16)
         size = (cols, rows) if cols else None
         return OutputMoment(
-            self._times[index], self._worker_id, self._run, offset, self._bytes(offset, end), size
+            self._times[index], self._worker_id, self._run, offset, self._read_output(offset, end), size
         )
 
     def index_at(self, time: int) -> int:
@@ -107,7 +107,8 @@ class TerminalTrack:
     def close(self) -> None:
         self._recording.close()
 
-    def _bytes(self, offset: int, end: int) -> bytes:
+    def _read_output(self, offset: int, end: int) -> bytes:
+        """Return the output between two offsets, as far as it is kept."""
         data = b""
         while offset + len(data) < end:
             try:
@@ -119,7 +120,8 @@ class TerminalTrack:
             data += piece
         return data
 
-    def _end_of(self, index: int) -> int:
+    def _end_offset(self, index: int) -> int:
+        """Return the offset at which a moment ends."""
         return self._offsets[index + 1] if index + 1 < len(self) else self._recording.end
 
     def _read_index(self) -> None:
@@ -133,6 +135,7 @@ class TerminalTrack:
             self._add(before, self._recording.end)
 
     def _add(self, entry: IndexEntry, end: int) -> None:
+        """Add the moments from an index entry to the offset `end`."""
         offset, time, cols, rows = entry
         if offset > self._recording.end:
             return

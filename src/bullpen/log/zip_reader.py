@@ -166,6 +166,7 @@ class ZipReader:
             yield self._read_at(place, min(CHUNK_BYTES, start + size - place))
 
     def _read_at(self, place: int, size: int) -> bytes:
+        """Return `size` bytes at a place of the file, or raise Invalid if they are missing."""
         if place < 0:
             raise _damaged("a part of it is missing")
         self._file.seek(place)
@@ -230,4 +231,5 @@ def _zip64_field(extra: bytes) -> bytes:
 
 
 def _damaged(why: str) -> Invalid:
+    """Return the error for a damaged file."""
     return Invalid(f"the zip file is damaged: {why}")

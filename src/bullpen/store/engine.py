@@ -135,6 +135,7 @@ class DatabaseFiles:
 
 
 def _inode(path: str) -> tuple[int, int]:
+    """Return device and inode of a file."""
     status = os.stat(path)
     return status.st_dev, status.st_ino
 
@@ -188,11 +189,13 @@ def _primary_code(error: DBAPIError) -> int:
 
 
 def _pool_options(connections: int) -> dict[str, Any]:
+    """Return the options of a connection pool of fixed size."""
     # Texts of users and agents must not appear in error messages, which are logged.
     return {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
 
 
 def _postgresql_engine(parts: URL, connections: int) -> Engine:
+    """Return an engine for PostgreSQL, or raise Invalid without a driver."""
     try:
         parts = parts.set(query={**_NETWORK_OPTIONS, **parts.query})
         return create_engine(parts, pool_pre_ping=True, **_pool_options(connections))
@@ -201,6 +204,7 @@ def _postgresql_engine(parts: URL, connections: int) -> Engine:
 
 
 def _sqlite_engine(parts: URL, connections: int, begin: str, *more: str) -> Engine:
+    """Return an engine for SQLite that begins transactions with the statement `begin`."""
     engine = create_engine(parts, **_pool_options(connections))
 
     @event.listens_for(engine, "connect")

@@ -163,6 +163,7 @@ def _select_events(
 
 
 def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> int:
+    """Return the last event of a session at or before a time, by binary search up to `head`."""
     low = 0
     while low < head:
         middle = (low + head + 1) // 2
@@ -175,6 +176,7 @@ def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> in
 
 
 def _read_wires(connection: Connection, query: Select[Any], max_bytes: int | None) -> list[bytes]:
+    """Return the JSON of events until they exceed `max_bytes`."""
     wires: list[bytes] = []
     size = 0
     # In small portions: a thousand events may be a few kilobytes or fill the memory.

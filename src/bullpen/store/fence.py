@@ -196,6 +196,7 @@ class Fence:
         return self._database_went_back(f"of {place.commits} commits {found.commits} are left")
 
     def _database_went_back(self, what: str, newest: FencePosition | None = None) -> DatabaseWentBack:
+        """Return the error that commits are missing. `what` says how that showed."""
         return DatabaseWentBack(
             "the database has gone back in time, as when a standby is promoted or a backup is put back: "
             f"{what}. {KEEPS} {FORWARD}",
@@ -233,4 +234,5 @@ def _execute(connection: Connection, name: str, **values: object) -> "Row[tuple[
 
 
 def _as_values(place: FencePosition) -> dict[str, int]:
+    """Return a position as parameters of a statement."""
     return {"epoch": place.epoch, "commits": place.commits}

@@ -48,4 +48,5 @@ def _read(home: Path) -> dict[str, Any]:
 
 
 def _write(home: Path, known: dict[str, Any]) -> None:
+    """Write the identity file, durably."""
     write_private(home / FILE, json.dumps(known) + "\n", durably=True)

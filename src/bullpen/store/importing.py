@@ -26,7 +26,7 @@ async def import_appends(database: Database, session_id: str, appends: Iterable[
     try:
         # In a thread, because it reads and folds events.
         while (append := await asyncio.to_thread(next, remaining, None)) is not None:
-            await database.write(lambda c, append=append: _write(c, append))  # type: ignore[misc]
+            await database.write(lambda c, append=append: _write_append(c, append))  # type: ignore[misc]
             begun = True
         await database.write(lambda c: _reveal(c, session_id))
     except BaseException:
@@ -47,7 +47,8 @@ async def require_new(database: Database, session_id: str, worker_ids: Collectio
         raise Conflict(f"session {session_id} is here already")
 
 
-def _write(connection: Connection, append: Append) -> None:
+def _write_append(connection: Connection, append: Append) -> None:
+    """Write an append; the first one creates the session, hidden."""
     snapshot = append.snapshot
     if append.before.last_seq == 0 and snapshot.repo_id is not None:
         _add_removed_repository(connection, snapshot.repo_id)

@@ -143,6 +143,7 @@ def read_session(row: RowMapping, worker_rows: Iterable[RowMapping]) -> Snapshot
 
 
 def _session_row(snapshot: Snapshot) -> Row:
+    """Return the row of a session."""
     return {
         "id": snapshot.id,
         "type": snapshot.type,
@@ -167,6 +168,7 @@ _WORKER_FIELDS = tuple(name for name in Worker.__struct_fields__ if name in work
 
 
 def _worker_row(session_id: str, position: int, worker: Worker) -> Row:
+    """Return the row of a worker."""
     row = {name: getattr(worker, name) for name in _WORKER_FIELDS}
     return row | {
         "session_id": session_id,
@@ -178,6 +180,7 @@ def _worker_row(session_id: str, position: int, worker: Worker) -> Row:
 
 
 def _read_worker(row: RowMapping) -> Worker:
+    """Return the worker in a row."""
     fields = {name: row[name] for name in _WORKER_FIELDS}
     fields |= {"state": WorkerState(row["state"]), "activity": Activity(row["activity"])}
     if row["owner"]:

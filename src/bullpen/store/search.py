@@ -117,6 +117,7 @@ def insert_documents(connection: Connection, session_id: str, documents: Sequenc
 
 
 def _row(session_id: str, document: SearchDocument) -> dict[str, Any]:
+    """Return the row of a document."""
     return {"session_id": session_id} | structs.asdict(document)
 
 
@@ -146,6 +147,7 @@ def _select_matching(dialect: str, words: list[str]) -> Select[Any]:
 
 
 def _conditions(filters: SearchFilters) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions of the filters."""
     documents = search_documents.c
     equal = (
         (sessions.c.repo_id, filters.repo_id),
@@ -163,6 +165,7 @@ def _conditions(filters: SearchFilters) -> list[ColumnElement[bool]]:
 
 
 def _hit(row: Any, words: list[str]) -> SearchHit:
+    """Return the hit in a row, with a snippet."""
     fields = {name: getattr(row, name) for name in SearchHit.__struct_fields__ if name != "snippet"}
     return SearchHit(**fields, snippet=snippet(row.text, words))
 

@@ -77,6 +77,7 @@ def add_terminal_text(connection: Connection, printed: Sequence[PrintedText]) ->
 
 
 def _of_existing_sessions(connection: Connection, printed: Sequence[PrintedText]) -> list[PrintedText]:
+    """Return the texts whose session exists and is not being purged."""
     session_ids = {each.printing.session_id for each in printed}
     query = select(sessions.c.id).where(sessions.c.id.in_(session_ids), sessions.c.id.notin_(select(purges)))
     known = set(connection.execute(query).scalars())
@@ -84,6 +85,7 @@ def _of_existing_sessions(connection: Connection, printed: Sequence[PrintedText]
 
 
 def _add_documents(connection: Connection, printed: PrintedText) -> None:
+    """Store the documents, with the last event before them, and delete those that are too old."""
     session_id = printed.printing.session_id
     seq = _seq_at(connection, session_id, printed.documents[0].timestamp)
     insert_documents(connection, session_id, [replace(each, seq=seq) for each in printed.documents])
@@ -92,6 +94,7 @@ def _add_documents(connection: Connection, printed: PrintedText) -> None:
 
 
 def _row(printed: PrintedText) -> dict[str, Any]:
+    """Return the row with how far a worker is indexed."""
     ids = {"worker_id": printed.printing.worker_id, "session_id": printed.printing.session_id}
     return ids | asdict(printed.mark)
 

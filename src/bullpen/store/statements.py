@@ -69,6 +69,7 @@ _Build = Callable[[str, Table, tuple[str, ...]], Insert | Update]
 
 
 def _run(connection: Connection, table: Table, rows: Rows, build: _Build) -> None:
+    """Execute the statement that `build` makes, for all rows."""
     if not rows:
         return
     statement = _compile(connection.dialect, table, tuple(rows[0]), build)
@@ -80,6 +81,7 @@ def _run(connection: Connection, table: Table, rows: Rows, build: _Build) -> Non
 
 @lru_cache(maxsize=64)
 def _compile(dialect: Dialect, table: Table, names: tuple[str, ...], build: _Build) -> _Statement:
+    """Return the compiled statement for a table and some of its columns, from a cache."""
     statement = build(dialect.name, table, names)
     # The keys of an update belong to its WHERE clause, not to the columns to set.
     columns = [name for name in names if statement.is_insert or not table.c[name].primary_key]
@@ -90,6 +92,7 @@ def _compile(dialect: Dialect, table: Table, names: tuple[str, ...], build: _Bui
 
 @lru_cache(maxsize=64)
 def _with_several_rows(insert: str) -> str:
+    """Return an INSERT statement for ROWS_PER_STATEMENT rows."""
     head, row = insert.split(" VALUES ")
     return f"{head} VALUES {', '.join([row] * ROWS_PER_STATEMENT)}"
 

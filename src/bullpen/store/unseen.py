@@ -121,6 +121,7 @@ def _kind_and_detail(fact: Fact) -> tuple[str, str] | None:
 
 
 def _row(session_id: str, event: Event, kind: str, detail: str) -> Row:
+    """Return the row of a result that no user has seen."""
     return {
         "worker_id": event.worker_id,
         "session_id": session_id,
@@ -132,5 +133,6 @@ def _row(session_id: str, event: Event, kind: str, detail: str) -> Row:
 
 
 def _remove(connection: Connection, worker_ids: Sequence[str]) -> None:
+    """Delete the rows of some workers."""
     if worker_ids:
         connection.execute(delete(unseen).where(unseen.c.worker_id.in_(worker_ids)))

@@ -101,6 +101,7 @@ def _row(
     tokens: TokenCounts | None = None,
     money: Money | None = None,
 ) -> Row:
+    """Return the row of one usage report."""
     return {
         "session_id": append.snapshot.id,
         "seq": event.seq,
@@ -123,6 +124,7 @@ class _UsageGrouping(Struct, frozen=True):
 
 
 def _groupings(offset: int) -> dict[str, _UsageGrouping]:
+    """Return the ways to group usage, by name."""
     session_id, agent_id = usage.c.session_id, workers.c.agent_id
     return {
         "day": _UsageGrouping((usage.c.timestamp + offset) // DAY_MS, literal(""), by_time=True),
@@ -134,6 +136,7 @@ def _groupings(offset: int) -> dict[str, _UsageGrouping]:
 
 
 def _conditions(filters: UsageFilters) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions of the filters."""
     equal = (
         (sessions.c.repo_id, filters.repo_id),
         (workers.c.agent_id, filters.agent_id),
@@ -150,6 +153,7 @@ def _conditions(filters: UsageFilters) -> list[ColumnElement[bool]]:
 def _read_groups(
     connection: Connection, grouping: _UsageGrouping, conditions: Sequence[ColumnElement[bool]]
 ) -> list[UsageTotals]:
+    """Return the totals of each group."""
     key, session_id = grouping.key.label("key"), grouping.session_id.label("of_session")
     sums = [func.sum(usage.c[name]).label(name) for name in ("turns", "cost")]
     sums += [func.sum(usage.c[f"{name}_tokens"]).label(name) for name in _TOKEN_FIELDS]
@@ -193,12 +197,15 @@ def _text(key: Any) -> str | None:
 
 
 def _day(key: str | None) -> str:
+    """Return a day, counted from the epoch, as an ISO date."""
     return datetime.fromtimestamp(int(key or 0) * DAY_MS / 1000, UTC).date().isoformat()
 
 
 def _first_time(used: UsageTotals) -> int:
+    """Sort key: the time of the first report."""
     return used.at
 
 
 def _amount(used: UsageTotals) -> tuple[float, int, int]:
+    """Sort key: cost, then tokens, then turns."""
     return sum(cost.amount for cost in used.costs), used.tokens.total, used.turns

@@ -80,6 +80,7 @@ class DatabaseWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
+        """Write groups of jobs until the writer is closed; runs in the thread."""
         while jobs := self._next_group():
             try:
                 self._write_group(jobs)
@@ -109,6 +110,7 @@ class DatabaseWriter:
         return bool(self._jobs) or self._closing
 
     def _pop_group(self) -> list[WriteJob]:
+        """Take the next jobs that may share a transaction out of the queue."""
         jobs: list[WriteJob] = []
         while self._jobs and len(jobs) < MAX_GROUP_JOBS:
             kind = self._jobs[0].kind
@@ -136,6 +138,7 @@ class DatabaseWriter:
             log.error("cannot find out whether the database takes writes", exc_info=error)
 
     def _send_heartbeat(self) -> None:
+        """Write a heartbeat if it is due."""
         if self._lost or self.transactions.seconds_to_heartbeat() > 0:
             return
         try:
@@ -210,6 +213,7 @@ def _blocks_all(outcome: object) -> bool:
 
 
 def _deliver(outcomes: list[tuple[WriteJob, Any]]) -> None:
+    """Set the results of jobs whose callers still wait; runs in the event loop."""
     for job, outcome in outcomes:
         if job.future.done():
             continue

@@ -137,6 +137,7 @@ class AcpReader:
                 return ParsedMessage(ignored="not a message")
 
     def _read_update(self, update: dict[str, Any], acp_session_id: Any, state: Conversation) -> ParsedMessage:
+        """Return what follows from a `session/update` notification."""
         if _is_foreign(acp_session_id, state):
             return ParsedMessage(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
         repeats = state.replaying or (self._late_history and state.loaded)
@@ -150,6 +151,7 @@ class AcpReader:
         return ParsedMessage(chunk=content) if content.text else ParsedMessage(ignored="no text in it")
 
     def _read_request(self, line: Request, state: Conversation) -> ParsedMessage:
+        """Return what follows from a request of the agent."""
         id = request_id(self._worker_id, self._run, line.start)
         params = line.params if isinstance(line.params, dict) else {}
         received = RequestReceived(id=id, rpc_id=line.id, method=line.method)
@@ -201,13 +203,13 @@ def fact_of_update(update: dict[str, Any]) -> Fact | TextChunk:  # noqa: PLR0911
             return ConfigChanged(config_options=options)
         case {"sessionUpdate": "session_info_update", **info}:
             return SessionInfo(info=info)
-        case {"sessionUpdate": "usage_update", "used": used, "size": size} if _numbers(used, size):
+        case {"sessionUpdate": "usage_update", "used": used, "size": size} if _are_numbers(used, size):
             return Usage(used=used, size=size, cost=update.get("cost"))
         case _:
             return UnknownUpdate(update=update)
 
 
-def _numbers(*values: Any) -> bool:
+def _are_numbers(*values: Any) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
@@ -229,6 +231,7 @@ def _asked(received: RequestReceived, question: Permission | Question, state: Co
 
 
 def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permission:
+    """Return the fact of a permission request, with the details of the announced call."""
     call, options = params.get("toolCall"), params.get("options")
     requested = call if isinstance(call, dict) else {}
     announced = state.tools.get(str(requested.get("toolCallId")))
@@ -244,6 +247,7 @@ def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permiss
 
 
 def _question(id: str, params: dict[str, Any]) -> Question:
+    """Return the fact of a form."""
     message, url = params.get("message"), params.get("url")
     return Question(
         id=id,
@@ -255,6 +259,7 @@ def _question(id: str, params: dict[str, Any]) -> Question:
 
 
 def _read_answer(line: Response | ErrorResponse, state: Conversation) -> ParsedMessage:
+    """Return what follows from the agent's answer to one of our requests."""
     calls = state.traffic.calls
     n = match_answer(line.id, calls)
     if n is None:

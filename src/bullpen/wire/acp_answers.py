@@ -81,6 +81,7 @@ def error_text(error: ErrorResponse) -> str:
 
 
 def _session(id: str, how: str, result: Any) -> AgentSession:
+    """Return the fact that the agent has created, loaded or resumed (`how`) a session."""
     result = result if isinstance(result, dict) else {}
     options = result.get("configOptions")
     return AgentSession(
@@ -93,6 +94,7 @@ def _session(id: str, how: str, result: Any) -> AgentSession:
 
 
 def _stop_reason(result: Any) -> str:
+    """Return why the turn ended, or "unknown"."""
     match result:
         case {"stopReason": str(reason)}:
             return reason
@@ -101,6 +103,7 @@ def _stop_reason(result: Any) -> str:
 
 
 def _usage_facts(result: Any) -> list[Fact]:
+    """Return the usage in the answer to a prompt, if there is any."""
     match result:
         case {"usage": dict(usage)} | {"_meta": {"quota": dict(usage)}}:
             return [Usage(turn=usage)]
@@ -109,6 +112,7 @@ def _usage_facts(result: Any) -> list[Fact]:
 
 
 def _options_with_value(state: Conversation, id: str, value: Any) -> list[Any]:
+    """Return the agent's configuration options with one value changed."""
     options = (state.session.config_options if state.session else None) or []
     return [
         {**option, "currentValue": value} if isinstance(option, dict) and option.get("id") == id else option

@@ -37,9 +37,11 @@ class OutgoingCall(Struct, frozen=True):
     kept: dict[str, Any] | None = None
 
     def line(self, n: int) -> bytes:
+        """Return the bytes of the line."""
         return jsonrpc.request(n, self.method, self.params)
 
     def fact(self, n: int) -> Fact:
+        """Return the fact that records the line."""
         return RequestSent(n=n, method=self.method, params=self.kept)
 
 
@@ -50,9 +52,11 @@ class OutgoingNotice(Struct, frozen=True):
     params: dict[str, Any]
 
     def line(self, n: int) -> bytes:
+        """Return the bytes of the line."""
         return jsonrpc.notification(self.method, self.params)
 
     def fact(self, n: int) -> Fact:
+        """Return the fact that records the line."""
         return NoticeSent(n=n, method=self.method)
 
 
@@ -74,11 +78,13 @@ class OutgoingReply(Struct, frozen=True, kw_only=True):
     id: str | None = None
 
     def line(self, n: int) -> bytes:
+        """Return the bytes of the line."""
         if self.fault is not None:
             return jsonrpc.error_response(self.rpc_id, self.fault.code, self.fault.message, self.fault.data)
         return jsonrpc.response(self.rpc_id, self.result)
 
     def fact(self, n: int) -> Fact:
+        """Return the fact that records the line."""
         return ReplySent(n=n, method=self.method, id=self.id)
 
 

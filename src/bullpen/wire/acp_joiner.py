@@ -80,6 +80,7 @@ class ChunkJoiner:
         return chunk.message_id is None or chunk.message_id == block.message_id
 
     def _take_held(self, block: OpenTextBlock, partial: bool) -> Text:
+        """Return the held text as one fact; unless `partial`, the block ends with it."""
         text = "".join(self._pieces)
         self._pieces, self._size, self.deadline = [], 0, None
         if not partial:

@@ -72,4 +72,5 @@ def _values_exceed(wire: bytes, limit: int) -> bool:
 
 
 def _separators(data: bytes) -> int:
+    """Return how many characters in the JSON may separate values."""
     return data.count(b",") + data.count(b"[") + data.count(b"{")

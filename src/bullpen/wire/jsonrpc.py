@@ -117,6 +117,7 @@ class JsonRpcPeer:
         return found
 
     def _take(self, piece: memoryview, found: list[Line]) -> None:
+        """Append a piece to the current line, or skip it if the line is too long."""
         self.offset += len(piece)
         if self._skipping:
             return
@@ -129,6 +130,7 @@ class JsonRpcPeer:
         self._half += piece
 
     def _end_line(self, newline: int, found: list[Line]) -> None:
+        """End the current line and append its message to `found`."""
         self.offset += newline
         start, self._start = self._start, self.offset
         if self._skipping:
@@ -200,10 +202,12 @@ def error_response(id: Any, code: int, message: str, data: Any = None) -> bytes:
 
 
 def _line(message: dict[str, Any]) -> bytes:
+    """Return a message as a line of JSON."""
     return encode(message) + b"\n"
 
 
 def _error(id: Any, error: Any, start: int, end: int) -> ErrorResponse:
+    """Return the error response with this error object, which agents send in various forms."""
     match error:
         case {"code": int(code), "message": str(message)}:
             data = error.get("data")
@@ -217,5 +221,6 @@ def _error(id: Any, error: Any, start: int, end: int) -> ErrorResponse:
 
 
 def _invalid_line(line: bytes, why: str, start: int, end: int) -> InvalidLine:
+    """Return the value for a line that is not a message."""
     text = line[:MAX_INVALID_LINE_BYTES].decode("utf-8", "replace").rstrip("\r")
     return InvalidLine(text=text, why=why, start=start, end=end)

@@ -43,7 +43,7 @@ class TypingMode(Struct, frozen=True, kw_only=True):
     def prompt(self, text: str) -> list[Keystrokes]:
         """Return the text with its images as one paste, followed by the submit key."""
         message = " ".join([text, *(image_reference(path, self.keys) for path in self.image_paths)])
-        pieces = [Keystrokes("paste", piece) for piece in _pieces(self.paste(message.strip()))]
+        pieces = [Keystrokes("paste", piece) for piece in _split(self.paste(message.strip()))]
         return [*pieces, Keystrokes("submit", self.keys.submit.encode())]
 
     def paste(self, text: str) -> bytes:
@@ -70,6 +70,7 @@ def image_reference(path: str, keys: TypingKeys) -> str:
     return keys.image.replace("{path}", path)
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
+def _split(data: bytes) -> Iterator[bytes]:
+    """Yield the data in pieces of at most PIECE_BYTES."""
     for start in range(0, len(data), PIECE_BYTES):
         yield data[start : start + PIECE_BYTES]

@@ -113,12 +113,14 @@ def _event_paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
 
 
 def _plan_step(entry: Any) -> str:
+    """Return a step of a plan as a checkbox."""
     done = isinstance(entry, dict) and entry.get("status") == "completed"
     text = entry.get("content", "") if isinstance(entry, dict) else entry
     return f"{_DONE_STEP if done else _OPEN_STEP}{_one_line(str(text))}"
 
 
 def _diff(content: dict[str, Any]) -> str:
+    """Return a diff of a tool call as a fenced block; empty for other content."""
     if content.get("type") != "diff":
         return ""
     old, new = str(content.get("oldText") or ""), str(content.get("newText") or "")
@@ -129,6 +131,7 @@ def _diff(content: dict[str, Any]) -> str:
 
 
 def _longest_fence(text: str) -> int:
+    """Return the length of the longest run of backticks, so that a fence can be longer."""
     return max((len(run) for run in text.replace("\n", " ").split() if set(run) == {"`"}), default=0)
 
 

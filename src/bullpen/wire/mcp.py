@@ -74,6 +74,7 @@ def tool_result(id: Any, text: str, *, failed: bool = False) -> bytes:
 
 
 def _initialize_result(params: Any, name: str, version: str) -> dict[str, Any]:
+    """Return the answer to `initialize`: the protocol version and what the server offers."""
     version_of_client = params.get("protocolVersion") if isinstance(params, dict) else None
     return {
         "protocolVersion": version_of_client if version_of_client in VERSIONS else NEWEST_VERSION,
@@ -83,6 +84,7 @@ def _initialize_result(params: Any, name: str, version: str) -> dict[str, Any]:
 
 
 def _tool_json(tool: McpTool) -> dict[str, Any]:
+    """Return the description of a tool for the client."""
     schema = {"type": "object", "properties": tool.fields, "required": list(tool.required)}
     return {
         "name": tool.name,
@@ -94,6 +96,7 @@ def _tool_json(tool: McpTool) -> dict[str, Any]:
 
 
 def _call(message: jsonrpc.Request, tools: list[McpTool]) -> McpMessage:
+    """Return the tool call in a request, or the error if it is invalid."""
     match message.params:
         case {"name": str(name)} if tool := next((each for each in tools if each.name == name), None):
             arguments = message.params.get("arguments") or {}
@@ -134,8 +137,10 @@ def _argument_error(tool: McpTool, arguments: Any) -> str | None:
 
 
 def _answer(message: jsonrpc.Request, result: dict[str, Any]) -> McpAnswer:
+    """Return the successful answer to a request."""
     return McpAnswer(line=jsonrpc.response(message.id, result))
 
 
 def _refusal(message: jsonrpc.Request, code: int, why: str) -> McpAnswer:
+    """Return the error answer to a request."""
     return McpAnswer(line=jsonrpc.error_response(message.id, code, why))

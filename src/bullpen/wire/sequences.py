@@ -57,6 +57,7 @@ class Sequences:
         raise NotImplementedError
 
     def _take(self, token: re.Match[bytes]) -> bytes:
+        """Replace one match; an incomplete sequence is held unless it is too long."""
         if token.lastgroup != "partial":
             return self.replace_sequence(token)
         piece = token.group()

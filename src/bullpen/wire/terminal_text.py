@@ -62,6 +62,7 @@ def complete_length(data: bytes) -> int:
 
 
 def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, bytes) of pieces that end at a line or before a sequence."""
     start = 0
     while start < len(data):
         end = start + PIECE_BYTES
@@ -73,6 +74,7 @@ def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines(piece: bytes) -> Iterator[str]:
+    """Yield the lines of text in a piece of output."""
     text = EVERY_SEQUENCE.sub(_replacement, piece).decode(errors="replace")
     for line in _BREAK.split(text):
         words = _CONTROL.sub("", line).split()

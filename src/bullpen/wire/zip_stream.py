@@ -20,6 +20,7 @@ class _Sink(io.RawIOBase):
         return len(data)
 
     def take_written(self) -> bytes:
+        """Return the bytes written since the last call."""
         data = bytes(self._data)
         self._data.clear()
         return data
