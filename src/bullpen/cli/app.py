@@ -40,9 +40,8 @@ class Verbs(LightGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {
-            verb: TyperCommand(verb, help=line) for verb, line in VERBS.items()
-        }  # for suggestions after a mistyped verb
+        # typer suggests these after a mistyped verb.
+        self.commands = {verb: TyperCommand(verb, help=line) for verb, line in VERBS.items()}
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
         """Import the module of a verb and return its command; None for an unknown verb."""

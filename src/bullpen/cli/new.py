@@ -84,9 +84,8 @@ async def _choose(client: Client, session: Session, choice: ModelAndMode) -> Ses
     try:
         await choice.apply(client, session.id)
     except BullpenError:
-        if (
-            await client.session(session.id)
-        ).active:  # a failed session stays: it shows why its agent did not start
+        # A failed session stays: it shows why its agent did not start.
+        if (await client.session(session.id)).active:
             await client.delete_session(session.id, purge=True)
         raise
     return SessionMatch(session)

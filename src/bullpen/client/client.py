@@ -144,9 +144,8 @@ class Client(
             onLastDisconnect=on_last_disconnect,
         )
         query = {"findRepository": "true"} if find_repository else {}
-        in_worktree = worktree is not None or bool(
-            branch
-        )  # creating one and running its setup command takes long
+        # Creating a worktree and running its setup command may take long.
+        in_worktree = worktree is not None or bool(branch)
         request = RestRequest("POST", "/api/sessions", body, query=query, key=key, is_long=in_worktree)
         return await self._rest.call(Session, request)
 
@@ -342,9 +341,8 @@ class Client(
             "cleanup": cleanup,
             "queue": queue,
         }
-        body = {
-            name: value for name, value in fields.items() if value is not None
-        }  # an empty text removes one
+        # An empty text is sent: it removes the setting.
+        body = {name: value for name, value in fields.items() if value is not None}
         return await self._rest.call(Repository, RestRequest("PATCH", path, body))
 
     async def delete_repository(self, repo_id: str) -> None:

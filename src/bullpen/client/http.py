@@ -39,9 +39,7 @@ class OutgoingRequest(NamedTuple):
     target: str  # path and query, quoted
     headers: Mapping[str, str]
     body: bytes | None = None
-    stall_seconds: float | None = (
-        None  # seconds without a byte until the request fails; None: the pool's value
-    )
+    stall_seconds: float | None = None  # without a byte until the request fails; None: the pool's value
 
 
 class ConnectionPool:
