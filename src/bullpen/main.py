@@ -138,7 +138,7 @@ async def _serve(config: Config, open_browser: bool, owner: fence.FenceOwner) ->
 
 
 async def _ready_unless_lost(ready: asyncio.Future[None], lost: asyncio.Future[fence.FenceLost]) -> None:
-    """Wait until the server is ready, or cancel that because it must not write any more."""
+    """Wait until the server is ready; if it loses its database first, stop getting ready."""
     futures: list[asyncio.Future[Any]] = [ready, lost]
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
     if ready.done():

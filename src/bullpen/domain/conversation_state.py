@@ -225,7 +225,7 @@ def _with_settings(
 ) -> AcpSession | None:
     """Return the session with changed modes, models, options or commands."""
     if isinstance(fact, AgentSession):
-        return _attached(session, fact, now)
+        return _attached_session(session, fact, now)
     session = session or AcpSession(id="", since=now)  # some agents send updates before the session exists
     match fact:
         case ModeChanged():
@@ -238,7 +238,7 @@ def _with_settings(
             return replace(session, commands=fact.commands)
 
 
-def _attached(session: AcpSession | None, fact: AgentSession, now: int) -> AcpSession:
+def _attached_session(session: AcpSession | None, fact: AgentSession, now: int) -> AcpSession:
     """Return the session that the agent created, loaded or resumed."""
     same = session is not None and session.id == fact.acp_session_id
     return AcpSession(
@@ -252,7 +252,7 @@ def _attached(session: AcpSession | None, fact: AgentSession, now: int) -> AcpSe
 
 
 def _with_current(choices: Any, key: str, value: str) -> dict[str, Any]:
-    """Return the choices with the current value changed."""
+    """Return an agent's modes or models with the current one changed."""
     return {**choices, key: value} if isinstance(choices, dict) else {key: value}
 
 
@@ -301,4 +301,5 @@ def _merged_usage(usage: Usage, fact: Usage) -> Usage:
 
 
 def _without(items: dict[Any, Any], key: Any) -> dict[Any, Any]:
+    """Return the dictionary without one key."""
     return {name: item for name, item in items.items() if name != key}

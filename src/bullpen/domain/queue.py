@@ -152,7 +152,7 @@ class Queue(Struct, frozen=True, kw_only=True):
     settings: QueueSettings = QueueSettings()
 
     def item(self, item_id: str) -> QueueItem:
-        """Return the item, or raise NotFound."""
+        """Return the queued message, or raise NotFound."""
         for item in self.items:
             if item.id == item_id:
                 return item
@@ -160,7 +160,7 @@ class Queue(Struct, frozen=True, kw_only=True):
 
     @property
     def waiting(self) -> bool:
-        """Whether an item waits to be sent."""
+        """Whether a message waits to be sent."""
         return any(item.state == "queued" for item in self.items)
 
 
@@ -206,24 +206,24 @@ def enqueue(queue: Queue, added: QueueAdded) -> Draft:
 
 
 def edit(queue: Queue, edited: QueueEdited) -> Draft:
-    """Return the draft that edits a message; raise NotFound if it left the queue."""
+    """Return the draft that edits a queued message; raise NotFound if it was sent or removed."""
     item = queue.item(edited.id)
     check_message(edited.message, item.image_ids)
     return Draft(edited)
 
 
 def needs_title(queue: Queue, item: QueueItem) -> bool:
-    """Return whether a title should be generated for the item."""
+    """Return whether a title should be generated for the queued message."""
     return queue.settings.auto_generate_titles and item.title is None and item.state == "queued"
 
 
 def default_title(item: QueueItem) -> Draft:
-    """Return the draft that titles an item with the first words of its message."""
+    """Return the draft that titles a queued message with its first words."""
     return Draft(QueueTitled(id=item.id, title=short_title(item.message, len(item.image_ids))))
 
 
 def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
-    """Return the draft that moves a message one place up or down; none if it is at that end already."""
+    """Return the draft that moves a queued message one place up or down; none if it is at that end."""
     queue.item(item_id)
     if direction not in DIRECTIONS:
         raise Invalid(f"a message moves up or down, not {direction}")
@@ -233,7 +233,7 @@ def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
 
 
 def remove(queue: Queue, item_id: str) -> list[Draft]:
-    """Return the draft that removes a message, or raise NotFound."""
+    """Return the draft that removes a queued message, or raise NotFound."""
     queue.item(item_id)
     return [Draft(QueueRemoved(id=item_id))]
 
@@ -244,7 +244,7 @@ def clear(queue: Queue) -> list[Draft]:
 
 
 def move_to_front(queue: Queue, item_id: str) -> list[Draft]:
-    """Return the draft that makes a message urgent: first in the queue, also while it is paused."""
+    """Return the draft that makes a queued message urgent: sent first, also while the queue is paused."""
     queue.item(item_id)
     return [Draft(QueueMoved(id=item_id, direction="front"))]
 
@@ -272,7 +272,7 @@ def inherit_settings(queue: Queue, settings: QueueSettings) -> list[Draft]:
 
 
 def check_settings(settings: QueueSettings) -> QueueSettings:
-    """Return the settings, or raise Invalid if a value is out of range."""
+    """Return the queue settings, or raise Invalid if a value is out of range."""
     if not 1 <= settings.max_size <= 1000:
         raise Invalid("max_size is from 1 to 1000")
     if not 0 <= settings.delay_seconds <= 86_400:

@@ -171,14 +171,14 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def fold(snapshot: Snapshot, event: Event) -> Snapshot:
-    """Return the snapshot after one more event, or raise Conflict if it is out of order or not allowed."""
+    """Return the session snapshot after one more event; raise Conflict if the event is not allowed next."""
     if event.seq != snapshot.last_seq + 1:
         raise Conflict(f"event {event.seq} cannot follow {snapshot.last_seq}")
     return replace(_apply(snapshot, event), last_seq=event.seq, updated_at=event.timestamp)
 
 
 def fold_all(snapshot: Snapshot, events: Iterable[Event]) -> Snapshot:
-    """Return the snapshot after several events."""
+    """Return the session snapshot after several events."""
     for event in events:
         snapshot = fold(snapshot, event)
     return snapshot

@@ -11,7 +11,10 @@ _QUOTES = "\"'`*“”‘’«»"
 
 
 def short_title(message: str, images: int = 0) -> str:
-    """Return the first sentence of the first line with a word in it, shortened between words."""
+    """Return a title for a message: its first sentence, shortened between words.
+
+    A message without words is titled with its number of images.
+    """
     line = next((line for line in message.splitlines() if re.search(r"\w", line)), message)
     line = _LIST_MARKS.sub("", line)
     words = " ".join(_SENTENCE.split(line, maxsplit=1)[0].split())
@@ -26,7 +29,7 @@ def is_short_enough_for_title(message: str) -> bool:
 
 
 def clean_title(output: str) -> str:
-    """Return the title in a program's output; empty if there is none."""
+    """Return the title in the output of a title program; empty if there is none."""
     for line in output.splitlines():
         words = " ".join(_LIST_MARKS.sub("", line).strip(f"{_QUOTES} .").split())
         words = re.sub(r"^title:\s*", "", words, flags=re.IGNORECASE).strip(_QUOTES)

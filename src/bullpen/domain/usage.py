@@ -65,7 +65,7 @@ def _tokens(counts: dict[str, Any]) -> TokenCounts | None:
 
 
 def _number(counts: dict[str, Any], *names: str) -> int:
-    """Return the first of the named counts that is a valid number, else 0."""
+    """Return the first of the named token counts that is a valid number, else 0."""
     for name in names:
         value = counts.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MAX_AMOUNT:

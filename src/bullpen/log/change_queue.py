@@ -21,7 +21,7 @@ Plan = Callable[[], Append]
 
 
 class PendingChange(Struct):
-    """A change that waits or is being stored, and the future of its caller.
+    """A change of a session that waits or is being stored, and the future of its caller.
 
     A patient change waits while the database takes no writes; other changes are refused.
     """
@@ -42,7 +42,7 @@ class PendingChange(Struct):
 
 
 class ChangeQueue:
-    """The changes of one log.
+    """Plans and stores the changes of one log, one at a time.
 
     `accept` is called with each stored append before its caller gets the result.
     """

@@ -18,7 +18,10 @@ _NO_OUTPUT = (0, b"")
 
 
 class Recording:
-    """Reads one spool. `end` follows the keeper's notices; `start` is the oldest offset that is kept."""
+    """The recorded output of one run of a worker, read from the keeper's spool.
+
+    `end` follows the keeper's notices; `start` is the oldest offset that is kept.
+    """
 
     def __init__(self, path: Path) -> None:
         self._spool = SpoolReader(path)
@@ -91,7 +94,7 @@ class Recording:
         return self.end > offset
 
     def read(self, offset: int, limit: int) -> bytes:
-        """Return up to `limit` bytes from `offset` on; raise SpoolGone if they are no longer kept."""
+        """Return up to `limit` bytes of output from `offset` on; raise SpoolGone if they are not kept."""
         if offset >= self.end:
             return b""
         start, output = self._new_output
@@ -140,7 +143,7 @@ class Recording:
 
 
 def consistent_entries(entries: Iterable[IndexEntry]) -> Iterator[IndexEntry]:
-    """Yield the entries without damaged ones, which lie before an earlier entry or far behind the next."""
+    """Yield index entries without damaged ones, which lie before an earlier entry or far behind the next."""
     before: IndexEntry = (0, 0, 0, 0)
     for entry, after in pairwise(chain(entries, [None])):
         if entry is None or not _follows(before, entry):

@@ -14,14 +14,14 @@ PIECE_BYTES = 64 << 10  # the most terminal output in one moment
 
 
 class ChatMoment(NamedTuple):
-    """An event of the session."""
+    """A moment of a replay: an event of the session."""
 
     time: int  # nanoseconds since the epoch
     event: Event
 
 
 class OutputMoment(NamedTuple):
-    """Output of a terminal, and its new size if that changes here."""
+    """A moment of a replay: output of a terminal, and its new size if that changes here."""
 
     time: int
     worker_id: str
@@ -35,14 +35,14 @@ Moment = ChatMoment | OutputMoment
 
 
 class Track(Protocol):
-    """The moments of one source by index; times never decrease."""
+    """One source of a replay: its moments by index. Times never decrease."""
 
     def __len__(self) -> int: ...
     def time(self, index: int) -> int:
         """Return the time of a moment in nanoseconds."""
 
     def read(self, index: int) -> Moment:
-        """Return a moment."""
+        """Return the moment at an index."""
 
     def index_at(self, time: int) -> int:
         """Return the index of the first moment at or after a time."""
@@ -125,7 +125,7 @@ class TerminalTrack:
         return self._offsets[index + 1] if index + 1 < len(self) else self._recording.end
 
     def _read_index(self) -> None:
-        """Add a moment for each index entry of the keeper, split into pieces of PIECE_BYTES."""
+        """Build the moments from the keeper's index entries, in pieces of at most PIECE_BYTES."""
         before: IndexEntry | None = None
         for entry in self._recording.index():
             if before is not None:

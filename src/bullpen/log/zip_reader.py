@@ -54,7 +54,7 @@ class ZipReader:
             raise _damaged("a name occurs twice in it")
 
     def read(self, member: ZipMember) -> Iterator[bytes]:
-        """Yield the content in pieces of at most CHUNK_BYTES; raise Invalid if it is not as declared."""
+        """Yield a member's content in pieces of CHUNK_BYTES; raise Invalid if it is not as declared."""
         left, checksum = member.size, 0
         for piece in self._unpack(member):
             left -= len(piece)
@@ -139,7 +139,7 @@ class ZipReader:
         return {member.name: end for member, end in zip(ordered, ends, strict=True)}
 
     def _unpack(self, member: ZipMember) -> Iterator[bytes]:
-        """Yield the content of a member."""
+        """Yield the unpacked content of a member of the zip file."""
         start = self._data_start(member)
         packed = self._packed(start, member.packed)
         return packed if member.method == STORED else _inflate(packed, member.name)
@@ -197,7 +197,7 @@ def _inflate(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 
 def _require_readable(member: ZipMember) -> None:
-    """Raise Invalid if the member is encrypted or packed in an unsupported way."""
+    """Raise Invalid if a zip member is encrypted or packed in an unsupported way."""
     if member.flags & ~_KNOWN_FLAGS:
         raise Invalid(f"{member.name} in the zip file is encrypted or needs a feature that is not read")
     if member.method not in (STORED, DEFLATED):
@@ -231,5 +231,5 @@ def _zip64_field(extra: bytes) -> bytes:
 
 
 def _damaged(why: str) -> Invalid:
-    """Return the error for a damaged file."""
+    """Return the error for a damaged zip file."""
     return Invalid(f"the zip file is damaged: {why}")

@@ -85,7 +85,7 @@ _MESSAGES: dict[type[Fact], Callable[[Any], Message | None]] = {
 
 
 def _tool_call(fact: ToolCall | ToolCallUpdate, tools: Tools) -> Message | None:
-    """Return the message when a call is announced and when it is finished, else None."""
+    """Return the message about a tool call when it is announced and when it is finished, else None."""
     id = fact.call.get("toolCallId")
     known = tools.get(id) if isinstance(id, str) else None
     call = merge_tool_call(known, fact.call)

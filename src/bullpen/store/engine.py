@@ -99,7 +99,7 @@ def reading_engine(url: str) -> Engine:
 
 
 def create_private_file(path: Path) -> None:
-    """Create the file if it is missing and make it readable by its owner only; refuse a symlink.
+    """Create a database file if it is missing and make it private to its owner; refuse a symlink.
 
     SQLite gives its side files (-wal, -shm) the mode of the main file.
     """

@@ -20,7 +20,7 @@ from .tables import IMPORTED, purges, repositories, sessions, settings, unseen, 
 
 
 async def import_appends(database: Database, session_id: str, appends: Iterable[Append]) -> None:
-    """Store the appends in order; remove the session again if one of them fails."""
+    """Store the appends of an imported session in order; remove it again if one of them fails."""
     begun = False
     remaining = iter(appends)
     try:
@@ -48,7 +48,7 @@ async def require_new(database: Database, session_id: str, worker_ids: Collectio
 
 
 def _write_append(connection: Connection, append: Append) -> None:
-    """Write an append; the first one creates the session, hidden."""
+    """Write an append of an imported session; the first one creates the session, hidden."""
     snapshot = append.snapshot
     if append.before.last_seq == 0 and snapshot.repo_id is not None:
         _add_removed_repository(connection, snapshot.repo_id)
@@ -71,6 +71,6 @@ def _add_removed_repository(connection: Connection, repo_id: str) -> None:
 
 
 def _reveal(connection: Connection, session_id: str) -> None:
-    """Make the complete session visible, without inbox items of what happened elsewhere."""
+    """Make an imported session visible, without inbox items of what happened elsewhere."""
     connection.execute(delete(unseen).where(unseen.c.session_id == session_id))
     connection.execute(delete(purges).where(purges.c.session_id == session_id))

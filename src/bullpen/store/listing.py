@@ -53,7 +53,7 @@ def read_page(connection: Connection, filters: SessionFilters, limit: int, offse
 
 
 def _conditions(filters: SessionFilters) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of the filters."""
+    """Return the SQL conditions of the session filters."""
     conditions: list[ColumnElement[bool]] = []
     if filters.repo_id is not None:
         conditions.append(sessions.c.repo_id == filters.repo_id)

@@ -92,7 +92,7 @@ class RecordStore:
         return None if text is None else msgspec.json.decode(text)
 
     async def set_setting(self, key: str, value: Any, answer: KeptAnswer[None] | None = None) -> None:
-        """Store the value of a setting as JSON."""
+        """Store the value of a setting as JSON, with the answer of the request if given."""
         row = {"key": key, "value": msgspec.json.encode(value).decode()}
         await self._database.write(with_answer(lambda c: upsert_rows(c, settings, [row]), answer))
 
@@ -190,7 +190,7 @@ class RecordStore:
 
 
 def _repository(row: Row[Any]) -> Repository:
-    """Return the repository in a row."""
+    """Return the repository in a row of `repositories`."""
     return Repository(
         id=row.id,
         path=row.path,

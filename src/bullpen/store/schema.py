@@ -37,21 +37,21 @@ def prepare(url: str, owner: FenceOwner = UNNAMED, lease: Lease = LEASE) -> None
 
 
 def upgrade(url: str, to: str = "head", owner: FenceOwner = UNNAMED) -> None:
-    """Migrate up to a revision."""
+    """Migrate the database up to a revision."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), HEAD if to == "head" else to)
 
 
 def downgrade(url: str, to: str, owner: FenceOwner = UNNAMED) -> None:
-    """Migrate down to a revision, or to `base`, an empty database."""
+    """Migrate the database down to a revision, or to `base`, an empty database."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), None if to == "base" else to)
 
 
 def current(url: str) -> str | None:
-    """Return the revision of the database; None if it is empty."""
+    """Return the schema revision of the database; None if it is empty."""
     with _transaction(url) as connection:
         return _revision(connection)
 
@@ -112,5 +112,5 @@ def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
 
 
 def _revision_index(revision: str | None) -> int:
-    """Return the position of a revision; 0 for an empty database."""
+    """Return the position of a schema revision; 0 for an empty database."""
     return 0 if revision is None else REVISIONS.index(revision) + 1

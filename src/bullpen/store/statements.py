@@ -23,12 +23,12 @@ Values = tuple[Any, ...]
 
 
 def insert_rows(connection: Connection, table: Table, rows: Rows) -> None:
-    """Insert rows; their keys must be new."""
+    """Insert rows into a table; their keys must be new."""
     _run(connection, table, rows, _insert)
 
 
 def insert_values(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """Insert many rows, each a tuple of all columns in the order of the table."""
+    """Insert many rows into a table, each a tuple of all columns in order."""
     if not rows:
         return
     names = tuple(table.c.keys())
@@ -47,17 +47,17 @@ def insert_values(connection: Connection, table: Table, rows: Sequence[Values]) 
 
 
 def upsert_rows(connection: Connection, table: Table, rows: Rows) -> None:
-    """Insert rows; if the primary key exists, replace the given columns."""
+    """Insert rows into a table; where the primary key exists, replace the given columns."""
     _run(connection, table, rows, _upsert)
 
 
 def update_rows(connection: Connection, table: Table, rows: Rows) -> None:
-    """Replace the given columns of existing rows, by primary key."""
+    """Replace the given columns of existing rows of a table, by primary key."""
     _run(connection, table, rows, _update)
 
 
 class _Statement(Struct, frozen=True):
-    """A compiled statement."""
+    """A compiled SQL statement."""
 
     sql: str
     positions: (

@@ -252,7 +252,7 @@ SEARCH_WORDS = {
 
 
 def _ddl(statement: str, dialect: str) -> ExecutableDDLElement:
-    """Return a statement that is executed only for one dialect."""
+    """Return a DDL statement that is executed only for one dialect."""
     return DDL(statement).execute_if(dialect=dialect)  # type: ignore[no-untyped-call]
 
 

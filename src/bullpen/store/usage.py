@@ -23,7 +23,7 @@ _RELEVANT_FACTS = frozenset({TurnStart, ConversationReset, Usage, TurnEnd})
 
 
 class UsageFilters(Struct, frozen=True, kw_only=True):
-    """Which turns to add up; None does not filter. Times are milliseconds since the epoch."""
+    """Which turns to add up the usage of; None does not filter. Times are milliseconds since the epoch."""
 
     repo_id: str | None = None
     agent_id: str | None = None
@@ -49,14 +49,14 @@ class UsageTotals(Struct, frozen=True, kw_only=True):
 
 
 def write_usage(connection: Connection, appends: Iterable[Append]) -> None:
-    """Insert the usage in the transaction of its events."""
+    """Insert the reported usage, in the transaction of its events."""
     insert_rows(connection, usage, [row for append in appends for row in _rows(append)])
 
 
 def read_usage(
     connection: Connection, group: str, filters: UsageFilters, limit: int, offset: int = 0
 ) -> tuple[list[UsageTotals], UsageTotals]:
-    """Return the usage of each group, and of all turns together.
+    """Return the usage of each group of turns, and of all turns together.
 
     `offset`: by how many milliseconds a day begins before the day in UTC.
     """
@@ -73,7 +73,7 @@ def read_usage(
 
 
 def _rows(append: Append) -> Iterator[Row]:
-    """Yield the usage rows of an append."""
+    """Yield the usage rows for the events of an append."""
     known = append.before.conversations
     turns = {id: state.turn.prompt_id for id, state in known.items() if state.turn}
     costs = {id: state.usage.cost for id, state in known.items()}
@@ -136,7 +136,7 @@ def _groupings(offset: int) -> dict[str, _UsageGrouping]:
 
 
 def _conditions(filters: UsageFilters) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of the filters."""
+    """Return the SQL conditions of the usage filters."""
     equal = (
         (sessions.c.repo_id, filters.repo_id),
         (workers.c.agent_id, filters.agent_id),
@@ -153,7 +153,7 @@ def _conditions(filters: UsageFilters) -> list[ColumnElement[bool]]:
 def _read_groups(
     connection: Connection, grouping: _UsageGrouping, conditions: Sequence[ColumnElement[bool]]
 ) -> list[UsageTotals]:
-    """Return the totals of each group."""
+    """Return the usage totals of each group."""
     key, session_id = grouping.key.label("key"), grouping.session_id.label("of_session")
     sums = [func.sum(usage.c[name]).label(name) for name in ("turns", "cost")]
     sums += [func.sum(usage.c[f"{name}_tokens"]).label(name) for name in _TOKEN_FIELDS]
@@ -175,7 +175,10 @@ def _read_groups(
 
 
 def _add_row(known: UsageTotals | None, row: Any) -> UsageTotals:
-    """Return the totals of a group with one more row: one for each currency, and one without a price."""
+    """Return the usage totals of a group with one more row.
+
+    There is a row for each currency, and one for usage without a price.
+    """
     known = known or UsageTotals(
         key=_text(row.key), title=row.title or "", session_id=row.of_session, at=row.timestamp
     )
@@ -202,10 +205,10 @@ def _day(key: str | None) -> str:
 
 
 def _first_time(used: UsageTotals) -> int:
-    """Sort key: the time of the first report."""
+    """Return the time of the first report, by which groups are sorted."""
     return used.at
 
 
 def _amount(used: UsageTotals) -> tuple[float, int, int]:
-    """Sort key: cost, then tokens, then turns."""
+    """Return cost, tokens and turns, by which groups are sorted."""
     return sum(cost.amount for cost in used.costs), used.tokens.total, used.turns

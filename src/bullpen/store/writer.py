@@ -26,7 +26,7 @@ CLOSING = "the server is stopping; try again in a moment"
 
 
 class WriteJob(Struct):
-    """An item to write, and the future of its caller."""
+    """A database job: an item to write, and the future of its caller."""
 
     kind: JobKind
     item: Any
@@ -35,7 +35,7 @@ class WriteJob(Struct):
 
 
 class DatabaseWriter:
-    """Takes jobs from the event loop and delivers their results to it."""
+    """A thread that writes database jobs from the event loop and delivers their results to it."""
 
     def __init__(self, transactions: Transactions, availability: WriteAvailability) -> None:
         self.transactions = transactions
@@ -52,7 +52,7 @@ class DatabaseWriter:
         self._thread.start()
 
     def submit(self, kind: JobKind, item: Any, patient: bool = False) -> asyncio.Future[Any]:
-        """Queue a job; it is written even if the caller stops waiting."""
+        """Queue a database job; it is written even if the caller stops waiting."""
         job = WriteJob(kind, item, patient, self._loop.create_future())
         with self._changed:
             if self._closing:
@@ -208,7 +208,7 @@ class DatabaseWriter:
 
 
 def _blocks_all(outcome: object) -> bool:
-    """Return whether the database refused a job for a reason that holds for every other job, too."""
+    """Return whether the database refused a job for a reason that also holds for all other jobs."""
     return isinstance(outcome, Unavailable) and not isinstance(outcome, StorageFull)
 
 

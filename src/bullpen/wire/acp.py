@@ -83,7 +83,10 @@ class AgentTask(Struct, frozen=True, kw_only=True):
 
 
 class ParsedMessage(Struct, frozen=True, kw_only=True):
-    """What follows from one message of an agent; `ignored` is the reason if nothing does."""
+    """The facts, replies and task that follow from one message of an agent.
+
+    If nothing follows, `ignored` is the reason.
+    """
 
     facts: list[Fact] = []
     chunk: TextChunk | None = None
@@ -109,7 +112,7 @@ class AcpReader:
         self._mode_text = re.compile(pattern) if pattern else None
 
     def read(self, line: Line, state: Conversation) -> ParsedMessage:  # noqa: PLR0911 (a table)
-        """Return what follows from a line, given the state of the conversation."""
+        """Return the facts, replies and task that follow from a line of the agent."""
         match line:
             case Notification(method="session/update", params={"update": dict(update)}):
                 return self._read_update(update, line.params.get("sessionId"), state)
@@ -137,7 +140,7 @@ class AcpReader:
                 return ParsedMessage(ignored="not a message")
 
     def _read_update(self, update: dict[str, Any], acp_session_id: Any, state: Conversation) -> ParsedMessage:
-        """Return what follows from a `session/update` notification."""
+        """Return the facts or the text in a `session/update` notification."""
         if _is_foreign(acp_session_id, state):
             return ParsedMessage(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
         repeats = state.replaying or (self._late_history and state.loaded)
@@ -151,7 +154,7 @@ class AcpReader:
         return ParsedMessage(chunk=content) if content.text else ParsedMessage(ignored="no text in it")
 
     def _read_request(self, line: Request, state: Conversation) -> ParsedMessage:
-        """Return what follows from a request of the agent."""
+        """Return the facts, reply or task for a request of the agent."""
         id = request_id(self._worker_id, self._run, line.start)
         params = line.params if isinstance(line.params, dict) else {}
         received = RequestReceived(id=id, rpc_id=line.id, method=line.method)
@@ -259,7 +262,7 @@ def _question(id: str, params: dict[str, Any]) -> Question:
 
 
 def _read_answer(line: Response | ErrorResponse, state: Conversation) -> ParsedMessage:
-    """Return what follows from the agent's answer to one of our requests."""
+    """Return the facts in the agent's answer to a request of Bullpen."""
     calls = state.traffic.calls
     n = match_answer(line.id, calls)
     if n is None:
@@ -273,7 +276,7 @@ def _read_answer(line: Response | ErrorResponse, state: Conversation) -> ParsedM
 
 
 def _cancelled(rpc_id: Any, state: Conversation) -> ParsedMessage:
-    """Return what follows when the agent cancels its own request."""
+    """Return the facts and the reply for a request that the agent cancels."""
     for id, ask in state.traffic.asks.items():
         if ask.rpc_id != rpc_id:
             continue
@@ -300,7 +303,7 @@ def _is_foreign(acp_session_id: Any, state: Conversation) -> bool:
 
 
 def _as_json(line: Line) -> dict[str, Any]:
-    """Return a message as the JSON object it was."""
+    """Return a parsed message as the JSON object that was received."""
     match line:
         case Notification():
             return {"method": line.method, "params": line.params}

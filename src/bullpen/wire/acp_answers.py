@@ -21,7 +21,7 @@ from .jsonrpc import INTERNAL_ERROR, ErrorResponse
 def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer tells)
     n: int, call: PendingCall, result: Any, state: Conversation
 ) -> list[Fact]:
-    """Return the facts of a successful answer to request `n`."""
+    """Return the facts in the agent's successful answer to request `n`."""
     answered = RequestAnswered(n=n, method=call.method)
     params = call.params if isinstance(call.params, dict) else {}
     match call.method, result, params:
@@ -51,7 +51,7 @@ def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer
 
 
 def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conversation) -> list[Fact]:
-    """Return the facts of an error answer to request `n`."""
+    """Return the facts in the agent's error answer to request `n`."""
     details = {"code": error.code, "message": error.message}
     if error.data is not None:
         details["data"] = error.data
@@ -64,7 +64,7 @@ def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conve
 
 
 def turn_end(stop_reason: str, state: Conversation, error: str | None = None) -> list[Fact]:
-    """Return the facts that end a turn: the cancelled permissions, questions and tool calls, and TurnEnd."""
+    """Return the facts that end an agent's turn: what it left open is cancelled, then TurnEnd."""
     cancelled = cancel_open_items(state, by="agent")
     if stop_reason == "end_turn":  # a tool may continue in the background
         cancelled = [fact for fact in cancelled if fact.type != "tool_call_update"]

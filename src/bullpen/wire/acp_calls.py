@@ -89,7 +89,7 @@ class OutgoingReply(Struct, frozen=True, kw_only=True):
 
 
 def initialize(definition: AgentDefinition) -> OutgoingCall:
-    """Return the request that begins the handshake."""
+    """Return the ACP request that begins the handshake with an agent."""
     return OutgoingCall(
         "initialize",
         {
@@ -113,45 +113,45 @@ def client_capabilities(definition: AgentDefinition) -> dict[str, Any]:
 
 
 def authenticate(method_id: str) -> OutgoingCall:
-    """Return the request that authenticates with one of the agent's methods."""
+    """Return the ACP request that authenticates with one of the agent's methods."""
     return OutgoingCall("authenticate", {"methodId": method_id}, {"methodId": method_id})
 
 
 def session_new(cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
-    """Return the request that creates a session of the agent. `servers` are MCP servers."""
+    """Return the ACP request that creates a session of the agent. `servers` are MCP servers."""
     return OutgoingCall("session/new", {"cwd": cwd, "mcpServers": list(servers)})
 
 
 def session_load(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
-    """Return the request that loads a session; the agent repeats its history."""
+    """Return the ACP request that loads a session; the agent repeats its history."""
     return _reattach("session/load", acp_session_id, cwd, servers)
 
 
 def session_resume(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
-    """Return the request that resumes a session without its history."""
+    """Return the ACP request that resumes a session without its history."""
     return _reattach("session/resume", acp_session_id, cwd, servers)
 
 
 def session_prompt(acp_session_id: str, text: str, images: Iterable[tuple[str, str]] = ()) -> OutgoingCall:
-    """Return the request that sends a prompt. `images` are pairs of media type and base64 data."""
+    """Return the ACP request that sends a prompt. `images` are pairs of media type and base64 data."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
     blocks += [{"type": "image", "mimeType": kind, "data": data} for kind, data in images]
     return OutgoingCall("session/prompt", {"sessionId": acp_session_id, "prompt": blocks})
 
 
 def session_cancel(acp_session_id: str) -> OutgoingNotice:
-    """Return the notification that cancels the running turn."""
+    """Return the ACP notification that cancels the running turn."""
     return OutgoingNotice("session/cancel", {"sessionId": acp_session_id})
 
 
 def set_mode(acp_session_id: str, mode_id: str) -> OutgoingCall:
-    """Return the request that changes the agent's mode."""
+    """Return the ACP request that changes the agent's mode."""
     kept = {"modeId": mode_id}
     return OutgoingCall("session/set_mode", {"sessionId": acp_session_id, **kept}, kept)
 
 
 def set_model(acp_session_id: str, model_id: str) -> OutgoingCall:
-    """Return the request that changes the agent's model.
+    """Return the ACP request that changes the agent's model.
 
     It is no longer in the schema; agents that have models but no configuration option for them understand it.
     """
@@ -160,7 +160,7 @@ def set_model(acp_session_id: str, model_id: str) -> OutgoingCall:
 
 
 def set_config_option(acp_session_id: str, option_id: str, value: str | bool) -> OutgoingCall:
-    """Return the request that changes a configuration option of the agent."""
+    """Return the ACP request that changes a configuration option of the agent."""
     kept: dict[str, Any] = {"configId": option_id, "value": value}
     params = {"sessionId": acp_session_id, **kept}
     if isinstance(value, bool):
@@ -197,7 +197,7 @@ def question_result(status: str, answer: Any = None) -> dict[str, Any]:
 
 
 def cancellation_replies(state: Conversation) -> list[OutgoingReply]:
-    """Return the replies that cancel every open permission and question."""
+    """Return the replies that cancel every open permission and question of an agent."""
     replies = []
     for id, ask in state.traffic.asks.items():
         if id in state.permissions:
@@ -211,6 +211,6 @@ def cancellation_replies(state: Conversation) -> list[OutgoingReply]:
 
 
 def _reattach(method: str, acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
-    """Return the request that loads or resumes a session."""
+    """Return the ACP request that loads or resumes a session."""
     params = {"sessionId": acp_session_id, "cwd": cwd, "mcpServers": list(servers)}
     return OutgoingCall(method, params, {"sessionId": acp_session_id})

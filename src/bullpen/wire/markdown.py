@@ -40,7 +40,7 @@ class MarkdownWriter:
         self._plans: dict[str | None, list[str]] = {}  # by worker, as last written
 
     def feed(self, event: Event) -> str:
-        """Return the text for one event; empty for most events."""
+        """Return the Markdown for one event; empty for most events."""
         match event.fact:
             case AgentMessage() as fact:
                 return self._message_piece(event, "says", fact.text, fact.partial)
@@ -86,7 +86,7 @@ class MarkdownWriter:
 
 
 def _event_paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
-    """Return the paragraph for an event that stands alone; empty if the export does not show it."""
+    """Return the Markdown paragraph for an event that stands alone; empty if it is not exported."""
     match event.fact:
         case SessionStart() as fact:
             return f"# {_one_line(fact.title)}\n\n{iso_time(event.timestamp)} in `{fact.location_path}`"

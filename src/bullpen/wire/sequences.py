@@ -29,7 +29,7 @@ _STARTS = (b"\x1b", b"\xc2", b"\x05")
 
 
 class Sequences:
-    """Replaces control sequences in output; an incomplete sequence waits for its next piece.
+    """Replaces control sequences in terminal output; an incomplete sequence waits for its next piece.
 
     A subclass overrides `replace_sequence`. The match has one of the groups csi, osc, string (with intro) and
     single.
@@ -41,7 +41,7 @@ class Sequences:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Return the output with its complete sequences replaced."""
+        """Return terminal output with its complete control sequences replaced."""
         if self._held:
             data, self._held = self._held + data, b""
         if not any(start in data for start in _STARTS):
@@ -49,11 +49,11 @@ class Sequences:
         return self.pattern.sub(self._take, data)
 
     def discard_partial(self) -> None:
-        """Drop an incomplete sequence that waits."""
+        """Drop an incomplete control sequence that waits for its next piece."""
         self._held = b""
 
     def replace_sequence(self, token: re.Match[bytes]) -> bytes:
-        """Return the bytes that take the place of a sequence."""
+        """Return the bytes that take the place of a control sequence."""
         raise NotImplementedError
 
     def _take(self, token: re.Match[bytes]) -> bytes:
