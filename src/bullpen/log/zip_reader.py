@@ -59,11 +59,11 @@ class ZipReader:
         for piece in self._unpack(member):
             left -= len(piece)
             if left < 0:
-                raise _damaged(f"{member.name} is longer than it says")
+                raise _damaged(f"{member.name} is longer than declared")
             checksum = zlib.crc32(piece, checksum)
             yield piece
         if left:
-            raise _damaged(f"{member.name} is shorter than it says")
+            raise _damaged(f"{member.name} is shorter than declared")
         if checksum != member.crc:
             raise _damaged(f"{member.name} does not match its checksum")
 
@@ -151,10 +151,10 @@ class ZipReader:
         rest = self._read_at(member.offset + _LOCAL.size, name_size + extra_size)
         expected = (b"PK\3\4", member.flags, member.method, member.raw_name)
         if (signature, flags, method, rest[:name_size]) != expected:
-            raise _damaged(f"{member.name} differs from what the directory says of it")
+            raise _damaged(f"{member.name} differs from its entry in the directory")
         size, packed, _ = _widened((size, packed, 0), rest[name_size:])
         if not flags & _SIZES_FOLLOW and (crc, packed, size) != (member.crc, member.packed, member.size):
-            raise _damaged(f"{member.name} differs from what the directory says of it")
+            raise _damaged(f"{member.name} differs from its entry in the directory")
         start: int = member.offset + _LOCAL.size + name_size + extra_size
         if start + member.packed > self._ends[member.name]:
             raise _damaged(f"{member.name} overlaps what follows it")

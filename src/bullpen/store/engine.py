@@ -70,15 +70,15 @@ def sqlite_file(parts: URL) -> Path | None:
     return Path(parts.database or "") if parts.drivername == "sqlite" else None
 
 
-def writing_engine(url: str, *more: str) -> Engine:
+def writing_engine(url: str, *pragmas: str) -> Engine:
     """Return an engine with one connection whose transactions lock the database when they begin.
 
-    `more` are further PRAGMA statements for SQLite.
+    `pragmas` are further PRAGMA statements for SQLite.
     """
     parts = parse_url(url)
     if path := sqlite_file(parts):
         create_private_file(path)
-        return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE", *more)
+        return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE", *pragmas)
     engine = _postgresql_engine(parts, 1)
 
     @event.listens_for(engine, "connect")
@@ -203,7 +203,7 @@ def _postgresql_engine(parts: URL, connections: int) -> Engine:
         raise Invalid("PostgreSQL needs a driver: install bullpen[postgresql]") from None
 
 
-def _sqlite_engine(parts: URL, connections: int, begin: str, *more: str) -> Engine:
+def _sqlite_engine(parts: URL, connections: int, begin: str, *pragmas: str) -> Engine:
     """Return an engine for SQLite that begins transactions with the statement `begin`."""
     engine = create_engine(parts, **_pool_options(connections))
 
@@ -211,7 +211,7 @@ def _sqlite_engine(parts: URL, connections: int, begin: str, *more: str) -> Engi
     def set_up(connection: Any, _record: Any) -> None:
         # Python's own transaction handling begins late and never with IMMEDIATE.
         connection.isolation_level = None
-        for pragma in (*_PRAGMAS, *more):
+        for pragma in (*_PRAGMAS, *pragmas):
             connection.execute(pragma)
 
     @event.listens_for(engine, "begin")

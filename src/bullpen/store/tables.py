@@ -56,7 +56,7 @@ def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
 
 
 @event.listens_for(metadata, "before_create")
-def _set_postgresql_options(_: MetaData, connection: Connection, **_more: Any) -> None:
+def _set_postgresql_options(_: MetaData, connection: Connection, **_options: Any) -> None:
     """Set the conditions of partial indexes for PostgreSQL before the tables are created."""
     if connection.dialect.name != "postgresql":
         return

@@ -167,8 +167,8 @@ class AcpReader:
             case "fs/read_text_file" | "fs/write_text_file" if self._offer.fs:
                 return ParsedMessage(task=task)
             case "terminal/wait_for_exit" if self._offer.terminal:
-                kept = {"terminalId": params.get("terminalId")}
-                return ParsedMessage(facts=[replace(received, params=kept)], task=task)
+                terminal = {"terminalId": params.get("terminalId")}
+                return ParsedMessage(facts=[replace(received, params=terminal)], task=task)
             case "terminal/create" | "terminal/output" | "terminal/kill" | "terminal/release" if (
                 self._offer.terminal
             ):

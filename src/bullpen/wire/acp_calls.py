@@ -30,11 +30,11 @@ class OutgoingLine(Protocol):
 
 
 class OutgoingCall(Struct, frozen=True):
-    """A request to the agent. `kept` are the parameters needed to understand its answer."""
+    """A request to the agent. `answer_params` are the parameters needed to understand its answer."""
 
     method: str
     params: dict[str, Any]
-    kept: dict[str, Any] | None = None
+    answer_params: dict[str, Any] | None = None
 
     def line(self, n: int) -> bytes:
         """Return the bytes of the line."""
@@ -42,7 +42,7 @@ class OutgoingCall(Struct, frozen=True):
 
     def fact(self, n: int) -> Fact:
         """Return the fact that records the line."""
-        return RequestSent(n=n, method=self.method, params=self.kept)
+        return RequestSent(n=n, method=self.method, params=self.answer_params)
 
 
 class OutgoingNotice(Struct, frozen=True):
@@ -146,8 +146,8 @@ def session_cancel(acp_session_id: str) -> OutgoingNotice:
 
 def set_mode(acp_session_id: str, mode_id: str) -> OutgoingCall:
     """Return the ACP request that changes the agent's mode."""
-    kept = {"modeId": mode_id}
-    return OutgoingCall("session/set_mode", {"sessionId": acp_session_id, **kept}, kept)
+    change = {"modeId": mode_id}
+    return OutgoingCall("session/set_mode", {"sessionId": acp_session_id, **change}, change)
 
 
 def set_model(acp_session_id: str, model_id: str) -> OutgoingCall:
@@ -155,17 +155,17 @@ def set_model(acp_session_id: str, model_id: str) -> OutgoingCall:
 
     It is no longer in the schema; agents that have models but no configuration option for them understand it.
     """
-    kept = {"modelId": model_id}
-    return OutgoingCall("session/set_model", {"sessionId": acp_session_id, **kept}, kept)
+    change = {"modelId": model_id}
+    return OutgoingCall("session/set_model", {"sessionId": acp_session_id, **change}, change)
 
 
 def set_config_option(acp_session_id: str, option_id: str, value: str | bool) -> OutgoingCall:
     """Return the ACP request that changes a configuration option of the agent."""
-    kept: dict[str, Any] = {"configId": option_id, "value": value}
-    params = {"sessionId": acp_session_id, **kept}
+    change: dict[str, Any] = {"configId": option_id, "value": value}
+    params = {"sessionId": acp_session_id, **change}
     if isinstance(value, bool):
         params["type"] = "boolean"
-    return OutgoingCall("session/set_config_option", params, kept)
+    return OutgoingCall("session/set_config_option", params, change)
 
 
 def mcp_servers(definition: AgentDefinition, state: Conversation) -> list[dict[str, Any]]:
