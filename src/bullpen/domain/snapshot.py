@@ -32,9 +32,7 @@ from .reasons import worker_end_text
 from .states import ALIVE, Activity, SessionStatus, WorkerState, next_state, next_status
 
 MAX_RESTART_TIMES = 16  # remembered of a worker
-MAX_SETTLED = (
-    256  # remembered ids of answered requests: a second answer is a Conflict, an unknown id NotFound
-)
+MAX_SETTLED = 256  # remembered ids of answered requests, for which a second answer is a Conflict
 
 # Facts that show that an agent has answered at least once.
 ANSWERS = (AgentMessage, AgentThought, Plan, ToolCall, Permission, Question)

@@ -3,9 +3,7 @@
 import re
 
 MAX_TITLE_LENGTH = 60
-_LIST_MARKS = re.compile(
-    r"^(?:[#>*\-\s]+|\d+[.)]\s+|\[[ x]\]\s+)+"
-)  # Markdown marks of headings, lists and quotes
+_LINE_MARKS = re.compile(r"^(?:[#>*\-\s]+|\d+[.)]\s+|\[[ x]\]\s+)+")  # headings, lists and quotes
 _SENTENCE = re.compile(r"(?<=\w\w[.!?])\s")
 _QUOTES = "\"'`*“”‘’«»"
 
@@ -16,7 +14,7 @@ def short_title(message: str, images: int = 0) -> str:
     A message without words is titled with its number of images.
     """
     line = next((line for line in message.splitlines() if re.search(r"\w", line)), message)
-    line = _LIST_MARKS.sub("", line)
+    line = _LINE_MARKS.sub("", line)
     words = " ".join(_SENTENCE.split(line, maxsplit=1)[0].split())
     if not words:
         return "an image" if images == 1 else f"{images} images" if images else "a message"
@@ -31,7 +29,7 @@ def is_short_enough_for_title(message: str) -> bool:
 def clean_title(output: str) -> str:
     """Return the title in the output of a title program; empty if there is none."""
     for line in output.splitlines():
-        words = " ".join(_LIST_MARKS.sub("", line).strip(f"{_QUOTES} .").split())
+        words = " ".join(_LINE_MARKS.sub("", line).strip(f"{_QUOTES} .").split())
         words = re.sub(r"^title:\s*", "", words, flags=re.IGNORECASE).strip(_QUOTES)
         if re.search(r"\w", words):
             return _shorten(words)

@@ -108,7 +108,7 @@ class Recording:
 
     def window_sizes(self, after: int = 0) -> Iterator[tuple[int, int, int]]:
         """Yield each window size as (offset, cols, rows), in order; it applies from that offset on."""
-        # The entry that applies at `after` is only needed at the first byte; later ones stand alone.
+        # Entries at offset 0 must be merged, as `index` does; later sizes need no earlier entry.
         entries = self._without_damage(self._spool.index_near(after)) if after else self.index()
         return ((offset, cols, rows) for offset, _, cols, rows in entries if cols and offset >= after)
 

@@ -187,7 +187,5 @@ def _read_worker(row: RowMapping) -> Worker:
     fields = {name: row[name] for name in _WORKER_FIELDS}
     fields |= {"state": WorkerState(row["state"]), "activity": Activity(row["activity"])}
     if row["owner"]:
-        fields["command"] = WorkerCommand(
-            argv=(), owner=row["owner"]
-        )  # the command itself is only in the log
+        fields["command"] = WorkerCommand(argv=(), owner=row["owner"])  # the argv is only in the log
     return Worker(**fields)

@@ -60,9 +60,7 @@ class _Statement(Struct, frozen=True):
     """A compiled SQL statement."""
 
     sql: str
-    positions: (
-        tuple[str, ...] | None
-    )  # column order for drivers that need a tuple; None for drivers that take a mapping
+    positions: tuple[str, ...] | None  # the columns of a tuple; None if the driver takes a mapping
 
 
 _Build = Callable[[str, Table, tuple[str, ...]], Insert | Update]

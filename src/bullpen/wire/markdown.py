@@ -33,9 +33,7 @@ class MarkdownWriter:
     """Turns events, in order, into Markdown. Pieces of a message are joined."""
 
     def __init__(self) -> None:
-        self._open: tuple[str | None, str] | None = (
-            None  # worker id and kind of the message that is being written
-        )
+        self._open: tuple[str | None, str] | None = None  # worker id and kind of the unfinished message
         self._titles: dict[str, str] = {}
         self._plans: dict[str | None, list[str]] = {}  # by worker, as last written
 

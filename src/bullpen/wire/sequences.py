@@ -22,9 +22,8 @@ _TOKEN = (
 _START = rb"(?=[\x05\x1b\xc2])"
 _DRAWING = rb"\x1b\[(?:\d{0,4}[;:])*\d{0,4}[mHJKABCD]"
 EVERY_SEQUENCE = re.compile(_START + _TOKEN, re.DOTALL)
-ALL_BUT_DRAWING = re.compile(
-    rb"%b(?!%b)%b" % (_START, _DRAWING, _TOKEN), re.DOTALL
-)  # skips frequent sequences, which is far faster
+# Skips the most frequent sequences, which is far faster.
+ALL_BUT_DRAWING = re.compile(rb"%b(?!%b)%b" % (_START, _DRAWING, _TOKEN), re.DOTALL)
 _STARTS = (b"\x1b", b"\xc2", b"\x05")
 
 
