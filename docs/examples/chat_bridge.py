@@ -55,9 +55,7 @@ async def follow(client: Client, webhook: str, session: Session, after: int) -> 
 
 async def bridge(webhook: str) -> None:
     """Follow the sessions that exist and every new session, each in its own task."""
-    past: dict[str, int] | None = (
-        None  # the last seq of each session at the start: older events are not posted
-    )
+    past: dict[str, int] | None = None  # the last seq of each session at the start; later events are posted
     known: set[str] = set()
     async with Client() as client, asyncio.TaskGroup() as tasks, aclosing(client.dashboard()) as dashboard:
         async for news in dashboard:

@@ -204,7 +204,7 @@ def _default_home(env: Mapping[str, str]) -> Path:
 
 
 def _home(env: Mapping[str, str]) -> str:
-    """Return the user's home directory."""
+    """Return the user's home directory, from HOME if it is set."""
     return env.get("HOME") or str(Path.home())
 
 

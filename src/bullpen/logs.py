@@ -117,6 +117,7 @@ class RepeatLimit(logging.Filter):
         self._repeats: Counter[str] = Counter()  # by message
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log a record: not if its message was logged too often in this minute."""
         if record.levelno < logging.WARNING or record.name == __name__:
             return True
         self._summarise()
@@ -125,6 +126,7 @@ class RepeatLimit(logging.Filter):
         return self._repeats[message] <= REPEATS_A_MINUTE
 
     def _summarise(self) -> None:
+        """At the start of a minute, log how many records of the last one were dropped."""
         minute = int(clock.monotonic() // 60)
         if minute == self._minute:
             return
@@ -162,7 +164,7 @@ class LogRedaction:
         self._literals: list[str] = []
 
     def add_literals(self, hidden: tuple[str, ...]) -> None:
-        """Also replace these texts."""
+        """Also replace these texts in log records."""
         self._literals += filter(None, hidden)
 
     def __call__(
@@ -188,7 +190,7 @@ class LogRedaction:
                 return self.HIDDEN if _is_secret(name) else self.text(repr(value))
 
     def text(self, text: str) -> str:
-        """Return the text with secrets replaced."""
+        """Return the text with secrets replaced by ‹hidden›."""
         for literal in self._literals:
             text = text.replace(literal, self.HIDDEN)
         return self.FORMS.sub(self.HIDDEN, text)

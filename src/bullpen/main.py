@@ -138,7 +138,7 @@ async def _serve(config: Config, open_browser: bool, owner: fence.FenceOwner) ->
 
 
 async def _ready_unless_lost(ready: asyncio.Future[None], lost: asyncio.Future[fence.FenceLost]) -> None:
-    """Wait until the server is ready, or cancel that because it must not write any more."""
+    """Wait until the server is ready; if it loses its database first, stop getting ready."""
     futures: list[asyncio.Future[Any]] = [ready, lost]
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
     if ready.done():
@@ -289,6 +289,7 @@ class _UvicornServer(uvicorn.Server):
         self._on_refusal = on_refusal
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start accepting connections."""
         await super().startup(sockets)
         self._listener = ConnectionListener(
             self._listening, self._connections, self._protocol, self.config.ssl
@@ -296,18 +297,22 @@ class _UvicornServer(uvicorn.Server):
         self._listener.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting connections and close the open ones."""
         self._listener.close()
         await super().shutdown(sockets)
 
     def _protocol(self, connection: ClientConnection) -> HttpProtocol:
+        """Return the HTTP protocol of a new connection."""
         return HttpProtocol(self.config, self.server_state, self.lifespan.state, connection, self._on_refusal)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to `_stop_on_signals`."""
         yield
 
 
 def _stop_on_signals(server: uvicorn.Server) -> None:
+    """Stop the server on SIGINT and SIGTERM."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _stop, server)
 
@@ -317,6 +322,7 @@ def _stop(server: uvicorn.Server) -> None:
 
 
 def _uvicorn_config(config: Config, application: object) -> uvicorn.Config:
+    """Return the configuration of uvicorn."""
     return uvicorn.Config(
         application,  # type: ignore[arg-type]
         http=HttpProtocol,
@@ -360,10 +366,12 @@ def _raise_descriptor_limit() -> None:
 
 
 def _descriptor_limit() -> int:
+    """Return how many file descriptors the process may open."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return a new uvloop event loop."""
     import uvloop  # noqa: PLC0415  only a server needs it
 
     return uvloop.new_event_loop()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.agents.demo.requested_actions import HELP, VERBS, RequestedAction, read_wishes
+from bullpen.agents.demo.requested_actions import HELP, VERBS, RequestedAction, parse_actions
 from bullpen.domain.conversation import UnknownUpdate
 from bullpen.wire.acp import fact_of_update
 from bullpen.wire.jsonrpc import Request
@@ -321,4 +321,4 @@ async def test_it_says_its_version() -> None:
     ],
 )
 def test_wishes_are_read_from_simple_words(text: str, wishes: list[RequestedAction]) -> None:
-    assert read_wishes(text) == wishes
+    assert parse_actions(text) == wishes

@@ -273,7 +273,7 @@ async def test_b2_a_session_is_exported_played_and_shared_on_the_command_line(
     assert (await here("export", "work & play", "-o", str(file))).code == 0
     assert (await here("export", "work & play", "-o", str(file))).code == 2  # it is there already
     imported = await there("import", str(file))
-    assert (imported.code, imported.out.split(" with ")[0]) == (0, f"took work & play ({session_id[:8]})")
+    assert (imported.code, imported.out.split(" with ")[0]) == (0, f"imported work & play ({session_id[:8]})")
     again = await there("import", str(file))
     assert (again.code, "is here already" in again.err) == (1, True)
     played = await there("replay", session_id, "--speed", "1000", "--idle", "0.01")

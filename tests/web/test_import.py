@@ -123,7 +123,7 @@ async def test_the_command_says_what_it_took_and_what_not(server: Server, tmp_pa
     assert "imported workspace" in done.out
     assert "skipped b: /etc is outside the workspace root" in done.out
     again = await bullpen("import", str(file))
-    assert (again.code, "left a: it exists already" in again.out) == (1, True)
+    assert (again.code, "skipped a: it exists already" in again.out) == (1, True)
     file.write_text("{}")
     assert (await bullpen("import", str(file))).code == 2
     assert (await bullpen("import", str(tmp_path / "nothing"))).code == 2

@@ -15,7 +15,7 @@ QUESTION = b"\x1b[6n"
 
 
 class Program:
-    """What it says, as the keeper writes it, and an scanner that hears it."""
+    """What it says, as the keeper writes it, and a scanner of it."""
 
     def __init__(self, place: Path) -> None:
         self._spool = SpoolWriter(os.open(place, os.O_RDONLY), segment=1 << 16, retention=1 << 17)

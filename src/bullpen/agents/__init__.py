@@ -1,0 +1,1 @@
+"""Know which agents can be started: their definitions, programs, logins and environments."""

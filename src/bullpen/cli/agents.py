@@ -110,6 +110,7 @@ def _name_and_version(events: Iterable[Event]) -> str:
 
 
 def _row(agent: Agent) -> list[TableCell | str]:
+    """Return the table row of an agent."""
     if not agent.installed:
         return [agent.id, agent.name, TableCell("not installed", "grey"), "", agent.install_hint]
     state = TableCell("default" if agent.default else "installed", "green")

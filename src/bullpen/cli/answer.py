@@ -92,6 +92,7 @@ def _field_values(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _print_list(questions: list[Question], json: bool) -> None:
+    """Print questions with the fields of their forms."""
     if json:
         print_json({"questions": questions})
         return

@@ -40,11 +40,11 @@ class Verbs(LightGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {
-            verb: TyperCommand(verb, help=line) for verb, line in VERBS.items()
-        }  # for suggestions after a mistyped verb
+        # typer suggests these after a mistyped verb.
+        self.commands = {verb: TyperCommand(verb, help=line) for verb, line in VERBS.items()}
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
+        """Import the module of a verb and return its command; None for an unknown verb."""
         if cmd_name not in VERBS:
             return None
         module = import_module(f"{__package__}.{cmd_name}")
@@ -53,10 +53,12 @@ class Verbs(LightGroup):
         return command
 
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """Write the list of verbs for `--help`."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
     def shell_complete(self, ctx: "Context", incomplete: str) -> "list[CompletionItem]":
+        """Return the verbs that begin with a text."""
         from typer._click.shell_completion import CompletionItem  # noqa: PLC0415
 
         return [
@@ -167,6 +169,7 @@ def _verbs_of(context: Any) -> list[str]:
 
 
 def _print_message(sentence: str) -> None:
+    """Print a message to standard error."""
     print(f"bullpen: {sentence}", file=sys.stderr)
 
 

@@ -36,6 +36,7 @@ def attach(
 
 
 async def _attach(client: Client, tty: Tty, target: str, read_only: bool) -> int:
+    """Attach to the named session or worker."""
     found = await find(client, target)
     return await attach_to(client, tty, SessionMatch(found.session, terminal_of(found)), read_only)
 
@@ -67,8 +68,10 @@ def _signal_number(name: str) -> int:
 
 
 def _ending(end: ExitFrame) -> str:
+    """Return how the program ended, as part of a sentence."""
     return f"was ended by {end.signal}" if end.signal else f"ended with code {end.code}"
 
 
 def _print_notice(sentence: str) -> None:
+    """Print a notice in brackets to standard error."""
     print(f"[{sentence}]", file=sys.stderr, flush=True)

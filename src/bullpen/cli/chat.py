@@ -38,6 +38,7 @@ def chat(target: Target) -> None:
 
 
 async def _chat(client: Client, target: str) -> None:
+    """Send each line that the user types as a prompt, until an empty line."""
     found = await find(client, target)
     if not found.session.active:
         raise Conflict(f"{found.name} has ended; it takes no more prompts")
@@ -121,6 +122,7 @@ class ChatTurn:
             print(paint(str(error), "red"))
 
     async def _choose(self, permission: Permission) -> None:
+        """Ask the user to choose an option of a permission request, and send the answer."""
         print(paint(describe(permission), "amber"))
         options = [each for each in permission.options if isinstance(each, dict)]
         for number, option in enumerate(options, 1):
@@ -134,12 +136,14 @@ class ChatTurn:
         await self._client.answer_permission(self._session_id, permission.id, option_id)
 
     async def _fill_in(self, question: Question) -> None:
+        """Ask the user to fill in the form of a question, and send the answer."""
         content = await fill_in(question, {}, self._lines.ask)
         action = "decline" if content is None else "accept"
         await self._client.answer_question(self._session_id, question.id, action, content)
 
     @contextmanager
     def _cancel_on_interrupt(self) -> Iterator[None]:
+        """Let Ctrl-C cancel the turn inside the `with` block."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._cancel)
         try:
@@ -148,6 +152,7 @@ class ChatTurn:
             loop.remove_signal_handler(signal.SIGINT)
 
     def _cancel(self) -> None:
+        """Send the request that cancels the turn."""
         request = self._client.cancel_turn(self._session_id, self._worker_id)
         self._cancelling = asyncio.get_running_loop().create_task(request)
 

@@ -11,6 +11,8 @@ app = new_app()
 
 
 class Shell(StrEnum):
+    """A shell for which a completion script exists."""
+
     BASH = "bash"
     ZSH = "zsh"
     FISH = "fish"

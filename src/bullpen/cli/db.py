@@ -76,5 +76,6 @@ def _without_server() -> Config:
 
 
 async def _ask_server() -> None:
+    """Send a request to the server; raise ServerNotRunning if none runs."""
     async with Client() as client:
         await client.health()

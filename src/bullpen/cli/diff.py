@@ -60,6 +60,7 @@ def diff(
 
 
 def _print_counts(found: Diff) -> None:
+    """Print the number of changed lines of each file."""
     width = max((len(file.path) for file in found.files), default=0)
     for file in found.files:
         print(f"{file.path:{width}}  {_counts(file)}")
@@ -70,11 +71,13 @@ def _print_counts(found: Diff) -> None:
 
 
 def _counts(file: FileDiff) -> str:
+    """Return the changed lines and the status of a file."""
     counts = "binary" if file.binary else f"+{file.additions or 0} -{file.deletions or 0}"
     return f"{counts}  {file.status}" + (f" ({file.note})" if file.note else "")
 
 
 def _print_patches(found: Diff) -> None:
+    """Print the patch of each file, coloured on a terminal."""
     colourful = shows_colours()
     for file in found.files:
         for line in file.patch.splitlines():

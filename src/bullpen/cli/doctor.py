@@ -67,6 +67,7 @@ def _check_local_server(settings: Config, found: Finding, running: bool) -> Iter
 
 
 def _print(findings: list[Finding]) -> None:
+    """Print the findings with their advice, and count the problems."""
     for finding in findings:
         verdict = paint(f"{finding.verdict:<4}", _COLOURS[finding.verdict])
         print(f"{verdict}  {finding.name:<8}  {printable(finding.found)}")

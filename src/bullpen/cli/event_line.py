@@ -28,4 +28,5 @@ def _details(data: object) -> str:
 
 
 def _format_value(value: object) -> str:
+    """Return a value of an event as short JSON; a single word without quotes."""
     return value if isinstance(value, str) and " " not in value else json.dumps(value, ensure_ascii=False)

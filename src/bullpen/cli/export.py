@@ -20,6 +20,8 @@ app = new_app()
 
 
 class ExportFormat(StrEnum):
+    """A file format of an export."""
+
     JSONL = "jsonl"
     MARKDOWN = "markdown"
     ZIP = "zip"
@@ -70,6 +72,7 @@ _EXTENSIONS = {
 async def _write(
     client: Client, found: SessionMatch, format: ExportFormat, redact: bool, out: BinaryIO
 ) -> None:
+    """Write the exported session or terminal to an open file."""
     worker_id = found.worker.id if found.worker else None
     async for chunk in client.export(found.session.id, format.value, redact=redact, worker_id=worker_id):
         out.write(chunk)

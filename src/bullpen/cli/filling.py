@@ -63,4 +63,5 @@ def _prompt(field: FormField) -> str:
 
 
 def _format_default(default: Any) -> str:
+    """Return a default value as the user would type it."""
     return ("yes" if default else "no") if isinstance(default, bool) else str(default)

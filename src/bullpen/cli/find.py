@@ -82,6 +82,7 @@ async def find_repository_at(client: Client, directory: Path) -> Repository:
 
 
 def _contains(repository: Repository, directory: Path) -> bool:
+    """Return whether a directory is in a repository or in one of its worktrees."""
     real = Path(os.path.realpath(directory))
     directories = (Path(repository.path), Path(f"{repository.path}.worktrees"))
     if any(real.is_relative_to(each) for each in directories):
@@ -154,10 +155,12 @@ def _advice(found: SessionMatch) -> str:
 
 
 def _id(found: SessionMatch) -> str:
+    """Return the id of the worker or, without one, of the session."""
     return found.worker.id if found.worker else found.session.id
 
 
 def _title_begins(found: SessionMatch, text: str) -> bool:
+    """Return whether the title of the session begins with a text, ignoring case."""
     return found.session.title.casefold().startswith(text.casefold())
 
 

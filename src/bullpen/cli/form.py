@@ -46,11 +46,13 @@ class FormField(Struct, frozen=True, kw_only=True):
 
     @property
     def _range(self) -> str:
+        """The allowed range of a number, for a message."""
         minimum = "" if self.minimum is None else f", {self.minimum:g} or more"
         return minimum + ("" if self.maximum is None else f", {self.maximum:g} or less")
 
     @property
     def _length(self) -> str:
+        """The allowed length of a text, for a message."""
         minimum = f", {self.minimum:g} letters or more" if self.minimum and self.minimum > 1 else ""
         return minimum + ("" if self.maximum is None else f", {self.maximum:g} letters or less")
 
@@ -68,6 +70,7 @@ class FormField(Struct, frozen=True, kw_only=True):
                 return text if self._allows(len(text)) else None
 
     def _allows(self, size: float) -> bool:
+        """Return whether a number, or the length of a text, is within the bounds."""
         return (self.minimum is None or size >= self.minimum) and (
             self.maximum is None or size <= self.maximum
         )
@@ -115,6 +118,7 @@ def _field_value(field: FormField, text: str | None) -> Any:
 
 
 def _field(name: str, schema: dict[str, Any], required: bool) -> FormField:
+    """Return the field that a property of the schema describes."""
     kind = _kind(schema)
     minimum, maximum = ("minLength", "maxLength") if kind == "text" else ("minimum", "maximum")
     title = schema.get("title")
@@ -131,16 +135,19 @@ def _field(name: str, schema: dict[str, Any], required: bool) -> FormField:
 
 
 def _kind(schema: dict[str, Any]) -> str:
+    """Return the kind of the field that a schema describes."""
     if isinstance(schema.get("enum"), list):
         return "choice"
     return {"boolean": "yes", "integer": "whole", "number": "number"}.get(str(schema.get("type")), "text")
 
 
 def _bound(value: Any) -> float | None:
+    """Return a bound of the schema if it is a number."""
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _number(text: str, whole: bool) -> float | None:
+    """Return the number in a text, or None."""
     try:
         return int(text) if whole else _shorten_float(float(text))
     except ValueError:

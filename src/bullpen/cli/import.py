@@ -59,6 +59,7 @@ def _recording(file: Path) -> tuple[str, bytes]:
 
 
 def _read_metadata(archive: ZipReader) -> bytes:
+    """Return the metadata file in a recording's zip file."""
     [member] = [each for each in archive.members if each.name == METADATA]
     if member.size > MAX_METADATA_BYTES:
         raise Invalid(f"{METADATA} has at most {MAX_METADATA_BYTES >> 20} MiB")
@@ -79,6 +80,7 @@ def _read_entries(file: Path) -> list[Any]:
 
 
 def _report(imported: ImportResult) -> None:
+    """Print the imported sessions and the skipped entries."""
     for session in imported.taken:
         name = f"{session.title} ({short(session.session_id)})"
         print(f"imported {name} with {session.workers} workers, all ended")

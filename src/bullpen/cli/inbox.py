@@ -97,12 +97,14 @@ async def _answer(client: Client, item: InboxItem, kind: str) -> None:
 
 
 async def _mark_seen(client: Client, item: InboxItem) -> None:
+    """Take a failure or a finished turn off the list."""
     if item.seq is None:
         raise Conflict(f"{short_id(item)} waits for an answer; --seen does not answer it")
     await client.mark_seen(item.session_id, item.seq)
 
 
 def _row(item: InboxItem) -> list[TableCell | str]:
+    """Return the table row of an item."""
     kind = TableCell(item.kind, _COLOURS.get(item.kind, "amber"))
     return [
         kind,

@@ -16,6 +16,7 @@ class LightCommand(TyperCommand):
     """A command that converts its values with the module `values`."""
 
     def get_params(self, ctx: "Context") -> "list[Parameter]":
+        """Return the parameters of the command, without typer's conversion."""
         return [_bypass_typer(parameter) for parameter in super().get_params(ctx)]
 
 
@@ -23,6 +24,7 @@ class LightGroup(TyperGroup):
     """A group that converts its own options with the module `values`."""
 
     def get_params(self, ctx: "Context") -> "list[Parameter]":
+        """Return the parameters of the group, without typer's conversion."""
         return [_bypass_typer(parameter) for parameter in super().get_params(ctx)]
 
 
@@ -30,6 +32,7 @@ class ListingGroup(LightGroup):
     """A group that runs its verb `ls` if no verb is given, and `ls` needs no argument."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        """Insert the verb `ls` if no verb is given."""
         has_verb = args and (not args[0].startswith("-") or args[0] in ctx.help_option_names)
         if (
             not has_verb
@@ -47,6 +50,7 @@ class LightApp(typer.Typer):
         super().__init__(**{"cls": ListingGroup, **settings})
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+        """Return the decorator that adds a LightCommand."""
         return super().command(name, **{"cls": LightCommand, **settings})
 
 

@@ -25,6 +25,7 @@ class StdinLines:
         return line.strip()
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read standard input in the thread, and pass lines to the event loop."""
         rest = b""
         while data := os.read(sys.stdin.fileno(), 65536):
             *whole, rest = (rest + data).split(b"\n")

@@ -66,6 +66,7 @@ def logs(
 async def _print_events(
     client: Client, found: SessionMatch, follow: bool, tail: int | None, json: bool
 ) -> None:
+    """Print the events of a session or a worker, and with `follow` new ones."""
     show = print_json_line if json else _print_event
     seq = found.session.last_seq
     async for event in _past_events(client, found, tail):
@@ -94,16 +95,19 @@ async def _past_events(client: Client, found: SessionMatch, tail: int | None) ->
 
 
 def _belongs_to(event: Event, found: SessionMatch) -> bool:
+    """Return whether an event is of the named worker; true if a session was named."""
     return found.worker is None or event.worker_id == found.worker.id
 
 
 def _print_event(event: Event) -> None:
+    """Print an event as a line."""
     print(describe(event), flush=True)
 
 
 async def _print_output(
     client: Client, found: SessionMatch, follow: bool, tail: int | None, raw: bool
 ) -> None:
+    """Print the output of a terminal, and with `follow` new output."""
     assert found.worker is not None
     ids = (found.session.id, found.worker.id)
     plain = PlainTextConverter(shows_colours())
@@ -121,5 +125,6 @@ async def _print_output(
 
 
 def _write(data: bytes) -> None:
+    """Write bytes to standard output and flush it."""
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()

@@ -91,6 +91,7 @@ def _count_recent_failures(sessions: list[Session]) -> int:
 
 
 def _row(session: Session, unseen: Collection[str]) -> list[TableCell | str]:
+    """Return the table row of a session."""
     state = display_state(session, unseen)
     symbol, colour = state_symbol(state)
     reason = failure_reason(session) if state == "error" else None

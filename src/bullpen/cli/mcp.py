@@ -27,5 +27,6 @@ def mcp() -> None:
 
 
 async def _serve() -> None:
+    """Serve the tools that the environment allows."""
     async with McpTools.open() as tools:
         await serve(tools)

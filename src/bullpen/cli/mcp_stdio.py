@@ -65,6 +65,7 @@ class _McpServer:
             task.cancel()
 
     async def _run(self, call: mcp.McpCall) -> None:
+        """Call a tool and write its result, or its error as a failed result."""
         try:
             answer = mcp.tool_result(call.id, await self._provider.call(call.name, call.arguments))
         except BullpenError as error:
@@ -78,11 +79,13 @@ def _key(id: object) -> str:
 
 
 def _write_line(line: bytes) -> None:
+    """Write a message to standard output and flush it."""
     sys.stdout.buffer.write(line)
     sys.stdout.buffer.flush()
 
 
 async def _open_stdin() -> asyncio.StreamReader:
+    """Return a stream reader for standard input."""
     reader = asyncio.StreamReader()
     pipe = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)

@@ -145,25 +145,30 @@ class McpTools:
         return encode(await self._functions[name](**present)).decode()
 
     def _add(self, tools: list[McpTool]) -> None:
+        """Offer tools whose methods are named like them."""
         self.tools += tools
         self._functions |= {tool.name: getattr(self, f"_{tool.name}") for tool in tools}
 
     @property
     def _session_client(self) -> Client:
+        """The client with the agent's token."""
         assert self._client is not None
         return self._client
 
     async def _list_sessions(self, query: str | None = None, active: bool = False) -> list[dict[str, Any]]:
+        """Return the visible sessions."""
         status = ["active"] if active else []
         return [_describe(session) for session in await self._session_client.sessions(status=status, q=query)]
 
     async def _list_agents(self) -> list[dict[str, Any]]:
+        """Return the agents that can be started."""
         agents = await self._session_client.agents()
         return [{"id": each.id, "name": each.name, "installed": each.installed} for each in agents]
 
     async def _start_session(
         self, agent: str, directory: str, prompt: str, title: str | None = None
     ) -> dict[str, Any]:
+        """Create a session with an agent and send the prompt."""
         client = self._session_client
         title = title or short_title(prompt)
         session = await client.create_session(
@@ -173,10 +178,12 @@ class McpTools:
         return _describe(session)
 
     async def _prompt_session(self, session: str, prompt: str) -> dict[str, Any]:
+        """Send a prompt, which waits in the queue if the agent is busy."""
         prompted = await self._session_client.prompt(session, prompt, busy="queue")
         return {"promptId": prompted.prompt_id, "queued": prompted.queued}
 
     async def _wait_for_session(self, session: str, seconds: float = MAX_WAIT_SECONDS) -> dict[str, Any]:
+        """Wait for the outcome of a session, and return it with the last message."""
         client = self._session_client
         async with aclosing(watch(client, session, None)) as updates:
             found, outcome = await anext(updates)
@@ -188,6 +195,7 @@ class McpTools:
         return _describe(found) | {"outcome": _outcome(outcome), "last": last}
 
     async def _read_session(self, session: str, messages: int = DEFAULT_MESSAGES) -> dict[str, Any]:
+        """Return the last messages of a session."""
         chunks = await self._session_client.messages(session, limit=MAX_CHUNKS, newest=True)
         joined = _join_chunks(chunks)
         shown = _limit_text(joined[-max(1, messages) :])
@@ -200,6 +208,7 @@ class McpTools:
         ticket: str | None = None,
         seconds: float = MAX_WAIT_SECONDS,
     ) -> dict[str, Any]:
+        """Ask a question or wait on for an earlier one, and return the answer or a ticket."""
         assert self._asker is not None
         if ticket is None and not question:
             raise Invalid("ask_human needs a question, or the ticket of one")
@@ -211,6 +220,7 @@ class McpTools:
 
 
 def _outcome(code: int | None) -> str:
+    """Return the outcome of an exit code; None means that the session is working."""
     return "working" if code is None else OUTCOMES[code]
 
 

@@ -70,10 +70,12 @@ def new(
 
 
 async def _attach_to_new(client: Client, tty: Tty, start: Callable[[Client], Awaitable[SessionMatch]]) -> int:
+    """Create the session and attach to it."""
     return await attach_to(client, tty, await start(client))
 
 
 async def _start_session(client: Client, start: Callable[[Client], Awaitable[SessionMatch]]) -> Session:
+    """Create the session and return it as it is now."""
     return await client.session((await start(client)).session.id)
 
 
@@ -82,9 +84,8 @@ async def _choose(client: Client, session: Session, choice: ModelAndMode) -> Ses
     try:
         await choice.apply(client, session.id)
     except BullpenError:
-        if (
-            await client.session(session.id)
-        ).active:  # a failed session stays: it shows why its agent did not start
+        # A failed session stays: it shows why its agent did not start.
+        if (await client.session(session.id)).active:
             await client.delete_session(session.id, purge=True)
         raise
     return SessionMatch(session)

@@ -59,6 +59,7 @@ def ports(
 
 
 async def _find_ports(client: Client, name: str | None) -> list[WorkerPort]:
+    """Return the ports of one session or of all active sessions, lowest first."""
     sessions = (
         await client.sessions(status=("active",)) if name is None else [await find_session(client, name)]
     )
@@ -67,5 +68,6 @@ async def _find_ports(client: Client, name: str | None) -> list[WorkerPort]:
 
 
 def _row(found: WorkerPort) -> list[str]:
+    """Return the table row of a port."""
     port = found.port
     return [str(port.port), port.address, found.session.title, port.role, str(port.pid), port.command]

@@ -16,6 +16,7 @@ def read_prompt(argument: str) -> str:
 
 
 def _read_stdin() -> str:
+    """Return the text on standard input, or raise Invalid."""
     if sys.stdin.isatty():
         print("bullpen: reading the message from here; Ctrl-D ends it", file=sys.stderr)
     try:

@@ -138,6 +138,7 @@ def parse_send_time(text: str, now_ms: int) -> datetime:
 
 
 def _state(item: QueueItem) -> str:
+    """Return the state of a queued message, or its scheduled time."""
     if item.scheduled_time is None or item.state != "queued":
         return item.state
     return f"{item.scheduled_time.astimezone():%m-%d %H:%M}"

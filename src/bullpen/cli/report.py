@@ -54,6 +54,7 @@ async def report_turn(
 
 
 def _print_turn(turn: FollowedTurn, session_id: str) -> None:
+    """Print the agent's answer, and how the turn ended if it did not succeed."""
     if turn.text:
         print(printable_lines(turn.text))
     if turn.error:
@@ -87,4 +88,5 @@ def printable_lines(text: str) -> str:
 
 
 def _say(sentence: str) -> None:
+    """Print a message to standard error."""
     print(f"bullpen: {sentence}", file=sys.stderr)

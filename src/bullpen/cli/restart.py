@@ -44,6 +44,7 @@ def restart(
 
 
 async def _restart(client: Client, found: SessionMatch, new_conversation: bool) -> Worker:
+    """Restart the named worker, or the first agent of the session."""
     if found.worker is None:
         return await client.restart_session(found.session.id, continue_conversation=not new_conversation)
     return await client.restart_worker(

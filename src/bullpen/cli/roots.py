@@ -64,4 +64,5 @@ def rm(directory: Annotated[Path, typer.Argument(help="A directory that was adde
 
 
 def _row(root: Root) -> list[str]:
+    """Return the table row of a workspace root."""
     return [home_relative(root.path), _REASONS.get(root.source, root.source)]

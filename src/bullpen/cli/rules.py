@@ -70,5 +70,6 @@ def rm(name: Annotated[str, typer.Argument(help="The name of the rule.")]) -> No
 
 
 def _row(rule: Rule) -> list[str]:
+    """Return the table row of a rule."""
     on = rule.path or rule.command or "any"
     return [rule.name, rule.answer, rule.agent_id, rule.kind, on, "added" if rule.added else "settings"]

@@ -93,5 +93,6 @@ async def _warn_unknown_agent(client: Client, agent_id: str) -> None:
 
 
 def _row(found: SearchHit) -> list[str]:
+    """Return the table row of a search result."""
     position = f"{short(found.session_id)}:{found.seq}"
     return [found.session_title, position, found.role, age(found.timestamp), found.snippet]

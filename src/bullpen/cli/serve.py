@@ -82,9 +82,8 @@ def serve(
     }
     settings = load(flags)
     gc.disable()  # until the server is ready: starting creates no garbage, and collecting takes time
-    with _blocked_import(
-        "rich"
-    ):  # structlog would import it for colours, which the server's log does not use
+    # structlog would import rich for colours, which the server's log does not use.
+    with _blocked_import("rich"):
         main = import_module("bullpen.main")  # by name: main is a layer above the command line
     code: int = main.serve(settings, open_browser=not no_open, take_over=take_over)
     return code

@@ -119,6 +119,7 @@ def _report_not_installed(path: Path, json: bool) -> int:
 
 
 def _require_unit(path: Path) -> None:
+    """Raise Conflict if the unit is not installed."""
     if not path.exists():
         raise Conflict(_NOT_INSTALLED_MESSAGE)
 
@@ -146,6 +147,7 @@ def _query(verb: str) -> str:
 
 
 def _systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run systemctl for the user's services and return the result."""
     return subprocess.run(
         ["systemctl", "--user", *arguments],
         capture_output=True,

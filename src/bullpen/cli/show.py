@@ -50,6 +50,7 @@ async def _fetch(client: Client, name: str) -> tuple[Session, Collection[str]]:
 
 
 def _details(session: Session, unseen: Collection[str]) -> list[list[TableCell | str]]:
+    """Return the rows of the table about a session."""
     state = display_state(session, unseen)
     symbol, colour = state_symbol(state)
     reason = f" ({end_reason_text(session.end_reason)})" if session.end_reason else ""

@@ -100,6 +100,7 @@ def _report_degraded(health: Health, json: bool) -> None:
 
 
 def _print(health: Health, sessions: list[Session], unseen: Collection[str]) -> None:
+    """Print the counts of sessions by state, and the most urgent sessions."""
     states = Counter(display_state(session, unseen) for session in sessions)
     print(f"Bullpen {health.version or __version__} is running; {_format_counts(states) or 'no sessions'}.")
     for session in sessions[:_MAX_LISTED]:
@@ -113,4 +114,5 @@ def _print(health: Health, sessions: list[Session], unseen: Collection[str]) -> 
 
 
 def _format_counts(states: Counter[str]) -> str:
+    """Return the counts of states, the most common first."""
     return ", ".join(f"{count} {state}" for state, count in states.most_common())

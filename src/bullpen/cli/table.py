@@ -54,6 +54,7 @@ def lay_out(
 
 
 def _cell(value: TableCell | str) -> TableCell:
+    """Return a value as a cell without control characters."""
     cell = value if isinstance(value, TableCell) else TableCell(value)
     return TableCell(printable(cell.text), cell.colour)
 
@@ -87,6 +88,7 @@ def _widest_shrinkable(columns: Sequence[TableColumn], widths: list[int]) -> int
 
 
 def _line(columns: Sequence[TableColumn], row: Sequence[TableCell], widths: list[int]) -> str:
+    """Return a row as a line with padded cells."""
     texts = [column.fit(cell.text, room) for column, cell, room in zip(columns, row, widths, strict=True)]
     padded = [
         paint(text, cell.colour) + " " * (room - width(text))

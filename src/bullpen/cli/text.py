@@ -49,6 +49,7 @@ def display_state(session: Session, unseen: Collection[str] = ()) -> str:
 
 
 def _is_starting_agent(worker: Worker) -> bool:
+    """Return whether the worker is an agent that is starting."""
     return worker.type == "agent" and worker.state == "spawning"
 
 

@@ -135,6 +135,7 @@ def rotate(json: AsJson = False, quiet: TokenOnly = False) -> None:
 
 
 def _row(token: Token, now: datetime) -> list[TableCell | str]:
+    """Return the table row of a token."""
     return [
         token.name,
         short(token.id),
@@ -147,6 +148,7 @@ def _row(token: Token, now: datetime) -> list[TableCell | str]:
 
 
 def _expiry(token: Token, now: datetime) -> TableCell:
+    """Return the cell that says when a token expires."""
     if token.expires_at is None:
         return TableCell("never")
     if token.expires_at <= now:

@@ -30,6 +30,7 @@ class FollowedTurn(Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
+        """Whether the turn has ended or failed."""
         return self.stop_reason is not None or self.error is not None
 
     @property

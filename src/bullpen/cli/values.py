@@ -31,6 +31,7 @@ def find_converter(annotation: Any, name: str, minimum: float | None = None) -> 
 
 
 def _parse_number(kind: type[int] | type[float], name: str, minimum: float | None, text: Any) -> float:
+    """Return the number in a text, or raise Invalid."""
     try:
         value = kind(text)
     except ValueError:
@@ -42,6 +43,7 @@ def _parse_number(kind: type[int] | type[float], name: str, minimum: float | Non
 
 
 def _parse_choice(choices: type[Enum], name: str, text: Any) -> Enum:
+    """Return the member of an enumeration with a value, or raise Invalid."""
     try:
         return choices(text)
     except ValueError:

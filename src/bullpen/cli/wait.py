@@ -58,6 +58,7 @@ def wait(
 
 
 async def _wait(client: Client, target: str, timeout: float | None) -> tuple[Session, list[Worker], int]:
+    """Wait for the named session or worker; return the session, the workers that count, and the exit code."""
     found = await find(client, target)
     try:
         async with (
@@ -125,10 +126,12 @@ def _selected_workers(session: Session, worker: Worker | None) -> list[Worker]:
 
 
 def _has_failed(worker: Worker) -> bool:
+    """Return whether a worker failed or ended with an error."""
     return worker.state == "failed" or (
         worker.state == "exited" and (worker.exit_code != 0 or worker.signal is not None)
     )
 
 
 def _is_done(worker: Worker) -> bool:
+    """Return whether a worker has ended, or is an idle agent."""
     return not worker.alive or (worker.type == "agent" and worker.activity == "idle")

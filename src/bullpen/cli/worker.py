@@ -84,6 +84,7 @@ def rm(worker: WorkerName) -> None:
 
 
 async def _find_worker(client: Client, text: str) -> tuple[Session, Worker]:
+    """Return the named worker and its session; raise NotFound if a session was named."""
     found = await find(client, text)
     if found.worker is None:
         raise NotFound(f"{text} is a session; name a worker of it as {text}/role")

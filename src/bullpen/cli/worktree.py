@@ -119,6 +119,7 @@ def restore(worktree: WorktreeName, repo: RepositoryName = None, json: AsJson = 
 
 
 def _print(found: WorktreeList) -> None:
+    """Print the table of worktrees, and the removed ones."""
     rows = [
         [each.name, each.branch or "-", _state(each), home_relative(each.path)] for each in found.worktrees
     ]
@@ -145,6 +146,7 @@ async def _show_progress(client: Client, repo_id: str, adding: "asyncio.Future[W
 
 
 def _state(worktree: Worktree) -> str:
+    """Return the state of a worktree, such as clean, 2 ahead."""
     if worktree.problem:
         return worktree.problem
     words = ["changed" if worktree.dirty else "clean"]

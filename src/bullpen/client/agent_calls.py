@@ -148,15 +148,19 @@ class AgentCalls:
         return await self._rest.call(QueueItem, RestRequest("PATCH", path, dict(changes)))
 
     async def remove_queued(self, session_id: str, message_id: str) -> None:
+        """Remove a message from the queue."""
         await self._rest.send(RestRequest("DELETE", _session_path(session_id, "queue", message_id)))
 
     async def clear_queue(self, session_id: str) -> None:
+        """Remove all messages from the queue."""
         await self._rest.send(RestRequest("DELETE", _session_path(session_id, "queue")))
 
     async def pause_queue(self, session_id: str) -> None:
+        """Stop sending messages of the queue."""
         await self._rest.send(RestRequest("POST", _session_path(session_id, "queue", "pause"), {}))
 
     async def resume_queue(self, session_id: str) -> None:
+        """Continue to send the messages of the queue."""
         await self._rest.send(RestRequest("POST", _session_path(session_id, "queue", "resume"), {}))
 
     async def send_now(self, session_id: str, message_id: str) -> None:
@@ -167,4 +171,5 @@ class AgentCalls:
 
 
 def _session_path(session_id: str, *parts: str) -> str:
+    """Return the URL path of a resource below a session."""
     return "/".join(("/api/sessions", *(quote(part, safe="") for part in (session_id, *parts))))

@@ -144,9 +144,8 @@ class Client(
             onLastDisconnect=on_last_disconnect,
         )
         query = {"findRepository": "true"} if find_repository else {}
-        in_worktree = worktree is not None or bool(
-            branch
-        )  # creating one and running its setup command takes long
+        # Creating a worktree and running its setup command may take long.
+        in_worktree = worktree is not None or bool(branch)
         request = RestRequest("POST", "/api/sessions", body, query=query, key=key, is_long=in_worktree)
         return await self._rest.call(Session, request)
 
@@ -183,10 +182,12 @@ class Client(
     # Workers
 
     async def workers(self, session_id: str) -> list[Worker]:
+        """Return the workers of a session."""
         found = await self._rest.call(WorkerList, RestRequest("GET", f"{_session_path(session_id)}/workers"))
         return found.workers
 
     async def worker(self, session_id: str, worker_id: str) -> Worker:
+        """Return one worker of a session."""
         return await self._rest.call(Worker, RestRequest("GET", _worker_path(session_id, worker_id)))
 
     async def add_worker(
@@ -308,6 +309,7 @@ class Client(
     # Repositories
 
     async def repositories(self) -> list[Repository]:
+        """Return all registered repositories."""
         found = await self._rest.call(RepositoryList, RestRequest("GET", "/api/repositories"))
         return found.repositories
 
@@ -339,9 +341,8 @@ class Client(
             "cleanup": cleanup,
             "queue": queue,
         }
-        body = {
-            name: value for name, value in fields.items() if value is not None
-        }  # an empty text removes one
+        # An empty text is sent: it removes the setting.
+        body = {name: value for name, value in fields.items() if value is not None}
         return await self._rest.call(Repository, RestRequest("PATCH", path, body))
 
     async def delete_repository(self, repo_id: str) -> None:
@@ -350,10 +351,12 @@ class Client(
 
 
 def _session_path(session_id: str) -> str:
+    """Return the URL path of a session."""
     return f"/api/sessions/{quote(session_id, safe='')}"
 
 
 def _worker_path(session_id: str, worker_id: str) -> str:
+    """Return the URL path of a worker."""
     return f"{_session_path(session_id)}/workers/{quote(worker_id, safe='')}"
 
 

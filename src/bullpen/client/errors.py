@@ -87,4 +87,5 @@ def error_of_close_code(code: int | None, reason: str = "") -> BullpenError | No
 
 
 def _seconds(text: str | None, default: int | None) -> int | None:
+    """Return the number of seconds in a header, or the default."""
     return int(text) if text and text.isdecimal() else default

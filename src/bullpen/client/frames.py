@@ -92,6 +92,7 @@ def parse_frame(message: str | bytes) -> Frame | InputAccepted | None:
 
 
 def _parse_object(message: Any) -> Frame | InputAccepted | None:
+    """Return the frame of a decoded JSON message, or None for an unknown type."""
     frame: Frame | InputAccepted | None = None
     match message:
         case {"type": "ack", "n": int(n)}:

@@ -39,9 +39,7 @@ class OutgoingRequest(NamedTuple):
     target: str  # path and query, quoted
     headers: Mapping[str, str]
     body: bytes | None = None
-    stall_seconds: float | None = (
-        None  # seconds without a byte until the request fails; None: the pool's value
-    )
+    stall_seconds: float | None = None  # without a byte until the request fails; None: the pool's value
 
 
 class ConnectionPool:
@@ -78,6 +76,7 @@ class ConnectionPool:
             self._give_back(connection, response)
 
     def _give_back(self, connection: "_Connection", response: HttpResponse) -> None:
+        """Keep the connection for the next request, or close it if it cannot be used again."""
         if response.leaves_connection_usable and not self._closed:
             connection.idle_since = clock.monotonic()
             self._idle.append(connection)
@@ -85,6 +84,7 @@ class ConnectionPool:
             connection.abort()
 
     def _take_idle(self) -> "_Connection | None":
+        """Return an idle connection that is still open, or None."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_fresh():
@@ -93,6 +93,7 @@ class ConnectionPool:
         return None
 
     async def _open(self) -> "_Connection":
+        """Open a connection, or raise ConnectFailed."""
         url = self._url
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
@@ -139,6 +140,7 @@ class _Connection:
         self.abort()
 
     def abort(self) -> None:
+        """Close the connection at once."""
         self._writer.transport.abort()
 
 

@@ -44,4 +44,5 @@ class InboxCalls:
         return await self._rest.call(Rule, RestRequest("POST", "/api/rules", body, key=key))
 
     async def remove_rule(self, name: str) -> None:
+        """Remove a rule that was added."""
         await self._rest.send(RestRequest("DELETE", f"/api/rules/{quote(name, safe='')}"))

@@ -29,6 +29,7 @@ class QuestionClient:
         return cls(f"{parts.scheme}://{parts.netloc}", parts.path.removesuffix("/activity"), token)
 
     async def close(self) -> None:
+        """Close the connections to the server."""
         await self._rest.close()
 
     async def ask(self, message: str, options: list[str]) -> str:

@@ -74,8 +74,10 @@ class ReceivedFrames:
         return self._drawn
 
     def _is_due(self) -> bool:
+        """Return whether enough was drawn since the last acknowledgement."""
         return self._may_skip and self._drawn - self._acknowledged >= _ACKNOWLEDGE_BYTES
 
 
 def _size(frame: Frame | None) -> int:
+    """Return the number of output bytes in a frame."""
     return len(frame.data) if isinstance(frame, OutputFrame | HistoryFrame) else 0

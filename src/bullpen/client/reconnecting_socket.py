@@ -83,6 +83,7 @@ class ReconnectingSocket:
             raise error from None
 
     async def _open(self, server: ServerAddress) -> ClientConnection:
+        """Make one attempt to connect."""
         scheme, rest = server.url.split("://", 1)
         secure = scheme == "https"
         return await connect(
@@ -99,6 +100,7 @@ class ReconnectingSocket:
         )
 
     def _raise_unless_transient(self, error: Exception) -> None:
+        """Return if a failed attempt may succeed later; otherwise raise the error for the caller."""
         if isinstance(error, InvalidStatus):
             if error.response.status_code in _TRANSIENT_STATUSES:
                 return
@@ -118,6 +120,7 @@ class ReconnectingSocket:
 
 
 def _error_of_handshake(error: InvalidStatus) -> BullpenError:
+    """Return the exception for an error answer to the WebSocket handshake."""
     try:
         body = msgspec.json.decode(error.response.body or b"")
     except msgspec.DecodeError:

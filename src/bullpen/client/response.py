@@ -35,6 +35,7 @@ class HttpResponse:
 
     @property
     def is_error(self) -> bool:
+        """Whether the status is 400 or higher."""
         return self.status >= 400
 
     @property
@@ -70,6 +71,7 @@ class HttpResponse:
         return bytes(body)
 
     async def _feed(self) -> int:
+        """Read the next bytes and parse them; return their number."""
         try:
             async with asyncio.timeout(self._stall_seconds):
                 data = await self._reader.read(_READ_BYTES)
@@ -91,13 +93,16 @@ class HttpResponse:
     # Callbacks of the parser
 
     def on_message_begin(self) -> None:
+        """Note whether a second answer follows the first."""
         self._has_excess = self._has_excess or self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        """Store a header."""
         if not self._complete:
             self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
+        """Store the status; discard the headers of an interim answer."""
         if not self._complete and self._parser.get_status_code() >= _FIRST_FINAL_STATUS:
             self.status = self._parser.get_status_code()
             self._has_head = True
@@ -105,10 +110,12 @@ class HttpResponse:
             self.headers.clear()
 
     def on_body(self, chunk: bytes) -> None:
+        """Store a chunk of the body."""
         if not self._complete:
             self._body.append(chunk)
 
     def on_message_complete(self) -> None:
+        """Note the end of the answer."""
         if self._has_head and not self._complete:
             self._complete = True
             self._keeps_alive = self._parser.should_keep_alive()  # only valid in this callback

@@ -59,6 +59,7 @@ class RestReply(NamedTuple):
 
     @property
     def is_error(self) -> bool:
+        """Whether the status is 400 or higher."""
         return self.status >= 400
 
 
@@ -115,6 +116,7 @@ class RestClient:
             raise self._connection_error(error) from None
 
     async def _send_with_retries(self, request: RestRequest, patience: float) -> RestReply:
+        """Send a request until it is answered or the patience ends; raise the error of an error answer."""
         backoff = Backoff()
         deadline = clock.monotonic() + patience
         sent = notified = False
@@ -140,6 +142,7 @@ class RestClient:
             return reply
 
     async def _attempt(self, request: RestRequest) -> RestReply:
+        """Send a request once; raise _NoAnswer if another attempt may succeed."""
         try:
             pool, call = await self._prepare(request)
             async with pool.send(call) as response:
@@ -154,6 +157,7 @@ class RestClient:
         return reply
 
     async def _prepare(self, request: RestRequest) -> tuple[ConnectionPool, OutgoingRequest]:
+        """Return the connection pool and the HTTP request with its headers and body."""
         server = self._discovery.find()
         headers = {"User-Agent": f"bullpen/{__version__}", "Authorization": f"Bearer {server.token}"}
         body = None
@@ -172,6 +176,7 @@ class RestClient:
         return await self._pool_for(server), call
 
     async def _pool_for(self, server: ServerAddress) -> ConnectionPool:
+        """Return the pool of a server, replaced if the address or the token has changed."""
         if self._pool is None or self._server != server:
             await self.close()
             self._server = server
@@ -179,6 +184,7 @@ class RestClient:
         return self._pool
 
     def _connection_error(self, error: ConnectFailed | BrokenConnection) -> BullpenError:
+        """Return the exception for a connection that could not be opened or broke."""
         if isinstance(error.__cause__, SSLCertVerificationError):
             return RemoteFault(f"the server's certificate is not trusted: {error.__cause__.verify_message}")
         if isinstance(error, ConnectFailed):
@@ -187,6 +193,7 @@ class RestClient:
 
 
 def _decode(answer: type[Answer], request: RestRequest, reply: RestReply) -> Answer:
+    """Return the body of an answer as a typed value, or raise RemoteFault."""
     try:
         return msgspec.json.decode(reply.body, type=answer)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
@@ -195,6 +202,7 @@ def _decode(answer: type[Answer], request: RestRequest, reply: RestReply) -> Ans
 
 
 async def _read_reply(request: RestRequest, response: HttpResponse) -> RestReply:
+    """Read the whole answer; raise RemoteFault if it is too large."""
     try:
         return RestReply(response.status, response.headers, await response.read(_MAX_ANSWER_BYTES))
     except BodyTooLong:
@@ -205,6 +213,7 @@ async def _read_reply(request: RestRequest, response: HttpResponse) -> RestReply
 
 
 def _error_of(reply: RestReply) -> BullpenError:
+    """Return the exception for an error answer."""
     try:
         body = msgspec.json.decode(reply.body)
     except msgspec.DecodeError:

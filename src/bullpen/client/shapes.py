@@ -97,6 +97,7 @@ class Session(ServerShape, frozen=True, kw_only=True):
 
     @property
     def active(self) -> bool:
+        """Whether the session has not ended."""
         return self.status == "active"
 
     def worker(self, worker_id: str) -> Worker | None:

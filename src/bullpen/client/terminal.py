@@ -91,6 +91,7 @@ class Terminal:
         await self._notify_writers()
 
     async def _stay_connected(self) -> None:
+        """Connect again after every loss; return when the program has ended."""
         while True:
             socket = await self._link.connect()
             try:
@@ -143,6 +144,7 @@ class Terminal:
         self._run = history.run
 
     async def _send(self, socket: ClientConnection) -> None:
+        """Send sizes, input and acknowledgements on one connection."""
         sent = 0
         size: tuple[int, int] | None = None
         while True:
@@ -161,6 +163,7 @@ class Terminal:
             await self._has_work.wait()
 
     def _address(self) -> str:
+        """Return the path of the next connection with the current position."""
         query = {"client": self.writer}
         if self._redraw:
             self._redraw = False
@@ -172,10 +175,12 @@ class Terminal:
         return f"{self._path}?{urlencode(query)}"
 
     async def _notify_writers(self) -> None:
+        """Wake the callers that wait in `write` or `flush`."""
         async with self._input_changed:
             self._input_changed.notify_all()
 
     async def _wait_until(self, is_true: Callable[[], bool]) -> None:
+        """Wait until a condition is true; raise the error that ended the terminal first."""
         async with self._input_changed:
             await self._input_changed.wait_for(lambda: is_true() or self._end is not None)
         if not is_true() and self._end is not None:
@@ -197,4 +202,5 @@ async def open_terminal(
 
 
 async def _send_json(socket: ClientConnection, message: dict[str, Any]) -> None:
+    """Send a JSON message."""
     await socket.send(msgspec.json.encode(message).decode())

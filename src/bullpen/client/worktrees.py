@@ -49,6 +49,7 @@ class WorktreeCalls:
         return await self._rest.call(Worktree, request)
 
     async def _last_trashed(self, repo_id: str, name: str) -> TrashedWorktree:
+        """Return the newest removed worktree with a name."""
         trash = (await self.worktrees(repo_id)).trash
         found = [each for each in trash if each.name == name]
         if not found:
@@ -57,8 +58,10 @@ class WorktreeCalls:
 
 
 def _repository(repo_id: str) -> str:
+    """Return the URL path of a repository."""
     return f"/api/repositories/{quote(repo_id, safe='')}"
 
 
 def _worktree(repo_id: str, name: str) -> str:
+    """Return the URL path of a worktree."""
     return f"{_repository(repo_id)}/worktrees/{quote(name, safe='')}"

@@ -111,11 +111,13 @@ def _check_names(data: Mapping[str, Any], shape: type[Struct], source: str) -> N
 
 
 def _check_choice(value: Any, choices: tuple[str, ...], place: str) -> None:
+    """Raise Invalid if a text is not one of the choices; other types are checked elsewhere."""
     if isinstance(value, str) and value not in choices:
         raise Invalid(f"{place} is {value}{did_you_mean(value, choices)}")
 
 
 def _check_values(definition: AgentDefinition, source: str) -> None:
+    """Raise Invalid if a value of the definition is invalid although its type is right."""
     if not is_safe_id(definition.id):
         raise Invalid(f"{source}: an id has letters, digits, dots, dashes and underscores")
     if not definition.name.strip():
@@ -135,6 +137,7 @@ def _check_values(definition: AgentDefinition, source: str) -> None:
 
 
 def _check_pattern(pattern: str, source: str) -> None:
+    """Raise Invalid if `modeText` is not a regular expression with a group."""
     try:
         groups = re.compile(pattern).groups
     except re.error as error:

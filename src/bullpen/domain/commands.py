@@ -131,12 +131,12 @@ def end_run_for_restart(snapshot: Snapshot, worker_id: str) -> list[Draft]:
         return []
     began = worker.state is WorkerState.ACTIVE
     fact = WorkerExited() if began else WorkerFailed(error="it was restarted before it was ready")
-    return [*_closed(snapshot, worker, "restarted"), Draft(fact, worker.id, worker.role)]
+    return [*_closing_drafts(snapshot, worker, "restarted"), Draft(fact, worker.id, worker.role)]
 
 
 def end_worker(snapshot: Snapshot, worker_id: str, reason: str) -> list[Draft]:
     """Return drafts that terminate a worker and the terminals it owns; none if it is terminated already."""
-    return _terminated(snapshot, [snapshot.worker(worker_id)], reason)
+    return _termination_drafts(snapshot, [snapshot.worker(worker_id)], reason)
 
 
 def end_session(
@@ -146,7 +146,7 @@ def end_session(
     if snapshot.status is status:
         return []
     require_active(snapshot)
-    drafts = _terminated(snapshot, [w for w in snapshot.workers.values() if w.alive], reason)
+    drafts = _termination_drafts(snapshot, [w for w in snapshot.workers.values() if w.alive], reason)
     return [*drafts, Draft(SessionEnd(status=status, reason=reason, detail=detail))]
 
 
@@ -232,11 +232,12 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
 
 
 def _same_settings(worker: Worker, order: AddWorker) -> bool:
+    """Return whether the worker has the agent, workspace and file of the order."""
     ordered = (order.agent_id, order.workspace, order.file_path)
     return (worker.agent_id, worker.workspace, worker.file_path) == ordered
 
 
-def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> list[Draft]:
+def _termination_drafts(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> list[Draft]:
     """Return drafts that end each worker once, after its open requests and its terminals."""
     drafts: list[Draft] = []
     ended: set[str] = set()
@@ -244,7 +245,7 @@ def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> l
         if worker.state is WorkerState.TERMINATED or worker.id in ended:
             continue
         for draft in [
-            *_closed(snapshot, worker, reason),
+            *_closing_drafts(snapshot, worker, reason),
             Draft(WorkerTerminated(reason=reason), worker.id, worker.role),
         ]:
             if isinstance(draft.fact, WorkerTerminated):
@@ -255,7 +256,7 @@ def _terminated(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> l
     return drafts
 
 
-def _closed(snapshot: Snapshot, worker: Worker, reason: str) -> list[Draft]:
+def _closing_drafts(snapshot: Snapshot, worker: Worker, reason: str) -> list[Draft]:
     """Return drafts that close what an agent leaves open: questions, tool calls, its turn, its terminals."""
     conversation = snapshot.conversations.get(worker.id)
     if conversation is None or not worker.alive:

@@ -24,7 +24,10 @@ def reattach_methods(state: Conversation, quirks: AgentQuirks, now: int) -> list
 
 
 def cancel_open_items(state: Conversation, by: str) -> list[Fact]:
-    """Return facts that cancel all open permissions, questions and tool calls. `by` says on whose behalf."""
+    """Return facts that cancel an agent's open permissions, questions and tool calls.
+
+    `by` is recorded as the reason.
+    """
     permissions = [replace(each.fact, status="cancelled", by=by) for each in state.permissions.values()]
     questions = [replace(each.fact, status="cancelled", by=by) for each in state.questions.values()]
     tools = [
@@ -74,5 +77,6 @@ def first_option_of_kind(options: Iterable[Any], *kinds: str) -> str | None:
 
 
 def _auth_methods(state: Conversation) -> list[dict[str, Any]]:
+    """Return the authentication methods that the agent announced."""
     methods = (state.agent or {}).get("authMethods")
     return [each for each in methods if isinstance(each, dict)] if isinstance(methods, list) else []

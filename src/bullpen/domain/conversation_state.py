@@ -201,6 +201,7 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
 
 
 def _with_permission(state: Conversation, fact: Permission, now: int) -> Conversation:
+    """Return the conversation after a permission was asked or settled."""
     if fact.status != "pending":
         return replace(state, permissions=_without(state.permissions, fact.id))
     return replace(
@@ -211,6 +212,7 @@ def _with_permission(state: Conversation, fact: Permission, now: int) -> Convers
 
 
 def _with_question(state: Conversation, fact: Question, now: int) -> Conversation:
+    """Return the conversation after a question was asked or settled."""
     if fact.status != "pending":
         return replace(state, questions=_without(state.questions, fact.id))
     return replace(state, questions=state.questions | {fact.id: OpenQuestion(fact=fact, since=now)})
@@ -223,7 +225,7 @@ def _with_settings(
 ) -> AcpSession | None:
     """Return the session with changed modes, models, options or commands."""
     if isinstance(fact, AgentSession):
-        return _attached(session, fact, now)
+        return _attached_session(session, fact, now)
     session = session or AcpSession(id="", since=now)  # some agents send updates before the session exists
     match fact:
         case ModeChanged():
@@ -236,7 +238,7 @@ def _with_settings(
             return replace(session, commands=fact.commands)
 
 
-def _attached(session: AcpSession | None, fact: AgentSession, now: int) -> AcpSession:
+def _attached_session(session: AcpSession | None, fact: AgentSession, now: int) -> AcpSession:
     """Return the session that the agent created, loaded or resumed."""
     same = session is not None and session.id == fact.acp_session_id
     return AcpSession(
@@ -250,7 +252,7 @@ def _attached(session: AcpSession | None, fact: AgentSession, now: int) -> AcpSe
 
 
 def _with_current(choices: Any, key: str, value: str) -> dict[str, Any]:
-    """Return the choices with the current value changed."""
+    """Return an agent's modes or models with the current one changed."""
     return {**choices, key: value} if isinstance(choices, dict) else {key: value}
 
 
@@ -259,6 +261,7 @@ def _with_traffic(
     fact: RequestSent | RequestAnswered | NoticeSent | RequestReceived | ReplySent | Diagnostic,
     now: int,
 ) -> Conversation:
+    """Return the conversation after a JSON-RPC line was sent, received or skipped."""
     traffic = state.traffic
     match fact:
         case RequestSent():
@@ -288,6 +291,7 @@ def _after_run(state: Conversation) -> Conversation:
 
 
 def _merged_usage(usage: Usage, fact: Usage) -> Usage:
+    """Return the usage with the reported values replaced."""
     return Usage(
         used=usage.used if fact.used is None else fact.used,
         size=usage.size if fact.size is None else fact.size,
@@ -297,4 +301,5 @@ def _merged_usage(usage: Usage, fact: Usage) -> Usage:
 
 
 def _without(items: dict[Any, Any], key: Any) -> dict[Any, Any]:
+    """Return the dictionary without one key."""
     return {name: item for name, item in items.items() if name != key}

@@ -43,6 +43,7 @@ def inherited_environment(env: Mapping[str, str], extra: Collection[str] = ()) -
 
 
 def _is_inherited(name: str, extra: Collection[str]) -> bool:
+    """Return whether a program inherits the variable."""
     if name in NEVER or name.startswith(NEVER_PREFIXES):
         return False
     return name in COMMON or name.startswith(COMMON_PREFIXES) or name in extra

@@ -44,12 +44,12 @@ def check_login(login: LoginSigns, source: str) -> None:
             raise Invalid(f"{source}: login.env has {name!r}, which cannot be the name of a variable")
 
 
-def sign_path(place: str, env: Mapping[str, str]) -> str | None:
+def sign_path(template: str, env: Mapping[str, str]) -> str | None:
     """Return the absolute path of a sign file in an environment, or None if it cannot be expanded."""
-    found = _PATH.fullmatch(place)
+    found = _PATH.fullmatch(template)
     if found is None:
         return None
-    path = (env.get(found["name"]) or found["otherwise"]) + found["rest"] if found["name"] else place
+    path = (env.get(found["name"]) or found["otherwise"]) + found["rest"] if found["name"] else template
     if path.startswith("~/"):
         path = f"{env.get('HOME') or '~'}{path[1:]}"
     return path if path.startswith("/") else None
@@ -66,8 +66,9 @@ def login_status(login: LoginSigns, has_sign: bool, system: str) -> LoginStatus:
     return LoginStatus.NO
 
 
-def _is_sign_path(place: str) -> bool:
-    found = _PATH.fullmatch(place)
+def _is_sign_path(template: str) -> bool:
+    """Return whether the path of a sign file has one of the supported forms."""
+    found = _PATH.fullmatch(template)
     if found is None:
         return False
-    return found["rest"].startswith("/") if found["name"] else place.startswith(("/", "~/"))
+    return found["rest"].startswith("/") if found["name"] else template.startswith(("/", "~/"))

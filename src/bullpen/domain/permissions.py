@@ -29,7 +29,7 @@ def find_permission(snapshot: Snapshot, permission_id: str) -> tuple[str, OpenPe
     for worker_id, conversation in snapshot.conversations.items():
         if open := conversation.permissions.get(permission_id):
             return worker_id, open
-    raise _gone(snapshot, "permission", permission_id)
+    raise _not_open_error(snapshot, "permission", permission_id)
 
 
 def answer_question(
@@ -42,7 +42,7 @@ def answer_question(
         if open := conversation.questions.get(question_id):
             answer = content if action == "accept" else None
             return worker_id, replace(open.fact, status=ACTIONS[action], answer=answer, by=by)
-    raise _gone(snapshot, "question", question_id)
+    raise _not_open_error(snapshot, "question", question_id)
 
 
 def _check_option(open: OpenPermission, option_id: str) -> None:
@@ -52,7 +52,7 @@ def _check_option(open: OpenPermission, option_id: str) -> None:
         raise Invalid(f"the options are {', '.join(map(str, known)) or 'none'}, not {option_id}")
 
 
-def _gone(snapshot: Snapshot, what: str, id: str) -> Conflict | NotFound:
+def _not_open_error(snapshot: Snapshot, what: str, id: str) -> Conflict | NotFound:
     """Return the error for a request that is not open: Conflict if it was answered, else NotFound."""
     if id in snapshot.settled:
         return Conflict(f"the {what} was answered before")

@@ -152,7 +152,7 @@ class Queue(Struct, frozen=True, kw_only=True):
     settings: QueueSettings = QueueSettings()
 
     def item(self, item_id: str) -> QueueItem:
-        """Return the item, or raise NotFound."""
+        """Return the queued message, or raise NotFound."""
         for item in self.items:
             if item.id == item_id:
                 return item
@@ -160,7 +160,7 @@ class Queue(Struct, frozen=True, kw_only=True):
 
     @property
     def waiting(self) -> bool:
-        """Whether an item waits to be sent."""
+        """Whether a message waits to be sent."""
         return any(item.state == "queued" for item in self.items)
 
 
@@ -170,13 +170,13 @@ def fold_queue(queue: Queue, fact: Fact, now: int) -> Queue:  # noqa: PLR0911 (a
         return queue
     match fact:
         case QueueAdded():
-            return replace(queue, items=_added(queue.items, _item(fact, now)))
+            return replace(queue, items=_items_with(queue.items, _item(fact, now)))
         case QueueEdited():
-            return replace(queue, items=tuple(_edited(item, fact) for item in queue.items))
+            return replace(queue, items=tuple(_edited_item(item, fact) for item in queue.items))
         case QueueTitled():
-            return replace(queue, items=tuple(_titled(item, fact) for item in queue.items))
+            return replace(queue, items=tuple(_titled_item(item, fact) for item in queue.items))
         case QueueMoved():
-            return replace(queue, items=_moved(queue.items, fact.id, fact.direction))
+            return replace(queue, items=_items_moved(queue.items, fact.id, fact.direction))
         case QueueRemoved() | QueueSent():
             return replace(queue, items=tuple(item for item in queue.items if item.id != fact.id))
         case QueueCleared():
@@ -206,34 +206,34 @@ def enqueue(queue: Queue, added: QueueAdded) -> Draft:
 
 
 def edit(queue: Queue, edited: QueueEdited) -> Draft:
-    """Return the draft that edits a message; raise NotFound if it left the queue."""
+    """Return the draft that edits a queued message; raise NotFound if it was sent or removed."""
     item = queue.item(edited.id)
     check_message(edited.message, item.image_ids)
     return Draft(edited)
 
 
 def needs_title(queue: Queue, item: QueueItem) -> bool:
-    """Return whether a title should be generated for the item."""
+    """Return whether a title should be generated for the queued message."""
     return queue.settings.auto_generate_titles and item.title is None and item.state == "queued"
 
 
 def default_title(item: QueueItem) -> Draft:
-    """Return the draft that titles an item with the first words of its message."""
+    """Return the draft that titles a queued message with its first words."""
     return Draft(QueueTitled(id=item.id, title=short_title(item.message, len(item.image_ids))))
 
 
 def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
-    """Return the draft that moves a message one place up or down; none if it is at that end already."""
+    """Return the draft that moves a queued message one place up or down; none if it is at that end."""
     queue.item(item_id)
     if direction not in DIRECTIONS:
         raise Invalid(f"a message moves up or down, not {direction}")
-    if _moved(queue.items, item_id, direction) == queue.items:
+    if _items_moved(queue.items, item_id, direction) == queue.items:
         return []
     return [Draft(QueueMoved(id=item_id, direction=direction))]
 
 
 def remove(queue: Queue, item_id: str) -> list[Draft]:
-    """Return the draft that removes a message, or raise NotFound."""
+    """Return the draft that removes a queued message, or raise NotFound."""
     queue.item(item_id)
     return [Draft(QueueRemoved(id=item_id))]
 
@@ -244,7 +244,7 @@ def clear(queue: Queue) -> list[Draft]:
 
 
 def move_to_front(queue: Queue, item_id: str) -> list[Draft]:
-    """Return the draft that makes a message urgent: first in the queue, also while it is paused."""
+    """Return the draft that makes a queued message urgent: sent first, also while the queue is paused."""
     queue.item(item_id)
     return [Draft(QueueMoved(id=item_id, direction="front"))]
 
@@ -272,7 +272,7 @@ def inherit_settings(queue: Queue, settings: QueueSettings) -> list[Draft]:
 
 
 def check_settings(settings: QueueSettings) -> QueueSettings:
-    """Return the settings, or raise Invalid if a value is out of range."""
+    """Return the queue settings, or raise Invalid if a value is out of range."""
     if not 1 <= settings.max_size <= 1000:
         raise Invalid("max_size is from 1 to 1000")
     if not 0 <= settings.delay_seconds <= 86_400:
@@ -298,6 +298,7 @@ def check_message(message: str, image_ids: Iterable[str]) -> None:
 
 
 def _item(fact: QueueAdded, now: int) -> QueueItem:
+    """Return the queue item that the fact adds."""
     return QueueItem(
         id=fact.id,
         message=fact.message,
@@ -313,11 +314,13 @@ def _item(fact: QueueAdded, now: int) -> QueueItem:
     )
 
 
-def _added(items: tuple[QueueItem, ...], new: QueueItem) -> tuple[QueueItem, ...]:
+def _items_with(items: tuple[QueueItem, ...], new: QueueItem) -> tuple[QueueItem, ...]:
+    """Return the items with a new one: first if it is urgent, else last."""
     return (new, *items) if new.urgent else (*items, new)
 
 
-def _moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[QueueItem, ...]:
+def _items_moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[QueueItem, ...]:
+    """Return the items with one moved up, down or to the front."""
     index = next((index for index, item in enumerate(items) if item.id == item_id), None)
     if index is None:
         return items
@@ -328,7 +331,8 @@ def _moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[
     return (*others[:target], items[index], *others[target:])
 
 
-def _edited(item: QueueItem, fact: QueueEdited) -> QueueItem:
+def _edited_item(item: QueueItem, fact: QueueEdited) -> QueueItem:
+    """Return the item after an edit, if the edit is about it."""
     if item.id != fact.id:
         return item
     if fact.message != item.message and not item.own_title:
@@ -340,7 +344,8 @@ def _edited(item: QueueItem, fact: QueueEdited) -> QueueItem:
     return replace(item, message=fact.message, state="queued")
 
 
-def _titled(item: QueueItem, fact: QueueTitled) -> QueueItem:
+def _titled_item(item: QueueItem, fact: QueueTitled) -> QueueItem:
+    """Return the item with a generated title, unless a user chose one."""
     return replace(item, title=fact.title) if item.id == fact.id and not item.own_title else item
 
 

@@ -30,12 +30,14 @@ def apply_edit(settings: RepositorySettings, edit: Mapping[str, Any]) -> Reposit
 
 
 def _checked_command(name: str, text: str) -> str:
+    """Return the stripped command, or raise Invalid if it is too long or has a NUL."""
     if "\0" in text or len(text) > MAX_COMMAND_LENGTH:
         raise Invalid(f"the {name} command has at most {MAX_COMMAND_LENGTH} characters and no NUL")
     return text.strip()
 
 
 def _edited_environment(current: Mapping[str, str], edit: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the variables after an edit, or raise Invalid."""
     for name, value in edit.items():
         if not _NAME.fullmatch(name) or name.startswith("BULLPEN_"):
             raise Invalid(f"{name!r} cannot be the name of a variable here")

@@ -40,7 +40,7 @@ class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def read_rule(value: Any) -> Rule:
-    """Return the rule in untrusted data, or raise Invalid with the reason."""
+    """Return the permission rule in untrusted data, or raise Invalid with the reason."""
     try:
         rule = msgspec.convert(value, Rule)
     except msgspec.ValidationError as error:
@@ -90,6 +90,7 @@ def _without_nulls(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _matches(rule: Rule, call: dict[str, Any]) -> bool:
+    """Return whether a tool call has exactly the kind, command and path of the rule."""
     if call["kind"] != rule.kind:
         return False
     arguments = call.get("rawInput", {})
@@ -102,7 +103,7 @@ def _matches(rule: Rule, call: dict[str, Any]) -> bool:
 
 
 def _command(arguments: dict[str, Any]) -> str | None:
-    """Return the command line of a call; None if it runs none; "", which no rule has, if it is ambiguous."""
+    """Return the command line of a tool call; None if it runs none; "", which no rule has, if ambiguous."""
     present = [arguments[name] for name in _COMMAND_FIELDS if arguments.get(name) is not None]
     if len(present) > 1:
         return ""
@@ -118,7 +119,7 @@ def _command(arguments: dict[str, Any]) -> str | None:
 
 
 def _paths(call: dict[str, Any], arguments: dict[str, Any]) -> list[Any]:
-    """Return every path in a call: in its locations, its content and its arguments."""
+    """Return every path in a tool call: in its locations, its content and its arguments."""
     parts = [*_as_list(call.get("locations")), *_as_list(call.get("content"))]
     found = [part.get("path") for part in parts if isinstance(part, dict) and "path" in part]
     return [*found, *(arguments[name] for name in _PATH_FIELDS if name in arguments)]
@@ -129,7 +130,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _only_option(options: Iterable[Any], kind: str) -> str | None:
-    """Return the id of the option of this kind, or None if there is none or more than one."""
+    """Return the id of the permission option of this kind, or None if there is none or more than one."""
     match [each for each in options if isinstance(each, dict) and each.get("kind") == kind]:
         case [{"optionId": str(id)}]:
             return id
@@ -138,7 +139,7 @@ def _only_option(options: Iterable[Any], kind: str) -> str | None:
 
 
 def _check_text(text: str | None) -> None:
-    """Raise Invalid if a text of a rule is empty, too long, or has invisible characters."""
+    """Raise Invalid if a text of a permission rule is empty, too long, or has invisible characters."""
     if text is None:
         return
     if not text.strip() or len(text) > MAX_TEXT_LENGTH:

@@ -73,7 +73,7 @@ def read_documents(events: Iterable[Event], flush: bool = False) -> DocumentBatc
 
 
 def _joined(pieces: list[Event]) -> Iterator[SearchDocument]:
-    """Yield the document of a message that came in pieces."""
+    """Yield the search document of a message that came in pieces."""
     text = "".join(piece.fact.text for piece in pieces)  # type: ignore[attr-defined]
     return _documents(pieces[0], "agent", text)
 
@@ -98,6 +98,7 @@ def _role_and_text(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a 
 
 
 def _documents(event: Event, role: str, text: str) -> Iterator[SearchDocument]:
+    """Yield the search document for a text, if the text is not blank."""
     text = text.strip()[:MAX_DOCUMENT_LENGTH]
     if text:
         yield SearchDocument(

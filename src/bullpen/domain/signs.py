@@ -63,7 +63,7 @@ def read_screen(signs: ScreenPatterns, text: str) -> JudgedActivity | None:
 
 
 def check_signs(signs: ScreenPatterns, source: str) -> None:
-    """Raise Invalid, naming `source`, if a pattern or a number is invalid."""
+    """Raise Invalid, naming `source`, if a screen pattern or a number of a definition is invalid."""
     for name in ("asking", "busy", "idle"):
         for pattern in getattr(signs, name):
             _check_pattern(pattern, f"{source}: signs.{name}")
@@ -75,7 +75,7 @@ def check_signs(signs: ScreenPatterns, source: str) -> None:
 
 
 def check_keys(keys: TypingKeys, source: str) -> None:
-    """Raise Invalid, naming `source`, if a key is missing or a number is invalid."""
+    """Raise Invalid, naming `source`, if a key of a definition is missing or a number is invalid."""
     if not keys.submit or not keys.interrupt:
         raise Invalid(f"{source}: keys.submit and keys.interrupt must not be empty")
     if "{path}" not in keys.image:
@@ -86,6 +86,7 @@ def check_keys(keys: TypingKeys, source: str) -> None:
 
 
 def _check_pattern(pattern: str, place: str) -> None:
+    """Raise Invalid if a pattern is not a regular expression, or matches every screen."""
     try:
         matches_nothing = _compiled(pattern).search("")
     except re.error as error:
@@ -100,5 +101,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _one_line(text: str) -> str:
+    """Return the text as one short line of printable characters."""
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     return " ".join(printable.split())[:MAX_REASON_LENGTH]

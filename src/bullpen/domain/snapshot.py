@@ -32,9 +32,7 @@ from .reasons import worker_end_text
 from .states import ALIVE, Activity, SessionStatus, WorkerState, next_state, next_status
 
 MAX_RESTART_TIMES = 16  # remembered of a worker
-MAX_SETTLED = (
-    256  # remembered ids of answered requests: a second answer is a Conflict, an unknown id NotFound
-)
+MAX_SETTLED = 256  # remembered ids of answered requests, for which a second answer is a Conflict
 
 # Facts that show that an agent has answered at least once.
 ANSWERS = (AgentMessage, AgentThought, Plan, ToolCall, Permission, Question)
@@ -171,20 +169,21 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def fold(snapshot: Snapshot, event: Event) -> Snapshot:
-    """Return the snapshot after one more event, or raise Conflict if it is out of order or not allowed."""
+    """Return the session snapshot after one more event; raise Conflict if the event is not allowed next."""
     if event.seq != snapshot.last_seq + 1:
         raise Conflict(f"event {event.seq} cannot follow {snapshot.last_seq}")
     return replace(_apply(snapshot, event), last_seq=event.seq, updated_at=event.timestamp)
 
 
 def fold_all(snapshot: Snapshot, events: Iterable[Event]) -> Snapshot:
-    """Return the snapshot after several events."""
+    """Return the session snapshot after several events."""
     for event in events:
         snapshot = fold(snapshot, event)
     return snapshot
 
 
 def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
+    """Return the snapshot after an event, still without its number and time."""
     match event.fact:
         case SessionStart() as fact:
             return replace(

@@ -3,17 +3,18 @@
 import re
 
 MAX_TITLE_LENGTH = 60
-_LIST_MARKS = re.compile(
-    r"^(?:[#>*\-\s]+|\d+[.)]\s+|\[[ x]\]\s+)+"
-)  # Markdown marks of headings, lists and quotes
+_LINE_MARKS = re.compile(r"^(?:[#>*\-\s]+|\d+[.)]\s+|\[[ x]\]\s+)+")  # headings, lists and quotes
 _SENTENCE = re.compile(r"(?<=\w\w[.!?])\s")
 _QUOTES = "\"'`*“”‘’«»"
 
 
 def short_title(message: str, images: int = 0) -> str:
-    """Return the first sentence of the first line with a word in it, shortened between words."""
+    """Return a title for a message: its first sentence, shortened between words.
+
+    A message without words is titled with its number of images.
+    """
     line = next((line for line in message.splitlines() if re.search(r"\w", line)), message)
-    line = _LIST_MARKS.sub("", line)
+    line = _LINE_MARKS.sub("", line)
     words = " ".join(_SENTENCE.split(line, maxsplit=1)[0].split())
     if not words:
         return "an image" if images == 1 else f"{images} images" if images else "a message"
@@ -26,9 +27,9 @@ def is_short_enough_for_title(message: str) -> bool:
 
 
 def clean_title(output: str) -> str:
-    """Return the title in a program's output; empty if there is none."""
+    """Return the title in the output of a title program; empty if there is none."""
     for line in output.splitlines():
-        words = " ".join(_LIST_MARKS.sub("", line).strip(f"{_QUOTES} .").split())
+        words = " ".join(_LINE_MARKS.sub("", line).strip(f"{_QUOTES} .").split())
         words = re.sub(r"^title:\s*", "", words, flags=re.IGNORECASE).strip(_QUOTES)
         if re.search(r"\w", words):
             return _shorten(words)
@@ -36,6 +37,7 @@ def clean_title(output: str) -> str:
 
 
 def _shorten(words: str) -> str:
+    """Return the words cut to the length of a title."""
     if len(words) <= MAX_TITLE_LENGTH:
         return words
     start = words[:MAX_TITLE_LENGTH]

@@ -10,7 +10,7 @@ Tools = dict[str, dict[str, Any]]
 
 
 def with_tool_call(tools: Tools, update: dict[str, Any]) -> Tools:
-    """Return the open calls after a call was announced, updated or finished. Unknown ids are added."""
+    """Return the open tool calls after one was announced, updated or finished. Unknown ids are added."""
     id = update.get("toolCallId")
     if not isinstance(id, str):
         return tools
@@ -25,7 +25,7 @@ def with_tool_call(tools: Tools, update: dict[str, Any]) -> Tools:
 
 
 def merge_tool_call(call: dict[str, Any] | None, update: dict[str, Any]) -> dict[str, Any]:
-    """Return the call with an update applied: fields of the update replace, missing and null ones stay."""
+    """Return a tool call with an update applied: fields of the update replace, missing and null ones stay."""
     changed = {key: value for key, value in update.items() if value is not None and key != "sessionUpdate"}
     merged = {"status": "pending", **(call or {}), **changed}
     if call and isinstance(call.get("_meta"), dict) and isinstance(changed.get("_meta"), dict):
@@ -36,7 +36,7 @@ def merge_tool_call(call: dict[str, Any] | None, update: dict[str, Any]) -> dict
 
 
 def _drop_long_fields(call: dict[str, Any], update: dict[str, Any]) -> None:
-    """Remove the updated fields that are too long; the others were checked before."""
+    """Remove the updated fields of a tool call that are too long to keep in the snapshot."""
     for key in update:
         if key in call and _length(call[key], MAX_PART_LENGTH) > MAX_PART_LENGTH:
             del call[key]

@@ -52,6 +52,7 @@ def cost_of(usage: Usage, before: Any) -> Money | None:
 
 
 def _tokens(counts: dict[str, Any]) -> TokenCounts | None:
+    """Return the token counts in an agent's own usage record, or None if there are none."""
     parts = {
         "input": _number(counts, "inputTokens", "input_tokens"),
         "output": _number(counts, "outputTokens", "output_tokens"),
@@ -64,7 +65,7 @@ def _tokens(counts: dict[str, Any]) -> TokenCounts | None:
 
 
 def _number(counts: dict[str, Any], *names: str) -> int:
-    """Return the first of the named counts that is a valid number, else 0."""
+    """Return the first of the named token counts that is a valid number, else 0."""
     for name in names:
         value = counts.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MAX_AMOUNT:
@@ -73,6 +74,7 @@ def _number(counts: dict[str, Any], *names: str) -> int:
 
 
 def _money(cost: Any) -> Money | None:
+    """Return the cost in an agent's own record, or None if it is invalid."""
     match cost:
         case {"amount": int() | float() as amount} if (
             not isinstance(amount, bool) and 0 <= amount < MAX_AMOUNT

@@ -1,0 +1,1 @@
+"""Run git safely on repositories and worktrees that agents can write to."""

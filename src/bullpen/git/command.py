@@ -47,6 +47,7 @@ async def start_git(
 
 
 def _environment() -> dict[str, str]:
+    """Return the environment of git: it reads no configuration and runs no helper program."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": os.environ.get("HOME", "/"),  # ~/.config/git/ignore is read, ~/.gitconfig is not

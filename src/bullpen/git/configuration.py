@@ -84,6 +84,7 @@ def render(settings: Iterable[Setting]) -> bytes:
 
 
 def _render_one(setting: Setting) -> str:
+    """Return one setting in the syntax of a git configuration file."""
     key, value = setting
     section, _, rest = key.partition(".")
     subsection, separator, name = rest.rpartition(".")

@@ -98,6 +98,7 @@ async def _read_patches(
 
 
 async def _read_lists(git_dirs: GitDirectories, base: str) -> bytes:
+    """Return the lists of changed files without patches."""
     result = await run_git(
         git_dirs, "diff", *_LISTS, refs=[base], paths=[], timeout=DIFF_TIMEOUT, limit=MAX_DIFF_BYTES
     )
@@ -105,6 +106,7 @@ async def _read_lists(git_dirs: GitDirectories, base: str) -> bytes:
 
 
 async def _read_committed(git_dirs: GitDirectories, base: str) -> dict[bytes, bytes]:
+    """Return the object of each path that commits since the base have changed."""
     if base == EMPTY_TREE:
         return {}
     result = await run_git(git_dirs, "diff-tree", "-r", *_RAW, refs=[base, "HEAD"], limit=MAX_DIFF_BYTES)
@@ -112,16 +114,19 @@ async def _read_committed(git_dirs: GitDirectories, base: str) -> dict[bytes, by
 
 
 async def _read_staged(git_dirs: GitDirectories) -> dict[bytes, bytes]:
+    """Return the object of each path that the index has staged."""
     result = await run_git(git_dirs, "diff", "--cached", *_RAW, paths=[], limit=MAX_DIFF_BYTES)
     return parse_raw(result.output)
 
 
 async def _read_untracked(git_dirs: GitDirectories) -> list[str]:
+    """Return the untracked files that are not ignored."""
     options = ("--others", "--exclude-standard", "-z")
     result = await run_git(git_dirs, "ls-files", *options, timeout=DIFF_TIMEOUT, limit=MAX_DIFF_BYTES)
     return result.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
 async def _read_branch(git_dirs: GitDirectories) -> str | None:
+    """Return the branch that is checked out, or None."""
     result = await run_git(git_dirs, "symbolic-ref", "--quiet", "--short", refs=["HEAD"], accept=(0, 1))
     return None if result.code else text(result.output).strip()

@@ -59,6 +59,7 @@ class IndexDifferences(Struct, frozen=True, kw_only=True):
     from_head: Mapping[bytes, bytes] = {}
 
     def is_staged(self, path: bytes) -> bool:
+        """Return whether the index differs from HEAD at a path."""
         return path in self.from_head
 
     def is_unstaged(self, path: bytes, found: bytes) -> bool:
@@ -109,6 +110,7 @@ def with_patch(file: FileDiff, patch: bytes) -> FileDiff:
 
 
 def text(data: bytes) -> str:
+    """Decode the output of git; bytes that are not UTF-8 are replaced."""
     return data.decode("utf-8", "replace")
 
 
@@ -180,6 +182,7 @@ def _path_of(chunk: bytes) -> bytes:
 
 
 def _unquoted(name: bytes) -> bytes:
+    """Return a path without the quotes and escapes of git."""
     if not name.startswith(b'"'):
         return name
 
@@ -191,6 +194,7 @@ def _unquoted(name: bytes) -> bytes:
 
 
 def _hunks(patch: str) -> tuple[Hunk, ...]:
+    """Return the line ranges of the hunks in a patch."""
     return tuple(
         Hunk(
             old_start=int(match[1]),

@@ -37,10 +37,12 @@ def _linked(work_tree: Path, dot_git: Path) -> GitDirectories | None:
 
 
 def _is_git_dir(path: Path) -> bool:
+    """Return whether a directory has the layout of a git directory."""
     return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
 
 
 def _read(path: Path) -> str:
+    """Return the start of a small file, empty if it cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="surrogateescape") as file:
             return file.read(_MAX_POINTER_BYTES).strip()

@@ -99,6 +99,7 @@ class Overlays:
         return render(select_of_new_worktree(own.settings))
 
     async def _sources(self, git_dirs: GitDirectories) -> _Sources:
+        """Read the configuration files that apply to a worktree."""
         home = Path(os.environ.get("HOME", "/"))
         of_user = [
             await self._read(file, includes=True)
@@ -119,11 +120,13 @@ class Overlays:
         return known
 
     def _path(self, git_dirs: GitDirectories) -> Path:
+        """Return where the overlay of a worktree is."""
         name = hashlib.sha256(os.fsencode(git_dirs.git_dir) + b"\0" + os.fsencode(git_dirs.common_dir))
         return (self._directory or self._temporary) / name.hexdigest()[:32]
 
     @cached_property
     def _temporary(self) -> Path:
+        """A temporary directory, removed at the end of the process."""
         directory = mkdtemp(prefix="bullpen-git-")
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
         return Path(directory)

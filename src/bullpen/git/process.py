@@ -121,6 +121,7 @@ async def kill_marked(marker: str) -> None:
 
 
 def _find_marked(variable: bytes) -> list[int]:
+    """Return the pids of the processes with this environment variable."""
     found = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # another user's, or just ended
@@ -138,6 +139,7 @@ class _BoundedOutput:
         self._size = 0
 
     def take(self, data: bytes) -> None:
+        """Add output, or raise _OutputTooLong beyond the limit."""
         kept = data[: self._limit - self._size]
         self._parts.append(kept)
         self._size += len(kept)
@@ -157,12 +159,14 @@ class _StderrLines:
         self._kept = b""
 
     def take(self, data: bytes) -> None:
+        """Add output of stderr, and pass on the lines that are complete."""
         *whole, rest = (self._incomplete + data).replace(b"\r", b"\n").split(b"\n")
         self._incomplete = rest[-MAX_STDERR_BYTES:]
         for line in whole:
             self._add_line(line)
 
     def text(self) -> str:
+        """Return the last lines, with an incomplete one."""
         self._add_line(self._incomplete)
         self._incomplete = b""
         return self._kept.decode("utf-8", "replace").strip()
@@ -176,6 +180,7 @@ class _StderrLines:
 
 
 async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
+    """Write data to the stdin of a process, and close it."""
     if stream is None:
         return
     # The process may end without reading all of it; uvloop raises RuntimeError then.
@@ -187,6 +192,7 @@ async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
 
 
 async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], None]) -> None:
+    """Pass all output of a stream to `take`."""
     assert stream is not None
     while data := await stream.read(READ_BYTES):
         take(data)

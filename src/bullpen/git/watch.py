@@ -78,6 +78,7 @@ async def watch(
 
 
 def _matters(git_dirs: GitDirectories, path: Path) -> bool:
+    """Return whether a changed path may change what a user sees."""
     for git_dir in (git_dirs.git_dir, git_dirs.common_dir):
         if path.is_relative_to(git_dir):
             return path.name in _GIT_FILES or path.is_relative_to(git_dir / "refs" / "heads")

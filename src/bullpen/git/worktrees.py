@@ -154,6 +154,7 @@ def _separate_from_overlay(repository: GitDirectories, path: Path, config: bytes
 
 
 def _worktree(record: dict[str, str], name: str, git_dirs: GitDirectories, *, is_main: bool) -> Worktree:
+    """Return a worktree from a record of git's list."""
     branch = record.get("branch")
     return Worktree(
         name=name,
@@ -165,6 +166,7 @@ def _worktree(record: dict[str, str], name: str, git_dirs: GitDirectories, *, is
 
 
 def _linked(repository: GitDirectories, name: str, path: Path) -> GitDirectories:
+    """Return the directories of a linked worktree."""
     common = repository.common_dir
     return GitDirectories(git_dir=common / "worktrees" / name, common_dir=common, work_tree=path)
 

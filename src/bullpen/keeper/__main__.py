@@ -23,6 +23,7 @@ _BACKLOG = 16  # connections
 
 
 def main() -> None:
+    """Run the command: start a keeper as a daemon, and remove its files when it ends."""
     home = sys.argv[1]
     name = sys.argv[2] if len(sys.argv) > 2 else os.urandom(4).hex()
     os.umask(KEEPER_UMASK)
@@ -45,6 +46,7 @@ def main() -> None:
 
 
 def _open_directories(home: str) -> tuple[int, int]:
+    """Open the directories `keeper` and `spool`; raise PermissionError if other users have access to them."""
     root = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     opened = open_directory(root, "keeper"), open_directory(root, "spool")
     for fd in opened:
@@ -63,6 +65,7 @@ def _lock(directory: int, name: str) -> int:
 
 
 def _listen(directory: int, name: str) -> socket.socket:
+    """Return a listening Unix socket with this name in the directory."""
     remove_file(name, directory)  # left by a dead keeper: this process has the lock
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"/proc/self/fd/{directory}/{name}")  # the full path may be too long for an address

@@ -53,10 +53,12 @@ class Child:
 
     @property
     def running(self) -> bool:
+        """Whether the process has not been reaped yet."""
         return self._status is None
 
     @property
     def tty(self) -> str | None:
+        """The path of the terminal, or None for pipes."""
         return self._stdio.name
 
     @property
@@ -81,10 +83,12 @@ class Child:
         del self._unread[name]
 
     def start(self, request: SpawnRequest) -> None:
+        """Start the process; the streams must have been added."""
         self.pid = spawn.start_process(request, self._stdio.file_actions())
         self._stdio.on_started()
 
     def resize(self, cols: int, rows: int) -> None:
+        """Set the size of the terminal, and note it in the index of the spool."""
         self.streams["out"].write_held()  # it was printed at the old size
         self._stdio.resize(cols, rows)
         self.streams["out"].spool.resize(cols, rows)

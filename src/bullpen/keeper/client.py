@@ -106,6 +106,7 @@ class Keepers:
         raise KeeperLost(f"no keeper has {worker}/{run}")
 
     def _keeper_names(self) -> list[str]:
+        """Return the ids of all keepers that have a lock or a socket in the data directory."""
         if not self._directory.is_dir():
             return []
         return sorted({path.stem for path in self._directory.iterdir() if path.suffix in (".lock", ".sock")})
@@ -124,6 +125,7 @@ class Keepers:
             await asyncio.sleep(_POLL_INTERVAL)  # the keeper is starting or ending
 
     async def _connect(self, name: str) -> None:
+        """Connect to a keeper and adopt its children; the first of this version becomes the current one."""
         connected = _connect_socket(self._directory, name)
         on_output = self._on_output if self._held is None else self._hold_output
         make = partial(Keeper, on_output, self._on_keeper_exit)
@@ -143,6 +145,7 @@ class Keepers:
             await keeper.retire()
 
     def _on_closed(self, keeper: Keeper) -> None:
+        """Report the children of a keeper whose connection has ended as lost."""
         self._keepers.discard(keeper)
         if self.current is keeper:
             self.current = None
@@ -150,6 +153,7 @@ class Keepers:
             self._call_back(partial(self._on_lost, sorted(keeper.children)))
 
     def _hold_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
+        """Report output by way of `_call_back`, so that it may be held."""
         self._call_back(partial(self._on_output, worker, run, stream, end, last))
 
     def _on_keeper_exit(self, exit_: ExitRecord) -> None:
@@ -163,6 +167,7 @@ class Keepers:
             self._held.append(call)
 
     def _call_held(self) -> None:
+        """Call the callbacks that were held until the caller of `open` was ready."""
         held, self._held = self._held or [], None
         for keeper in self._keepers:
             keeper.on_output = self._on_output
@@ -175,6 +180,7 @@ class Keepers:
 
 
 async def _start_keeper(home: Path, name: str) -> None:
+    """Start a keeper process, and wait until it accepts connections."""
     root = str(Path(__file__).parents[2])
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, root, home, name,

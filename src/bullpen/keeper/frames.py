@@ -30,6 +30,8 @@ _AFTER_LENGTH = PREFIX.size - 4
 
 
 class Tag(IntEnum):
+    """The kinds of frames; those from 128 on are sent by the keeper, HELLO by both sides."""
+
     HELLO = 1
     SPAWN = 2
     WRITE = 3
@@ -63,7 +65,7 @@ def encode(tag: int, header: dict[str, Any], body: bytes = b"") -> bytes:
 
 
 def encode_json_header(tag: int, header: str, body: bytes = b"") -> bytes:
-    """Do the same for a header that is JSON already: keystrokes and echoes have theirs written by hand."""
+    """Return the bytes of one frame whose header is given as JSON: `encode` is too slow for keystrokes."""
     text = header.encode()
     length = _AFTER_LENGTH + len(text) + len(body)
     if length > MAX_FRAME_BYTES:
@@ -104,6 +106,7 @@ class FrameDecoder:
 
 
 def _header(data: bytes) -> dict[str, Any]:
+    """Return the JSON object in a header, or raise BadFrame."""
     try:
         text = str(data, "utf-8")
         header, end = _from_json(text, 0)

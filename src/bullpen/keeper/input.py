@@ -68,6 +68,7 @@ class NumberedInput:
             self._fd = -1
 
     def _enqueue(self, data: bytes) -> None:
+        """Write the data now as far as the child reads it, and queue the rest."""
         if self._fd < 0 or self._closing:
             raise OSError(errno.EPIPE, "its input is closed")
         if self._queued_bytes > MAX_QUEUED_BYTES:

@@ -38,6 +38,7 @@ class ServerListener:
         listening.setblocking(False)
 
     def open(self) -> None:
+        """Accept the next server."""
         self._loop.watch(self._socket.fileno(), READABLE, self._accept)
 
     def _accept(self, _mask: int) -> None:
@@ -110,6 +111,7 @@ class ServerConnection:
         self.needs_flush = True
 
     def _queue_delayed(self) -> None:
+        """Move the delayed frames to the queue of those to send."""
         self.unsent += self._delayed
         self._delayed = b""
         if self._delay_timer is not None:
@@ -132,6 +134,7 @@ class ServerConnection:
             self._update_watch()
 
     def _ready(self, mask: int) -> None:
+        """Read what the server has sent and pass on its frames; called when the socket is ready."""
         if mask & _GONE:
             self._break()
         if not mask & (READABLE | _GONE):

@@ -100,6 +100,7 @@ class EventLoop:
         return fd in self._callbacks
 
     def unwatch(self, fd: int) -> None:
+        """Stop watching a descriptor, if it is watched."""
         if self._callbacks.pop(fd, None) is not None:
             self._forget_flood(fd)
             with suppress(OSError):
@@ -129,6 +130,7 @@ class EventLoop:
         return timer
 
     def run(self) -> None:
+        """Serve descriptors and timers until `stop`."""
         poll, callbacks, floods, timers = self._epoll.poll, self._callbacks, self.floods, self._timers
         self._running = True
         while self._running:
@@ -191,6 +193,7 @@ class EventLoop:
         self._spin_until = 0.0
 
     def _read_floods(self) -> None:
+        """Call back for the floods that are ready, unless an expected answer delays them."""
         now = monotonic()
         if now < self._floods_due and now < self._answer_until:
             return
@@ -219,6 +222,7 @@ class EventLoop:
             self.call_later(_FLOOD_IDLE_SECONDS, self._end_idle_floods)
 
     def _end_idle_floods(self) -> None:
+        """End the floods that had no output since the last check."""
         self._idle_check_pending = False
         for fd in tuple(self._idle_floods):
             self.end_flood(fd)
@@ -226,6 +230,7 @@ class EventLoop:
         self._schedule_idle_check()
 
     def _poll_timeout(self) -> float:
+        """Return how long epoll may sleep, in seconds; -1 means without a limit."""
         if self._spin_until:
             if self._spin_until > monotonic():
                 os.sched_yield()  # to the kernel worker of the pty, which may wait for this core

@@ -79,6 +79,7 @@ class GrowthNotices:
         return self._loop.until_echo if silence < 1.5 * interval else 0.0
 
     def _notice_of_answers(self, answers: list[OutputStream]) -> bytes:
+        """Return the notice of streams that have answered input; hold the other streams back for a moment."""
         for stream in answers:
             stream.awaited_from = NOT_AWAITED
         self.grown.difference_update(answers)
@@ -88,6 +89,7 @@ class GrowthNotices:
         return _notice(answers)
 
     def _interval(self) -> float:
+        """Return the interval in force: it depends on the kinds of streams that have grown."""
         kinds = {stream.on_terminal for stream in self.grown}
         if True not in kinds:
             return _PIPE_INTERVAL
@@ -96,6 +98,7 @@ class GrowthNotices:
         return _INTERVAL
 
     def _hold_back(self, delay: float) -> None:
+        """Make no notice of the streams that have grown until the delay has passed."""
         self._loop.call_later(delay, self._end_hold)
         self._held_back = len(self.grown)
 

@@ -212,6 +212,7 @@ class Keeper(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is no subclass
 
     def data_received(self, data: bytes) -> None:
+        """Process the frames in the data; close the connection if there is something else."""
         assert self._transport is not None
         try:
             for tag, header, body in self._decoder.feed(data):
@@ -227,6 +228,7 @@ class Keeper(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Fail all pending requests with KeeperLost."""
         self._transport = None
         lost = KeeperLost(f"keeper {self.id} is gone")
         for future in (self._hello, *(future for future, _ in self._pending.values())):
@@ -258,6 +260,7 @@ class Keeper(asyncio.Protocol):
         return frame + _SEEN
 
     def _receive(self, tag: int, header: dict[str, Any]) -> None:
+        """Process a frame other than a notice."""
         match tag:
             case Tag.EXIT:
                 self._on_exit(ExitRecord(**{name: header[name] for name in ExitRecord.__slots__}))
@@ -287,6 +290,7 @@ class Keeper(asyncio.Protocol):
     def _call(
         self, tag: Tag, header: dict[str, Any], convert: Callable[[dict[str, Any]], Result]
     ) -> asyncio.Future[Result]:
+        """Send a request with this header; the result is the converted reply."""
         return self._send(tag, to_json(header)[1:-1], convert)
 
     def _send(
@@ -316,6 +320,7 @@ _quoted = lru_cache(to_json)  # the names of worker and writer are sent with eve
 
 
 def _child_status(child: dict[str, Any]) -> ChildStatus:
+    """Return the status of a child from the fields in a STATUS reply."""
     fields = {name: child[name] for name in ChildStatus.__slots__}
     if child["exit"] is not None:
         fields["exit"] = ExitRecord(child["worker"], child["run"], **child["exit"], ends=child["ends"])

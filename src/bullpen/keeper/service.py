@@ -73,6 +73,7 @@ class KeeperService:
         self._await_server()
 
     def _await_server(self) -> None:
+        """Accept a server, after the start or after the end of the last connection."""
         self._connection = self._server = None
         self._listener.open()
         self._schedule_idle_end()
@@ -81,6 +82,7 @@ class KeeperService:
         self._connection = ServerConnection(connected, self._loop, self._on_frame, self._await_server)
 
     def _on_frame(self, tag: int, header: dict[str, Any], body: bytes) -> None:
+        """Handle one frame of the server."""
         assert self._connection is not None
         if tag == Tag.WRITE and self._server is not None:
             # The reply can be sent together with the echo of the child.
@@ -93,6 +95,7 @@ class KeeperService:
             self._connection.send(self._answer(tag, header, body))
 
     def _answer_hello(self, connection: ServerConnection) -> None:
+        """Answer HELLO, and report each exit that is not acknowledged."""
         connection.send(encode(Tag.HELLO, self._hello))
         self._server = connection
         self._notices.acknowledged()
@@ -101,12 +104,14 @@ class KeeperService:
                 self._send_exit(child)
 
     def _answer(self, tag: int, header: dict[str, Any], body: bytes) -> bytes:
+        """Return the REPLY or FAULT to a request."""
         try:
             return encode(Tag.REPLY, {"id": _id(header)} | self._handler(tag)(header, body))
         except _REQUEST_ERRORS as error:
             return _fault(header, error)
 
     def _handler(self, tag: int) -> Callable[[dict[str, Any], bytes], dict[str, Any]]:
+        """Return the method that handles requests with this tag, or raise OSError."""
         if self._server is None:
             raise OSError(errno.EPROTO, "the first frame of a server is HELLO")
         handler = self._requests.get(tag)
@@ -115,6 +120,7 @@ class KeeperService:
         return handler
 
     def _spawn(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        """Handle SPAWN: start a child."""
         request = SpawnRequest(header)
         try:
             child = self._children.spawn(request)
@@ -137,33 +143,41 @@ class KeeperService:
         return encode_json_header(Tag.REPLY, f'{{"id":{request_id},"last":{last}}}')
 
     def _resize(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        """Handle RESIZE: set the size of a terminal."""
         self._children.find_running(*_key(header)).resize(*window_size(header))
         return {}
 
     def _signal(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        """Handle SIGNAL: send a signal to a child."""
         self._children.find_running(*_key(header)).signal(integer(header["signal"]))
         return {}
 
     def _close_input(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        """Handle CLOSE_INPUT: close a child's stdin."""
         self._children.find_running(*_key(header)).close_input()
         return {}
 
     def _status(self, _header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        """Handle STATUS: describe all children."""
         return {"children": [child.describe() for child in self._children]}
 
     def _consumed(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        """Handle CONSUMED: free a child's stdout below an offset."""
         self._children.find(*_key(header)).consumed(integer(header["offset"]))
         return {}
 
     def _ack_exit(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        """Handle ACK_EXIT: forget a child that has ended."""
         self._children.release(*_key(header))
         return {}
 
     def _remove_spools(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
+        """Handle FORGET: remove the spools of a worker."""
         self._children.remove_spools(worker_name(header["worker"]))
         return {}
 
     def _on_exit(self, child: Child) -> None:
+        """Send the exit of a child; it says also how far its streams have grown."""
         self._notices.discard(child.streams.values())
         self._send_exit(child)
 
@@ -186,6 +200,7 @@ class KeeperService:
         self._loop.call_later(self._idle_timeout, self._end_if_idle)
 
     def _end_if_idle(self) -> None:
+        """Stop the loop if there was no server and no child for the whole timeout."""
         idle = self._connection is None and not self._children
         if idle and time.monotonic() - self._idle_since >= self._idle_timeout:
             self._loop.stop()
@@ -212,9 +227,11 @@ def _id(header: dict[str, Any]) -> int | None:
 
 
 def _key(header: dict[str, Any]) -> tuple[str, int]:
+    """Return worker and run, which name a child."""
     return header["worker"], header["run"]
 
 
 def _boot_id() -> str:
+    """Return the kernel's random id of the current boot."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()

@@ -136,6 +136,7 @@ def _limit_number(name: str) -> int:
 
 
 def _text(value: object) -> str:
+    """Return the value if it is text without NUL, or raise ValueError."""
     if not isinstance(value, str) or "\0" in value:
         raise ValueError(f"{str(value)[:100]!r} is not text without NUL")
     return value

@@ -124,6 +124,7 @@ class SpoolWriter:
         self._fd = self._index = self._directory = -1
 
     def _start_next_segment(self) -> None:
+        """Close the current segment and open the next one at the current end."""
         self.write_index()
         old = self._fd, self._index
         self._open_segment()
@@ -154,6 +155,7 @@ class SpoolWriter:
         return entry
 
     def _remove_old_segments(self) -> None:
+        """Remove the segments that are consumed or exceed the retention."""
         oldest = self._segment_end - self._retention  # computed as if the current segment were full
         while len(self._starts) > 1 and (self._starts[1] <= self.consumed or self._starts[0] < oldest):
             for suffix in (".bin", ".idx"):
@@ -181,6 +183,7 @@ class SpoolReader:
 
     @property
     def end(self) -> int:
+        """The offset behind the last byte that was written."""
         last = self._segments()[-1]
         try:
             return last + os.stat(self._file(last, ".bin")).st_size
@@ -199,6 +202,7 @@ class SpoolReader:
                     self._close()
 
     def _read(self, offset: int, limit: int) -> bytes:
+        """Read at an offset, from the next segments too if this one is at its end."""
         if self._fd < 0 or offset < self._segment_start:
             self._seek(offset)
         while True:
@@ -277,6 +281,7 @@ class SpoolReader:
         return self._segment_start != before
 
     def _open(self, start: int) -> bool:
+        """Open a segment; return False if it was removed."""
         try:
             fd = os.open(self._file(start, ".bin"), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -286,6 +291,7 @@ class SpoolReader:
         return True
 
     def _segments(self) -> list[int]:
+        """Return the start offsets of all segments, or raise SpoolGone if there are none."""
         try:
             names = os.listdir(self._path)
         except FileNotFoundError:
@@ -357,5 +363,6 @@ def _last_before(index: int, offset: int) -> int:
 
 
 def _entry(index: int, number: int) -> tuple[int, int]:
+    """Return offset and time of the index entry with this number."""
     offset, at, _, _ = INDEX_ENTRY.unpack(os.pread(index, INDEX_ENTRY.size, number * INDEX_ENTRY.size))
     return offset, at

@@ -54,6 +54,7 @@ class PtyStdio:
         pass
 
     def on_ended(self) -> None:
+        """Close the keeper's descriptor of the slave."""
         os.close(self._slave)
 
 

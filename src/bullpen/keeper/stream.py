@@ -106,7 +106,7 @@ class OutputStream:
         return True
 
     def _read_flood(self, mask: int, buffer: memoryview) -> bool:
-        """Do the same as `read`, page after page into one buffer: a flood may bring 20,000 pages a second."""
+        """Read a flood into one buffer, which saves allocations: it may bring 20,000 pages a second."""
         before = filled = self._filled
         enough = before + (0 if self._loop.expects_answer else MAX_FLOOD_READ_BYTES)
         try:
@@ -148,6 +148,7 @@ class OutputStream:
         self._resume()
 
     def _end_flood(self) -> None:
+        """Write what is held, and free the buffer."""
         self.write_held()
         self._buffer = None
 
@@ -158,6 +159,7 @@ class OutputStream:
             self._store(read)
 
     def _store(self, data: bytes | memoryview) -> None:
+        """Append output to the spool; stop reading if the disk refuses or too much is unconsumed."""
         before = self.spool.end
         try:
             end = self.spool.append(data)
@@ -236,6 +238,7 @@ class OutputStream:
         self._loop.call_later(INDEX_SECONDS - monotonic() % INDEX_SECONDS, self._write_index)
 
     def _write_index(self) -> None:
+        """Write the index entries; try again later if the disk refuses."""
         self._index_scheduled = False
         try:
             self.spool.write_index()
@@ -251,6 +254,7 @@ class OutputStream:
             self._unsent += data
 
     def _resume(self) -> None:
+        """Watch the descriptor again, if nothing blocks the stream."""
         if not (self.ended or self.blocked or self._loop.watches(self._fd)):
             try:
                 self._loop.watch(self._fd, READABLE, self.read)

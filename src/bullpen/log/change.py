@@ -11,7 +11,7 @@ from ..store.outbox import Numbers
 
 
 class RequestAnswer(Struct, frozen=True):
-    """The answer to the request behind a change, stored with it.
+    """The answer to the request that caused a change of a session, stored with it.
 
     `render` makes status and body from the snapshot after the change.
     """
@@ -22,7 +22,10 @@ class RequestAnswer(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Everything that one decision stores, in one transaction. An empty change stores nothing."""
+    """Everything that one decision about a session stores in one transaction.
+
+    An empty change stores nothing.
+    """
 
     drafts: Sequence[Draft] = ()
     outbox: Sequence[OutboxLine] = ()

@@ -21,7 +21,7 @@ Plan = Callable[[], Append]
 
 
 class PendingChange(Struct):
-    """A change that waits or is being stored, and the future of its caller.
+    """A change of a session that waits or is being stored, and the future of its caller.
 
     A patient change waits while the database takes no writes; other changes are refused.
     """
@@ -42,7 +42,7 @@ class PendingChange(Struct):
 
 
 class ChangeQueue:
-    """The changes of one log.
+    """Plans and stores the changes of one log, one at a time.
 
     `accept` is called with each stored append before its caller gets the result.
     """
@@ -66,6 +66,7 @@ class ChangeQueue:
         return pending.future
 
     def _start_next(self) -> None:
+        """Start waiting changes until one is being stored."""
         while self._waiting and not self._busy:
             pending = self._waiting.popleft()
             try:
@@ -80,6 +81,7 @@ class ChangeQueue:
                 self._commit(pending, append)
 
     def _commit(self, pending: PendingChange, append: Append) -> None:
+        """Give a planned change to the store."""
         try:
             stored = self._store.commit(append, pending.patient)
         except Exception as error:  # noqa: BLE001 (handed to the caller of the change)
@@ -88,6 +90,7 @@ class ChangeQueue:
             stored.add_done_callback(lambda future: self._on_stored(pending, append, future))
 
     def _on_stored(self, pending: PendingChange, append: Append, stored: asyncio.Future[Numbers]) -> None:
+        """Publish a stored change, or retry or fail it."""
         error = stored.exception()
         if error is None:
             self._call_accept(append)
@@ -108,6 +111,7 @@ class ChangeQueue:
             self._loop.call_exception_handler(about)
 
     def _finish(self, pending: PendingChange, outcome: CommittedChange | BaseException) -> None:
+        """Give the caller its result and start the next change."""
         self._busy, self._blocked_by = False, None
         if isinstance(outcome, CommittedChange):
             pending.succeed(outcome)

@@ -11,7 +11,7 @@ BLOCK_BYTES = 64 << 10
 
 
 def append_events(path: Path, wires: Sequence[bytes]) -> None:
-    """Append events in JSON. Torn or damaged lines at the end of the file are cut off first."""
+    """Append events in JSON to `events.jsonl`, after cutting off torn or damaged lines at its end."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "r+b") as file:
         _, end = _last_intact(file)
@@ -21,7 +21,7 @@ def append_events(path: Path, wires: Sequence[bytes]) -> None:
 
 
 def last_seq(path: Path) -> int:
-    """Return the number of the last intact event in the file, or 0."""
+    """Return the number of the last intact event in an `events.jsonl` file, or 0."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:

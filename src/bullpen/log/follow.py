@@ -38,11 +38,14 @@ class GrowthSignal:
         self._listeners: dict[asyncio.Future[None], Callable[[], bool]] = {}
 
     async def wait(self) -> None:
-        """Wait for the next announcement."""
+        """Wait until a newer event is announced."""
         await self._event.wait()
 
     async def wait_unless(self, handle: Callable[[], bool]) -> None:
-        """Call `handle` at every announcement; return once it returns False, or raise what it raises."""
+        """Call `handle` whenever a newer event is announced; return once it returns False.
+
+        Raise what `handle` raises.
+        """
         woken = asyncio.get_running_loop().create_future()
         self._listeners[woken] = handle
         try:
@@ -81,6 +84,7 @@ class PacedGrowthSignal(GrowthSignal):
         self._pending_head = head
 
     def announce(self, head: int) -> None:
+        """Set the number of the newest event; wake the waiters now, or at the end of the interval."""
         self._pending_head = head
         if self._timer is None:
             now = self._loop.time()
@@ -90,6 +94,7 @@ class PacedGrowthSignal(GrowthSignal):
                 self._timer = self._loop.call_at(self._quiet_until, self._announce_pending)
 
     def _announce_pending(self) -> None:
+        """Wake the waiters, and begin the next interval."""
         self._timer = None
         interval = MIN_BATCH_INTERVAL + INTERVAL_PER_FOLLOWER * len(self._followers)
         self._quiet_until = self._loop.time() + interval
@@ -107,7 +112,7 @@ class EventSource(Protocol):
         """Return some events with after < seq <= until."""
 
     def recent_batch(self, after: int, until: int) -> EventBatch | None:
-        """Return the same from memory, or None if the events are no longer there."""
+        """Return some events with after < seq <= until from memory; None if they are no longer there."""
 
 
 class LogFollower:
@@ -141,7 +146,7 @@ class LogFollower:
         self._take = take
 
     def _pass_on(self) -> bool:
-        """Pass a new batch to `take`. Return whether nothing is left to read."""
+        """Pass new events to `take`. Return whether nothing is left to read."""
         if self.source.closed or self._take is None:
             return False
         if self.after < self._growth.head:
@@ -153,6 +158,6 @@ class LogFollower:
 
 
 def paced(follower: LogFollower, take: Take | None = None) -> LogFollower:
-    """Enable pacing on a follower and return it."""
+    """Enable pacing on a follower of a log and return it."""
     follower.enable_pacing(take)
     return follower

@@ -77,6 +77,7 @@ class SessionLog:
 
     @property
     def id(self) -> str:
+        """The id of the session."""
         return self.snapshot.id
 
     @property
@@ -106,7 +107,7 @@ class SessionLog:
         consumed: Consumed | None = None,
         patient: bool = False,
     ) -> CommittedChange:
-        """Store facts, outbox lines and a consumed offset that need no decision."""
+        """Append facts, outbox lines and a consumed offset that need no decision to the log."""
         change = Change(drafts=drafts, outbox=outbox, consumed=consumed)
         return await self.change(lambda _: change, patient)
 
@@ -134,7 +135,7 @@ class SessionLog:
         return EventBatch(after + 1, after + len(encoded), encoded, self.head)
 
     def recent_batch(self, after: int, until: int) -> EventBatch | None:
-        """Return the same from memory, or None if the events are no longer there."""
+        """Return some events with after < seq <= until from memory; None if they are no longer there."""
         requested = (after, until)
         if self._shared is not None and self._shared[0] == requested:
             return self._shared[1]
@@ -171,7 +172,7 @@ class SessionLog:
         )
 
     def _accept(self, append: Append) -> None:
-        """Publish a stored change."""
+        """Publish a stored change: update the snapshot and notify the followers."""
         if not append.entries:
             return
         self.snapshot = append.snapshot
@@ -192,6 +193,7 @@ def _open_logs(store: EventStore) -> "WeakValueDictionary[str, SessionLog]":
 
 
 def _render(answer: RequestAnswer | None, snapshot: Snapshot) -> StoredAnswer | None:
+    """Return the answer to store, made from the snapshot after the change."""
     if answer is None:
         return None
     status, body = answer.render(snapshot)

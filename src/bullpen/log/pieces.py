@@ -10,7 +10,7 @@ PIECE_BYTES = 256 << 10
 
 
 def output_chunks(recording: Recording, start: int, end: int) -> Iterator[bytes]:
-    """Yield the output from start to end. Stop early if the keeper removes it meanwhile."""
+    """Yield the recorded output from start to end. Stop early if the keeper removes it meanwhile."""
     offset = start
     while offset < end:
         try:
@@ -24,7 +24,7 @@ def output_chunks(recording: Recording, start: int, end: int) -> Iterator[bytes]
 
 
 def cast_lines(recording: Recording, title: str) -> Iterator[bytes]:
-    """Yield the recording as the lines of an asciicast file."""
+    """Yield a recording as the lines of an asciicast file."""
     return encode_cast(title, _pieces(recording, recording.end))
 
 
@@ -40,6 +40,7 @@ def _pieces(recording: Recording, end: int) -> Iterator[Piece]:
 
 
 def _between(recording: Recording, entry: IndexEntry, end: int) -> Iterator[Piece]:
+    """Yield the output from an index entry to `end`, with the time and size of the entry."""
     offset, time, cols, rows = entry
     yield (time, b"", cols, rows)
     for data in output_chunks(recording, offset, end):

@@ -32,7 +32,7 @@ class MissingEvents(NamedTuple):
 
 
 class RecordedEvents:
-    """The events of one `events.jsonl` file, in order.
+    """The events of a recorded session's `events.jsonl`, in order.
 
     Damaged lines and a torn end are skipped and counted in `bad_lines` and `torn_bytes`. With `strict`, the
     first damaged line raises Invalid, because a hostile file can have hundreds of millions of them.
@@ -98,7 +98,7 @@ class RecordedEvents:
         return [index for index in range(start, len(self)) if self._types[index] == number]
 
     def missing_ranges(self, last_seq: int = 0) -> list[MissingEvents]:
-        """Return the missing ranges between 1 and the last event, or `last_seq` if that is greater."""
+        """Return the ranges of event numbers that are missing up to the last event or `last_seq`."""
         found, expected = [], 1
         for seq in chain(self.seqs, [max(last_seq, self.seqs[-1] if self.seqs else 0) + 1]):
             if seq > expected:
@@ -107,7 +107,10 @@ class RecordedEvents:
         return found
 
     def _read_index(self) -> None:
-        """Read each line once. Only one line is in memory, and none longer than MAX_LINE_BYTES."""
+        """Build the index of `events.jsonl` in one pass.
+
+        Only one line is in memory, and none longer than MAX_LINE_BYTES.
+        """
         begin = end = 0
         while block := os.pread(self._fd, _BLOCK_BYTES, end):
             newline = block.find(b"\n")
@@ -122,9 +125,11 @@ class RecordedEvents:
         self.torn_bytes = end - begin
 
     def _line(self, begin: int, end: int) -> bytes:
+        """Return the bytes of a line, or nothing if it is too long to be an event."""
         return os.pread(self._fd, end - begin, begin) if end - begin <= MAX_LINE_BYTES else b""
 
     def _add(self, offset: int, line: bytes) -> None:
+        """Add a line to the index, or count it as damaged."""
         if len(self) + self.bad_lines == MAX_EVENTS:
             raise Invalid(f"a recording has at most {MAX_EVENTS:,} events")
         wire = read_line(line)
@@ -165,7 +170,7 @@ class RecordingDirectory:
         return self.events.missing_ranges(last_seq if isinstance(last_seq, int) else 0)
 
     def describe_damage(self) -> list[str]:
-        """Return a sentence for each kind of damage found."""
+        """Return a sentence for each kind of damage found in the recording."""
         damage = []
         if not self.metadata:
             damage.append(f"{METADATA} is missing or cannot be read")
@@ -209,6 +214,7 @@ class RecordingDirectory:
 
 
 def _numbers(directory: Path) -> list[int]:
+    """Return the numbers that are names in a directory, sorted."""
     try:
         return sorted(int(name) for name in os.listdir(directory) if name.isdecimal())
     except (FileNotFoundError, NotADirectoryError):
@@ -216,6 +222,7 @@ def _numbers(directory: Path) -> list[int]:
 
 
 def _read_metadata(path: Path) -> dict[str, Any]:
+    """Return the content of `metadata.json`; empty if it is missing or invalid."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_METADATA_BYTES + 1)

@@ -18,7 +18,10 @@ _NO_OUTPUT = (0, b"")
 
 
 class Recording:
-    """Reads one spool. `end` follows the keeper's notices; `start` is the oldest offset that is kept."""
+    """The recorded output of one run of a worker, read from the keeper's spool.
+
+    `end` follows the keeper's notices; `start` is the oldest offset that is kept.
+    """
 
     def __init__(self, path: Path) -> None:
         self._spool = SpoolReader(path)
@@ -58,6 +61,7 @@ class Recording:
             self._new_output = _NO_OUTPUT
 
     def _read_new_output(self, start: int, end: int) -> tuple[int, bytes]:
+        """Return offset and bytes of new output, or nothing if it cannot be read."""
         try:
             return start, self.read(start, end - start)
         except (SpoolGone, OSError):
@@ -90,7 +94,7 @@ class Recording:
         return self.end > offset
 
     def read(self, offset: int, limit: int) -> bytes:
-        """Return up to `limit` bytes from `offset` on; raise SpoolGone if they are no longer kept."""
+        """Return up to `limit` bytes of output from `offset` on; raise SpoolGone if they are not kept."""
         if offset >= self.end:
             return b""
         start, output = self._new_output
@@ -104,7 +108,7 @@ class Recording:
 
     def window_sizes(self, after: int = 0) -> Iterator[tuple[int, int, int]]:
         """Yield each window size as (offset, cols, rows), in order; it applies from that offset on."""
-        # The entry that applies at `after` is only needed at the first byte; later ones stand alone.
+        # Entries at offset 0 must be merged, as `index` does; later sizes need no earlier entry.
         entries = self._without_damage(self._spool.index_near(after)) if after else self.index()
         return ((offset, cols, rows) for offset, _, cols, rows in entries if cols and offset >= after)
 
@@ -121,6 +125,7 @@ class Recording:
         return self._without_damage(self._spool.index(after))
 
     def _without_damage(self, entries: Iterator[IndexEntry]) -> Iterator[IndexEntry]:
+        """Yield the consistent entries; none if the spool was removed."""
         try:
             yield from consistent_entries(entries)
         except SpoolGone:
@@ -138,7 +143,7 @@ class Recording:
 
 
 def consistent_entries(entries: Iterable[IndexEntry]) -> Iterator[IndexEntry]:
-    """Yield the entries without damaged ones, which lie before an earlier entry or far behind the next."""
+    """Yield index entries without damaged ones, which lie before an earlier entry or far behind the next."""
     before: IndexEntry = (0, 0, 0, 0)
     for entry, after in pairwise(chain(entries, [None])):
         if entry is None or not _follows(before, entry):

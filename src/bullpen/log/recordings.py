@@ -22,6 +22,8 @@ METADATA_FORMAT = 1
 
 
 class _RecordingState(Struct, rename="camel"):
+    """The part of `metadata.json` that is read back."""
+
     last_seq: int
 
 
@@ -52,11 +54,11 @@ class RecordingStore:
         self._lock = Lock()
 
     def last_seq(self, session_id: str) -> int:
-        """Return the number of the last event in the file, or 0."""
+        """Return the number of the last event in the recording of a session, or 0."""
         return last_seq(self.directory / session_id / EVENTS)
 
     def metadata_seq(self, session_id: str) -> int:
-        """Return the last event the metadata includes, or 0 if there is no readable metadata."""
+        """Return up to which event the metadata of a recording goes, or 0 if there is none."""
         try:
             state = msgspec.json.decode(
                 (self.directory / session_id / METADATA).read_bytes(), type=_RecordingState
@@ -72,14 +74,14 @@ class RecordingStore:
                 append_events(self._make_directory(session_id) / EVENTS, wires)
 
     def write_metadata(self, snapshot: Snapshot) -> None:
-        """Replace the metadata. The events up to the snapshot must be in the file already."""
+        """Replace the metadata of a recording. The events up to the snapshot must be in it already."""
         with self._lock:
             if snapshot.id not in self._removed:
                 text = encode(metadata_of(snapshot)).decode()
                 write_private(self._make_directory(snapshot.id) / METADATA, text + "\n")
 
     def clear(self, session_id: str) -> None:
-        """Delete the files of a session, so that they are written again."""
+        """Delete the recording of a session, so that it is written again."""
         with self._lock:
             for name in (METADATA, EVENTS):
                 (self.directory / session_id / name).unlink(missing_ok=True)
@@ -91,11 +93,12 @@ class RecordingStore:
             shutil.rmtree(self.directory / session_id, ignore_errors=True)
 
     def allow(self, session_id: str) -> None:
-        """Allow writes again for a session that was purged and then imported."""
+        """Allow recording again for a session that was purged and then imported."""
         with self._lock:
             self._removed.discard(session_id)
 
     def _make_directory(self, session_id: str) -> Path:
+        """Return the directory of a session; create it if it is missing."""
         directory = self.directory / session_id
         os.makedirs(directory, mode=0o700, exist_ok=True)
         return directory

@@ -62,7 +62,7 @@ class ReplayPlayer:
 
     @property
     def position(self) -> int:
-        """The number of moments already played."""
+        """The number of moments of the replay already played."""
         return sum(self._indexes)
 
     def __len__(self) -> int:
@@ -129,11 +129,14 @@ class ReplayPlayer:
     # Seeking
 
     def reset(self) -> None:
-        """Move to the beginning."""
+        """Move the replay to the beginning."""
         self._indexes = [0] * len(self._tracks)
 
     def seek_seq(self, seq: int) -> None:
-        """Move before this event, or the first one after it that exists; NotFound beyond the last."""
+        """Move the replay before this event, or the first one after it that exists.
+
+        Raise NotFound beyond the last event.
+        """
         index = self.recorded.events.index_of_seq(seq)
         if index >= len(self._chat):
             raise NotFound(f"the recording ends before event {seq}")
@@ -141,7 +144,7 @@ class ReplayPlayer:
         self._indexes = [index, *(track.index_at(time) for track in self._tracks[1:])]
 
     def seek_time(self, time: int) -> None:
-        """Move before the first moment at or after a time in nanoseconds."""
+        """Move the replay before the first moment at or after a time in nanoseconds."""
         self._indexes = [track.index_at(time) for track in self._tracks]
 
     def offsets(self) -> dict[tuple[str, int], int]:
@@ -152,7 +155,7 @@ class ReplayPlayer:
     # Reading without moving
 
     def output_before(self, worker_id: str) -> Iterator[bytes]:
-        """Yield the output of a terminal's latest run up to here; its last MAX_HISTORY_BYTES."""
+        """Yield the output of a terminal's latest run up to here, at most MAX_HISTORY_BYTES."""
         keys = list(self.terminals)
         started = [
             number for number, (id, _) in enumerate(keys) if id == worker_id and self._indexes[number + 1] > 0
@@ -166,12 +169,12 @@ class ReplayPlayer:
                 yield moment.data
 
     def events_of_type(self, name: str) -> Iterator[Event]:
-        """Yield all events of a type, independent of the position."""
+        """Yield all events of a type in the recording, independent of the position."""
         events = self.recorded.events
         return (events.event(index) for index in events.indexes_of_type(name))
 
     def events(self) -> Iterator[Event]:
-        """Yield the events from here on, and move past them."""
+        """Yield the events from the present position on, and move past them."""
         return (moment.event for moment in self if isinstance(moment, ChatMoment))
 
     def _next_track(self) -> int | None:

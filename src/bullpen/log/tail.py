@@ -18,7 +18,7 @@ class EventTail:
 
     @property
     def start(self) -> int:
-        """The number after which all events are in memory."""
+        """The number after which all events of the log are in memory."""
         return self.head - len(self._wire)
 
     def extend(self, wire: Sequence[bytes]) -> None:

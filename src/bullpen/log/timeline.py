@@ -40,7 +40,7 @@ class TerminalLine(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def find_markers(events: Iterable[Event]) -> list[TimelineMarker]:
-    """Return a marker for each event that the timeline marks."""
+    """Return a timeline marker for each event that the timeline shows."""
     return [
         TimelineMarker(event.seq, event.timestamp, *found, event.worker_id)
         for event in events
@@ -49,7 +49,7 @@ def find_markers(events: Iterable[Event]) -> list[TimelineMarker]:
 
 
 def terminal_timeline(worker_id: str, run: int, recording: Recording) -> TerminalLine:
-    """Return the sampled timeline of one run of a terminal."""
+    """Return the timeline of one run of a terminal: sampled offsets by time, and window sizes."""
     points = _SampledPoints()
     sizes: deque[tuple[int, int, int]] = deque(maxlen=MAX_POINTS)
     for offset, time, cols, rows in recording.index():
@@ -76,6 +76,7 @@ class _SampledPoints:
         self._count = 0
 
     def add(self, point: tuple[int, int]) -> None:
+        """Add a point to the sample."""
         if self._count % self._step:
             self._last = [point]
         else:
@@ -89,6 +90,7 @@ class _SampledPoints:
             self._step *= 2
 
     def sample(self) -> list[tuple[int, int]]:
+        """Return the sampled points and the newest one."""
         return self._points + self._last
 
 
@@ -121,5 +123,6 @@ def _kind_and_label(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a
 
 
 def _label(text: Any) -> str:
+    """Return the text of a timeline marker: one short line."""
     line = " ".join(str(text or "").split())
     return line if len(line) <= MAX_LABEL_LENGTH else line[: MAX_LABEL_LENGTH - 1] + "…"

@@ -14,14 +14,14 @@ PIECE_BYTES = 64 << 10  # the most terminal output in one moment
 
 
 class ChatMoment(NamedTuple):
-    """An event of the session."""
+    """A moment of a replay: an event of the session."""
 
     time: int  # nanoseconds since the epoch
     event: Event
 
 
 class OutputMoment(NamedTuple):
-    """Output of a terminal, and its new size if that changes here."""
+    """A moment of a replay: output of a terminal, and its new size if that changes here."""
 
     time: int
     worker_id: str
@@ -35,14 +35,14 @@ Moment = ChatMoment | OutputMoment
 
 
 class Track(Protocol):
-    """The moments of one source by index; times never decrease."""
+    """One source of a replay: its moments by index. Times never decrease."""
 
     def __len__(self) -> int: ...
     def time(self, index: int) -> int:
         """Return the time of a moment in nanoseconds."""
 
     def read(self, index: int) -> Moment:
-        """Return a moment."""
+        """Return the moment at an index."""
 
     def index_at(self, time: int) -> int:
         """Return the index of the first moment at or after a time."""
@@ -86,11 +86,11 @@ class TerminalTrack:
         return self._times[index]
 
     def read(self, index: int) -> Moment:
-        offset, end = self._offsets[index], self._end_of(index)
+        offset, end = self._offsets[index], self._end_offset(index)
         cols, rows = divmod(self._sizes[index], 1 << 16)
         size = (cols, rows) if cols else None
         return OutputMoment(
-            self._times[index], self._worker_id, self._run, offset, self._bytes(offset, end), size
+            self._times[index], self._worker_id, self._run, offset, self._read_output(offset, end), size
         )
 
     def index_at(self, time: int) -> int:
@@ -107,7 +107,8 @@ class TerminalTrack:
     def close(self) -> None:
         self._recording.close()
 
-    def _bytes(self, offset: int, end: int) -> bytes:
+    def _read_output(self, offset: int, end: int) -> bytes:
+        """Return the output between two offsets, as far as it is kept."""
         data = b""
         while offset + len(data) < end:
             try:
@@ -119,11 +120,12 @@ class TerminalTrack:
             data += piece
         return data
 
-    def _end_of(self, index: int) -> int:
+    def _end_offset(self, index: int) -> int:
+        """Return the offset at which a moment ends."""
         return self._offsets[index + 1] if index + 1 < len(self) else self._recording.end
 
     def _read_index(self) -> None:
-        """Add a moment for each index entry of the keeper, split into pieces of PIECE_BYTES."""
+        """Build the moments from the keeper's index entries, in pieces of at most PIECE_BYTES."""
         before: IndexEntry | None = None
         for entry in self._recording.index():
             if before is not None:
@@ -133,6 +135,7 @@ class TerminalTrack:
             self._add(before, self._recording.end)
 
     def _add(self, entry: IndexEntry, end: int) -> None:
+        """Add the moments from an index entry to the offset `end`."""
         offset, time, cols, rows = entry
         if offset > self._recording.end:
             return

@@ -54,16 +54,16 @@ class ZipReader:
             raise _damaged("a name occurs twice in it")
 
     def read(self, member: ZipMember) -> Iterator[bytes]:
-        """Yield the content in pieces of at most CHUNK_BYTES; raise Invalid if it is not as declared."""
+        """Yield a member's content in pieces of CHUNK_BYTES; raise Invalid if it is not as declared."""
         left, checksum = member.size, 0
         for piece in self._unpack(member):
             left -= len(piece)
             if left < 0:
-                raise _damaged(f"{member.name} is longer than it says")
+                raise _damaged(f"{member.name} is longer than declared")
             checksum = zlib.crc32(piece, checksum)
             yield piece
         if left:
-            raise _damaged(f"{member.name} is shorter than it says")
+            raise _damaged(f"{member.name} is shorter than declared")
         if checksum != member.crc:
             raise _damaged(f"{member.name} does not match its checksum")
 
@@ -139,7 +139,7 @@ class ZipReader:
         return {member.name: end for member, end in zip(ordered, ends, strict=True)}
 
     def _unpack(self, member: ZipMember) -> Iterator[bytes]:
-        """Yield the content of a member."""
+        """Yield the unpacked content of a member of the zip file."""
         start = self._data_start(member)
         packed = self._packed(start, member.packed)
         return packed if member.method == STORED else _inflate(packed, member.name)
@@ -151,10 +151,10 @@ class ZipReader:
         rest = self._read_at(member.offset + _LOCAL.size, name_size + extra_size)
         expected = (b"PK\3\4", member.flags, member.method, member.raw_name)
         if (signature, flags, method, rest[:name_size]) != expected:
-            raise _damaged(f"{member.name} differs from what the directory says of it")
+            raise _damaged(f"{member.name} differs from its entry in the directory")
         size, packed, _ = _widened((size, packed, 0), rest[name_size:])
         if not flags & _SIZES_FOLLOW and (crc, packed, size) != (member.crc, member.packed, member.size):
-            raise _damaged(f"{member.name} differs from what the directory says of it")
+            raise _damaged(f"{member.name} differs from its entry in the directory")
         start: int = member.offset + _LOCAL.size + name_size + extra_size
         if start + member.packed > self._ends[member.name]:
             raise _damaged(f"{member.name} overlaps what follows it")
@@ -166,6 +166,7 @@ class ZipReader:
             yield self._read_at(place, min(CHUNK_BYTES, start + size - place))
 
     def _read_at(self, place: int, size: int) -> bytes:
+        """Return `size` bytes at a place of the file, or raise Invalid if they are missing."""
         if place < 0:
             raise _damaged("a part of it is missing")
         self._file.seek(place)
@@ -196,7 +197,7 @@ def _inflate(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 
 def _require_readable(member: ZipMember) -> None:
-    """Raise Invalid if the member is encrypted or packed in an unsupported way."""
+    """Raise Invalid if a zip member is encrypted or packed in an unsupported way."""
     if member.flags & ~_KNOWN_FLAGS:
         raise Invalid(f"{member.name} in the zip file is encrypted or needs a feature that is not read")
     if member.method not in (STORED, DEFLATED):
@@ -230,4 +231,5 @@ def _zip64_field(extra: bytes) -> bytes:
 
 
 def _damaged(why: str) -> Invalid:
+    """Return the error for a damaged zip file."""
     return Invalid(f"the zip file is damaged: {why}")

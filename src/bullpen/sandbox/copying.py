@@ -42,6 +42,7 @@ def copy_file(source: WorkspaceFiles, target: WorkspaceFiles, name: str) -> bool
 
 
 def _is_link(top: int, name: str) -> bool:
+    """Return whether a path below `top` is a symbolic link."""
     fd = open_beneath(top, name, os.O_PATH | os.O_NOFOLLOW)
     try:
         return stat.S_ISLNK(os.fstat(fd).st_mode)
@@ -52,6 +53,7 @@ def _is_link(top: int, name: str) -> bool:
 def _copy_link(
     source: WorkspaceFiles, source_top: int, target: WorkspaceFiles, target_top: int, name: str
 ) -> bool:
+    """Copy a symbolic link with its target text."""
     last = PurePosixPath(name).name
     with source.opened_parent(source_top, name) as parent:
         text = os.readlink(last, dir_fd=parent)
@@ -63,6 +65,7 @@ def _copy_link(
 def _copy_content(
     source: WorkspaceFiles, source_top: int, target: WorkspaceFiles, target_top: int, name: str
 ) -> bool:
+    """Copy a regular file; return False for other files."""
     with source.opening(source_top, name, os.O_RDONLY | os.O_NOFOLLOW) as fd:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
@@ -80,5 +83,6 @@ def _copy_content(
 
 
 def _create(parent: int, name: str) -> int:
+    """Create a new file in the directory, and return its descriptor."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(PurePosixPath(name).name, flags, 0o600, dir_fd=parent)

@@ -43,6 +43,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _OpenHow(ctypes.Structure):
+    """The `struct open_how` of openat2."""
+
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
@@ -200,12 +202,14 @@ class WorkspaceFiles:
 
     @contextmanager
     def _file(self, top: int, relative: str) -> Iterator[int]:
+        """Open a regular file below the workspace."""
         with self.opening(top, relative) as fd:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise Invalid(f"{relative} is not a regular file")
             yield fd
 
     def _list(self, fd: int, relative: str) -> DirectoryListing:
+        """Return the entries of an opened directory, without protected ones."""
         found = [(name, status) for name in os.listdir(fd) if (status := _status(fd, name))]
         hidden = self.boundary.protected.hidden([status for _, status in found], secrets=self._secrets)
         entries = [_entry(*each) for each, is_hidden in zip(found, hidden, strict=True) if not is_hidden]
@@ -213,6 +217,7 @@ class WorkspaceFiles:
         return DirectoryListing(relative, entries[:MAX_ENTRIES], max(0, len(entries) - MAX_ENTRIES))
 
     def _open_or_make(self, top: int, directory: str) -> int:
+        """Open a directory below the workspace; make it and its parents if they are missing."""
         try:
             return open_beneath(top, directory, _DIRECTORY)
         except FileNotFoundError:
@@ -221,6 +226,7 @@ class WorkspaceFiles:
             return open_beneath(top, directory, _DIRECTORY)
 
     def _refuses(self, fd: int) -> bool:
+        """Return whether an opened file is protected."""
         return self.boundary.protected.refuses(fd, secrets=self._secrets)
 
 
@@ -237,6 +243,7 @@ def relative_path(root: str, path: str) -> str:
 
 
 def _read(fd: int, path: str) -> bytes:
+    """Return the content of an opened file, or raise Invalid if it is too large."""
     if os.fstat(fd).st_size > MAX_FILE_BYTES:
         raise Invalid(f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB")
     with open(fd, "rb", closefd=False) as file:
@@ -244,6 +251,7 @@ def _read(fd: int, path: str) -> bytes:
 
 
 def _status(directory: int, name: str) -> os.stat_result | None:
+    """Return the status of an entry, or None if it was removed."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:  # removed meanwhile
@@ -251,6 +259,7 @@ def _status(directory: int, name: str) -> os.stat_result | None:
 
 
 def _entry(name: str, found: os.stat_result) -> DirectoryEntry:
+    """Return the name, kind and size of an entry."""
     printable = os.fsencode(name).decode("utf-8", "replace")
     for is_type, kind in ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link")):
         if is_type(found.st_mode):
@@ -277,7 +286,7 @@ def open_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
 
 
 def walk_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
-    """Do the same without openat2 of the kernel, and therefore without following any link."""
+    """Open a path below the directory `top` without openat2; any link or `..` in it is an OSError."""
     *directories, name = PurePosixPath(relative).parts
     if ".." in (*directories, name):
         raise OSError(errno.EXDEV, "the path leads up", relative)
@@ -293,6 +302,7 @@ def walk_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
 
 
 def _make(parent: int, name: str) -> None:
+    """Make a directory with the mode of new directories."""
     os.mkdir(name, 0o700, dir_fd=parent)
     fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
@@ -302,6 +312,7 @@ def _make(parent: int, name: str) -> None:
 
 
 def _replace(parent: int, name: str, data: bytes, mode: int, request_id: str) -> None:
+    """Write a temporary file and rename it to the name."""
     temporary = f".{name[:200]}.{sha256(request_id.encode('utf-8', 'replace')).hexdigest()[:12]}"
     with suppress(FileNotFoundError):
         os.unlink(temporary, dir_fd=parent)  # left by a server that was killed before the rename
@@ -344,6 +355,7 @@ def _translated_errors(path: str) -> Iterator[None]:
 
 
 def _refusal(path: str, error: OSError) -> BullpenError:
+    """Return the BullpenError for an OSError."""
     if error.errno in (errno.EXDEV, errno.ELOOP):
         return _escape(path)
     if error.errno == errno.EAGAIN:
@@ -352,10 +364,12 @@ def _refusal(path: str, error: OSError) -> BullpenError:
 
 
 def _escape(path: str) -> Forbidden:
+    """Log a path that leads out of the workspace, and return the error."""
     log.warning("security: path outside the workspace", path=path)
     return Forbidden(f"{path} is outside the workspace")
 
 
 def _protected(path: str) -> Forbidden:
+    """Log a path of a protected file, and return the error."""
     log.warning("security: a path is protected", path=path)
     return Forbidden(f"{path} is protected: it belongs to Bullpen or holds credentials")

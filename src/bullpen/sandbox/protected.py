@@ -181,6 +181,7 @@ def _chain(fd: int) -> Iterator[os.stat_result]:
 
 
 def _has(directory: int, name: str, inode: Inode) -> bool:
+    """Return whether a directory has an entry with this name and inode."""
     try:
         return _inode(os.stat(name, dir_fd=directory, follow_symlinks=False)) == inode
     except FileNotFoundError:
@@ -205,6 +206,7 @@ def _upwards(fd: int) -> Iterator[os.stat_result]:
 
 
 def _has_more_names(found: os.stat_result) -> bool:
+    """Return whether a file has more than one hard link."""
     return not stat.S_ISDIR(found.st_mode) and found.st_nlink > 1
 
 
@@ -215,6 +217,7 @@ def _mount(fd: int) -> int:
 
 
 def _walk(paths: Iterable[str]) -> Iterator[Inode]:
+    """Yield the inodes of these paths and of everything below them."""
     for path in paths:
         with _absent():
             yield _inode(os.stat(path))
@@ -226,7 +229,7 @@ def _walk(paths: Iterable[str]) -> Iterator[Inode]:
 
 @contextmanager
 def _absent() -> Iterator[None]:
-    """Ignore that something is not there. Any other error is raised: what is not seen is not protected."""
+    """Ignore a path that does not exist. Raise other errors: an unread place would not be protected."""
     try:
         yield
     except OSError as error:

@@ -160,10 +160,12 @@ class WorkspaceRoots:
         log.warning("security: workspace root removed", path=path)
 
     async def _store(self, added: tuple[Root, ...], answer: KeptAnswer[None] | None = None) -> None:
+        """Store and use a new list of added roots."""
         await self._records.set_setting(KEY, added, answer)
         self._added = added
 
     def _not_added(self, path: str) -> Conflict | NotFound:
+        """Return the error for a path that is not an added root: it says where the root comes from."""
         found = next((each for each in self.all if each.path == path), None)
         match found.source if found else None:
             case "setting":
@@ -181,6 +183,7 @@ class WorkspaceRoots:
         return next((root for root in self._directories() if real.is_relative_to(root)), None)
 
     def _directories(self) -> Iterator[Path]:
+        """Yield the directories of all roots, with the worktrees beside repositories."""
         for root in self.all:
             path = Path(root.path)
             yield path
@@ -238,6 +241,7 @@ class WorkspaceRoots:
 
 
 def _added(path: str) -> Root:
+    """Return an added root with the current time."""
     return Root(path=path, source="added", added_at=clock.now_ms())
 
 
@@ -250,5 +254,6 @@ def _about(answer: KeptAnswer[Root] | None, root: Root) -> KeptAnswer[None] | No
 
 
 def _protected(text: str) -> Forbidden:
+    """Log a protected directory, and return the error."""
     log.warning("security: a protected directory as a workspace", path=text)
     return Forbidden(f"{text} is protected: it belongs to Bullpen")

@@ -31,6 +31,7 @@ class AutomaticAnswers:
             self._tasks.create_task(self._answer(permission_id), name=f"rule {self._log.id}")
 
     async def _answer(self, permission_id: str) -> None:
+        """Store the answer of the matching rule to a permission request."""
         try:
             await self._log.change(lambda snapshot: self._decide(snapshot, permission_id))
         except (NotFound, Unavailable) as error:

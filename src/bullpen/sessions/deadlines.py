@@ -50,6 +50,7 @@ class SessionDeadlines:
                 return deadline.seconds
 
     def _on_timer(self, deadline: Deadline) -> None:
+        """Start the task that applies a deadline which has passed."""
         if not self._tasks.over:
             self._tasks.create_task(self._apply(deadline), name=f"deadline {self._log.id}")
 

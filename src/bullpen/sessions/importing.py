@@ -127,6 +127,7 @@ class _ImportedEvents:
 
 
 def _imported_fact(saved: SavedSession) -> Draft:
+    """Return the event that records the id and time of the original session."""
     return Draft(SessionImported(original_id=saved.id, created_at=saved.created_at))
 
 
@@ -136,6 +137,7 @@ def _stable_id(id: str, within: str = "") -> str:
 
 
 async def _require_absent(sessions: Sessions, session_id: str) -> None:
+    """Raise Conflict if there is a session with this id."""
     try:
         await sessions.get(session_id)
     except NotFound:

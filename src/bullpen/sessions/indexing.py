@@ -15,7 +15,7 @@ from ..store import search
 from .sessions import Sessions
 
 PAUSE_SECONDS = 0.2  # between two rounds; a new event can be found after this time
-REST_FACTOR = 40  # while sessions write events, pause this many times as long as a batch seconds
+REST_FACTOR = 40  # while sessions write events, pause this many times as long as a batch took
 RETRY_SECONDS = 10.0  # after the database could not write
 
 

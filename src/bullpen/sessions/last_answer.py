@@ -33,6 +33,7 @@ class _AnswerSearch:
 
     @property
     def answer(self) -> str:
+        """Return the text found so far; empty while no finished turn was seen."""
         return "".join(reversed(self._pieces)) if self._is_finished else ""
 
     def is_complete_with(self, fact: Fact) -> bool:

@@ -77,10 +77,12 @@ class Notifications:
             self._tasks.create_task(self._send(notifier, item), name=f"notify {item.id}")
 
     def _remaining_pause(self, session_id: str) -> float:
+        """Return the seconds until a session may be notified again."""
         last = self._last_sent.get(session_id)
         return 0 if last is None else last + self._config.notify_pause - clock.monotonic()
 
     async def _send(self, notifier: Notifier, item: InboxItem) -> None:
+        """Send a notification; a failure is only logged."""
         try:
             await notifier.send(item)
         except (OSError, HTTPException, ValueError) as error:

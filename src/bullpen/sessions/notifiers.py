@@ -66,6 +66,7 @@ class WebhookNotifier:
         self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
     async def send(self, item: InboxItem) -> None:
+        """Post an item to the URL. Raise OSError if it cannot be delivered."""
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(
             self._url, encode(notification_content(item)), headers, method="POST"
@@ -91,6 +92,7 @@ class CommandNotifier:
         self._argv = argv
 
     async def send(self, item: InboxItem) -> None:
+        """Run the command for an item. Raise OSError if it fails, TimeoutError if it takes too long."""
         content = notification_content(item)
         # The fixed prefixes keep a text that begins with a dash from being read as an option.
         texts = [f"Bullpen: {content['title']}", f"“{content['text']}”"]

@@ -40,13 +40,16 @@ class PendingWorktrees:
         self._directory = directory
 
     def save(self, pending: PendingWorktree) -> None:
+        """Write the record, before the next step of the work."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(self._file(pending), msgspec.json.encode(pending).decode())
 
     def delete(self, pending: PendingWorktree) -> None:
+        """Delete the record, because the work is finished or undone."""
         self._file(pending).unlink(missing_ok=True)
 
     def list(self) -> list[PendingWorktree]:
+        """Return all readable records."""
         found = [_read(path) for path in sorted(self._directory.glob("*.json"))]
         return [pending for pending in found if pending is not None]
 
@@ -60,6 +63,7 @@ class PendingWorktrees:
 
 
 def _read(path: Path) -> PendingWorktree | None:
+    """Return the record in a file; None if it cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=PendingWorktree)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

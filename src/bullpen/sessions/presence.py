@@ -104,6 +104,7 @@ class ViewerPresence:
         self._tasks.create_task(self._end(session), name=f"last disconnect {session.id}")
 
     async def _end(self, session: Session) -> None:
+        """End the session as completed; try again later if it cannot be stored."""
         log.info("the last viewer left", session=session.id)
         try:
             await session.end(SessionStatus.COMPLETED, "last_disconnect")

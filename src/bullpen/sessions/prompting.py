@@ -208,10 +208,12 @@ class PromptDelivery:
         return self._titling.default_title_drafts(after, after.queue.item(draft.fact.id))
 
     async def _with_forwarded_text(self, order: Prompt, source: ForwardSource) -> Prompt:
+        """Return the prompt with the answer or diff of another worker added."""
         origin = prompts.resolve_source(self._log.snapshot, source)
         return prompts.with_forwarded_text(order, origin, await self._lookup.source_text(origin))
 
     def _idempotency_key(self, prompt_id: str) -> str:
+        """Return the key under which the answer to a prompt is stored."""
         return hashlib.sha256(f"prompt {self._log.id} {prompt_id}".encode()).hexdigest()
 
 

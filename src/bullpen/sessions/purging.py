@@ -16,7 +16,7 @@ from .tasks import BackgroundTasks
 
 log = structlog.get_logger()
 
-RETRY_SECONDS = 10.0  # seconds
+RETRY_SECONDS = 10.0
 
 
 class SessionPurger:
@@ -38,6 +38,7 @@ class SessionPurger:
             self._tasks.create_task(self._retry(session_id, worker_ids), name=f"purge {session_id}")
 
     async def _retry(self, session_id: str, worker_ids: Collection[str]) -> None:
+        """Try to delete again and again, until everything is deleted."""
         while True:
             await asyncio.sleep(RETRY_SECONDS)
             if await self._delete(session_id, worker_ids):

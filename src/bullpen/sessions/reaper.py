@@ -56,6 +56,7 @@ class IdleReaper:
             self._set_timer(session, self._seconds)
 
     async def _end(self, session: Session) -> None:
+        """End the session as completed; try again later if it cannot be stored."""
         log.info("idle for too long", session=session.id, seconds=self._seconds)
         try:
             await session.end(SessionStatus.COMPLETED, commands.IDLE)
@@ -66,6 +67,7 @@ class IdleReaper:
                 self._set_timer(session, RETRY_SECONDS)
 
     def _forget(self, session_id: str) -> None:
+        """Stop the timer of a session."""
         self._active.pop(session_id, None)
         if timer := self._timers.pop(session_id, None):
             timer.cancel()

@@ -141,6 +141,7 @@ class RunningWorkers:
         return stopping
 
     async def _stop_one(self, worker_id: str, running: WorkerRun, run_task: asyncio.Task[None]) -> None:
+        """Stop a run and wait for its task."""
         try:
             await running.stop()
         except Exception as error:

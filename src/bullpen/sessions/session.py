@@ -92,9 +92,8 @@ class Session:
 
     async def spawn_agent(self, order: AddWorker, failure: str | None = None) -> Worker:
         """Start an agent in a role; it replaces one that ended there. With `failure`, record this failure."""
-        order = complete_order(
-            order, self._services, must_be_installed=False
-        )  # the failure is recorded in the role
+        # An agent that is not installed is recorded as failed in its role.
+        order = complete_order(order, self._services, must_be_installed=False)
         return await self._spawn(
             lambda snapshot: commands.start_in_role(snapshot, order, failure), None, is_agent=True
         )
@@ -256,11 +255,13 @@ class Session:
         )
 
     async def set_mode(self, worker_id: str, mode_id: str, answer: RequestAnswer | None = None) -> None:
+        """Send the agent the mode to use; an event follows when it is set."""
         await self._commit_conversation(
             lambda snapshot: acp_orders.set_mode(snapshot, worker_id, mode_id), answer
         )
 
     async def set_model(self, worker_id: str, model_id: str, answer: RequestAnswer | None = None) -> None:
+        """Send the agent the model to use; an event follows when it is set."""
         await self._commit_conversation(
             lambda snapshot: acp_orders.set_model(snapshot, worker_id, model_id), answer
         )
@@ -268,6 +269,7 @@ class Session:
     async def set_config_option(
         self, worker_id: str, option_id: str, value: str | bool, answer: RequestAnswer | None = None
     ) -> None:
+        """Send the agent a value for one of its options; an event follows when it is set."""
         await self._commit_conversation(
             lambda snapshot: acp_orders.set_config_option(snapshot, worker_id, option_id, value), answer
         )
@@ -327,6 +329,7 @@ class Session:
         await self.log.change(decide)
 
     async def pause_queue(self, answer: RequestAnswer | None = None) -> None:
+        """Stop sending queued messages until `resume_queue`."""
         await self._change_queue(lambda items: queue.pause(items, "a person paused it"), answer)
 
     async def resume_queue(self, answer: RequestAnswer | None = None) -> None:
@@ -407,6 +410,7 @@ class Session:
 
 
 def _timeout_settings(services: WorkerServices) -> TimeoutSettings:
+    """Return the timeouts of permissions and cancelled turns in the settings."""
     settings = services.config
     return TimeoutSettings(permission=settings.permission_timeout, cancel=settings.cancel_grace)
 

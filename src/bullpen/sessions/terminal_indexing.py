@@ -30,7 +30,7 @@ from ..workers.children import ChildHandle
 from .sessions import Sessions
 
 PAUSE_SECONDS = 1.0  # between two rounds; new output can be found after this time
-MAX_BATCH_BYTES = 256 << 10  # bytes
+MAX_BATCH_BYTES = 256 << 10
 FLOOD_BYTES = 256 << 10  # since the last round; a terminal that printed more is skipped
 MAX_FLOOD_BYTES = 256 << 10  # of the end of skipped output that is indexed
 MAX_POSTPONED_ROUNDS = 30  # then a terminal that never pauses is indexed nevertheless

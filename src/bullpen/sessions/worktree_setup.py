@@ -39,6 +39,7 @@ def _copy_all(source: WorkspaceFiles, target: WorkspaceFiles, names: list[str]) 
 
 
 def _size(path: str) -> int:
+    """Return the size of a file; 0 if it does not exist."""
     try:
         return os.lstat(path).st_size
     except OSError:  # deleted meanwhile
@@ -69,11 +70,13 @@ async def run_command(
 
 
 def _prepare_file(output_file: Path) -> None:
+    """Create the directory of the output file, and delete an earlier file."""
     output_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     output_file.unlink(missing_ok=True)
 
 
 def _read_end(output_file: Path) -> str:
+    """Return the end of the output."""
     try:
         return output_file.read_bytes()[-MAX_ERROR_OUTPUT_BYTES:].decode("utf-8", "replace")
     except FileNotFoundError:

@@ -81,6 +81,7 @@ async def _recover_trashed(
 
 
 async def _delete(trashed: TrashedWorktree, trash: WorktreeTrash, find_repository: FindRepository) -> None:
+    """Delete an expired worktree; its repository may not be registered any more."""
     try:
         repository = await find_repository(trashed.repo_id)
     except NotFound:

@@ -28,9 +28,9 @@ class KeptAnswer(Struct, Generic[T], frozen=True):
 
 
 def with_answer(work: Callable[[Connection], T], answer: KeptAnswer[T] | None) -> Callable[[Connection], T]:
-    """Return the work with its answer stored in the same transaction.
+    """Return the database work with the answer of its request stored in the same transaction.
 
-    The work raises AlreadyAnswered if the key has been used.
+    The work raises AlreadyAnswered if the idempotency key has been used.
     """
     if answer is None:
         return work
@@ -46,7 +46,7 @@ def with_answer(work: Callable[[Connection], T], answer: KeptAnswer[T] | None) -
 
 
 class StoredAnswers:
-    """The answers in a group of appends: each key is answered once."""
+    """The answers of requests in a group of appends: each idempotency key is answered once."""
 
     def __init__(self, connection: Connection, appends: Sequence[Append]) -> None:
         keys = [append.answer.key for append in appends if append.answer]
@@ -54,12 +54,12 @@ class StoredAnswers:
         self._new: list[StoredAnswer] = []
 
     def refusal(self, append: Append) -> AlreadyAnswered | None:
-        """Return the error for an append whose key has been used, else None."""
+        """Return the error for an append whose idempotency key has been used, else None."""
         earlier = self._known.get(append.answer.key) if append.answer else None
         return AlreadyAnswered(earlier) if earlier else None
 
     def accept(self, append: Append) -> None:
-        """Add the answer of an append."""
+        """Add the answer of an append, to be stored with the group."""
         if append.answer:
             self._known[append.answer.key] = append.answer
             self._new.append(append.answer)
@@ -71,7 +71,7 @@ class StoredAnswers:
 
 
 def read_answers(connection: Connection, keys: Sequence[str]) -> list[StoredAnswer]:
-    """Return the stored answers with these keys that have not expired."""
+    """Return the stored answers with these idempotency keys that have not expired."""
     found = connection.execute(
         select(answers).where(answers.c.key.in_(keys), answers.c.created_at > clock.now_ms() - RETENTION_MS)
     )

@@ -58,7 +58,7 @@ class AlreadyAnswered(Conflict):
 
 
 class Append(Struct, frozen=True, kw_only=True):
-    """Events of one session, and everything that is stored together with them."""
+    """The new events of one session, and everything that is stored together with them."""
 
     before: Snapshot
     snapshot: Snapshot  # after the entries
@@ -69,5 +69,5 @@ class Append(Struct, frozen=True, kw_only=True):
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to store."""
+        """Whether the append has nothing to store."""
         return not (self.entries or self.outbox or self.consumed or self.answer)

@@ -15,12 +15,15 @@ class Ballast:
         self.size = size
 
     def release(self) -> None:
-        """Delete the file. Errors are ignored, for example on a disk that became read-only."""
+        """Delete the reserve file, which frees its space.
+
+        Errors are ignored, for example on a disk that became read-only.
+        """
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
     def reserve(self) -> bool:
-        """Create the file; return False if that fails or would leave less free space than its size."""
+        """Create the reserve file; return False if that fails or would leave too little free space."""
         try:
             return self._exists() or (self._has_room() and self._create())
         except OSError:

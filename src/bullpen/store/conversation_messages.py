@@ -43,6 +43,7 @@ def messages_of(append: Append) -> Iterator[tuple[int, int, Message]]:
 
 
 def _prompt(fact: UserPrompt) -> Message:
+    """Return the user message of a prompt."""
     content: dict[str, Any] = {"type": "text", "text": fact.text}
     if fact.image_ids:
         content["imageIds"] = list(fact.image_ids)
@@ -52,14 +53,17 @@ def _prompt(fact: UserPrompt) -> Message:
 
 
 def _agent_message(fact: AgentMessage) -> Message:
+    """Return the agent message of a piece of answer."""
     return Message("agent", {"type": "text", "text": fact.text, "partial": fact.partial})
 
 
 def _plan(fact: Plan) -> Message:
+    """Return the system message of a plan."""
     return Message("system", {"type": "plan", "steps": fact.entries})
 
 
 def _turn_end(fact: TurnEnd) -> Message | None:
+    """Return a system message if the turn failed or was cancelled."""
     return _notice("the turn was cancelled" if fact.stop_reason == "cancelled" else fact.failure)
 
 
@@ -81,7 +85,7 @@ _MESSAGES: dict[type[Fact], Callable[[Any], Message | None]] = {
 
 
 def _tool_call(fact: ToolCall | ToolCallUpdate, tools: Tools) -> Message | None:
-    """Return the message when a call is announced and when it is finished, else None."""
+    """Return the message about a tool call when it is announced and when it is finished, else None."""
     id = fact.call.get("toolCallId")
     known = tools.get(id) if isinstance(id, str) else None
     call = merge_tool_call(known, fact.call)

@@ -11,7 +11,7 @@ from .. import clock
 
 
 def copy_database(url: str) -> Path | None:
-    """Copy the database; return the path of the copy, or None if it is no SQLite file or does not exist."""
+    """Copy an SQLite database; return the path of the copy, or None if there is no such file."""
     parts = make_url(url)
     if parts.get_backend_name() != "sqlite" or not parts.database or not os.path.exists(parts.database):
         return None

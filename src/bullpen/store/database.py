@@ -129,6 +129,7 @@ class Database:
             looked.add_done_callback(lambda future: future.exception())
 
     async def _close(self) -> None:
+        """Write what waits, then close all connections."""
         await self.writer.close()
         self._threads.shutdown()
         self._reading.dispose()
@@ -140,6 +141,7 @@ class _FunctionJobs:
     together = False
 
     def write(self, connection: Connection, works: Sequence[Callable[[Connection], Any]]) -> Sequence[Any]:
+        """Call the functions with the connection and return their results."""
         return [work(connection) for work in works]
 
 

@@ -70,15 +70,15 @@ def sqlite_file(parts: URL) -> Path | None:
     return Path(parts.database or "") if parts.drivername == "sqlite" else None
 
 
-def writing_engine(url: str, *more: str) -> Engine:
+def writing_engine(url: str, *pragmas: str) -> Engine:
     """Return an engine with one connection whose transactions lock the database when they begin.
 
-    `more` are further PRAGMA statements for SQLite.
+    `pragmas` are further PRAGMA statements for SQLite.
     """
     parts = parse_url(url)
     if path := sqlite_file(parts):
         create_private_file(path)
-        return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE", *more)
+        return _sqlite_engine(parts, 1, "BEGIN IMMEDIATE", *pragmas)
     engine = _postgresql_engine(parts, 1)
 
     @event.listens_for(engine, "connect")
@@ -99,7 +99,7 @@ def reading_engine(url: str) -> Engine:
 
 
 def create_private_file(path: Path) -> None:
-    """Create the file if it is missing and make it readable by its owner only; refuse a symlink.
+    """Create a database file if it is missing and make it private to its owner; refuse a symlink.
 
     SQLite gives its side files (-wal, -shm) the mode of the main file.
     """
@@ -135,6 +135,7 @@ class DatabaseFiles:
 
 
 def _inode(path: str) -> tuple[int, int]:
+    """Return device and inode of a file."""
     status = os.stat(path)
     return status.st_dev, status.st_ino
 
@@ -188,11 +189,13 @@ def _primary_code(error: DBAPIError) -> int:
 
 
 def _pool_options(connections: int) -> dict[str, Any]:
+    """Return the options of a connection pool of fixed size."""
     # Texts of users and agents must not appear in error messages, which are logged.
     return {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
 
 
 def _postgresql_engine(parts: URL, connections: int) -> Engine:
+    """Return an engine for PostgreSQL, or raise Invalid without a driver."""
     try:
         parts = parts.set(query={**_NETWORK_OPTIONS, **parts.query})
         return create_engine(parts, pool_pre_ping=True, **_pool_options(connections))
@@ -200,14 +203,15 @@ def _postgresql_engine(parts: URL, connections: int) -> Engine:
         raise Invalid("PostgreSQL needs a driver: install bullpen[postgresql]") from None
 
 
-def _sqlite_engine(parts: URL, connections: int, begin: str, *more: str) -> Engine:
+def _sqlite_engine(parts: URL, connections: int, begin: str, *pragmas: str) -> Engine:
+    """Return an engine for SQLite that begins transactions with the statement `begin`."""
     engine = create_engine(parts, **_pool_options(connections))
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
         # Python's own transaction handling begins late and never with IMMEDIATE.
         connection.isolation_level = None
-        for pragma in (*_PRAGMAS, *more):
+        for pragma in (*_PRAGMAS, *pragmas):
             connection.execute(pragma)
 
     @event.listens_for(engine, "begin")

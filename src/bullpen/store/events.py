@@ -43,7 +43,7 @@ class EventStore:
         return self.database.refusal
 
     def commit(self, append: Append, patient: bool = False) -> asyncio.Future[Numbers]:
-        """Store all of an append or nothing, independent of whether a caller awaits the future."""
+        """Store all of an append or nothing, also if no caller awaits the future."""
         return self.database.writer.submit(self._group, append, patient)
 
     async def events(
@@ -54,7 +54,7 @@ class EventStore:
         limit: int = PAGE_EVENTS,
         types: Collection[str] | None = None,
     ) -> list[tuple[Event, bytes]]:
-        """Return events with after < seq < before, in order, each with its JSON."""
+        """Return events of a session with after < seq < before, in order, each with its JSON."""
         query = _select_events(session_id, after, before, limit, types)
         entries = await self.database.read(lambda c: [read_entry(row) for row in c.execute(query)])
         return [(entry.event, entry.wire()) for entry in entries]
@@ -105,7 +105,7 @@ class EventStore:
     async def messages(
         self, session_id: str, since: int | None = None, limit: int = PAGE_EVENTS, *, newest: bool = False
     ) -> list[dict[str, Any]]:
-        """Return messages as rows of id, seq, role, content (JSON text) and timestamp, in order.
+        """Return the messages of a session as rows of id, seq, role, content (JSON text) and timestamp.
 
         With `newest`, `limit` keeps the last messages instead of the first.
         """
@@ -153,7 +153,7 @@ class EventStore:
 def _select_events(
     session_id: str, after: int, before: int | None, limit: int, types: Collection[str] | None
 ) -> Select[Any]:
-    """Return the query for events with after < seq < before."""
+    """Return the query for events of a session with after < seq < before."""
     query = select(events).where(events.c.session_id == session_id, events.c.seq > after)
     if before is not None:
         query = query.where(events.c.seq < before)
@@ -163,6 +163,7 @@ def _select_events(
 
 
 def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> int:
+    """Return the last event of a session at or before a time, by binary search up to `head`."""
     low = 0
     while low < head:
         middle = (low + head + 1) // 2
@@ -175,6 +176,7 @@ def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> in
 
 
 def _read_wires(connection: Connection, query: Select[Any], max_bytes: int | None) -> list[bytes]:
+    """Return the JSON of events until they exceed `max_bytes`."""
     wires: list[bytes] = []
     size = 0
     # In small portions: a thousand events may be a few kilobytes or fill the memory.
@@ -202,7 +204,7 @@ def _load(connection: Connection, session_id: str) -> tuple[Snapshot, int]:
 
 
 def _fold_rest(connection: Connection, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with all later events folded in."""
+    """Return the snapshot with all later stored events folded in."""
     while True:
         query = _select_events(snapshot.id, snapshot.last_seq, None, PAGE_EVENTS, None)
         rows = connection.execute(query).all()

@@ -46,7 +46,7 @@ class DatabaseWentBack(FenceLost):
 
 
 class FencePosition(Struct, frozen=True, order=True):
-    """A position of the fence row: the number of server starts and of commits."""
+    """A position of the fence: the number of server starts (epoch) and of commits."""
 
     epoch: int = 0  # incremented at each start of a server
     commits: int = 0
@@ -115,7 +115,7 @@ _DRIVER_ADVANCE = {
 
 
 class Fence:
-    """Moves the fence row for one server; used by one thread only."""
+    """Moves the fence row of the database for one server; used by one thread only."""
 
     def __init__(self, owner: FenceOwner, lease: Lease, file: Path | None) -> None:
         self.owner = owner
@@ -125,7 +125,10 @@ class Fence:
         self._files = DatabaseFiles(file) if file else None
 
     def advance(self, connection: Connection, step: int) -> None:
-        """Move the row in the running transaction, or raise FenceLost. The first call claims the row."""
+        """Move the fence row in the running transaction, or raise FenceLost.
+
+        The first call claims the row.
+        """
         try:
             place = self._position or self._claim(connection)
             values = {"owner": self.owner.id, "step": step, **_as_values(place)}
@@ -165,7 +168,7 @@ class Fence:
             connection.execute(statement, {"owner": self.owner.id, **_as_values(self._position)})
 
     def _claim(self, connection: Connection) -> FencePosition:
-        """Claim the row for this server and return its position."""
+        """Claim the fence row for this server and return its position."""
         owner, expires = self.owner, round(self.lease.expires * 1000)
         claimed = _execute(
             connection,
@@ -184,7 +187,7 @@ class Fence:
         return FencePosition(claimed.epoch, claimed.commits)
 
     def _explain_loss(self, connection: Connection, place: FencePosition) -> FenceLost:
-        """Return the reason why the row is not where this server left it."""
+        """Return why the fence row is not where this server left it."""
         found = _execute(connection, "look")
         if found is None:
             return self._database_went_back("the row of its server is missing")
@@ -196,6 +199,7 @@ class Fence:
         return self._database_went_back(f"of {place.commits} commits {found.commits} are left")
 
     def _database_went_back(self, what: str, newest: FencePosition | None = None) -> DatabaseWentBack:
+        """Return the error that commits are missing. `what` says how that showed."""
         return DatabaseWentBack(
             "the database has gone back in time, as when a standby is promoted or a backup is put back: "
             f"{what}. {KEEPS} {FORWARD}",
@@ -228,9 +232,10 @@ def _storage(connection: Connection) -> str:
 
 
 def _execute(connection: Connection, name: str, **values: object) -> "Row[tuple[object, ...]] | None":
-    """Execute a named statement and return its first row."""
+    """Execute one of the fence's statements and return its first row."""
     return connection.execute(_STATEMENTS[connection.dialect.name][name], values).first()
 
 
 def _as_values(place: FencePosition) -> dict[str, int]:
+    """Return a position of the fence as parameters of a statement."""
     return {"epoch": place.epoch, "commits": place.commits}

@@ -17,14 +17,17 @@ from .usage import write_usage
 
 
 class AppendGroup:
-    """The job kind of appends. The result of a job is the numbers of its outbox lines."""
+    """The kind of database job that writes appends.
+
+    The result of a job is the numbers of its outbox lines.
+    """
 
     together = True
 
     def write(
         self, connection: Connection, items: Sequence[Append | DeliveredLines], /
     ) -> list[Numbers | Exception]:
-        """Write appends and delete delivered lines; return a result or an exception for each item."""
+        """Write appends and delete delivered outbox lines; return a result or exception for each item."""
         appends = [item for item in items if isinstance(item, Append)]
         answers = StoredAnswers(connection, appends)
         lines = OutboxLines(connection, appends)
@@ -60,7 +63,7 @@ def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
 
 
 def _write_consumed(connection: Connection, appends: Sequence[Append]) -> None:
-    """Write the consumed offsets."""
+    """Write the consumed offsets of appends."""
     marks = [append.consumed for append in appends if append.consumed]
     rows = {
         (mark.worker_id, mark.run): {"worker_id": mark.worker_id, "run": mark.run, "offset": mark.offset}

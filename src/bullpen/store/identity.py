@@ -39,7 +39,7 @@ def forget_loss(home: Path) -> None:
 
 
 def _read(home: Path) -> dict[str, Any]:
-    """Return the content of the file; empty if it was copied here with another data directory."""
+    """Return the content of identity.json; empty if it was copied here with another data directory."""
     with suppress(ValueError):
         known: dict[str, Any] = json.loads(read_private(home / FILE) or "{}")
         if known.get("inode") == home.stat().st_ino:
@@ -48,4 +48,5 @@ def _read(home: Path) -> dict[str, Any]:
 
 
 def _write(home: Path, known: dict[str, Any]) -> None:
+    """Write identity.json durably."""
     write_private(home / FILE, json.dumps(known) + "\n", durably=True)

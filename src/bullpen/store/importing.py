@@ -20,13 +20,13 @@ from .tables import IMPORTED, purges, repositories, sessions, settings, unseen, 
 
 
 async def import_appends(database: Database, session_id: str, appends: Iterable[Append]) -> None:
-    """Store the appends in order; remove the session again if one of them fails."""
+    """Store the appends of an imported session in order; remove it again if one of them fails."""
     begun = False
     remaining = iter(appends)
     try:
         # In a thread, because it reads and folds events.
         while (append := await asyncio.to_thread(next, remaining, None)) is not None:
-            await database.write(lambda c, append=append: _write(c, append))  # type: ignore[misc]
+            await database.write(lambda c, append=append: _write_append(c, append))  # type: ignore[misc]
             begun = True
         await database.write(lambda c: _reveal(c, session_id))
     except BaseException:
@@ -47,7 +47,8 @@ async def require_new(database: Database, session_id: str, worker_ids: Collectio
         raise Conflict(f"session {session_id} is here already")
 
 
-def _write(connection: Connection, append: Append) -> None:
+def _write_append(connection: Connection, append: Append) -> None:
+    """Write an append of an imported session; the first one creates the session, hidden."""
     snapshot = append.snapshot
     if append.before.last_seq == 0 and snapshot.repo_id is not None:
         _add_removed_repository(connection, snapshot.repo_id)
@@ -70,6 +71,6 @@ def _add_removed_repository(connection: Connection, repo_id: str) -> None:
 
 
 def _reveal(connection: Connection, session_id: str) -> None:
-    """Make the complete session visible, without inbox items of what happened elsewhere."""
+    """Make an imported session visible, without inbox items of what happened elsewhere."""
     connection.execute(delete(unseen).where(unseen.c.session_id == session_id))
     connection.execute(delete(purges).where(purges.c.session_id == session_id))

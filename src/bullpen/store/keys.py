@@ -28,6 +28,7 @@ class CredentialStore:
         return await self._database.read(lambda c: [Token(**row._mapping) for row in c.execute(query)])
 
     async def add_token(self, token: Token, answer: KeptAnswer[Token] | None = None) -> Token:
+        """Store a token."""
         return await self._database.write(with_answer(lambda c: _add_token(c, token), answer))
 
     async def touch_token(self, token_id: str, used_at: int) -> None:
@@ -56,6 +57,7 @@ class CredentialStore:
         return await self._database.read(lambda c: [LoginCode(**row._mapping) for row in c.execute(query)])
 
     async def add_code(self, code: LoginCode, answer: KeptAnswer[LoginCode] | None = None) -> LoginCode:
+        """Store a login code, and delete expired ones."""
         return await self._database.write(with_answer(lambda c: _add_code(c, code), answer))
 
     async def redeem_code(
@@ -106,5 +108,6 @@ def _take_code(connection: Connection, code_hash: str) -> LoginCode | None:
 
 
 def _retired(connection: Connection) -> list[str]:
+    """Return the hashes of the owner's retired tokens."""
     text = connection.execute(select(settings.c.value).where(settings.c.key == RETIRED_OWNER_TOKENS)).scalar()
     return msgspec.json.decode(text, type=list[str]) if text else []

@@ -53,6 +53,7 @@ def read_page(connection: Connection, filters: SessionFilters, limit: int, offse
 
 
 def _conditions(filters: SessionFilters) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions of the session filters."""
     conditions: list[ColumnElement[bool]] = []
     if filters.repo_id is not None:
         conditions.append(sessions.c.repo_id == filters.repo_id)
@@ -68,6 +69,7 @@ def _conditions(filters: SessionFilters) -> list[ColumnElement[bool]]:
 
 
 def _workers_by_session(connection: Connection, session_ids: list[str]) -> dict[str, list[RowMapping]]:
+    """Return the worker rows of each session."""
     by_session: dict[str, list[RowMapping]] = defaultdict(list)
     query = select(workers).where(workers.c.session_id.in_(session_ids)).order_by(workers.c.position)
     for row in connection.execute(query).mappings():

@@ -14,7 +14,7 @@ Numbers = tuple[int, ...]
 
 
 class DeliveredLines(Struct, frozen=True):
-    """A job: the keeper has the lines up to `n`, so they can be deleted."""
+    """A database job: the keeper has the outbox lines up to `n`, so they can be deleted."""
 
     worker_id: str
     run: int
@@ -22,7 +22,7 @@ class DeliveredLines(Struct, frozen=True):
 
 
 class OutboxLines:
-    """The lines in a group of appends."""
+    """The outbox lines in a group of appends."""
 
     def __init__(self, connection: Connection, appends: Sequence[Append]) -> None:
         worker_ids = {line.worker_id for append in appends for line in append.outbox}
@@ -31,7 +31,10 @@ class OutboxLines:
         self._rows: list[Row] = []
 
     def number(self, append: Append) -> Numbers | Exception:
-        """Number the lines of an append. If one cannot be made, return its exception and number none."""
+        """Number the outbox lines of an append and return the numbers.
+
+        If a line cannot be made, return its exception and number none.
+        """
         heads = dict(self._moved)
         rows: list[Row] = []
         for line in append.outbox:
@@ -48,7 +51,7 @@ class OutboxLines:
         return tuple(row["n"] for row in rows)
 
     def write(self, connection: Connection) -> None:
-        """Store the lines and the last number of each run."""
+        """Store the outbox lines and the last number of each run."""
         insert_rows(connection, outbox, self._rows)
         upsert_rows(
             connection,
@@ -58,7 +61,7 @@ class OutboxLines:
 
 
 def remove_delivered(connection: Connection, items: Iterable[DeliveredLines]) -> None:
-    """Delete the delivered lines."""
+    """Delete delivered outbox lines."""
     for item in items:
         connection.execute(
             delete(outbox).where(
@@ -68,7 +71,7 @@ def remove_delivered(connection: Connection, items: Iterable[DeliveredLines]) ->
 
 
 def read_lines(connection: Connection, worker_id: str, run: int) -> list[tuple[int, bytes]]:
-    """Return the stored lines of a run as (number, bytes), in order."""
+    """Return the stored outbox lines of a run as (number, bytes), in order."""
     found = connection.execute(
         select(outbox.c.n, outbox.c.bytes)
         .where(outbox.c.worker_id == worker_id, outbox.c.run == run)
@@ -78,6 +81,6 @@ def read_lines(connection: Connection, worker_id: str, run: int) -> list[tuple[i
 
 
 def _read_heads(connection: Connection, workers: set[str]) -> dict[tuple[str, int], int]:
-    """Return the last number of each run of some workers."""
+    """Return the last outbox number of each run of some workers."""
     found = connection.execute(select(outbox_heads).where(outbox_heads.c.worker_id.in_(workers)))
     return {(row.worker_id, row.run): row.n for row in found}

@@ -24,14 +24,17 @@ Row = dict[str, Any]
 
 
 class ProjectedRows(Struct, frozen=True):
-    """Rows to write completely, and rows of which only times and numbers changed, by id."""
+    """Rows of a projection: some to write completely, others of which only times and numbers changed.
+
+    Both are by id.
+    """
 
     complete: dict[str, Row]
     times_only: dict[str, Row]
 
 
 def project_sessions(appends: Iterable[Append]) -> ProjectedRows:
-    """Return one row for each session. Most events change only its times."""
+    """Return the rows of sessions after the appends. Most events change only times."""
     rows = ProjectedRows({}, {})
     for append in appends:
         before, after = append.before, append.snapshot
@@ -64,7 +67,7 @@ _SESSION_FIELDS = (
 
 
 def project_workers(appends: Iterable[Append]) -> ProjectedRows:
-    """Return one row for each changed worker."""
+    """Return the rows of the workers that the appends change."""
     rows = ProjectedRows({}, {})
     for append in appends:
         for position, worker in enumerate(append.snapshot.workers.values()):
@@ -81,7 +84,7 @@ def project_workers(appends: Iterable[Append]) -> ProjectedRows:
 
 
 def event_rows(append: Append) -> Iterator[Values]:
-    """Yield the rows of the events in the column order of `events`."""
+    """Yield the rows for the events of an append in the column order of `events`."""
     session_id = append.snapshot.id
     for entry in append.entries:
         event = entry.event
@@ -90,7 +93,7 @@ def event_rows(append: Append) -> Iterator[Values]:
 
 
 def message_rows(append: Append) -> Iterator[Values]:
-    """Yield the rows of the messages in the column order of `messages`."""
+    """Yield the rows for the messages in an append in the column order of `messages`."""
     session_id = append.snapshot.id
     prefix = _message_id_prefix(session_id)
     for seq, timestamp, message in messages_of(append):
@@ -143,6 +146,7 @@ def read_session(row: RowMapping, worker_rows: Iterable[RowMapping]) -> Snapshot
 
 
 def _session_row(snapshot: Snapshot) -> Row:
+    """Return the row of a session for its snapshot."""
     return {
         "id": snapshot.id,
         "type": snapshot.type,
@@ -167,6 +171,7 @@ _WORKER_FIELDS = tuple(name for name in Worker.__struct_fields__ if name in work
 
 
 def _worker_row(session_id: str, position: int, worker: Worker) -> Row:
+    """Return the row of a worker for its snapshot."""
     row = {name: getattr(worker, name) for name in _WORKER_FIELDS}
     return row | {
         "session_id": session_id,
@@ -178,10 +183,9 @@ def _worker_row(session_id: str, position: int, worker: Worker) -> Row:
 
 
 def _read_worker(row: RowMapping) -> Worker:
+    """Return the worker in a row of `workers`."""
     fields = {name: row[name] for name in _WORKER_FIELDS}
     fields |= {"state": WorkerState(row["state"]), "activity": Activity(row["activity"])}
     if row["owner"]:
-        fields["command"] = WorkerCommand(
-            argv=(), owner=row["owner"]
-        )  # the command itself is only in the log
+        fields["command"] = WorkerCommand(argv=(), owner=row["owner"])  # the argv is only in the log
     return Worker(**fields)

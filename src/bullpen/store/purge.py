@@ -35,7 +35,7 @@ ROWS_PER_STEP = 5000
 
 
 async def hide(database: Database, session_id: str) -> None:
-    """Hide the session from all readers, or raise NotFound."""
+    """Hide a session from all readers, or raise NotFound."""
 
     def write(connection: Connection) -> None:
         if connection.execute(select(sessions.c.id).where(sessions.c.id == session_id)).first() is None:

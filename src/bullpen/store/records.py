@@ -92,7 +92,7 @@ class RecordStore:
         return None if text is None else msgspec.json.decode(text)
 
     async def set_setting(self, key: str, value: Any, answer: KeptAnswer[None] | None = None) -> None:
-        """Store the value of a setting as JSON."""
+        """Store the value of a setting as JSON, with the answer of the request if given."""
         row = {"key": key, "value": msgspec.json.encode(value).decode()}
         await self._database.write(with_answer(lambda c: upsert_rows(c, settings, [row]), answer))
 
@@ -103,11 +103,13 @@ class RecordStore:
         return {row.id: msgspec.json.decode(row.definition) for row in rows}
 
     async def put_agent(self, agent_id: str, definition: Any, answer: KeptAnswer[None] | None = None) -> None:
+        """Store an agent definition that a user added."""
         text = msgspec.json.encode(definition).decode()
         row = {"id": agent_id, "definition": text, "updated_at": clock.now_ms()}
         await self._database.write(with_answer(lambda c: upsert_rows(c, agents, [row]), answer))
 
     async def remove_agent(self, agent_id: str) -> None:
+        """Delete an agent definition, or raise NotFound."""
         query = delete(agents).where(agents.c.id == agent_id)
         if not await self._database.write(lambda c: c.execute(query).rowcount):
             raise NotFound(f"no agent {agent_id}")
@@ -188,6 +190,7 @@ class RecordStore:
 
 
 def _repository(row: Row[Any]) -> Repository:
+    """Return the repository in a row of `repositories`."""
     return Repository(
         id=row.id,
         path=row.path,
@@ -217,6 +220,7 @@ def _add_repository(connection: Connection, new: Repository) -> Repository:
 
 
 def _remove_repository(connection: Connection, repo_id: str) -> None:
+    """Mark a repository as removed, and delete its row if no session refers to it."""
     found = repositories.c.id == repo_id
     if not connection.execute(
         update(repositories)

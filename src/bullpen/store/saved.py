@@ -15,7 +15,7 @@ _decoder = msgspec.json.Decoder(Snapshot)
 
 
 def row_if_due(append: Append) -> Row | None:
-    """Return the snapshot row to store with an append, or None.
+    """Return the row of a snapshot to save with an append, or None.
 
     One is due each time the event numbers cross a multiple of SAVE_INTERVAL_EVENTS.
     """
@@ -26,13 +26,13 @@ def row_if_due(append: Append) -> Row | None:
 
 
 def saved_row(snapshot: Snapshot) -> Row:
-    """Return the row of a snapshot."""
+    """Return the database row for a saved snapshot."""
     body = msgspec.json.encode(snapshot)
     return {"session_id": snapshot.id, "seq": snapshot.last_seq, "schema": SCHEMA, "body": body}
 
 
 def read_snapshot(schema: int, body: bytes) -> Snapshot | None:
-    """Return the saved snapshot, or None if it has another schema or is damaged."""
+    """Return the snapshot in a saved row, or None if it has another schema or is damaged."""
     if schema != SCHEMA:
         return None
     try:

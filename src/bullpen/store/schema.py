@@ -37,27 +37,28 @@ def prepare(url: str, owner: FenceOwner = UNNAMED, lease: Lease = LEASE) -> None
 
 
 def upgrade(url: str, to: str = "head", owner: FenceOwner = UNNAMED) -> None:
-    """Migrate up to a revision."""
+    """Migrate the database up to a revision."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), HEAD if to == "head" else to)
 
 
 def downgrade(url: str, to: str, owner: FenceOwner = UNNAMED) -> None:
-    """Migrate down to a revision, or to `base`, an empty database."""
+    """Migrate the database down to a revision, or to `base`, an empty database."""
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), None if to == "base" else to)
 
 
 def current(url: str) -> str | None:
-    """Return the revision of the database; None if it is empty."""
+    """Return the schema revision of the database; None if it is empty."""
     with _transaction(url) as connection:
         return _revision(connection)
 
 
 @contextmanager
 def _transaction(url: str) -> Iterator[Connection]:
+    """Run the block in one transaction, with an exclusive lock on PostgreSQL."""
     # SQLite changes a table by copying it; with foreign keys enforced it could not drop the old one.
     engine = writing_engine(url, "PRAGMA foreign_keys=OFF")
     try:
@@ -82,6 +83,7 @@ def _revision(connection: Connection) -> str | None:
 
 
 def _create(connection: Connection) -> None:
+    """Create all tables in an empty database."""
     if inspect(connection).has_table("sessions"):
         raise Conflict("the database has tables of something else; give Bullpen one of its own")
     metadata.create_all(connection, checkfirst=False)
@@ -90,6 +92,7 @@ def _create(connection: Connection) -> None:
 
 
 def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
+    """Run Alembic's migrations from one revision to another; None is an empty database."""
     from alembic import command  # noqa: PLC0415 (see above)
     from alembic.config import Config  # noqa: PLC0415
 
@@ -109,4 +112,5 @@ def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
 
 
 def _revision_index(revision: str | None) -> int:
+    """Return the position of a schema revision; 0 for an empty database."""
     return 0 if revision is None else REVISIONS.index(revision) + 1

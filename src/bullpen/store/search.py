@@ -63,7 +63,7 @@ class SearchHit(Struct, frozen=True, kw_only=True):
 
 
 def search(connection: Connection, q: str, filters: SearchFilters, limit: int) -> list[SearchHit]:
-    """Return the newest documents that contain all words of `q`."""
+    """Return the newest search documents that contain all words of `q`."""
     words = re.findall(r"\w+", q)
     if not words:
         raise Invalid("search for at least one word")
@@ -87,7 +87,7 @@ def sessions_to_index(connection: Connection) -> list[str]:
 
 
 def read_next(connection: Connection, session_id: str) -> tuple[int, DocumentBatch]:
-    """Return the documents in the next events of a session, and the event after which they begin."""
+    """Return the search documents in a session's next events, and the event after which they begin."""
     mark = select(search_marks.c.seq).where(search_marks.c.session_id == session_id)
     after = connection.execute(mark).scalar() or 0
     query = select(events).where(events.c.session_id == session_id, events.c.seq > after)
@@ -102,7 +102,7 @@ def read_next(connection: Connection, session_id: str) -> tuple[int, DocumentBat
 
 
 def add_documents(connection: Connection, session_id: str, batch: DocumentBatch) -> None:
-    """Store documents, and how far the log is indexed; ignored if the session is being purged."""
+    """Store search documents and how far the log is indexed, unless the session is being purged."""
     existing = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
     if connection.execute(existing).first() is None:
         return
@@ -111,12 +111,13 @@ def add_documents(connection: Connection, session_id: str, batch: DocumentBatch)
 
 
 def insert_documents(connection: Connection, session_id: str, documents: Sequence[SearchDocument]) -> None:
-    """Store documents; one that is stored already is ignored."""
+    """Store search documents; one that is stored already is ignored."""
     if documents:
         connection.execute(sql(_ADD), [_row(session_id, each) for each in documents])
 
 
 def _row(session_id: str, document: SearchDocument) -> dict[str, Any]:
+    """Return the row of a search document."""
     return {"session_id": session_id} | structs.asdict(document)
 
 
@@ -146,6 +147,7 @@ def _select_matching(dialect: str, words: list[str]) -> Select[Any]:
 
 
 def _conditions(filters: SearchFilters) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions of the search filters."""
     documents = search_documents.c
     equal = (
         (sessions.c.repo_id, filters.repo_id),
@@ -163,12 +165,13 @@ def _conditions(filters: SearchFilters) -> list[ColumnElement[bool]]:
 
 
 def _hit(row: Any, words: list[str]) -> SearchHit:
+    """Return the search hit in a row, with a snippet."""
     fields = {name: getattr(row, name) for name in SearchHit.__struct_fields__ if name != "snippet"}
     return SearchHit(**fields, snippet=snippet(row.text, words))
 
 
 def snippet(text: str, words: list[str]) -> str:
-    """Return the text around the first match of a word, on one line."""
+    """Return the text around the first match of a search word, on one line."""
     places = [match.start() for word in words if (match := re.search(re.escape(word), text, re.IGNORECASE))]
     place = min(places, default=0)
     start, end = max(0, place - SNIPPET_CONTEXT), place + SNIPPET_CONTEXT

@@ -37,7 +37,7 @@ class IndexedOffset(Struct, frozen=True):
 
 
 class PrintedText(Struct, frozen=True):
-    """New documents of a worker's output, and how far it is indexed with them."""
+    """New search documents of a worker's output, and how far it is indexed with them."""
 
     printing: PrintingWorker
     documents: list[SearchDocument]
@@ -45,7 +45,7 @@ class PrintedText(Struct, frozen=True):
 
 
 def workers_to_index(connection: Connection) -> list[PrintingWorker]:
-    """Return the workers whose output may not be indexed completely."""
+    """Return the workers whose terminal output may not be indexed completely."""
     marks = search_terminals.c
     query = (
         select(workers.c.id, workers.c.session_id, workers.c.run, workers.c.state)
@@ -61,14 +61,17 @@ def workers_to_index(connection: Connection) -> list[PrintingWorker]:
 
 
 def read_indexed_offsets(connection: Connection, worker_ids: Collection[str]) -> dict[str, IndexedOffset]:
-    """Return how far each of these workers is indexed."""
+    """Return how far the terminal output of each worker is indexed."""
     query = select(search_terminals).where(search_terminals.c.worker_id.in_(worker_ids))
     marks = {row.worker_id: IndexedOffset(row.run, row.offset, row.over) for row in connection.execute(query)}
     return {worker_id: marks.get(worker_id, IndexedOffset()) for worker_id in worker_ids}
 
 
 def add_terminal_text(connection: Connection, printed: Sequence[PrintedText]) -> None:
-    """Store documents and indexed offsets; ignored for a session that is being purged."""
+    """Store search documents of terminal output, unless the session is being purged.
+
+    The indexed offsets are stored with them.
+    """
     printed = _of_existing_sessions(connection, printed)
     for each in printed:
         if each.documents:
@@ -77,6 +80,7 @@ def add_terminal_text(connection: Connection, printed: Sequence[PrintedText]) ->
 
 
 def _of_existing_sessions(connection: Connection, printed: Sequence[PrintedText]) -> list[PrintedText]:
+    """Return the texts whose session exists and is not being purged."""
     session_ids = {each.printing.session_id for each in printed}
     query = select(sessions.c.id).where(sessions.c.id.in_(session_ids), sessions.c.id.notin_(select(purges)))
     known = set(connection.execute(query).scalars())
@@ -84,6 +88,7 @@ def _of_existing_sessions(connection: Connection, printed: Sequence[PrintedText]
 
 
 def _add_documents(connection: Connection, printed: PrintedText) -> None:
+    """Store search documents of terminal output, and delete those that are too old."""
     session_id = printed.printing.session_id
     seq = _seq_at(connection, session_id, printed.documents[0].timestamp)
     insert_documents(connection, session_id, [replace(each, seq=seq) for each in printed.documents])
@@ -92,6 +97,7 @@ def _add_documents(connection: Connection, printed: PrintedText) -> None:
 
 
 def _row(printed: PrintedText) -> dict[str, Any]:
+    """Return the row that says how far a worker's output is indexed."""
     ids = {"worker_id": printed.printing.worker_id, "session_id": printed.printing.session_id}
     return ids | asdict(printed.mark)
 
@@ -108,7 +114,7 @@ def _seq_at(connection: Connection, session_id: str, timestamp: int) -> int:
 
 
 def _remove_old(connection: Connection, worker_id: str, mark: IndexedOffset) -> None:
-    """Delete the documents of output that is too old to be kept."""
+    """Delete the search documents of output that is too old to be kept."""
     document = search_documents.c
     old = (
         document.worker_id == worker_id,

@@ -23,12 +23,12 @@ Values = tuple[Any, ...]
 
 
 def insert_rows(connection: Connection, table: Table, rows: Rows) -> None:
-    """Insert rows; their keys must be new."""
+    """Insert rows into a table; their keys must be new."""
     _run(connection, table, rows, _insert)
 
 
 def insert_values(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """Insert many rows, each a tuple of all columns in the order of the table."""
+    """Insert many rows into a table, each a tuple of all columns in order."""
     if not rows:
         return
     names = tuple(table.c.keys())
@@ -47,28 +47,27 @@ def insert_values(connection: Connection, table: Table, rows: Sequence[Values]) 
 
 
 def upsert_rows(connection: Connection, table: Table, rows: Rows) -> None:
-    """Insert rows; if the primary key exists, replace the given columns."""
+    """Insert rows into a table; where the primary key exists, replace the given columns."""
     _run(connection, table, rows, _upsert)
 
 
 def update_rows(connection: Connection, table: Table, rows: Rows) -> None:
-    """Replace the given columns of existing rows, by primary key."""
+    """Replace the given columns of existing rows of a table, by primary key."""
     _run(connection, table, rows, _update)
 
 
 class _Statement(Struct, frozen=True):
-    """A compiled statement."""
+    """A compiled SQL statement."""
 
     sql: str
-    positions: (
-        tuple[str, ...] | None
-    )  # column order for drivers that need a tuple; None for drivers that take a mapping
+    positions: tuple[str, ...] | None  # the columns of a tuple; None if the driver takes a mapping
 
 
 _Build = Callable[[str, Table, tuple[str, ...]], Insert | Update]
 
 
 def _run(connection: Connection, table: Table, rows: Rows, build: _Build) -> None:
+    """Execute the statement that `build` makes, for all rows."""
     if not rows:
         return
     statement = _compile(connection.dialect, table, tuple(rows[0]), build)
@@ -80,6 +79,7 @@ def _run(connection: Connection, table: Table, rows: Rows, build: _Build) -> Non
 
 @lru_cache(maxsize=64)
 def _compile(dialect: Dialect, table: Table, names: tuple[str, ...], build: _Build) -> _Statement:
+    """Return the compiled statement for a table and some of its columns, from a cache."""
     statement = build(dialect.name, table, names)
     # The keys of an update belong to its WHERE clause, not to the columns to set.
     columns = [name for name in names if statement.is_insert or not table.c[name].primary_key]
@@ -90,6 +90,7 @@ def _compile(dialect: Dialect, table: Table, names: tuple[str, ...], build: _Bui
 
 @lru_cache(maxsize=64)
 def _with_several_rows(insert: str) -> str:
+    """Return an INSERT statement for ROWS_PER_STATEMENT rows."""
     head, row = insert.split(" VALUES ")
     return f"{head} VALUES {', '.join([row] * ROWS_PER_STATEMENT)}"
 

@@ -37,11 +37,13 @@ metadata = MetaData(
 
 
 def _session_id(*, primary_key: bool = False, index: bool = False) -> Column[str]:
+    """Return a column with the id of a session."""
     foreign = ForeignKey("sessions.id")
     return Column("session_id", Text, foreign, nullable=False, primary_key=primary_key, index=index)
 
 
 def _worker_id() -> Column[str]:
+    """Return a primary key column with the id of a worker."""
     return Column("worker_id", Text, ForeignKey("workers.id"), primary_key=True)
 
 
@@ -54,7 +56,8 @@ def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
 
 
 @event.listens_for(metadata, "before_create")
-def _set_postgresql_options(_: MetaData, connection: Connection, **_more: Any) -> None:
+def _set_postgresql_options(_: MetaData, connection: Connection, **_options: Any) -> None:
+    """Set the conditions of partial indexes for PostgreSQL before the tables are created."""
     if connection.dialect.name != "postgresql":
         return
     for index in (index for table in metadata.sorted_tables for index in table.indexes):
@@ -249,6 +252,7 @@ SEARCH_WORDS = {
 
 
 def _ddl(statement: str, dialect: str) -> ExecutableDDLElement:
+    """Return a DDL statement that is executed only for one dialect."""
     return DDL(statement).execute_if(dialect=dialect)  # type: ignore[no-untyped-call]
 
 

@@ -17,7 +17,7 @@ RETRY_SECONDS = 0.5
 
 
 class JobKind(Protocol):
-    """How items of one kind are written to the database."""
+    """How database jobs of one kind are written."""
 
     together: bool  # whether several items share a transaction
 
@@ -26,7 +26,7 @@ class JobKind(Protocol):
 
 
 class Transactions:
-    """Runs transactions one after another; used by one thread only."""
+    """Runs database transactions one after another; used by one thread only."""
 
     def __init__(self, engine: Engine, fence: Fence) -> None:
         self.connection = engine.connect()
@@ -87,7 +87,7 @@ class Transactions:
         self.connection.engine.dispose()
 
     def _commit_succeeded(self, refused: Unavailable) -> bool:
-        """Wait until it is known whether a commit whose answer was lost took place; return it."""
+        """Wait until it is known whether a commit whose answer was lost took place; return that."""
         self.on_unknown_outcome(refused)
         while True:
             try:
@@ -104,7 +104,7 @@ class Transactions:
 
 
 class _Heartbeat:
-    """The job kind of heartbeats: a transaction without items."""
+    """The job kind of heartbeats: a transaction that writes no items."""
 
     together = True
 

@@ -38,7 +38,7 @@ MAX_SHOWN = 500  # the newest
 
 
 def write_unseen(connection: Connection, appends: Iterable[Append]) -> None:
-    """Update the rows in the transaction of the events."""
+    """Update the table of unseen results, in the transaction of the events."""
     changes: dict[str, Row | None] = {}
     for append in appends:
         for event in [entry.event for entry in append.entries if type(entry.event.fact) in _RELEVANT_FACTS]:
@@ -48,7 +48,7 @@ def write_unseen(connection: Connection, appends: Iterable[Append]) -> None:
 
 
 def read_unseen(connection: Connection) -> list[InboxItem]:
-    """Return the rows as inbox items, the newest first."""
+    """Return the unseen results as inbox items, the newest first."""
     query = (
         select(unseen, sessions.c.title, sessions.c.repo_id, workers.c.role, workers.c.agent_id)
         .join(sessions, sessions.c.id == unseen.c.session_id)
@@ -76,10 +76,7 @@ def read_unseen(connection: Connection) -> list[InboxItem]:
 
 
 def mark_seen(connection: Connection, session_id: str, seq: int | None) -> None:
-    """Delete the rows of a session, up to event `seq` if given, because a user has seen them.
-
-    Raise NotFound if there is no such session.
-    """
+    """Delete the unseen results of a session, up to event `seq` if given, or raise NotFound."""
     known = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.id.notin_(select(purges)))
     if connection.execute(known).first() is None:
         raise NotFound(f"no session {session_id}")
@@ -88,7 +85,7 @@ def mark_seen(connection: Connection, session_id: str, seq: int | None) -> None:
 
 
 def _changes(append: Append, event: Event) -> dict[str, Row | None]:
-    """Return the new row, or None to delete it, for each worker that the event concerns."""
+    """Return, for each worker an event concerns, its new row of unseen results, or None to delete it."""
     match event.fact:
         case SessionEnd(reason=commands.IDLE) | WorkerTerminated(reason=commands.IDLE):
             return {}  # ended without a user, so unseen results remain
@@ -121,6 +118,7 @@ def _kind_and_detail(fact: Fact) -> tuple[str, str] | None:
 
 
 def _row(session_id: str, event: Event, kind: str, detail: str) -> Row:
+    """Return the row of a result that no user has seen."""
     return {
         "worker_id": event.worker_id,
         "session_id": session_id,
@@ -132,5 +130,6 @@ def _row(session_id: str, event: Event, kind: str, detail: str) -> Row:
 
 
 def _remove(connection: Connection, worker_ids: Sequence[str]) -> None:
+    """Delete the unseen results of some workers."""
     if worker_ids:
         connection.execute(delete(unseen).where(unseen.c.worker_id.in_(worker_ids)))

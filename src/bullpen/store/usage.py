@@ -23,7 +23,7 @@ _RELEVANT_FACTS = frozenset({TurnStart, ConversationReset, Usage, TurnEnd})
 
 
 class UsageFilters(Struct, frozen=True, kw_only=True):
-    """Which turns to add up; None does not filter. Times are milliseconds since the epoch."""
+    """Which turns to add up the usage of; None does not filter. Times are milliseconds since the epoch."""
 
     repo_id: str | None = None
     agent_id: str | None = None
@@ -49,14 +49,14 @@ class UsageTotals(Struct, frozen=True, kw_only=True):
 
 
 def write_usage(connection: Connection, appends: Iterable[Append]) -> None:
-    """Insert the usage in the transaction of its events."""
+    """Insert the reported usage, in the transaction of its events."""
     insert_rows(connection, usage, [row for append in appends for row in _rows(append)])
 
 
 def read_usage(
     connection: Connection, group: str, filters: UsageFilters, limit: int, offset: int = 0
 ) -> tuple[list[UsageTotals], UsageTotals]:
-    """Return the usage of each group, and of all turns together.
+    """Return the usage of each group of turns, and of all turns together.
 
     `offset`: by how many milliseconds a day begins before the day in UTC.
     """
@@ -73,7 +73,7 @@ def read_usage(
 
 
 def _rows(append: Append) -> Iterator[Row]:
-    """Yield the usage rows of an append."""
+    """Yield the usage rows for the events of an append."""
     known = append.before.conversations
     turns = {id: state.turn.prompt_id for id, state in known.items() if state.turn}
     costs = {id: state.usage.cost for id, state in known.items()}
@@ -101,6 +101,7 @@ def _row(
     tokens: TokenCounts | None = None,
     money: Money | None = None,
 ) -> Row:
+    """Return the row of one usage report."""
     return {
         "session_id": append.snapshot.id,
         "seq": event.seq,
@@ -123,6 +124,7 @@ class _UsageGrouping(Struct, frozen=True):
 
 
 def _groupings(offset: int) -> dict[str, _UsageGrouping]:
+    """Return the ways to group usage, by name."""
     session_id, agent_id = usage.c.session_id, workers.c.agent_id
     return {
         "day": _UsageGrouping((usage.c.timestamp + offset) // DAY_MS, literal(""), by_time=True),
@@ -134,6 +136,7 @@ def _groupings(offset: int) -> dict[str, _UsageGrouping]:
 
 
 def _conditions(filters: UsageFilters) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions of the usage filters."""
     equal = (
         (sessions.c.repo_id, filters.repo_id),
         (workers.c.agent_id, filters.agent_id),
@@ -150,6 +153,7 @@ def _conditions(filters: UsageFilters) -> list[ColumnElement[bool]]:
 def _read_groups(
     connection: Connection, grouping: _UsageGrouping, conditions: Sequence[ColumnElement[bool]]
 ) -> list[UsageTotals]:
+    """Return the usage totals of each group."""
     key, session_id = grouping.key.label("key"), grouping.session_id.label("of_session")
     sums = [func.sum(usage.c[name]).label(name) for name in ("turns", "cost")]
     sums += [func.sum(usage.c[f"{name}_tokens"]).label(name) for name in _TOKEN_FIELDS]
@@ -171,7 +175,10 @@ def _read_groups(
 
 
 def _add_row(known: UsageTotals | None, row: Any) -> UsageTotals:
-    """Return the totals of a group with one more row: one for each currency, and one without a price."""
+    """Return the usage totals of a group with one more row.
+
+    There is a row for each currency, and one for usage without a price.
+    """
     known = known or UsageTotals(
         key=_text(row.key), title=row.title or "", session_id=row.of_session, at=row.timestamp
     )
@@ -193,12 +200,15 @@ def _text(key: Any) -> str | None:
 
 
 def _day(key: str | None) -> str:
+    """Return a day, counted from the epoch, as an ISO date."""
     return datetime.fromtimestamp(int(key or 0) * DAY_MS / 1000, UTC).date().isoformat()
 
 
 def _first_time(used: UsageTotals) -> int:
+    """Return the time of the first report, by which groups are sorted."""
     return used.at
 
 
 def _amount(used: UsageTotals) -> tuple[float, int, int]:
+    """Return cost, tokens and turns, by which groups are sorted."""
     return sum(cost.amount for cost in used.costs), used.tokens.total, used.turns

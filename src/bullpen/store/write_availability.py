@@ -31,11 +31,11 @@ class WriteAvailability:
 
     @property
     def full(self) -> bool:
-        """Whether writes are refused because the disk is full."""
+        """Whether database writes are refused because the disk is full."""
         return isinstance(self.refused_by, StorageFull)
 
     def note_refusal(self, refusal: Unavailable) -> bool:
-        """Note that a write was refused.
+        """Note that the database refused a write.
 
         Return True if the ballast was just released, so that a retry may succeed.
         """
@@ -50,7 +50,7 @@ class WriteAvailability:
         return first
 
     def probe_if_due(self) -> None:
-        """Find out, at most every PROBE_SECONDS, whether writes succeed again."""
+        """Find out, at most every PROBE_SECONDS, whether database writes succeed again."""
         if self.refused_by is None or clock.monotonic() < self._next_probe:
             return
         self._next_probe = clock.monotonic() + PROBE_SECONDS

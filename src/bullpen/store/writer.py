@@ -26,7 +26,7 @@ CLOSING = "the server is stopping; try again in a moment"
 
 
 class WriteJob(Struct):
-    """An item to write, and the future of its caller."""
+    """A database job: an item to write, and the future of its caller."""
 
     kind: JobKind
     item: Any
@@ -35,7 +35,7 @@ class WriteJob(Struct):
 
 
 class DatabaseWriter:
-    """Takes jobs from the event loop and delivers their results to it."""
+    """A thread that writes database jobs from the event loop and delivers their results to it."""
 
     def __init__(self, transactions: Transactions, availability: WriteAvailability) -> None:
         self.transactions = transactions
@@ -52,7 +52,7 @@ class DatabaseWriter:
         self._thread.start()
 
     def submit(self, kind: JobKind, item: Any, patient: bool = False) -> asyncio.Future[Any]:
-        """Queue a job; it is written even if the caller stops waiting."""
+        """Queue a database job; it is written even if the caller stops waiting."""
         job = WriteJob(kind, item, patient, self._loop.create_future())
         with self._changed:
             if self._closing:
@@ -80,6 +80,7 @@ class DatabaseWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
+        """Write groups of jobs until the writer is closed; runs in the thread."""
         while jobs := self._next_group():
             try:
                 self._write_group(jobs)
@@ -109,6 +110,7 @@ class DatabaseWriter:
         return bool(self._jobs) or self._closing
 
     def _pop_group(self) -> list[WriteJob]:
+        """Take the next jobs that may share a transaction out of the queue."""
         jobs: list[WriteJob] = []
         while self._jobs and len(jobs) < MAX_GROUP_JOBS:
             kind = self._jobs[0].kind
@@ -136,6 +138,7 @@ class DatabaseWriter:
             log.error("cannot find out whether the database takes writes", exc_info=error)
 
     def _send_heartbeat(self) -> None:
+        """Write a heartbeat if it is due."""
         if self._lost or self.transactions.seconds_to_heartbeat() > 0:
             return
         try:
@@ -205,11 +208,12 @@ class DatabaseWriter:
 
 
 def _blocks_all(outcome: object) -> bool:
-    """Return whether the database refused a job for a reason that holds for every other job, too."""
+    """Return whether the database refused a job for a reason that also holds for all other jobs."""
     return isinstance(outcome, Unavailable) and not isinstance(outcome, StorageFull)
 
 
 def _deliver(outcomes: list[tuple[WriteJob, Any]]) -> None:
+    """Set the results of jobs whose callers still wait; runs in the event loop."""
     for job, outcome in outcomes:
         if job.future.done():
             continue

@@ -1,0 +1,1 @@
+"""The web server: HTTP and WebSocket protocols, authentication, REST routes and sockets."""

@@ -51,6 +51,7 @@ def _network_of(peer: str) -> str:
 
 
 def _refusal(seconds: float) -> TooMany:
+    """Return the error that tells how long to wait."""
     error = TooMany(
         f"too many wrong codes; wait {_in_minutes(seconds)}, then run `bullpen url` for a new one"
     )

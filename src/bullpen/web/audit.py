@@ -14,9 +14,9 @@ MAX_PATH_LENGTH = 500
 
 
 class AuditLog:
-    """Writes at most `MAX_REFUSALS_PER_MINUTE` lines a minute about requests without a credential.
+    """Writes lines about requests to a file.
 
-    One line counts those above.
+    Lines about requests without a credential are limited; one line a minute counts those left out.
     """
 
     def __init__(self, path: Path) -> None:

@@ -60,6 +60,7 @@ class AuditMiddleware:
                 self._write(scope, code)
 
     def _write(self, scope: Scope, status: int) -> None:
+        """Write an audit line for a request."""
         method = "WS" if scope["type"] == "websocket" else scope["method"]
         self._audit_log.write(scope.get("principal"), method, scope["path"], status, peer_of(scope))
 

@@ -71,9 +71,7 @@ class Credentials:
         self._keys = keys
         self._tasks = tasks
         self._tokens: dict[str, Token] = {}  # by hash
-        self._codes: dict[
-            str, LoginCode
-        ] = {}  # by hash, used ones too: the database decides whether one is unused
+        self._codes: dict[str, LoginCode] = {}  # by hash; the database decides whether one is unused
         self._used_at: dict[str, int] = {}  # by id
         self._attempts = LoginAttempts()
 
@@ -116,6 +114,7 @@ class Credentials:
         self._tasks.create_task(self._store_last_use(principal.id, now), name=f"touch {principal.id}")
 
     async def _store_last_use(self, token_id: str, now: int) -> None:
+        """Store when a token was last used; a failure is only logged."""
         try:
             await self._keys.touch_token(token_id, now)
         except BullpenError as error:
@@ -171,6 +170,7 @@ class Credentials:
         return sorted(shown, key=lambda token: token.created_at)
 
     async def add_token(self, token: Token, answer: KeptAnswer[Token] | None = None) -> None:
+        """Store a new token and accept it from now on."""
         await self._keys.add_token(token, answer)
         self._tokens[token.hash] = token
 

@@ -6,7 +6,7 @@ from starlette.types import Message, Receive
 
 from ..workers.images import MAX_IMAGE_BYTES
 
-MAX_BODY_BYTES = 1 << 20  # bytes
+MAX_BODY_BYTES = 1 << 20
 MAX_RECORDING_BYTES = 2 << 30  # goes to a file, not to memory
 MAX_LENGTH_DIGITS = 20  # of a length; no 64-bit number has more
 # One byte more than an image may have, so that the image check refuses it with its own message.
@@ -23,6 +23,7 @@ def max_body_bytes(path: str) -> int:
 
 
 def too_large_message(path: str) -> str:
+    """Return the error message for a body that is too large."""
     return f"a body may have {max_body_bytes(path)} bytes, not more"
 
 

@@ -71,11 +71,12 @@ class ClientConnection:
         self._connections.remove(self)
 
     def close(self) -> None:
-        """Forget the connection, which has ended."""
+        """Stop the deadline and the counting of a connection that has ended."""
         self.stop_deadline()
         self._connections.remove(self)
 
     def _expire(self) -> None:
+        """Call `expire`, because the deadline has passed."""
         self._timer = None
         self.expire()
 

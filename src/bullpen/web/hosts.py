@@ -57,8 +57,10 @@ class ServerUrls:
 
 
 def _bracketed(host: str) -> str:
+    """Return a host for a URL: an IPv6 address in brackets, a name in lower case."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()
 
 
 def _with_port(name: str, scheme: str, port: int) -> str:
+    """Return the host with its port, unless it is the default port of the scheme."""
     return name if DEFAULT_PORT[scheme] == port else f"{name}:{port}"

@@ -71,15 +71,18 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_body = self._refused = self._upgraded = False
 
     def connection_made(self, transport: Any) -> None:
+        """Let the connection's deadlines abort or expire this protocol."""
         super().connection_made(transport)
         self._connection.abort = self._abort
         self._connection.expire = self._expire
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Stop counting the connection."""
         self._connection.close()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        """Give received bytes to the parser in pieces, checking the limits before each."""
         for start in range(0, len(data), PIECE_BYTES):
             if self._refused:
                 self._discard(len(data) - start)
@@ -101,6 +104,7 @@ class HttpProtocol(HttpToolsProtocol):
     # -- what the parser finds ----------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
+        """Refuse a pipelined request."""
         if self.cycle is not None and not self.cycle.response_complete:
             raise ValueError("requests are not pipelined")  # the parser stops here
         self._fields = 0
@@ -115,6 +119,7 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        """Check the limits of headers and target, then let uvicorn start the request."""
         self._unparsed = 0
         if len(self.url) > MAX_TARGET_BYTES:
             self._error_code = "headers_too_large"
@@ -128,19 +133,23 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_body = True
 
     def on_chunk_header(self) -> None:
+        """Note that the parser made progress."""
         self._unparsed = 0
 
     def on_body(self, body: bytes) -> None:
+        """Note that the parser made progress, and pass on a part of the body."""
         self._unparsed = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        """Stop the deadline of the complete request."""
         self._unparsed = 0
         self._in_body = False
         self._connection.stop_deadline()
         super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
+        """Switch to the WebSocket protocol, unless a header line is too long for it."""
         longest = max(len(self.url), *(len(name) + len(value) for name, value in self.headers))
         if longest + LINE_OVERHEAD > MAX_LINE_LENGTH:
             self._refuse("headers_too_large")
@@ -150,6 +159,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection; drop one without a credential if its client does not read."""
         super().timeout_keep_alive_handler()
         if not self._connection.authenticated:
             self._connection.abort_after(UNREAD_SECONDS)
@@ -163,6 +173,7 @@ class HttpProtocol(HttpToolsProtocol):
     # -- refusing -----------------------------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:
+        """Answer a request that the parser refused."""
         self._refuse(self._error_code)
 
     def _expire(self) -> None:

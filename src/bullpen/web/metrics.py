@@ -45,6 +45,7 @@ class MetricsCollector:
         ]
 
     def _session_metrics(self) -> list[Metric]:
+        """Return metrics of sessions, workers and keepers."""
         sessions = {status.value: self._sessions.get(status, 0) for status in SessionStatus}
         workers = {state.value: self._workers.get(state, 0) for state in WorkerState}
         keeper = self._context.sessions.services.children.has_keeper
@@ -55,6 +56,7 @@ class MetricsCollector:
         ]
 
     def _traffic_metrics(self) -> list[Metric]:
+        """Return metrics of connections, sockets and answers."""
         sockets, traffic = self._context.credentials.sockets.by_route, self._context.traffic
         viewers = sum(count for route, count in sockets.items() if route.startswith("/ws/session/"))
         answers = {str(status): count for status, count in traffic.answers.items()}
@@ -76,6 +78,7 @@ class MetricsCollector:
         ]
 
     def _store_metrics(self) -> list[Metric]:
+        """Return metrics of the database."""
         store = self._context.sessions.store
         commits = store.database.writer.transactions.committed
         return [
@@ -90,6 +93,7 @@ class MetricsCollector:
         ]
 
     def _process_metrics(self) -> list[Metric]:
+        """Return metrics of the server process."""
         usage = resource.getrusage(resource.RUSAGE_SELF)
         files = len(os.listdir("/proc/self/fd"))
         return [
@@ -119,6 +123,7 @@ def _by(label: str, values: Mapping[str, float]) -> Samples:
 
 
 def _resident_bytes() -> int:
+    """Return the resident memory of the process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -140,4 +145,5 @@ def _labels(labels: tuple[tuple[str, str], ...]) -> str:
 
 
 def _escaped(value: str) -> str:
+    """Escape a label value for the text format."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

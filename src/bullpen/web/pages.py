@@ -58,6 +58,7 @@ def built_files() -> Mapping[str, BuiltFile]:
 
 @router.get("/")
 async def index(request: Request) -> Response:
+    """Return the page of the UI."""
     return await file(INDEX, request)
 
 

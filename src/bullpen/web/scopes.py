@@ -98,6 +98,7 @@ def require_declared_scopes(routes: Iterable[BaseRoute]) -> None:
 
 
 def _declares_scope(route: BaseRoute) -> bool:
+    """Return whether exactly one dependency of the route declares a scope."""
     if not isinstance(route, (APIRoute, APIWebSocketRoute)):
         return False
     calls = [dependency.call for dependency in route.dependant.dependencies]

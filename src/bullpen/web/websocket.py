@@ -58,6 +58,7 @@ def _head(opcode: Opcode, length: int) -> bytes:
 
 
 def _is_utf8(data: bytes) -> bool:
+    """Return whether the bytes are valid UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -92,10 +93,12 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._on_refusal = on_refusal
 
     def connection_made(self, transport: Any) -> None:
+        """Let the connection's deadlines abort this protocol."""
         super().connection_made(transport)
         self._connection.abort = self._connection.expire = self.abort
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Stop counting the connection."""
         self._connection.close()
         super().connection_lost(exc)
 
@@ -165,6 +168,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._listener = listener
 
     def data_received(self, data: bytes) -> None:
+        """Give a short text to the listener if possible; parse all other bytes as usual."""
         if self._refused:
             return
         if self._bounds is None:  # the handshake request; frames follow it
@@ -199,6 +203,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.close_timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     async def send(self, message: MutableMapping[str, Any]) -> None:  # type: ignore[override]
+        """Send a message of the application; one with a `frame` is written unchanged."""
         frame = message.get("frame")
         if frame is None:
             if self.close_sent and message["type"] == "websocket.send":

@@ -34,4 +34,5 @@ class WorkerKeys:
         return (worker_id, run) if hmac.compare_digest(self._make(worker_id, run), token) else None
 
     def _make(self, worker_id: str, run: int) -> str:
+        """Return the key of a run."""
         return f"{self._secrets.make(SecretKind.WORKER, f'{worker_id}.{run}')}.{worker_id}.{run}"

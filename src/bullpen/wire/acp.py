@@ -83,7 +83,10 @@ class AgentTask(Struct, frozen=True, kw_only=True):
 
 
 class ParsedMessage(Struct, frozen=True, kw_only=True):
-    """What follows from one message of an agent; `ignored` is the reason if nothing does."""
+    """The facts, replies and task that follow from one message of an agent.
+
+    If nothing follows, `ignored` is the reason.
+    """
 
     facts: list[Fact] = []
     chunk: TextChunk | None = None
@@ -109,7 +112,7 @@ class AcpReader:
         self._mode_text = re.compile(pattern) if pattern else None
 
     def read(self, line: Line, state: Conversation) -> ParsedMessage:  # noqa: PLR0911 (a table)
-        """Return what follows from a line, given the state of the conversation."""
+        """Return the facts, replies and task that follow from a line of the agent."""
         match line:
             case Notification(method="session/update", params={"update": dict(update)}):
                 return self._read_update(update, line.params.get("sessionId"), state)
@@ -137,6 +140,7 @@ class AcpReader:
                 return ParsedMessage(ignored="not a message")
 
     def _read_update(self, update: dict[str, Any], acp_session_id: Any, state: Conversation) -> ParsedMessage:
+        """Return the facts or the text in a `session/update` notification."""
         if _is_foreign(acp_session_id, state):
             return ParsedMessage(facts=[UnknownUpdate(update=update, acp_session_id=acp_session_id)])
         repeats = state.replaying or (self._late_history and state.loaded)
@@ -150,6 +154,7 @@ class AcpReader:
         return ParsedMessage(chunk=content) if content.text else ParsedMessage(ignored="no text in it")
 
     def _read_request(self, line: Request, state: Conversation) -> ParsedMessage:
+        """Return the facts, reply or task for a request of the agent."""
         id = request_id(self._worker_id, self._run, line.start)
         params = line.params if isinstance(line.params, dict) else {}
         received = RequestReceived(id=id, rpc_id=line.id, method=line.method)
@@ -162,8 +167,8 @@ class AcpReader:
             case "fs/read_text_file" | "fs/write_text_file" if self._offer.fs:
                 return ParsedMessage(task=task)
             case "terminal/wait_for_exit" if self._offer.terminal:
-                kept = {"terminalId": params.get("terminalId")}
-                return ParsedMessage(facts=[replace(received, params=kept)], task=task)
+                terminal = {"terminalId": params.get("terminalId")}
+                return ParsedMessage(facts=[replace(received, params=terminal)], task=task)
             case "terminal/create" | "terminal/output" | "terminal/kill" | "terminal/release" if (
                 self._offer.terminal
             ):
@@ -201,13 +206,13 @@ def fact_of_update(update: dict[str, Any]) -> Fact | TextChunk:  # noqa: PLR0911
             return ConfigChanged(config_options=options)
         case {"sessionUpdate": "session_info_update", **info}:
             return SessionInfo(info=info)
-        case {"sessionUpdate": "usage_update", "used": used, "size": size} if _numbers(used, size):
+        case {"sessionUpdate": "usage_update", "used": used, "size": size} if _are_numbers(used, size):
             return Usage(used=used, size=size, cost=update.get("cost"))
         case _:
             return UnknownUpdate(update=update)
 
 
-def _numbers(*values: Any) -> bool:
+def _are_numbers(*values: Any) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
@@ -229,6 +234,7 @@ def _asked(received: RequestReceived, question: Permission | Question, state: Co
 
 
 def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permission:
+    """Return the fact of a permission request, with the details of the announced call."""
     call, options = params.get("toolCall"), params.get("options")
     requested = call if isinstance(call, dict) else {}
     announced = state.tools.get(str(requested.get("toolCallId")))
@@ -244,6 +250,7 @@ def _permission(id: str, params: dict[str, Any], state: Conversation) -> Permiss
 
 
 def _question(id: str, params: dict[str, Any]) -> Question:
+    """Return the fact of a form."""
     message, url = params.get("message"), params.get("url")
     return Question(
         id=id,
@@ -255,6 +262,7 @@ def _question(id: str, params: dict[str, Any]) -> Question:
 
 
 def _read_answer(line: Response | ErrorResponse, state: Conversation) -> ParsedMessage:
+    """Return the facts in the agent's answer to a request of Bullpen."""
     calls = state.traffic.calls
     n = match_answer(line.id, calls)
     if n is None:
@@ -268,7 +276,7 @@ def _read_answer(line: Response | ErrorResponse, state: Conversation) -> ParsedM
 
 
 def _cancelled(rpc_id: Any, state: Conversation) -> ParsedMessage:
-    """Return what follows when the agent cancels its own request."""
+    """Return the facts and the reply for a request that the agent cancels."""
     for id, ask in state.traffic.asks.items():
         if ask.rpc_id != rpc_id:
             continue
@@ -295,7 +303,7 @@ def _is_foreign(acp_session_id: Any, state: Conversation) -> bool:
 
 
 def _as_json(line: Line) -> dict[str, Any]:
-    """Return a message as the JSON object it was."""
+    """Return a parsed message as the JSON object that was received."""
     match line:
         case Notification():
             return {"method": line.method, "params": line.params}

@@ -21,7 +21,7 @@ from .jsonrpc import INTERNAL_ERROR, ErrorResponse
 def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer tells)
     n: int, call: PendingCall, result: Any, state: Conversation
 ) -> list[Fact]:
-    """Return the facts of a successful answer to request `n`."""
+    """Return the facts in the agent's successful answer to request `n`."""
     answered = RequestAnswered(n=n, method=call.method)
     params = call.params if isinstance(call.params, dict) else {}
     match call.method, result, params:
@@ -51,7 +51,7 @@ def facts_of_result(  # noqa: PLR0911 (a table: every method and what its answer
 
 
 def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conversation) -> list[Fact]:
-    """Return the facts of an error answer to request `n`."""
+    """Return the facts in the agent's error answer to request `n`."""
     details = {"code": error.code, "message": error.message}
     if error.data is not None:
         details["data"] = error.data
@@ -64,7 +64,7 @@ def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conve
 
 
 def turn_end(stop_reason: str, state: Conversation, error: str | None = None) -> list[Fact]:
-    """Return the facts that end a turn: the cancelled permissions, questions and tool calls, and TurnEnd."""
+    """Return the facts that end an agent's turn: what it left open is cancelled, then TurnEnd."""
     cancelled = cancel_open_items(state, by="agent")
     if stop_reason == "end_turn":  # a tool may continue in the background
         cancelled = [fact for fact in cancelled if fact.type != "tool_call_update"]
@@ -81,6 +81,7 @@ def error_text(error: ErrorResponse) -> str:
 
 
 def _session(id: str, how: str, result: Any) -> AgentSession:
+    """Return the fact that the agent has created, loaded or resumed (`how`) a session."""
     result = result if isinstance(result, dict) else {}
     options = result.get("configOptions")
     return AgentSession(
@@ -93,6 +94,7 @@ def _session(id: str, how: str, result: Any) -> AgentSession:
 
 
 def _stop_reason(result: Any) -> str:
+    """Return why the turn ended, or "unknown"."""
     match result:
         case {"stopReason": str(reason)}:
             return reason
@@ -101,6 +103,7 @@ def _stop_reason(result: Any) -> str:
 
 
 def _usage_facts(result: Any) -> list[Fact]:
+    """Return the usage in the answer to a prompt, if there is any."""
     match result:
         case {"usage": dict(usage)} | {"_meta": {"quota": dict(usage)}}:
             return [Usage(turn=usage)]
@@ -109,6 +112,7 @@ def _usage_facts(result: Any) -> list[Fact]:
 
 
 def _options_with_value(state: Conversation, id: str, value: Any) -> list[Any]:
+    """Return the agent's configuration options with one value changed."""
     options = (state.session.config_options if state.session else None) or []
     return [
         {**option, "currentValue": value} if isinstance(option, dict) and option.get("id") == id else option

@@ -30,17 +30,19 @@ class OutgoingLine(Protocol):
 
 
 class OutgoingCall(Struct, frozen=True):
-    """A request to the agent. `kept` are the parameters needed to understand its answer."""
+    """A request to the agent. `answer_params` are the parameters needed to understand its answer."""
 
     method: str
     params: dict[str, Any]
-    kept: dict[str, Any] | None = None
+    answer_params: dict[str, Any] | None = None
 
     def line(self, n: int) -> bytes:
+        """Return the bytes of the line."""
         return jsonrpc.request(n, self.method, self.params)
 
     def fact(self, n: int) -> Fact:
-        return RequestSent(n=n, method=self.method, params=self.kept)
+        """Return the fact that records the line."""
+        return RequestSent(n=n, method=self.method, params=self.answer_params)
 
 
 class OutgoingNotice(Struct, frozen=True):
@@ -50,9 +52,11 @@ class OutgoingNotice(Struct, frozen=True):
     params: dict[str, Any]
 
     def line(self, n: int) -> bytes:
+        """Return the bytes of the line."""
         return jsonrpc.notification(self.method, self.params)
 
     def fact(self, n: int) -> Fact:
+        """Return the fact that records the line."""
         return NoticeSent(n=n, method=self.method)
 
 
@@ -74,16 +78,18 @@ class OutgoingReply(Struct, frozen=True, kw_only=True):
     id: str | None = None
 
     def line(self, n: int) -> bytes:
+        """Return the bytes of the line."""
         if self.fault is not None:
             return jsonrpc.error_response(self.rpc_id, self.fault.code, self.fault.message, self.fault.data)
         return jsonrpc.response(self.rpc_id, self.result)
 
     def fact(self, n: int) -> Fact:
+        """Return the fact that records the line."""
         return ReplySent(n=n, method=self.method, id=self.id)
 
 
 def initialize(definition: AgentDefinition) -> OutgoingCall:
-    """Return the request that begins the handshake."""
+    """Return the ACP request that begins the handshake with an agent."""
     return OutgoingCall(
         "initialize",
         {
@@ -107,59 +113,59 @@ def client_capabilities(definition: AgentDefinition) -> dict[str, Any]:
 
 
 def authenticate(method_id: str) -> OutgoingCall:
-    """Return the request that authenticates with one of the agent's methods."""
+    """Return the ACP request that authenticates with one of the agent's methods."""
     return OutgoingCall("authenticate", {"methodId": method_id}, {"methodId": method_id})
 
 
 def session_new(cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
-    """Return the request that creates a session of the agent. `servers` are MCP servers."""
+    """Return the ACP request that creates a session of the agent. `servers` are MCP servers."""
     return OutgoingCall("session/new", {"cwd": cwd, "mcpServers": list(servers)})
 
 
 def session_load(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
-    """Return the request that loads a session; the agent repeats its history."""
+    """Return the ACP request that loads a session; the agent repeats its history."""
     return _reattach("session/load", acp_session_id, cwd, servers)
 
 
 def session_resume(acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
-    """Return the request that resumes a session without its history."""
+    """Return the ACP request that resumes a session without its history."""
     return _reattach("session/resume", acp_session_id, cwd, servers)
 
 
 def session_prompt(acp_session_id: str, text: str, images: Iterable[tuple[str, str]] = ()) -> OutgoingCall:
-    """Return the request that sends a prompt. `images` are pairs of media type and base64 data."""
+    """Return the ACP request that sends a prompt. `images` are pairs of media type and base64 data."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
     blocks += [{"type": "image", "mimeType": kind, "data": data} for kind, data in images]
     return OutgoingCall("session/prompt", {"sessionId": acp_session_id, "prompt": blocks})
 
 
 def session_cancel(acp_session_id: str) -> OutgoingNotice:
-    """Return the notification that cancels the running turn."""
+    """Return the ACP notification that cancels the running turn."""
     return OutgoingNotice("session/cancel", {"sessionId": acp_session_id})
 
 
 def set_mode(acp_session_id: str, mode_id: str) -> OutgoingCall:
-    """Return the request that changes the agent's mode."""
-    kept = {"modeId": mode_id}
-    return OutgoingCall("session/set_mode", {"sessionId": acp_session_id, **kept}, kept)
+    """Return the ACP request that changes the agent's mode."""
+    change = {"modeId": mode_id}
+    return OutgoingCall("session/set_mode", {"sessionId": acp_session_id, **change}, change)
 
 
 def set_model(acp_session_id: str, model_id: str) -> OutgoingCall:
-    """Return the request that changes the agent's model.
+    """Return the ACP request that changes the agent's model.
 
     It is no longer in the schema; agents that have models but no configuration option for them understand it.
     """
-    kept = {"modelId": model_id}
-    return OutgoingCall("session/set_model", {"sessionId": acp_session_id, **kept}, kept)
+    change = {"modelId": model_id}
+    return OutgoingCall("session/set_model", {"sessionId": acp_session_id, **change}, change)
 
 
 def set_config_option(acp_session_id: str, option_id: str, value: str | bool) -> OutgoingCall:
-    """Return the request that changes a configuration option of the agent."""
-    kept: dict[str, Any] = {"configId": option_id, "value": value}
-    params = {"sessionId": acp_session_id, **kept}
+    """Return the ACP request that changes a configuration option of the agent."""
+    change: dict[str, Any] = {"configId": option_id, "value": value}
+    params = {"sessionId": acp_session_id, **change}
     if isinstance(value, bool):
         params["type"] = "boolean"
-    return OutgoingCall("session/set_config_option", params, kept)
+    return OutgoingCall("session/set_config_option", params, change)
 
 
 def mcp_servers(definition: AgentDefinition, state: Conversation) -> list[dict[str, Any]]:
@@ -192,7 +198,7 @@ def question_result(status: str, answer: Any = None) -> dict[str, Any]:
 
 
 def cancellation_replies(state: Conversation) -> list[OutgoingReply]:
-    """Return the replies that cancel every open permission and question."""
+    """Return the replies that cancel every open permission and question of an agent."""
     replies = []
     for id, ask in state.traffic.asks.items():
         if id in state.permissions:
@@ -206,6 +212,6 @@ def cancellation_replies(state: Conversation) -> list[OutgoingReply]:
 
 
 def _reattach(method: str, acp_session_id: str, cwd: str, servers: Sequence[dict[str, Any]]) -> OutgoingCall:
-    """Return the request that loads or resumes a session."""
+    """Return the ACP request that loads or resumes a session."""
     params = {"sessionId": acp_session_id, "cwd": cwd, "mcpServers": list(servers)}
     return OutgoingCall(method, params, {"sessionId": acp_session_id})

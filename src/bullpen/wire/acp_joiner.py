@@ -36,7 +36,7 @@ class ChunkJoiner:
         self._held = 0
 
     def add(self, chunk: TextChunk, line: Line, now: float) -> list[Text]:
-        """Add a chunk; return the facts that are due because of it, if any."""
+        """Add a piece of agent text; return the facts that are due because of it, if any."""
         facts = [] if self._continues(chunk) else self.flush(closes=True)
         if self._block is None:
             self._block = OpenTextBlock(chunk.type, chunk.message_id)
@@ -50,13 +50,13 @@ class ChunkJoiner:
         return facts
 
     def take_due(self, now: float) -> list[Text]:
-        """Return the held text as facts if it has waited long enough."""
+        """Return the held agent text as facts if it has waited long enough."""
         if self._block is None or self.deadline is None or now < self.deadline:
             return []
         return [self._take_held(self._block, partial=True)]
 
     def flush(self, closes: bool) -> list[Text]:
-        """Return the held text as facts, before something else is appended.
+        """Return the held agent text as facts, because something else must be appended after it.
 
         `closes`: the block ends, no more text follows in it.
         """
@@ -80,6 +80,7 @@ class ChunkJoiner:
         return chunk.message_id is None or chunk.message_id == block.message_id
 
     def _take_held(self, block: OpenTextBlock, partial: bool) -> Text:
+        """Return the held text as one fact; unless `partial`, the block ends with it."""
         text = "".join(self._pieces)
         self._pieces, self._size, self.deadline = [], 0, None
         if not partial:

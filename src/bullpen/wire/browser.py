@@ -62,6 +62,7 @@ def splice_event(head: EventHead, data: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _encode_name(name: str | None) -> bytes:
+    """Return a frequent short text as JSON, from a cache."""
     return encode(name)
 
 

@@ -18,16 +18,17 @@ def encode_cast(title: str, pieces: Iterable[Piece]) -> Iterator[bytes]:
         began = time if began is None else began
         seconds = round((time - began) / 1e9, 6)
         if first:
-            yield _line(_header(title, began, cols or 80, rows or 24))
+            yield _json_line(_header(title, began, cols or 80, rows or 24))
         elif cols:
-            yield _line([seconds, "r", f"{cols}x{rows}"])
+            yield _json_line([seconds, "r", f"{cols}x{rows}"])
         if text := decoder.decode(data):
-            yield _line([seconds, "o", text])
+            yield _json_line([seconds, "o", text])
     if began is None:
-        yield _line(_header(title, 0, 80, 24))
+        yield _json_line(_header(title, 0, 80, 24))
 
 
 def _header(title: str, began: int, cols: int, rows: int) -> dict[str, Any]:
+    """Return the header of a cast file."""
     return {
         "version": 2,
         "width": cols,
@@ -38,5 +39,5 @@ def _header(title: str, began: int, cols: int, rows: int) -> dict[str, Any]:
     }
 
 
-def _line(value: Any) -> bytes:
+def _json_line(value: Any) -> bytes:
     return encode(value) + b"\n"

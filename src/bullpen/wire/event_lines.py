@@ -19,7 +19,7 @@ _TAIL = len(_MARK) + 10  # eight digits and `"}`
 
 
 class LineHead(Struct, frozen=True, rename="camel"):
-    """The fields by which a reader sorts an event. The data is not parsed."""
+    """The fields by which a reader of `events.jsonl` sorts an event. The data is not parsed."""
 
     seq: int
     type: str
@@ -38,17 +38,17 @@ _heads = msgspec.json.Decoder(LineHead)
 
 
 def event_line(wire: bytes) -> bytes:
-    """Return the line for an event in JSON."""
+    """Return the line of `events.jsonl`, with checksum, for an event in JSON."""
     return b'%b%b%08x"}\n' % (wire[:-1], _MARK, crc32(wire))
 
 
 def event_lines(wires: Iterable[bytes]) -> bytes:
-    """Return the lines for several events in JSON."""
+    """Return the lines of `events.jsonl`, with checksums, for several events in JSON."""
     return b"".join(map(event_line, wires))
 
 
 def read_line(line: bytes) -> bytes | None:
-    """Return the JSON of the event in a line (without newline), or None if the checksum is wrong."""
+    """Return the JSON of the event in a line of `events.jsonl`, or None if the checksum is wrong."""
     if line[-_TAIL:-10] != _MARK or line[-2:] != b'"}':
         return None
     wire = line[:-_TAIL] + b"}"
@@ -72,4 +72,5 @@ def _values_exceed(wire: bytes, limit: int) -> bool:
 
 
 def _separators(data: bytes) -> int:
+    """Return how many characters in the JSON may separate values."""
     return data.count(b",") + data.count(b"[") + data.count(b"{")

@@ -54,6 +54,7 @@ def storable(value: Any) -> tuple[Any, bytes]:
 
 
 def _decode_leniently(data: bytes | str) -> Any:
+    """Decode with Python's parser, which accepts more, and clean the result."""
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     try:
         value = json.loads(text, parse_constant=lambda _: None)
@@ -65,6 +66,7 @@ def _decode_leniently(data: bytes | str) -> Any:
 
 
 def _needs_cleaning(value: Any, data: bytes) -> bool:
+    """Return whether a value may hold what a database or a browser refuses. `data` is its JSON."""
     # A level takes at least two characters, so short data is never deep.
     brackets = 0 if len(data) <= 2 * MAX_DEPTH else data.count(b"{") + data.count(b"[")
     if brackets > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
@@ -74,6 +76,7 @@ def _needs_cleaning(value: Any, data: bytes) -> bool:
 
 
 def _holds_nan(value: Any) -> bool:
+    """Return whether a number in the value is not finite."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if isinstance(value, dict):
@@ -87,6 +90,7 @@ def _holds_nan(value: Any) -> bool:
 
 
 def _depth_exceeds(value: Any, levels: int) -> bool:
+    """Return whether the value is nested deeper than some levels."""
     if isinstance(value, dict):
         return levels == 0 or any(_depth_exceeds(each, levels - 1) for each in value.values())
     if isinstance(value, list | tuple):

@@ -32,7 +32,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class Request(Line, frozen=True, kw_only=True):
-    """A request that needs an answer. `id` was chosen by the sender and may have any type."""
+    """A JSON-RPC request that needs an answer. `id` was chosen by the sender and may have any type."""
 
     id: Any
     method: str
@@ -40,21 +40,21 @@ class Request(Line, frozen=True, kw_only=True):
 
 
 class Notification(Line, frozen=True, kw_only=True):
-    """A message that needs no answer."""
+    """A JSON-RPC message that needs no answer."""
 
     method: str
     params: Any = None
 
 
 class Response(Line, frozen=True, kw_only=True):
-    """A successful answer to a request."""
+    """A successful answer to a JSON-RPC request."""
 
     id: Any
     result: Any = None
 
 
 class ErrorResponse(Line, frozen=True, kw_only=True):
-    """An error answer to a request."""
+    """An error answer to a JSON-RPC request."""
 
     id: Any
     code: int
@@ -63,7 +63,7 @@ class ErrorResponse(Line, frozen=True, kw_only=True):
 
 
 class InvalidLine(Line, frozen=True, kw_only=True):
-    """A line that is not a message: the beginning of its text and the reason."""
+    """A line that is not a JSON-RPC message: the beginning of its text and the reason."""
 
     text: str
     why: str
@@ -80,7 +80,10 @@ class LongLineEnd(Line, frozen=True, kw_only=True):
 
 
 class JsonRpcPeer:
-    """Parses a stream from `offset` on. `skipping` is the offset of a line that was being skipped there."""
+    """Parses JSON-RPC messages in a stream from `offset` on.
+
+    `skipping` is the offset of a line that was being skipped there because it is too long.
+    """
 
     def __init__(self, offset: int = 0, skipping: int | None = None, limit: int = MAX_LINE_BYTES) -> None:
         self.offset = offset
@@ -117,6 +120,7 @@ class JsonRpcPeer:
         return found
 
     def _take(self, piece: memoryview, found: list[Line]) -> None:
+        """Append a piece to the current line, or skip it if the line is too long."""
         self.offset += len(piece)
         if self._skipping:
             return
@@ -129,6 +133,7 @@ class JsonRpcPeer:
         self._half += piece
 
     def _end_line(self, newline: int, found: list[Line]) -> None:
+        """End the current line and append its message to `found`."""
         self.offset += newline
         start, self._start = self._start, self.offset
         if self._skipping:
@@ -141,7 +146,7 @@ class JsonRpcPeer:
 
 
 def read_line(line: bytes, start: int, end: int) -> Line:
-    """Return the message in a line, or InvalidLine."""
+    """Return the JSON-RPC message in a line, or InvalidLine."""
     try:
         value = decode(line)
     except Invalid as error:
@@ -160,9 +165,9 @@ def read_line(line: bytes, start: int, end: int) -> Line:
 
 
 def match_answer(id: Any, pending: Collection[int]) -> int | None:
-    """Return which pending request an answer is for, or None.
+    """Return which pending JSON-RPC request an answer is for, or None.
 
-    Some agents return the number as text or omit it.
+    Some agents return the id as text or omit it.
     """
     match id:
         case bool():
@@ -179,31 +184,33 @@ def match_answer(id: Any, pending: Collection[int]) -> int | None:
 
 
 def request(n: int, method: str, params: Any) -> bytes:
-    """Return the line of a request. `n` is its number in the outbox and its id."""
+    """Return a JSON-RPC request as a line. `n` is its number in the outbox and its id."""
     return _line({"jsonrpc": "2.0", "id": n, "method": method, "params": params})
 
 
 def notification(method: str, params: Any) -> bytes:
-    """Return the line of a notification."""
+    """Return a JSON-RPC notification as a line."""
     return _line({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def response(id: Any, result: Any) -> bytes:
-    """Return the line of a successful answer."""
+    """Return a successful JSON-RPC answer as a line."""
     return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
 
 def error_response(id: Any, code: int, message: str, data: Any = None) -> bytes:
-    """Return the line of an error answer."""
+    """Return a JSON-RPC error answer as a line."""
     error = {"code": code, "message": message}
     return _line({"jsonrpc": "2.0", "id": id, "error": error if data is None else error | {"data": data}})
 
 
 def _line(message: dict[str, Any]) -> bytes:
+    """Return a JSON-RPC message as a line."""
     return encode(message) + b"\n"
 
 
 def _error(id: Any, error: Any, start: int, end: int) -> ErrorResponse:
+    """Return the error response with this error object, which agents send in various forms."""
     match error:
         case {"code": int(code), "message": str(message)}:
             data = error.get("data")
@@ -217,5 +224,6 @@ def _error(id: Any, error: Any, start: int, end: int) -> ErrorResponse:
 
 
 def _invalid_line(line: bytes, why: str, start: int, end: int) -> InvalidLine:
+    """Return the value for a line that is not a message."""
     text = line[:MAX_INVALID_LINE_BYTES].decode("utf-8", "replace").rstrip("\r")
     return InvalidLine(text=text, why=why, start=start, end=end)

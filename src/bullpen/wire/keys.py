@@ -8,14 +8,14 @@ _NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class KeyInput(msgspec.Struct, tag="input", frozen=True, gc=False):
-    """Typed input, numbered by the viewer."""
+    """Typed input from a terminal viewer, numbered by the viewer."""
 
     n: _NonNegative
     data: str
 
 
 class DrawnOffset(msgspec.Struct, tag="ack", frozen=True, gc=False):
-    """The viewer has drawn all output before this offset."""
+    """A terminal viewer has drawn all output before this offset."""
 
     offset: _NonNegative
 
@@ -24,7 +24,10 @@ _decoder: msgspec.json.Decoder[KeyInput | DrawnOffset] = msgspec.json.Decoder(Ke
 
 
 def read_key(text: bytes) -> KeyInput | DrawnOffset | None:
-    """Return the message, or None if it is of another kind or invalid; the general parser then handles it."""
+    """Return a viewer's keystroke or acknowledgement; None for another or an invalid message.
+
+    The general parser then handles the message.
+    """
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -19,7 +19,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Keystrokes(Struct, frozen=True):
-    """Bytes to type into a terminal. `method` names their purpose in the fact."""
+    """Bytes to type into an agent's terminal. `method` names their purpose in the fact."""
 
     method: str
     data: bytes
@@ -34,20 +34,20 @@ class Keystrokes(Struct, frozen=True):
 
 
 class TypingMode(Struct, frozen=True, kw_only=True):
-    """How to type to a program at this moment."""
+    """How to type to the program in a terminal at this moment."""
 
     keys: TypingKeys
     bracketed: bool  # whether the program has turned on bracketed paste
     image_paths: tuple[str, ...] = ()
 
     def prompt(self, text: str) -> list[Keystrokes]:
-        """Return the text with its images as one paste, followed by the submit key."""
+        """Return the keystrokes that send a prompt: its text and images as a paste, and the submit key."""
         message = " ".join([text, *(image_reference(path, self.keys) for path in self.image_paths)])
-        pieces = [Keystrokes("paste", piece) for piece in _pieces(self.paste(message.strip()))]
+        pieces = [Keystrokes("paste", piece) for piece in _split(self.paste(message.strip()))]
         return [*pieces, Keystrokes("submit", self.keys.submit.encode())]
 
     def paste(self, text: str) -> bytes:
-        """Return the bytes that paste a text."""
+        """Return the bytes that paste a text into the terminal."""
         text = strip_controls(text)
         if self.bracketed:
             return PASTE_START + text.encode() + PASTE_END
@@ -70,6 +70,7 @@ def image_reference(path: str, keys: TypingKeys) -> str:
     return keys.image.replace("{path}", path)
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
+def _split(data: bytes) -> Iterator[bytes]:
+    """Yield the data in pieces of at most PIECE_BYTES."""
     for start in range(0, len(data), PIECE_BYTES):
         yield data[start : start + PIECE_BYTES]

@@ -33,14 +33,12 @@ class MarkdownWriter:
     """Turns events, in order, into Markdown. Pieces of a message are joined."""
 
     def __init__(self) -> None:
-        self._open: tuple[str | None, str] | None = (
-            None  # worker id and kind of the message that is being written
-        )
+        self._open: tuple[str | None, str] | None = None  # worker id and kind of the unfinished message
         self._titles: dict[str, str] = {}
         self._plans: dict[str | None, list[str]] = {}  # by worker, as last written
 
     def feed(self, event: Event) -> str:
-        """Return the text for one event; empty for most events."""
+        """Return the Markdown for one event; empty for most events."""
         match event.fact:
             case AgentMessage() as fact:
                 return self._message_piece(event, "says", fact.text, fact.partial)
@@ -86,7 +84,7 @@ class MarkdownWriter:
 
 
 def _event_paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
-    """Return the paragraph for an event that stands alone; empty if the export does not show it."""
+    """Return the Markdown paragraph for an event that stands alone; empty if it is not exported."""
     match event.fact:
         case SessionStart() as fact:
             return f"# {_one_line(fact.title)}\n\n{iso_time(event.timestamp)} in `{fact.location_path}`"
@@ -113,12 +111,14 @@ def _event_paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
 
 
 def _plan_step(entry: Any) -> str:
+    """Return a step of a plan as a checkbox."""
     done = isinstance(entry, dict) and entry.get("status") == "completed"
     text = entry.get("content", "") if isinstance(entry, dict) else entry
     return f"{_DONE_STEP if done else _OPEN_STEP}{_one_line(str(text))}"
 
 
 def _diff(content: dict[str, Any]) -> str:
+    """Return a diff of a tool call as a fenced block; empty for other content."""
     if content.get("type") != "diff":
         return ""
     old, new = str(content.get("oldText") or ""), str(content.get("newText") or "")
@@ -129,6 +129,7 @@ def _diff(content: dict[str, Any]) -> str:
 
 
 def _longest_fence(text: str) -> int:
+    """Return the length of the longest run of backticks, so that a fence can be longer."""
     return max((len(run) for run in text.replace("\n", " ").split() if set(run) == {"`"}), default=0)
 
 

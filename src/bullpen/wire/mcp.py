@@ -22,7 +22,7 @@ class McpTool(Struct, frozen=True, kw_only=True):
 
 
 class McpCall(Struct, frozen=True, kw_only=True):
-    """A request to run a tool. Its answer is sent with `id`."""
+    """A client's request to run a tool. Its answer is sent with `id`."""
 
     id: Any
     name: str
@@ -30,13 +30,13 @@ class McpCall(Struct, frozen=True, kw_only=True):
 
 
 class McpCancellation(Struct, frozen=True, kw_only=True):
-    """A notification that the client no longer waits for a call."""
+    """A notification that the client no longer waits for a tool call."""
 
     id: Any
 
 
 class McpAnswer(Struct, frozen=True, kw_only=True):
-    """The answer to a message that needs no tool to run."""
+    """The answer to an MCP message that needs no tool to run."""
 
     line: bytes
 
@@ -45,7 +45,7 @@ McpMessage = McpCall | McpCancellation | McpAnswer
 
 
 def read_message(message: jsonrpc.Line, name: str, version: str, tools: list[McpTool]) -> McpMessage | None:  # noqa: PLR0911 (a table)
-    """Return what a client's message asks for, or None if it needs no reaction."""
+    """Return the tool call, cancellation or immediate answer for an MCP message, or None if it needs none."""
     match message:
         case jsonrpc.Request(method="initialize"):
             return _answer(message, _initialize_result(message.params, name, version))
@@ -66,7 +66,7 @@ def read_message(message: jsonrpc.Line, name: str, version: str, tools: list[Mcp
 
 
 def tool_result(id: Any, text: str, *, failed: bool = False) -> bytes:
-    """Return the line with a tool's output.
+    """Return the MCP answer with a tool's output.
 
     `failed` marks an error that the model reads, not a protocol error.
     """
@@ -74,6 +74,7 @@ def tool_result(id: Any, text: str, *, failed: bool = False) -> bytes:
 
 
 def _initialize_result(params: Any, name: str, version: str) -> dict[str, Any]:
+    """Return the answer to `initialize`: the protocol version and what the server offers."""
     version_of_client = params.get("protocolVersion") if isinstance(params, dict) else None
     return {
         "protocolVersion": version_of_client if version_of_client in VERSIONS else NEWEST_VERSION,
@@ -83,6 +84,7 @@ def _initialize_result(params: Any, name: str, version: str) -> dict[str, Any]:
 
 
 def _tool_json(tool: McpTool) -> dict[str, Any]:
+    """Return the description of a tool for the client."""
     schema = {"type": "object", "properties": tool.fields, "required": list(tool.required)}
     return {
         "name": tool.name,
@@ -94,6 +96,7 @@ def _tool_json(tool: McpTool) -> dict[str, Any]:
 
 
 def _call(message: jsonrpc.Request, tools: list[McpTool]) -> McpMessage:
+    """Return the tool call in an MCP request, or the error answer if it is invalid."""
     match message.params:
         case {"name": str(name)} if tool := next((each for each in tools if each.name == name), None):
             arguments = message.params.get("arguments") or {}
@@ -134,8 +137,10 @@ def _argument_error(tool: McpTool, arguments: Any) -> str | None:
 
 
 def _answer(message: jsonrpc.Request, result: dict[str, Any]) -> McpAnswer:
+    """Return the successful answer to an MCP request."""
     return McpAnswer(line=jsonrpc.response(message.id, result))
 
 
 def _refusal(message: jsonrpc.Request, code: int, why: str) -> McpAnswer:
+    """Return the error answer to an MCP request."""
     return McpAnswer(line=jsonrpc.error_response(message.id, code, why))

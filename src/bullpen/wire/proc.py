@@ -24,6 +24,7 @@ def read_listeners(table: str) -> list[ListeningSocket]:
 
 
 def _listener(local: str, inode: str) -> ListeningSocket | None:
+    """Return the socket in a line of the table, or None if the line is malformed."""
     address, _, port = local.partition(":")
     try:
         return ListeningSocket(int(inode), _address(bytes.fromhex(address)), int(port, 16))

@@ -26,7 +26,7 @@ _DETAIL_FIELDS = {"queue_titled": "title", "queue_moved": "direction"}
 
 
 def queue_notice(session_id: str, wire: bytes) -> dict[str, Any] | None:
-    """Return the notification for an event in JSON, or None if the event does not concern the queue."""
+    """Return the queue notification for an event in JSON; None if the event is not about the queue."""
     event = decode(wire) if _MARK in wire else None
     if event is None or event["type"] not in _NOTICES:
         return None

@@ -8,7 +8,7 @@ REPLACEMENT = "[redacted]"
 
 
 class Redaction:
-    """Replaces what matches a pattern; without patterns it changes nothing."""
+    """Replaces secrets, found by patterns, in exported data; without patterns it changes nothing."""
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._texts = [re.compile(pattern) for pattern in patterns]

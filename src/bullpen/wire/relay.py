@@ -28,17 +28,17 @@ REASONS = {"user_request": "user requested"}
 
 
 class CreateSession(Struct, frozen=True, tag_field="type", tag="session:create"):
-    """Create a session."""
+    """Relay request: create a session."""
 
 
 class InSession(Struct, frozen=True, kw_only=True, tag_field="type", rename="camel"):
-    """Base class of requests about one session."""
+    """Base class of relay requests about one session."""
 
     session_id: str
 
 
 class SpawnAgent(InSession, frozen=True, kw_only=True, tag="agent:spawn"):
-    """Start an agent in a role."""
+    """Relay request: start an agent in a role."""
 
     role: str
     workspace: str
@@ -46,31 +46,31 @@ class SpawnAgent(InSession, frozen=True, kw_only=True, tag="agent:spawn"):
 
 
 class MessageAgent(InSession, frozen=True, kw_only=True, tag="agent:message"):
-    """Send a prompt to the agent in a role."""
+    """Relay request: send a prompt to the agent in a role."""
 
     role: str
     content: str
 
 
 class TerminateAgent(InSession, frozen=True, kw_only=True, tag="agent:terminate"):
-    """End the agent in a role."""
+    """Relay request: end the agent in a role."""
 
     role: str
 
 
 class ListAgents(InSession, frozen=True, kw_only=True, tag="agent:list"):
-    """List the agents of a session."""
+    """Relay request: list the agents of a session."""
 
 
 class TerminateSession(InSession, frozen=True, kw_only=True, tag="session:terminate"):
-    """End a session with its agents."""
+    """Relay request: end a session with its agents."""
 
 
 Request = CreateSession | SpawnAgent | MessageAgent | TerminateAgent | ListAgents | TerminateSession
 
 
 def read_request(message: dict[str, Any]) -> Request:
-    """Return the request in a message, or raise Invalid. Unknown fields are ignored."""
+    """Return the relay request in a message, or raise Invalid. Unknown fields are ignored."""
     try:
         request: Request = msgspec.convert(message, Request)
     except msgspec.ValidationError as error:
@@ -79,7 +79,7 @@ def read_request(message: dict[str, Any]) -> Request:
 
 
 def notice_of(event: Event, snapshot: Snapshot, agents_terminated: int = 0) -> Notice | None:
-    """Return the notice about an event, or None: most events have none."""
+    """Return the relay notice about an event, or None: most events have none."""
     match event.fact:
         case SessionStart():
             return {
@@ -96,6 +96,7 @@ def notice_of(event: Event, snapshot: Snapshot, agents_terminated: int = 0) -> N
 
 
 def _notice_of_agent(event: Event, session_id: str, worker: Worker) -> Notice | None:
+    """Return the notice about an agent's event, or None."""
     about = {"sessionId": session_id, "role": worker.role}
     match event.fact:
         case WorkerReady():
@@ -116,13 +117,13 @@ def _notice_of_agent(event: Event, session_id: str, worker: Worker) -> Notice | 
 
 
 def agent_terminated_notice(session_id: str, role: str, reason: str) -> Notice:
-    """Return the notice that an agent has ended."""
+    """Return the relay notice that an agent has ended."""
     reason = REASONS.get(reason, reason)
     return {"type": "agent:terminated", "sessionId": session_id, "role": role, "reason": reason}
 
 
 def session_terminated_notice(session_id: str, reason: str, agents_terminated: int) -> Notice:
-    """Return the notice that a session has ended."""
+    """Return the relay notice that a session has ended."""
     return {
         "type": "session:terminated",
         "sessionId": session_id,
@@ -132,7 +133,7 @@ def session_terminated_notice(session_id: str, reason: str, agents_terminated: i
 
 
 def agent_list_notice(snapshot: Snapshot) -> Notice:
-    """Return the notice with the agents that hold a role; terminated agents hold none."""
+    """Return the relay notice with the agents that hold a role; terminated agents hold none."""
     agents = [
         {
             "role": worker.role,
@@ -147,6 +148,6 @@ def agent_list_notice(snapshot: Snapshot) -> Notice:
 
 
 def error_notice(message: dict[str, Any], error: BullpenError) -> Notice:
-    """Return the notice that a request was refused, with the ids from the request."""
+    """Return the relay notice that a request was refused, with the ids from the request."""
     about: Notice = {name: message[name] for name in ("id", "sessionId", "role") if name in message}
     return {"type": "error", **about, "error": error.code, "message": str(error)}

@@ -22,14 +22,13 @@ _TOKEN = (
 _START = rb"(?=[\x05\x1b\xc2])"
 _DRAWING = rb"\x1b\[(?:\d{0,4}[;:])*\d{0,4}[mHJKABCD]"
 EVERY_SEQUENCE = re.compile(_START + _TOKEN, re.DOTALL)
-ALL_BUT_DRAWING = re.compile(
-    rb"%b(?!%b)%b" % (_START, _DRAWING, _TOKEN), re.DOTALL
-)  # skips frequent sequences, which is far faster
+# Skips the most frequent sequences, which is far faster.
+ALL_BUT_DRAWING = re.compile(rb"%b(?!%b)%b" % (_START, _DRAWING, _TOKEN), re.DOTALL)
 _STARTS = (b"\x1b", b"\xc2", b"\x05")
 
 
 class Sequences:
-    """Replaces control sequences in output; an incomplete sequence waits for its next piece.
+    """Replaces control sequences in terminal output; an incomplete sequence waits for its next piece.
 
     A subclass overrides `replace_sequence`. The match has one of the groups csi, osc, string (with intro) and
     single.
@@ -41,7 +40,7 @@ class Sequences:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Return the output with its complete sequences replaced."""
+        """Return terminal output with its complete control sequences replaced."""
         if self._held:
             data, self._held = self._held + data, b""
         if not any(start in data for start in _STARTS):
@@ -49,14 +48,15 @@ class Sequences:
         return self.pattern.sub(self._take, data)
 
     def discard_partial(self) -> None:
-        """Drop an incomplete sequence that waits."""
+        """Drop an incomplete control sequence that waits for its next piece."""
         self._held = b""
 
     def replace_sequence(self, token: re.Match[bytes]) -> bytes:
-        """Return the bytes that take the place of a sequence."""
+        """Return the bytes that take the place of a control sequence."""
         raise NotImplementedError
 
     def _take(self, token: re.Match[bytes]) -> bytes:
+        """Replace one match; an incomplete sequence is held unless it is too long."""
         if token.lastgroup != "partial":
             return self.replace_sequence(token)
         piece = token.group()

@@ -19,7 +19,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SavedWorker(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A worker in the new format."""
+    """A worker in the new format of agent-console's `sessions.json`."""
 
     id: str
     type: str
@@ -33,7 +33,10 @@ class SavedWorker(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SavedSession(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A session in the new format. Process ids in the file are ignored: they are from another boot."""
+    """A session in the new format of `sessions.json`.
+
+    Process ids in the file are ignored, because they are from another boot.
+    """
 
     id: str
     type: str
@@ -45,7 +48,7 @@ class SavedSession(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class OldSession(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A session in the old format, which has one agent for each session."""
+    """A session in the old format of `sessions.json`, which has one agent for each session."""
 
     id: str
     worktree_path: str
@@ -67,7 +70,7 @@ class OldSession(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def read_saved(entry: Any) -> SavedSession:
-    """Return one entry of the file in either format, or raise Invalid."""
+    """Return a session of agent-console's `sessions.json` in either format, or raise Invalid."""
     entry, _ = storable(entry)  # a lone surrogate in an id cannot be stored
     try:
         if is_old(entry):
@@ -78,10 +81,10 @@ def read_saved(entry: Any) -> SavedSession:
 
 
 def is_old(entry: Any) -> bool:
-    """Return whether an entry has the old format."""
+    """Return whether an entry of `sessions.json` has the old format."""
     return isinstance(entry, dict) and not ("type" in entry and "workers" in entry)
 
 
 def is_uuid(text: str) -> bool:
-    """Return whether a saved id can be kept."""
+    """Return whether a saved id is a UUID and can be kept."""
     return _UUID.fullmatch(text) is not None

@@ -27,7 +27,7 @@ class FrameBounds:
         self._lost = False  # data ended inside a frame head: the next boundary is unknown from now on
 
     def advance(self, data: bytes) -> None:
-        """Account for bytes that go to the parser."""
+        """Account for bytes that go to the WebSocket parser."""
         position = self._missing
         while position < len(data) and not self._lost:
             size = _frame_size(data, position)
@@ -38,7 +38,7 @@ class FrameBounds:
 
 
 def short_text(data: bytes) -> bytes | None:
-    """Return the payload if the data is exactly one short masked text frame, else None."""
+    """Return the payload if the data is exactly one short masked WebSocket text frame, else None."""
     if not 2 + MASK_BYTES <= len(data) <= 2 + MASK_BYTES + MAX_TEXT_BYTES:
         return None
     if data[0] != FINAL_TEXT_FRAME or data[1] != MASKED | len(data) - 2 - MASK_BYTES:
@@ -56,7 +56,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _frame_size(data: bytes, start: int) -> int | None:
-    """Return the size of the frame at `start` in bytes, or None if its head is incomplete."""
+    """Return the size of the WebSocket frame at `start` in bytes, or None if its head is incomplete."""
     if start + 2 > len(data):
         return None
     length, head = data[start + 1] & ~MASKED, 2

@@ -31,7 +31,7 @@ class TextPiece(NamedTuple):
 
 
 class TerminalText:
-    """Extracts the text of one run of a terminal, in order."""
+    """Extracts the searchable text from the output of one run of a terminal, in order."""
 
     def __init__(self) -> None:
         self._recent: OrderedDict[str, None] = OrderedDict()
@@ -55,13 +55,14 @@ class TerminalText:
 
 
 def complete_length(data: bytes) -> int:
-    """Return how many bytes of the output can be read before the rest arrives."""
+    """Return how many bytes of terminal output end with a complete line, and can be read now."""
     if end := data.rfind(b"\n") + 1:
         return end
     return max(0, data.rfind(b"\x1b")) if len(data) >= MAX_HELD_BYTES else 0
 
 
 def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, bytes) of pieces of terminal output that end at a line or before a sequence."""
     start = 0
     while start < len(data):
         end = start + PIECE_BYTES
@@ -73,6 +74,7 @@ def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines(piece: bytes) -> Iterator[str]:
+    """Yield the lines of text in a piece of terminal output."""
     text = EVERY_SEQUENCE.sub(_replacement, piece).decode(errors="replace")
     for line in _BREAK.split(text):
         words = _CONTROL.sub("", line).split()
@@ -81,7 +83,7 @@ def _lines(piece: bytes) -> Iterator[str]:
 
 
 def _replacement(token: re.Match[bytes]) -> bytes:
-    """Return the newline or space that takes the place of a sequence."""
+    """Return the newline or space that takes the place of a control sequence."""
     last = (token["csi"] or b"\x00")[-1]
     if last in _MOVES:
         return b"\n"

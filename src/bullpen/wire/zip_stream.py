@@ -20,20 +20,21 @@ class _Sink(io.RawIOBase):
         return len(data)
 
     def take_written(self) -> bytes:
+        """Return the bytes written since the last call."""
         data = bytes(self._data)
         self._data.clear()
         return data
 
 
 class ZipStream:
-    """A zip file whose members are written one after another."""
+    """A zip file that is sent while its members are written one after another."""
 
     def __init__(self) -> None:
         self._sink = _Sink()
         self._zip = ZipFile(self._sink, "w", ZIP_DEFLATED)
 
     def begin(self, name: str) -> None:
-        """End the current member and begin the next."""
+        """End the current member of the zip file and begin the next."""
         self.end_member()
         info = ZipInfo(name, _FIXED_TIME)
         info.compress_type = ZIP_DEFLATED
@@ -46,12 +47,12 @@ class ZipStream:
         return self._sink.take_written()
 
     def end_member(self) -> None:
-        """End the current member, if any."""
+        """End the current member of the zip file, if any."""
         if member := getattr(self, "_member", None):
             member.close()
 
     def close(self) -> bytes:
-        """Return the last bytes of the file."""
+        """End the zip file and return its last bytes."""
         self.end_member()
         self._zip.close()
         return self._sink.take_written()

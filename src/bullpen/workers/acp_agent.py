@@ -86,6 +86,7 @@ class AcpAgent:
             await asyncio.wait([child.ended], timeout=GRACE_SECONDS)
 
     async def _start_or_adopt(self) -> tuple[ChildHandle, AgentDefinition] | None:
+        """Return the child and the agent's definition, or None after recording why it cannot run."""
         child = self._child = self._services.children.get(self.worker.id, self.worker.run)
         if not self._run.is_current:  # its end was stored before the server died
             if child is not None:
@@ -105,6 +106,7 @@ class AcpAgent:
         return child, definition
 
     async def _spawn(self, definition: AgentDefinition) -> ChildHandle:
+        """Start the process of the agent; raise KeeperGone if this run has begun before."""
         conversation = self._run.log.snapshot.conversations.get(self.worker.id, Conversation())
         if self.worker.state is WorkerState.ACTIVE or conversation.traffic.sent:
             raise KeeperGone("keeper lost; whether the last prompt was delivered is not known")
@@ -120,6 +122,7 @@ class AcpAgent:
         return await self._services.children.spawn(self.worker.id, self.worker.run, start, recording)
 
     async def _fail(self, error: str, stderr: str | None = None) -> None:
+        """Record that the run has failed."""
         failure = WorkerFailed(error=_with_last_line(error, stderr), stderr=stderr)
 
         def decide(change: ConversationChange) -> Change:
@@ -129,6 +132,7 @@ class AcpAgent:
         await self._run.commit(decide)
 
     async def _record_end(self, reader: AgentReader, ended: ChildEnd) -> None:
+        """Record how the run has ended."""
         tail = self._stderr_tail()
 
         def decide(change: ConversationChange) -> Change:
@@ -185,6 +189,7 @@ class AcpAgent:
 
 
 def _failure(ended: ChildEnd, stderr: str | None) -> WorkerFailed:
+    """Return the failure that describes how the process ended."""
     if ended.lost:
         error = "keeper lost"
     elif ended.signal is not None:
@@ -196,4 +201,5 @@ def _failure(ended: ChildEnd, stderr: str | None) -> WorkerFailed:
 
 
 def _with_last_line(error: str, stderr: str | None) -> str:
+    """Return the error with the last line of stderr."""
     return f"{error}: {stderr.splitlines()[-1][:MAX_QUOTE_LENGTH]}" if stderr else error

@@ -36,6 +36,7 @@ async def perform(
 async def _read(
     task: AgentTask, files: WorkspaceFiles, path: str, empty: bool
 ) -> tuple[list[Fact], OutgoingReply]:
+    """Perform fs/read_text_file. With `empty`, a missing file reads as an empty one."""
     try:
         data = await asyncio.to_thread(files.read_bytes, path)
     except NotFound:
@@ -52,6 +53,7 @@ async def _read(
 async def _write(
     task: AgentTask, worker: Worker, files: WorkspaceFiles, path: str, content: str
 ) -> tuple[list[Fact], OutgoingReply]:
+    """Perform fs/write_text_file."""
     data = content.encode("utf-8", "replace")
     await asyncio.to_thread(files.write_bytes, path, data, f"{worker.id} {task.rpc_id}")
     reply = OutgoingReply(rpc_id=task.rpc_id, method=task.method, result={})
@@ -74,6 +76,7 @@ def _select_lines(text: str, params: dict[str, Any]) -> str:
 
 
 def _error_reply(error: BullpenError) -> ErrorReply:
+    """Return the JSON-RPC error for a refused request."""
     match error:
         case NotFound():
             return ErrorReply(RESOURCE_NOT_FOUND, str(error))

@@ -46,6 +46,7 @@ class Handshake(Struct, frozen=True, kw_only=True):
                 self._after_error(change, answered, now)
 
     def _check_version(self, change: ConversationChange, now: int) -> None:
+        """Open a session if the agent's protocol version is supported, else fail the run."""
         version = (change.conversation.agent or {}).get("protocolVersion", PROTOCOL_VERSION)
         if version != PROTOCOL_VERSION:
             error = (
@@ -56,6 +57,7 @@ class Handshake(Struct, frozen=True, kw_only=True):
         change.send(self._session_call(change, self._session_methods(change, now)[0]))
 
     def _after_error(self, change: ConversationChange, answered: RequestAnswered, now: int) -> None:
+        """Log in, try the next way to open a session, or fail the run."""
         error = answered.error or {}
         if error.get("code") == AUTH_REQUIRED or answered.method == "authenticate":
             self._log_in(change, answered)
@@ -68,6 +70,7 @@ class Handshake(Struct, frozen=True, kw_only=True):
         change.fail_run(WorkerFailed(error=f"{answered.method} failed: {error.get('message')}"))
 
     def _log_in(self, change: ConversationChange, answered: RequestAnswered) -> None:
+        """Authenticate without the user if possible, else fail the run with a hint how to log in."""
         method = auth_method(change.conversation, self.definition, self.env)
         tries_left = change.conversation.traffic.sent < MAX_LOGIN_LINES
         if method is not None and answered.method != "authenticate" and tries_left:
@@ -80,9 +83,11 @@ class Handshake(Struct, frozen=True, kw_only=True):
         change.fail_run(failure, may_fail_session=False)
 
     def _session_methods(self, change: ConversationChange, now: int) -> list[str]:
+        """Return the ACP methods that can open a session, in the order to try them."""
         return reattach_methods(change.conversation, self.definition.quirks, now)
 
     def _session_call(self, change: ConversationChange, method: str) -> OutgoingCall:
+        """Return the call of one of the methods that open a session."""
         servers = acp_calls.mcp_servers(self.definition, change.conversation)
         cwd, id = change.worker.workspace, change.conversation.acp_session_id or ""
         match method:

@@ -136,6 +136,7 @@ def set_config_option(
 
 
 def _cancellation(snapshot: Snapshot, worker_id: str) -> Change:
+    """Return a change that sends session/cancel to an agent, or an empty one if that is not needed."""
     change = ConversationChange(snapshot, worker_id)
     id, turn = change.conversation.acp_session_id, change.conversation.turn
     cancelled = turn is not None and turn.cancelling
@@ -147,15 +148,17 @@ def _cancellation(snapshot: Snapshot, worker_id: str) -> Change:
 
 
 def _record_answer(snapshot: Snapshot, worker_id: str, fact: Any, result: Any) -> ConversationChange:
+    """Record the answer to an agent's question, and send it as the result of the agent's request."""
     change = ConversationChange(snapshot, worker_id)
-    ask = change.conversation.traffic.asks.get(fact.id)
+    request = change.conversation.traffic.asks.get(fact.id)
     change.record(fact)
-    if ask is not None:
-        change.send(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=fact.id))
+    if request is not None:
+        change.send(OutgoingReply(rpc_id=request.rpc_id, method=request.method, result=result, id=fact.id))
     return change
 
 
 def _change_of_active_agent(snapshot: Snapshot, worker_id: str) -> ConversationChange:
+    """Return an empty change for an active ACP agent, or raise Conflict."""
     commands.require_active(snapshot)
     change = ConversationChange(snapshot, worker_id)
     if change.worker.type != "agent":
@@ -168,6 +171,7 @@ def _change_of_active_agent(snapshot: Snapshot, worker_id: str) -> ConversationC
 
 
 def _option_of_category(change: ConversationChange, category: str) -> str | None:
+    """Return the id of the configuration option with this category, or None."""
     session = change.conversation.session
     for option in (session.config_options if session else None) or []:
         match option:
@@ -182,6 +186,7 @@ def _set_option(change: ConversationChange, option_id: str, value: str | bool) -
 
 
 def _acp_session_id(change: ConversationChange) -> str:
+    """Return the agent's own session id, or raise Conflict if it has none yet."""
     id = change.conversation.acp_session_id
     if id is None:
         raise Conflict(f"the agent in role {change.worker.role} has no session yet")

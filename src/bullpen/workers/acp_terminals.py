@@ -65,22 +65,24 @@ def has_awaited_exits(change: ConversationChange) -> bool:
 
 def answer_exits(change: ConversationChange) -> None:
     """Answer each wait of the agent for the exit of a terminal that has ended."""
-    for id, ask, terminal in _awaited_exits(change):
+    for id, request, terminal in _awaited_exits(change):
         result = _exit_status(terminal)
-        change.send(OutgoingReply(rpc_id=ask.rpc_id, method=ask.method, result=result, id=id))
+        change.send(OutgoingReply(rpc_id=request.rpc_id, method=request.method, result=result, id=id))
 
 
 def _awaited_exits(change: ConversationChange) -> list[tuple[str, PendingAgentRequest, Worker]]:
+    """Return id, request and terminal of each wait whose terminal has ended."""
     found = []
-    for id, ask in change.conversation.traffic.asks.items():
-        if ask.method == WAIT_METHOD:
-            terminal = change.snapshot.workers.get(str((ask.params or {}).get("terminalId")))
+    for id, request in change.conversation.traffic.asks.items():
+        if request.method == WAIT_METHOD:
+            terminal = change.snapshot.workers.get(str((request.params or {}).get("terminalId")))
             if terminal is not None and not terminal.alive:
-                found.append((id, ask, terminal))
+                found.append((id, request, terminal))
     return found
 
 
 def _result(change: ConversationChange, task: AgentTask, services: WorkerServices) -> dict[str, Any] | None:
+    """Perform a terminal request and return its result, or None if it is answered later."""
     if task.method == "terminal/create":
         return {"terminalId": _create(change, task)}
     terminal = _terminal(change, task)
@@ -97,6 +99,7 @@ def _result(change: ConversationChange, task: AgentTask, services: WorkerService
 
 
 def _create(change: ConversationChange, task: AgentTask) -> str:
+    """Add a terminal that runs the requested command, and return its id."""
     params, agent = task.params, change.worker
     command, arguments = params.get("command"), params.get("args") or []
     if not isinstance(command, str) or not command:
@@ -125,6 +128,7 @@ def _create(change: ConversationChange, task: AgentTask) -> str:
 
 
 def _terminal(change: ConversationChange, task: AgentTask) -> Worker:
+    """Return the terminal that a request names, or raise NotFound."""
     id = task.params.get("terminalId")
     for terminal in terminals_of(change.snapshot, change.worker.id):
         if terminal.id == id:
@@ -133,10 +137,12 @@ def _terminal(change: ConversationChange, task: AgentTask) -> Worker:
 
 
 def _end(change: ConversationChange, terminal: Worker, reason: str) -> None:
+    """Record that a terminal is terminated."""
     change.record_drafts([Draft(WorkerTerminated(reason=reason), terminal.id, terminal.role)])
 
 
 def _output(terminal: Worker, services: WorkerServices) -> dict[str, Any]:
+    """Return the result of terminal/output."""
     assert terminal.command is not None
     limit = min(terminal.command.output_limit or MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES)
     start, output = services.read_tail(terminal.id, terminal.run, limit)
@@ -150,6 +156,7 @@ def _output(terminal: Worker, services: WorkerServices) -> dict[str, Any]:
 
 
 def _exit_status(terminal: Worker) -> dict[str, Any]:
+    """Return the exit status of a terminal in the format of ACP."""
     if terminal.state is WorkerState.FAILED:
         return {"exitCode": 127, "signal": None}
     if terminal.exit_code is None and terminal.signal is None:

@@ -92,6 +92,7 @@ class AgentReader:
         return change.build()
 
     def _is_initialized(self) -> bool:
+        """Return whether the agent has answered `initialize`."""
         traffic = self._run.log.snapshot.conversations[self._child.worker_id].traffic
         return not traffic.waits_for("initialize")
 

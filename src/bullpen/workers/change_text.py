@@ -22,6 +22,7 @@ def format_changes(changes: WorkspaceChanges) -> str:
 
 
 def _fitting_files(files: list[FileDiff]) -> Iterator[FileDiff]:
+    """Yield the files whose patches fit into the text together."""
     room = MAX_PATCHES_LENGTH
     for file in files:
         if file.patch and len(file.patch) <= room:
@@ -30,6 +31,7 @@ def _fitting_files(files: list[FileDiff]) -> Iterator[FileDiff]:
 
 
 def _summary(changes: WorkspaceChanges) -> str:
+    """Return one line with the number of files, the lines changed and the base."""
     count = len(changes.files)
     files = "1 file" if count == 1 else f"{count} files"
     note = f"; {changes.note}" if changes.note else ""
@@ -44,12 +46,14 @@ def _fenced(patches: str) -> str:
 
 
 def _incomplete_files(files: list[FileDiff], shown: list[FileDiff]) -> str:
+    """Return a list of the files whose patch is missing or cut, with the reasons."""
     whole = {file.path for file in shown if not file.note}
     lines = [f"- `{file.path}` ({_reason(file, file in shown)})" for file in files if file.path not in whole]
     return "\n".join(["Not shown, or shown in part:", *lines]) if lines else ""
 
 
 def _reason(file: FileDiff, is_shown: bool) -> str:
+    """Return why the patch of a file is missing or cut."""
     if file.note:
         return f"{file.status}; {file.note}"
     if file.binary:

@@ -125,6 +125,7 @@ class ChildHandle:
             self.recording.unwatch(self._consume_all)
 
     async def _terminate_or_kill(self, timeout: float) -> ChildEnd:
+        """Ask the child to end, kill it after the timeout, and end its descendants."""
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
             await self._signal(number)
         try:
@@ -274,11 +275,13 @@ class ChildHandles:
         return child
 
     def _on_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
+        """Tell the recording of a child how far its output has grown."""
         child = self._children.get((worker, run))
         if child is not None and stream == "out":
             child.recording.grow(end, last)
 
     def _on_exit(self, exited: ExitRecord) -> None:
+        """Resolve the `ended` future of a child."""
         key = (exited.worker, exited.run)
         child = self._children.get(key)
         if child is not None:
@@ -286,6 +289,7 @@ class ChildHandles:
         self._set_ended(key, ChildEnd(exited.code, _signal_name(exited.signal)))
 
     def _on_lost(self, keys: list[ChildKey]) -> None:
+        """End the processes of children whose keeper has died, and mark the children as lost."""
         for worker, run in keys:
             log.error("keeper lost", worker=worker, run=run)
         try:
@@ -345,6 +349,7 @@ def translate_keeper_error(error: BaseException) -> BullpenError:
 
 
 def _signal_name(number: int | None) -> str | None:
+    """Return the name of a signal number, such as SIGTERM."""
     if not number:
         return None
     try:

@@ -35,6 +35,7 @@ def format_comments(
 
 
 def _format_one(comment: DiffComment, file: FileDiff | None) -> str:
+    """Return a comment with its place and the quoted lines."""
     last = max(comment.end_line or comment.line, comment.line)
     where = f"line {comment.line}" if last == comment.line else f"lines {comment.line} to {last}"
     before = " before the change" if comment.side == "old" else ""

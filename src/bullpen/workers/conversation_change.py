@@ -112,6 +112,7 @@ class ConversationChange:
 
     @property
     def _is_founder(self) -> bool:
+        """Whether the session was created with this agent."""
         return self.snapshot.founder == self.worker.id
 
     def _answered(self) -> bool:
@@ -145,6 +146,7 @@ class ConversationChange:
         )
 
     def _note_turn_end(self, end: TurnEnd) -> None:
+        """Pause the message queue if the turn failed or was cancelled."""
         self._turn_end = end
         if end.failure or end.stop_reason == "cancelled":
             why = TURN_FAILED if end.failure else "the turn was cancelled"

@@ -57,6 +57,7 @@ class FileWatchWorker(ABC):
         """Return the fact that describes the files now."""
 
     async def _watch(self) -> None:
+        """Record the files now, and again after each change."""
         if self.worker.state is WorkerState.ACTIVE:  # recorded by an earlier server process
             self._recorded = await self._services.store.newest_fact(
                 self._log.id, self.worker.id, self.fact_type
@@ -76,6 +77,8 @@ class FileWatchWorker(ABC):
         self._recorded = fact
 
     async def _record(self, *facts: Fact) -> None:
+        """Record facts of this run, unless the worker was ended or restarted meanwhile."""
+
         def decide(snapshot: Snapshot) -> Change:
             now = snapshot.worker(self.worker.id)
             if now.run != self.worker.run or not now.alive:
@@ -88,5 +91,6 @@ class FileWatchWorker(ABC):
         return self._log.snapshot.worker(self.worker.id)
 
     def _stopped(self) -> bool:
+        """Return whether the worker was ended or restarted."""
         now = self._now()
         return now.run != self.worker.run or not now.alive

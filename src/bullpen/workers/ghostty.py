@@ -102,6 +102,7 @@ class EmulatedTerminal:
         return self._take_replies()
 
     def _take_replies(self) -> list[bytes]:
+        """Return the replies that the library has written since the last call."""
         taken = self._replies[:]
         self._replies.clear()
         return taken
@@ -113,6 +114,7 @@ class EmulatedTerminal:
         return self._allocated(self._lib.ghostty_snapshot_encode_alloc, "encode")
 
     def clone(self) -> "EmulatedTerminal":
+        """Return a copy with the same state."""
         return EmulatedTerminal.decode(self.encode())
 
     def continuation(self) -> bytes | None:
@@ -159,6 +161,7 @@ class EmulatedTerminal:
 
     @property
     def title(self) -> bytes:
+        """The window title that the program has set."""
         text = self._get("TITLE", "GhosttyString")
         return bytes(self._ffi.buffer(text.ptr, text.len)) if text.len else b""
 
@@ -184,6 +187,7 @@ class EmulatedTerminal:
         return ((i, now[i]) for i in range(256) if now[i] != before[i])
 
     def _palette(self, name: str) -> list[Color]:
+        """Return the 256 colours of a palette."""
         colors = self._ffi.new("GhosttyColorRgb[256]")
         data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_{name}")
         check(self._lib.ghostty_terminal_get(self._handle, data, colors), name)
@@ -223,6 +227,7 @@ class EmulatedTerminal:
         return formatted.removeprefix(content)
 
     def _format(self, selection: Any, *, plain: bool = False, extras: tuple[str, ...] = ()) -> bytes:
+        """Return contents as text or with escape sequences; NULL selects all of it."""
         ffi, lib = self._ffi, self._lib
         options = self._library.new_sized("GhosttyFormatterTerminalOptions")
         options.emit = lib.GHOSTTY_FORMATTER_FORMAT_PLAIN if plain else lib.GHOSTTY_FORMATTER_FORMAT_VT
@@ -241,6 +246,7 @@ class EmulatedTerminal:
     # Calls of the library
 
     def _get(self, name: str, ctype: str) -> Any:
+        """Return a value of the terminal by its name in the library."""
         out = self._ffi.new(f"{ctype}*")
         data = getattr(self._lib, f"GHOSTTY_TERMINAL_DATA_{name}")
         check(self._lib.ghostty_terminal_get(self._handle, data, out), name)
@@ -254,6 +260,7 @@ class EmulatedTerminal:
         check(self._lib.ghostty_terminal_set(self._handle, option, pointer), name)
 
     def _allocated(self, call: Any, what: str) -> bytes:
+        """Call a function that allocates bytes, and return these."""
         pointer, length = self._ffi.new("uint8_t**"), self._ffi.new("size_t*")
         check(call(self._handle, self._ffi.NULL, pointer, length), what)
         return self._library.take_bytes(pointer, length)

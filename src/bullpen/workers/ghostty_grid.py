@@ -61,6 +61,7 @@ class Grid:
         return bool(self._wide(x, y) == self._lib.GHOSTTY_CELL_WIDE_SPACER_TAIL)
 
     def _wide(self, x: int, y: int) -> Any:
+        """Return the role of a cell in a wide character."""
         return self._value(self._cell(self.ref(x, y)), "WIDE", "GhosttyCellWide")
 
     def links(self, y: int) -> list[Span]:
@@ -100,6 +101,7 @@ class Grid:
         return selection
 
     def _refs(self, y: int) -> Iterator[Any]:
+        """Yield a reference to each cell of a row."""
         ref = self.ref(0, y)
         for x in range(self._cols):
             ref.x = x
@@ -112,6 +114,7 @@ class Grid:
         return self._uri(ref) if self._has_link[cell] else b""
 
     def _uri(self, ref: Any) -> bytes:
+        """Return the URI of a cell that has a link."""
         length = self._ffi.new("size_t*")
         self._lib.ghostty_grid_ref_hyperlink_uri(ref, self._ffi.NULL, 0, length)
         uri = self._ffi.new("uint8_t[]", max(length[0], 1))
@@ -119,6 +122,7 @@ class Grid:
         return bytes(self._ffi.buffer(uri, length[0]))
 
     def _background(self, ref: Any) -> bytes:
+        """Return the SGR parameters of the background of a cell without text, or nothing."""
         cell = self._cell(ref)
         if cell not in self._colors:
             self._colors[cell] = self._color(cell)
@@ -134,10 +138,12 @@ class Grid:
         return b""
 
     def _cell(self, ref: Any) -> int:
+        """Return the packed value of a cell."""
         check(self._lib.ghostty_grid_ref_cell(ref, self._cell_out), "cell")
         return int(self._cell_out[0])
 
     def _value(self, cell: int, name: str, ctype: str) -> Any:
+        """Return one property of a packed cell value."""
         out = self._ffi.new(f"{ctype}*")
         check(self._lib.ghostty_cell_get(cell, getattr(self._lib, f"GHOSTTY_CELL_DATA_{name}"), out), name)
         return out[0]

@@ -46,10 +46,12 @@ class Library:
         return taken
 
     def _on_reply(self, _terminal: Any, userdata: Any, data: Any, length: int) -> None:
+        """Append a reply to the list of its terminal."""
         replies: list[bytes] = self.ffi.from_handle(userdata)
         replies.append(bytes(self.ffi.buffer(data, length)))
 
     def _on_size(self, terminal: Any, _userdata: Any, out: Any) -> bool:
+        """Report the size of a terminal in cells and pixels."""
         for name in ("COLS", "ROWS"):
             value = self.ffi.new("uint16_t*")
             data = getattr(self.lib, f"GHOSTTY_TERMINAL_DATA_{name}")
@@ -59,6 +61,7 @@ class Library:
         return True
 
     def _on_color_scheme(self, _terminal: Any, _userdata: Any, out: Any) -> bool:
+        """Report a dark colour scheme."""
         out[0] = self.lib.GHOSTTY_COLOR_SCHEME_DARK
         return True
 

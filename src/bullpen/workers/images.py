@@ -105,6 +105,7 @@ def check_name(name: str, data: bytes) -> None:
 
 
 def _image_id(data: bytes, idempotency_key: str | None) -> str:
+    """Return a random id, or one derived from the idempotency key and the data."""
     if idempotency_key is None:
         return secrets.token_hex(16)
     return hashlib.sha256(idempotency_key.encode() + hashlib.sha256(data).digest()).hexdigest()[:32]

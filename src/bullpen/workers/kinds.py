@@ -27,11 +27,13 @@ class WorkerRun(Protocol):
 
 
 def _terminal(worker: Worker, log: SessionLog, services: WorkerServices) -> TerminalWorker:
+    """Return a run of a terminal, which runs a shell or a command."""
     kind = AgentTerminal if worker.command is not None else TerminalWorker
     return kind(worker, log, services)
 
 
 def _agent(worker: Worker, log: SessionLog, services: WorkerServices) -> AcpAgent | PtyAgent:
+    """Return a run of an agent, which speaks ACP or has only a terminal."""
     kind = PtyAgent if worker.is_typed_to else AcpAgent
     return kind(worker, log, services)
 

@@ -51,6 +51,7 @@ class OutboxSender:
         return snapshot.conversations[self._child.worker_id].traffic.sent
 
     async def _write_above(self, written: int) -> int:
+        """Write the lines above a number, and return the last number that was accepted."""
         lines = await self._store.undelivered_lines(self._child.worker_id, self._child.run)
         for n, line in lines:
             if n > written:

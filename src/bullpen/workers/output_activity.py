@@ -13,7 +13,7 @@ _ENTER = b"\r"
 
 
 class OutputActivity:
-    """What the output of one run tells. It is current after each `update`.
+    """What the output of one run shows about the agent, as of the last `update`.
 
     `call` is the last bell or notification since a user typed, or since the program continued to write.
     """
@@ -67,6 +67,7 @@ class OutputActivity:
         self._end, self._output_at = end, clock.monotonic()
 
     def _new_output(self, end: int) -> bytes:
+        """Return the end of the output since the last update."""
         try:
             return self._recording.read(max(self._end, end - MAX_SCAN_BYTES), MAX_SCAN_BYTES)
         except SpoolGone:

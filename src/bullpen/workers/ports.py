@@ -47,6 +47,7 @@ def find_ports(home_id: str, worker_ids: Collection[str], proc: Path = PROC) -> 
 def _listening(
     proc: Path, processes: Iterable[tuple[int, str]], listeners: dict[int, ListeningSocket]
 ) -> Iterator[Port]:
+    """Yield the ports on which these processes listen."""
     for pid, worker_id in processes:
         found = [listeners[inode] for inode in _sockets(proc / str(pid) / "fd") if inode in listeners]
         command = _command(proc / str(pid)) if found else ""
@@ -63,10 +64,12 @@ def _one_per_port(ports: Iterable[Port]) -> list[Port]:
 
 
 def _address_rank(address: str) -> int:
+    """Return a sort key by which wide addresses such as 0.0.0.0 come first."""
     return _WIDEST_FIRST.index(address) if address in _WIDEST_FIRST else len(_WIDEST_FIRST)
 
 
 def _listeners(table: Path) -> list[ListeningSocket]:
+    """Return the listening sockets in a table of /proc/net."""
     return read_listeners(_read(table).decode(errors="replace"))
 
 
@@ -83,6 +86,7 @@ def _sockets(descriptors: Path) -> Iterator[int]:
 
 
 def _target(entry: os.DirEntry[str]) -> str:
+    """Return the target of a descriptor link, or an empty text."""
     try:
         return os.readlink(entry.path)
     except OSError:  # closed meanwhile

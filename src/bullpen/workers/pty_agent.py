@@ -58,6 +58,7 @@ class PtyAgent(TerminalWorker):
         await self._record_activity(verdict, self._state()[1])
 
     def _start(self) -> ChildStart:
+        """Return the program to start: the agent, or the agent continuing its last conversation."""
         agents, worker = self._services.agents, self.worker
         definition = agents.get(worker.agent_id or "")
         if definition.kind != "pty":
@@ -101,9 +102,11 @@ class PtyAgent(TerminalWorker):
         return self._log.snapshot.conversations.get(self.worker.id, Conversation())
 
     def _state(self) -> tuple[Worker, Turn | None]:
+        """Return the worker and its turn as they are stored."""
         return self._log.snapshot.worker(self.worker.id), self._conversation.turn
 
     async def _record_activity(self, verdict: JudgedActivity, turn: Turn | None) -> None:
+        """Record a judged activity."""
         typed_by_user = self._watch is not None and self._watch.may_follow_input
 
         def decide(change: ConversationChange) -> Change:

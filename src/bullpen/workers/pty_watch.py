@@ -131,6 +131,7 @@ class ActivityWatch:
         self._shown = shown
 
     def _evidence(self, worker: Worker) -> ActivityEvidence:
+        """Collect what is known about the activity now."""
         return ActivityEvidence(
             current=worker.activity,
             screen=self._shown,

@@ -62,5 +62,6 @@ class QueryScanner:
         return has_query
 
     def _remember(self, piece: bytes) -> None:
+        """Advance the offset, and keep the last bytes for queries that are cut."""
         self.offset += len(piece)
         self._tail = (self._tail + piece[-LOOK_BACK_BYTES:])[-LOOK_BACK_BYTES:]

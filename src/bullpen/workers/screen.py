@@ -140,6 +140,7 @@ class Screen:
 
     @contextmanager
     def _in_use(self) -> Iterator[ScreenEmulation]:
+        """Lock, load and guard the screen for the duration of the block."""
         if not self._lock.acquire(blocking=False):
             raise AssertionError("two threads use one screen at once")
         try:
@@ -153,6 +154,7 @@ class Screen:
             self._lock.release()
 
     def _load(self) -> ScreenEmulation:
+        """Return the newest saved screen, or a blank one."""
         for position, encoded in self._saved.newest_first(self._source.end):
             with suppress(GhosttyError):  # it may be written by another version
                 emulation = ScreenEmulation(EmulatedTerminal.decode(encoded), position)
@@ -161,6 +163,7 @@ class Screen:
         return ScreenEmulation.blank(*self._first_size)
 
     def _feed_to(self, emulation: ScreenEmulation, to: int) -> None:
+        """Feed the recording up to an offset, with the resizes on the way."""
         for offset, cols, rows in self._sizes_up_to(emulation, to):
             self._feed(emulation, offset)
             self._replies.add(emulation.position.offset, emulation.resize(cols, rows))
@@ -169,6 +172,7 @@ class Screen:
             self._save(emulation)
 
     def _sizes_up_to(self, emulation: ScreenEmulation, to: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the recorded sizes that are not applied yet."""
         at, applied = emulation.position.offset, emulation.position.resizes
         for offset, cols, rows in self._source.window_sizes(at):
             if offset > to:
@@ -179,6 +183,7 @@ class Screen:
                 yield offset, cols, rows
 
     def _feed(self, emulation: ScreenEmulation, to: int) -> None:
+        """Feed the output up to an offset."""
         while (offset := emulation.position.offset) < to:
             try:
                 if to - offset >= PLAIN_SEARCH_BYTES and forgets_all_rows(emulation.terminal):
@@ -218,6 +223,7 @@ class Screen:
         return True
 
     def _save(self, emulation: ScreenEmulation) -> bool:
+        """Save the screen; return False if that is not possible now."""
         # A full disk or an endless sequence prevents the save; the older saved screen is used then.
         with suppress(GhosttyError, OSError):
             self._saved.write(emulation.position, emulation.terminal.encode())

@@ -78,6 +78,7 @@ class ScreenEmulation:
         return [QueryReply(n, data) for n, data in enumerate(replies, position.replies + 1)]
 
     def _remember_head(self) -> None:
+        """Keep the start of the sequence that the terminal is inside of."""
         if self.terminal.is_ground:
             self._head = b""
         elif (begun := self.terminal.continuation()) is not None:
@@ -85,9 +86,11 @@ class ScreenEmulation:
 
 
 def _from_restart(data: bytes) -> bytes:
+    """Return the data from the next line end or escape sequence on."""
     found = RESTART.search(data)
     return data[found.start() :] if found else data
 
 
 def _bounded(cols: int, rows: int) -> tuple[int, int]:
+    """Limit a size to what the emulator supports."""
     return min(max(cols, 1), MAX_COLS), min(max(rows, 1), MAX_ROWS)

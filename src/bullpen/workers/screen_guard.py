@@ -71,6 +71,7 @@ class ScreenGuard:
         return guard
 
     def _take_slot(self) -> int:
+        """Return the number of a free slot in the file of notes."""
         with self._lock:
             if self._free:
                 return self._free.pop()
@@ -101,6 +102,7 @@ def _count(path: Path, names: list[str]) -> dict[str, int]:
 
 
 def _read(path: Path) -> dict[str, int]:
+    """Return the stored counts of crashes by screen."""
     try:
         return {str(name): int(count) for name, count in json.loads(path.read_text()).items()}
     except (FileNotFoundError, ValueError):  # cut off when the machine went down

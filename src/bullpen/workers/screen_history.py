@@ -42,7 +42,10 @@ def render(terminal: EmulatedTerminal) -> bytes:
 
 
 def render_without_clone(terminal: EmulatedTerminal) -> bytes:
-    """Do the same for a terminal that cannot be encoded, without the primary screen and the saved cursor."""
+    """Return the bytes that draw the screen, but not the primary screen below it and the saved cursor.
+
+    It is used for a terminal that cannot be encoded, and therefore not cloned.
+    """
     enter = _enter_alternate(terminal) if terminal.is_alternate else b""
     return _join([*_before_rows(terminal), enter, *_rows(terminal), *_after_rows(terminal)])
 
@@ -88,12 +91,14 @@ def _join(parts: list[bytes]) -> bytes:
 
 
 def _before_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
+    """Yield the state to set before the rows are drawn."""
     yield _colors(terminal)
     yield b"\x1b]2;%s\x1b\\" % terminal.title if terminal.title else b""
     yield b"\x1b[?%dh" % GRAPHEMES if terminal.mode(GRAPHEMES) else b""  # it decides how wide characters are
 
 
 def _after_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
+    """Yield the state to set after the rows are drawn."""
     yield terminal.extras("tabstops")
     yield _region(terminal)
     yield terminal.extras("keyboard")
@@ -112,6 +117,7 @@ def _primary_below(clone: EmulatedTerminal) -> Iterator[bytes]:
 
 
 def _enter_alternate(terminal: EmulatedTerminal) -> bytes:
+    """Return the sequences that enter the alternate screen."""
     return b"".join(b"\x1b[?%dh" % mode for mode in ALTERNATE_MODES if terminal.mode(mode)) or b"\x1b[?1047h"
 
 
@@ -133,6 +139,7 @@ def _rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
 
 
 def _text_row(terminal: EmulatedTerminal, grid: Grid, y: int, row: bytes) -> bytes:
+    """Return the bytes that draw a row with text."""
     if not STYLED_SPACE.search(row):
         return row
     written = grid.written(y)
@@ -148,6 +155,7 @@ def _text_row(terminal: EmulatedTerminal, grid: Grid, y: int, row: bytes) -> byt
 
 
 def _blank_row(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
+    """Return the bytes that draw a row without text: its backgrounds, if any."""
     # In the scrollback only two cells are checked: there may be thousands of blank rows.
     if y < terminal.scrollback_rows and not grid.has_coloured_end(y):
         return b""
@@ -173,6 +181,7 @@ def _links(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
 
 
 def _linked(uri: bytes, text: bytes) -> bytes:
+    """Return the text as a hyperlink, or as it is without a URI."""
     return b"\x1b]8;;%s\x1b\\%s\x1b]8;;\x1b\\" % (uri, text) if uri else text
 
 
@@ -228,6 +237,7 @@ def _origin(terminal: EmulatedTerminal) -> tuple[int, int]:
 
 
 def _cursor_shape(clone: EmulatedTerminal) -> bytes:
+    """Return the sequence that sets the shape of the cursor."""
     answer = b"".join(clone.feed(b"\x1bP$q q\x1b\\"))
     shape = re.search(rb"r(\d+) q", answer)
     return b"\x1b[%s q" % shape[1] if shape and shape[1] != DEFAULT_CURSOR_SHAPE else b""
@@ -237,6 +247,7 @@ def _cursor_shape(clone: EmulatedTerminal) -> bytes:
 
 
 def _modes(terminal: EmulatedTerminal) -> bytes:
+    """Return the sequences that set the modes that differ from the defaults."""
     changed = re.finditer(rb"\x1b\[(\??)(\d+)[hl]", terminal.extras("modes"))
     return b"".join(mode[0] for mode in changed if not (mode[1] and int(mode[2]) in MODES_LEFT_OUT))
 

@@ -42,6 +42,7 @@ class PlainRun:
         self._is_cut = False
 
     def add(self, block: bytes) -> None:
+        """Add a block, and drop the oldest ones that are not needed."""
         self._blocks.append(block)
         self.size += len(block)
         self._lines += block.count(b"\n") if len(self._blocks) > 2 else 0

@@ -75,6 +75,7 @@ def _has_query(data: bytes, seen: int) -> bool:
 
 
 def _is_query(found: re.Match[bytes]) -> bool:
+    """Return whether a matched sequence is a query: some strings are not."""
     match found["string"]:
         case b"]":
             return b"?" in found["body"] or found["body"].startswith(b"5522")

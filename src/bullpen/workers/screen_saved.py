@@ -31,6 +31,7 @@ class SavedScreens:
         self._directory = directory
 
     def write(self, position: SavedPosition, encoded: bytes) -> None:
+        """Save a screen and remove old files."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / f"{position.offset}.screen"
         write_private(path, MAGIC + HEADER.pack(*position, zlib.crc32(encoded)) + encoded)
@@ -44,11 +45,13 @@ class SavedScreens:
                 yield saved
 
     def _paths(self) -> list[Path]:
+        """Return the saved files, the newest first."""
         paths = [path for path in self._directory.glob("*.screen") if path.stem.isdecimal()]
         return sorted(paths, key=lambda path: int(path.stem), reverse=True)
 
 
 def _parse(data: bytes) -> tuple[SavedPosition, bytes] | None:
+    """Return position and encoded screen of a file, or None if it is damaged."""
     start = len(MAGIC) + HEADER.size
     if len(data) < start or not data.startswith(MAGIC):
         return None

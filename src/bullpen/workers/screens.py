@@ -128,6 +128,7 @@ class Screens:
         await asyncio.to_thread(shutil.rmtree, self._directory / worker_id, ignore_errors=True)
 
     def _slot(self, worker: Worker, recording: Recording, answered: int = 0) -> ScreenSlot:
+        """Return the slot of a run, made if there is none."""
         key = (worker.id, worker.run)
         if key not in self._slots:
             directory = self._directory / worker.id / str(worker.run)
@@ -138,6 +139,7 @@ class Screens:
         return self._slots[key]
 
     async def _use(self, slot: ScreenSlot, work: Callable[[Screen], T]) -> T:
+        """Wait for a screen, use it in a thread, and unload others if too many are loaded."""
         await slot.acquire()
         result = await self._in_thread(slot, work)
         await self._unload_some()
@@ -159,6 +161,7 @@ class Screens:
         self._drop_unneeded()
 
     def _drop_unneeded(self) -> None:
+        """Drop the slots of screens that are saved and not in use."""
         for key in [key for key, slot in self._slots.items() if not slot.is_needed]:
             del self._slots[key]
 

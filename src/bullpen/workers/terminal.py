@@ -136,11 +136,13 @@ class TerminalWorker:
             watcher()
 
     def _running_child(self) -> ChildHandle:
+        """Return the child, or raise Conflict if the program has ended."""
         if self.child is None or self.child.ended.done():
             raise Conflict(f"the terminal in role {self.worker.role} has ended")
         return self.child
 
     async def _start_or_adopt(self) -> ChildHandle | None:
+        """Return the running child, or None if there is none; a failure is recorded then."""
         children = self._services.children
         child = children.get(self.worker.id, self.worker.run)
         if child is None and not self.worker.alive:  # its end was stored before the server died
@@ -185,6 +187,7 @@ class TerminalWorker:
         return ChildStart([shell], environment, directory, self.worker.cols, self.worker.rows)
 
     def _end_fact(self, ended: ChildEnd) -> Fact:
+        """Return the fact that records how the program ended."""
         if ended.lost:
             return WorkerFailed(error="keeper lost")
         return WorkerExited(exit_code=ended.code, signal=ended.signal)
@@ -219,6 +222,7 @@ class TerminalWorker:
             self._services.screens.end_run(self.worker)
 
     async def _answer(self, child: ChildHandle, scanner: QueryScanner, answer_from: int) -> None:
+        """Feed the screen what was printed, and type its replies."""
         while (piece := scanner.read_next()) or self._resized:
             if scanner.advance(piece) or self._resized:
                 self._resized = False
@@ -243,4 +247,5 @@ async def _type_replies(child: ChildHandle, replies: Sequence[QueryReply]) -> No
 
 
 def _known_end(worker: Worker) -> ChildEnd | None:
+    """Return how a worker ended, or None if it runs."""
     return None if worker.alive else ChildEnd(worker.exit_code, worker.signal)

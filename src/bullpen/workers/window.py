@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 
 class WindowSize(NamedTuple):
+    """The size of a terminal in character cells."""
+
     cols: int
     rows: int
 
@@ -55,6 +57,7 @@ class TerminalWindow:
         self._notify()
 
     def _apply_size(self) -> WindowSize | None:
+        """Set the size that the owner has requested, and return it if it is another one."""
         size = self._requested_sizes[self.owner] if self.owner else self.size
         if size == self.size:
             return None

@@ -18,7 +18,7 @@ const foldAll = (log: GoldenLog) => log.events.reduce(fold, emptySession(log.id)
 
 test('there are golden files', () => expect(files.length).toBeGreaterThanOrEqual(12))
 
-describe.each(files)('the story %s', (name) => {
+describe.each(files)('golden file %s', (name) => {
   const log = read(name)
 
   test('gives the same session as the server', () => expect(sessionJson(foldAll(log))).toEqual(log.snapshot))

@@ -1,1 +1,1 @@
-"""The demo agent: a real ACP agent without a model, for who has no other, and for trying things out."""
+"""The demo agent: a real ACP agent without a model, to try out Bullpen when no other agent is installed."""

@@ -1,4 +1,4 @@
-"""`bullpen-demo-agent`: speaks ACP on its standard input and output until its input ends."""
+"""`bullpen-demo-agent`: speak ACP on standard input and output until the input ends."""
 
 import asyncio
 import os
@@ -15,6 +15,7 @@ NAME = "bullpen-demo-agent"
 
 
 def main() -> int:
+    """Run the program and return its exit code."""
     match sys.argv[1:]:
         case []:
             return asyncio.run(_serve())
@@ -30,8 +31,8 @@ def main() -> int:
 
 
 async def _serve() -> int:
-    link = AcpConnection()
-    await DemoAgent(link, ConversationStore(_state_directory())).serve()
+    connection = AcpConnection()
+    await DemoAgent(connection, ConversationStore(_state_directory())).serve()
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The agent's side of the pipes: lines in, lines out, and who waits for which answer."""
+"""Exchange JSON-RPC messages with the ACP client over stdin and stdout."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ class ClientError(Exception):
 
 
 class AcpConnection:
-    """Messages of a client, in order; answers to our own requests go to whoever waits for them."""
+    """The connection to one client. Answers of the client go to the task that sent the request."""
 
     def __init__(self) -> None:
         self._peer = JsonRpcPeer()
@@ -28,10 +28,10 @@ class AcpConnection:
         self._last_id = -1
 
     async def messages(self) -> AsyncIterator[Request | Notification]:
-        """What the client wants, until its side is closed."""
+        """Yield the requests and notifications of the client in order, until it closes its side."""
         arrived: asyncio.Queue[bytes] = asyncio.Queue()
         loop = asyncio.get_running_loop()
-        # A thread, not the loop: to read with the loop would make a shared pipe non-blocking for writers.
+        # Read in a thread: asyncio would make the pipe non-blocking, also for other processes that share it.
         threading.Thread(target=_read_input, args=(loop, arrived), daemon=True).start()
         while data := await arrived.get():
             for line in self._peer.feed(data):
@@ -39,10 +39,10 @@ class AcpConnection:
                     case Request() | Notification():
                         yield line
                     case Response() | ErrorResponse():
-                        self._settle(line)
+                        self._set_answer(line)
 
     async def call(self, method: str, params: dict[str, Any]) -> Any:
-        """Asks the client and waits for its answer."""
+        """Send a request and wait for its result; raise ClientError if the client answers with an error."""
         self._last_id += 1
         id = self._last_id
         self._waiting[id] = asyncio.get_running_loop().create_future()
@@ -53,20 +53,24 @@ class AcpConnection:
             del self._waiting[id]
 
     def send(self, method: str, params: dict[str, Any]) -> None:
-        """Asks the client and does not wait; whatever it answers is of no interest."""
+        """Send a request and ignore its answer."""
         self._last_id += 1
         self._write(jsonrpc.request(self._last_id, method, params))
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification."""
         self._write(jsonrpc.notification(method, params))
 
     def answer(self, request: Request, result: Any) -> None:
+        """Send the result of a request."""
         self._write(jsonrpc.response(request.id, result))
 
     def refuse(self, request: Request, code: int, message: str) -> None:
+        """Answer a request with an error."""
         self._write(jsonrpc.error_response(request.id, code, message))
 
-    def _settle(self, line: Response | ErrorResponse) -> None:
+    def _set_answer(self, line: Response | ErrorResponse) -> None:
+        """Give an answer to the task that waits for it."""
         id = jsonrpc.match_answer(line.id, self._waiting)
         if id is None or self._waiting[id].done():
             return
@@ -81,6 +85,7 @@ class AcpConnection:
 
 
 def _read_input(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[bytes]") -> None:
+    """Put the data of stdin into a queue, and empty bytes at its end."""
     data = b"more"
     while data:
         try:
@@ -89,5 +94,5 @@ def _read_input(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[bytes]"
             data = b""
         try:
             loop.call_soon_threadsafe(arrived.put_nowait, data)
-        except RuntimeError:  # the loop is closed: the agent is at its end
+        except RuntimeError:  # the event loop is closed: the agent is ending
             return

@@ -1,4 +1,4 @@
-"""What the agent remembers of a session: one file each, so that another process can go on with it."""
+"""Store each conversation in a file, so that another process of the demo agent can continue it."""
 
 import json
 import os
@@ -11,23 +11,25 @@ from ...domain.ids import is_safe_id
 
 @dataclass
 class DemoConversation:
-    """A conversation: where it works, how it is set, and what was said."""
+    """A conversation: its directory, its settings, and its messages as ACP updates."""
 
     id: str
     cwd: str
     mode: str = "ask"
     pace: str = "fast"
-    trusted: bool = False  # somebody said always
+    trusted: bool = False  # the user answered a permission request with "always"
     turns: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
 class ConversationStore:
+    """The stored conversations in one directory."""
+
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def recall(self, id: str) -> DemoConversation | None:
-        """The session of that name, if there is one."""
+    def load(self, id: str) -> DemoConversation | None:
+        """Return a stored conversation, or None."""
         if not is_safe_id(id):
             return None
         try:
@@ -35,7 +37,8 @@ class ConversationStore:
         except (OSError, ValueError, TypeError):
             return None
 
-    def keep(self, session: DemoConversation) -> None:
+    def save(self, session: DemoConversation) -> None:
+        """Store a conversation atomically."""
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         new = self._file(session.id).with_suffix(f".{os.getpid()}")
         new.write_text(json.dumps(asdict(session)))

@@ -1,4 +1,4 @@
-"""What a person wants of the demo agent, read from simple words in a prompt."""
+"""Parse a prompt to the demo agent into the actions that its words request."""
 
 import re
 from typing import NamedTuple
@@ -50,19 +50,20 @@ _FILE = re.compile(r"[\w./-]*\w\.\w+|[\w.-]*/[\w./-]+")
 
 
 class RequestedAction(NamedTuple):
-    """One thing to do, and to what."""
+    """One action, and the file or command that it applies to."""
 
     verb: str
     object: str = ""
 
 
-def read_wishes(text: str) -> list[RequestedAction]:
-    """The wishes in a prompt, in order; none when it has none of the words."""
-    return [wish for line in text.splitlines() for wish in _in_line(line)]
+def parse_actions(text: str) -> list[RequestedAction]:
+    """Return the actions in a prompt, in order."""
+    return [action for line in text.splitlines() for action in _parse_line(line)]
 
 
-def _in_line(line: str) -> list[RequestedAction]:
-    wishes = []
+def _parse_line(line: str) -> list[RequestedAction]:
+    """Return the actions in one line of a prompt."""
+    actions = []
     words = list(_WORD.finditer(line))
     for number, word in enumerate(words):
         verb = VERBS.get((word[2] or "").strip(".!?:*/").lower())
@@ -71,22 +72,24 @@ def _in_line(line: str) -> list[RequestedAction]:
             case None:
                 continue
             case "run":
-                wishes.append(RequestedAction("run", _command(line, rest)))
+                actions.append(RequestedAction("run", _command(line, rest)))
                 break  # the rest of the line is the command
             case "edit":
-                wishes.append(RequestedAction("edit", _file(rest)))
+                actions.append(RequestedAction("edit", _file(rest)))
             case _:
-                wishes.append(RequestedAction(verb))
-    return wishes
+                actions.append(RequestedAction(verb))
+    return actions
 
 
 def _command(line: str, rest: list[re.Match[str]]) -> str:
+    """Return the command behind `run`: a quoted word, or the rest of the line."""
     if not rest:
         return DEFAULT_COMMAND
     return rest[0][1] if rest[0][1] is not None else line[rest[0].start() :].strip()
 
 
 def _file(rest: list[re.Match[str]]) -> str:
+    """Return the first word before the next verb that is quoted or looks like a file name."""
     for word in rest:
         name = word[1] or (word[2] or "").strip("!?:*").rstrip(".")
         if name.lower() in VERBS:

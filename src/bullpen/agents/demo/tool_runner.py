@@ -1,4 +1,4 @@
-"""What the demo agent does to files and with commands: through the client where it offers to, else itself."""
+"""Read and write files and run commands for the demo agent, through the client if it offers that."""
 
 import asyncio
 import os
@@ -8,63 +8,72 @@ from typing import Any
 from .acp_connection import AcpConnection, ClientError
 from .conversation_store import DemoConversation
 
-OUTPUT_LIMIT = 64 << 10
+MAX_OUTPUT_BYTES = 64 << 10
 
 
 class ToolRunner:
-    def __init__(self, link: AcpConnection, session: DemoConversation, capabilities: dict[str, Any]) -> None:
-        self._link = link
+    """The tools of one session. It uses ACP methods of the client if `capabilities` has them."""
+
+    def __init__(
+        self, connection: AcpConnection, session: DemoConversation, capabilities: dict[str, Any]
+    ) -> None:
+        self._connection = connection
         self._session = session
         files = capabilities.get("fs")
         self._files = files if isinstance(files, dict) else {}
         self._has_terminals = bool(capabilities.get("terminal"))
 
-    def find(self, name: str) -> str | None:
-        """The path of a file in the workspace; None when it lies outside."""
+    def resolve(self, name: str) -> str | None:
+        """Return the path of a file in the workspace, or None if it is outside."""
         root = os.path.realpath(self._session.cwd)
         path = os.path.realpath(os.path.join(root, name))
         return path if os.path.commonpath([root, path]) == root else None
 
     async def read(self, path: str) -> str:
-        """The text of a file; empty when it is not there yet."""
+        """Return the text of a file, empty if it does not exist."""
         if not self._files.get("readTextFile"):
-            return _text_of(path)
+            return _read_text(path)
         try:
-            answer = await self._ask("fs/read_text_file", path=path)
+            answer = await self._call("fs/read_text_file", path=path)
         except ClientError:
             return ""
         return str(answer.get("content", ""))
 
     async def write(self, path: str, text: str) -> None:
         if self._files.get("writeTextFile"):
-            await self._ask("fs/write_text_file", path=path, content=text)
+            await self._call("fs/write_text_file", path=path, content=text)
         else:
-            _put_text(path, text)
+            _write_text(path, text)
 
     async def run(self, command: str, show: Callable[[str], None]) -> tuple[str, int | None]:
-        """What a command printed and its exit code; `show` gets the name of its terminal, if it has one."""
+        """Run a command and return its output and exit code.
+
+        `show` is called with the id of its terminal if the client runs it in one.
+        """
         if self._has_terminals:
             return await self._run_in_terminal(command, show)
-        return await self._run_here(command)
+        return await self._run_process(command)
 
     async def _run_in_terminal(self, command: str, show: Callable[[str], None]) -> tuple[str, int | None]:
-        made = await self._ask(
+        """Run a command in a terminal of the client."""
+        made = await self._call(
             "terminal/create",
             command="/bin/sh",
             args=["-c", command],
             cwd=self._session.cwd,
-            outputByteLimit=OUTPUT_LIMIT,
+            outputByteLimit=MAX_OUTPUT_BYTES,
         )
         id = str(made.get("terminalId"))
         show(id)
         try:
-            ended = await self._ask("terminal/wait_for_exit", terminalId=id)
-            said = await self._ask("terminal/output", terminalId=id)
+            ended = await self._call("terminal/wait_for_exit", terminalId=id)
+            output = await self._call("terminal/output", terminalId=id)
         finally:
-            self._link.send("terminal/release", {"sessionId": self._session.id, "terminalId": id})
-        return str(said.get("output", "")), ended.get("exitCode")
+            self._connection.send("terminal/release", {"sessionId": self._session.id, "terminalId": id})
+        return str(output.get("output", "")), ended.get("exitCode")
 
-    async def _run_here(self, command: str) -> tuple[str, int | None]:
+    async def _run_process(self, command: str) -> tuple[str, int | None]:
+        """Run a command as a child process of the agent."""
         process = await asyncio.create_subprocess_shell(
             command,
             cwd=self._session.cwd,
@@ -73,18 +82,19 @@ class ToolRunner:
             stderr=asyncio.subprocess.STDOUT,
         )
         try:
-            said, _ = await process.communicate()
+            output, _ = await process.communicate()
         except asyncio.CancelledError:
             process.kill()
             raise
-        return said[:OUTPUT_LIMIT].decode("utf-8", "replace"), process.returncode
+        return output[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"), process.returncode
 
-    async def _ask(self, method: str, **params: Any) -> dict[str, Any]:
-        answer = await self._link.call(method, {"sessionId": self._session.id, **params})
+    async def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call an ACP method of the client for this session."""
+        answer = await self._connection.call(method, {"sessionId": self._session.id, **params})
         return answer if isinstance(answer, dict) else {}
 
 
-def _text_of(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         with open(path, errors="replace") as file:
             return file.read()
@@ -92,7 +102,7 @@ def _text_of(path: str) -> str:
         return ""
 
 
-def _put_text(path: str, text: str) -> None:
+def _write_text(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""One turn of the demo agent: what it says and does, told to the client as a real agent would."""
+"""Run one turn of the demo agent: stream messages, call tools and ask questions over ACP."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from .conversation_store import DemoConversation
 from .requested_actions import RequestedAction
 from .tool_runner import ToolRunner
 
-PACES = {"fast": 0.005, "slow": 0.2}  # seconds a word
+WORD_SECONDS = {"fast": 0.005, "slow": 0.2}  # from one streamed word to the next
 PICTURE = (  # four squares, PNG
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAIUlEQVR42mMQ0ajAijQWRGFFDKMaaKIBlwQug0Y1"
     "0EQDAKUZ6wF7FzrAAAAAAElFTkSuQmCC"
@@ -32,7 +32,7 @@ FORM = {
 
 
 class TurnStopped(Exception):
-    """The turn ends with another stop reason than the usual one."""
+    """The turn ends with the stop reason that this exception names."""
 
 
 class TurnFailed(Exception):
@@ -40,46 +40,51 @@ class TurnFailed(Exception):
 
 
 class DemoTurn:
-    """Says and does things for one prompt of one session."""
+    """One turn: it performs the actions of one prompt in one session."""
 
     def __init__(
-        self, link: AcpConnection, session: DemoConversation, capabilities: dict[str, Any], hurry: bool
+        self,
+        connection: AcpConnection,
+        session: DemoConversation,
+        capabilities: dict[str, Any],
+        is_fast: bool,
     ) -> None:
-        self._link = link
+        self._connection = connection
         self._session = session
         self._capabilities = capabilities
-        self._hands = ToolRunner(link, session, capabilities)
-        self._pace = PACES[session.pace] if hurry else PACES["slow"]
+        self._tools = ToolRunner(connection, session, capabilities)
+        self._word_seconds = WORD_SECONDS[session.pace] if is_fast else WORD_SECONDS["slow"]
 
     def update(self, update: dict[str, Any]) -> None:
-        self._link.notify("session/update", {"sessionId": self._session.id, "update": update})
+        """Send a session update to the client."""
+        self._connection.notify("session/update", {"sessionId": self._session.id, "update": update})
 
     async def say(self, text: str, kind: str = "agent_message_chunk") -> None:
-        """Streams a text word by word."""
+        """Stream a text word by word, and add it to the conversation."""
         message = uuid.uuid4().hex
         words = text.split(" ")
         for number, word in enumerate(words):
             piece = word if number == len(words) - 1 else f"{word} "
             content = {"type": "text", "text": piece}
             self.update({"sessionUpdate": kind, "messageId": message, "content": content})
-            await asyncio.sleep(self._pace)
+            await asyncio.sleep(self._word_seconds)
         self._remember({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 
-    async def grant(self, wish: RequestedAction) -> None:
-        """Does one thing."""
-        match wish.verb:
+    async def perform(self, action: RequestedAction) -> None:
+        """Perform one action."""
+        match action.verb:
             case "think":
                 await self.say("Let me think about that for a moment …", "agent_thought_chunk")
             case "plan":
                 await self._plan()
             case "edit":
-                await self._edit(wish.object)
+                await self._edit(action.object)
             case "run":
-                await self._run(wish.object)
+                await self._run(action.object)
             case "ask":
-                await self._ask()
+                await self._ask_permission()
             case "question":
-                await self._question()
+                await self._ask_form()
             case "image":
                 self._show_picture()
             case "long":
@@ -92,48 +97,53 @@ class DemoTurn:
                 os._exit(3)
 
     async def _plan(self) -> None:
+        """Send a plan and complete its entries one by one."""
         steps = ["Look around", "Do the work", "Look again"]
         for done in range(len(steps) + 1):
             self.update({"sessionUpdate": "plan", "entries": _entries(steps, done)})
-            await asyncio.sleep(self._pace)
+            await asyncio.sleep(self._word_seconds)
         self._remember({"sessionUpdate": "plan", "entries": _entries(steps, len(steps))})
         await self.say("The plan is done.")
 
     async def _edit(self, name: str) -> None:
-        path = self._hands.find(name)
+        """Add a line to a file, if the user allows it."""
+        path = self._tools.resolve(name)
         if path is None:
             await self.say(f"`{name}` lies outside of my workspace; I leave it alone.")
             return
-        old = await self._hands.read(path)
+        old = await self._tools.read(path)
         new = f"{old}The demo agent was here ({old.count('demo agent') + 1}).\n"
         diff = {"type": "diff", "path": path, "oldText": old, "newText": new}
-        call = self._begin(f"Edit {name}", "edit", content=[diff], locations=[{"path": path}])
-        if await self._may(call):
-            await self._hands.write(path, new)
-            self._end(call, "completed", content=[diff])
+        call = self._begin_call(f"Edit {name}", "edit", content=[diff], locations=[{"path": path}])
+        if await self._is_allowed(call):
+            await self._tools.write(path, new)
+            self._end_call(call, "completed", content=[diff])
             await self.say(f"I have added a line to `{name}`.")
 
     async def _run(self, command: str) -> None:
-        call = self._begin(command, "execute", rawInput={"command": command})
-        if not await self._may(call):
+        """Run a command, if the user allows it."""
+        call = self._begin_call(command, "execute", rawInput={"command": command})
+        if not await self._is_allowed(call):
             return
-        output, code = await self._hands.run(command, lambda terminal: self._show_terminal(call, terminal))
+        output, code = await self._tools.run(command, lambda terminal: self._show_terminal(call, terminal))
         content = [{"type": "content", "content": {"type": "text", "text": f"```\n{output}\n```"}}]
-        self._end(call, "completed" if code == 0 else "failed", content=content)
+        self._end_call(call, "completed" if code == 0 else "failed", content=content)
         await self.say(f"`{command}` ended with exit code {code}.")
 
-    async def _ask(self) -> None:
-        call = self._begin("Do something that needs a permission", "other")
-        if await self._may(call, always_ask=True):
-            self._end(call, "completed")
+    async def _ask_permission(self) -> None:
+        """Ask for a permission, and do nothing with it."""
+        call = self._begin_call("Do something that needs a permission", "other")
+        if await self._is_allowed(call, always_ask=True):
+            self._end_call(call, "completed")
             await self.say("Thank you. I did nothing with it.")
 
-    async def _question(self) -> None:
+    async def _ask_form(self) -> None:
+        """Ask the user to fill in a form, if the client supports it."""
         if "form" not in (self._capabilities.get("elicitation") or {}):
             await self.say("I would ask you something, but your client shows no forms.")
             return
         params = {"mode": "form", "message": "Tell me about yourself", "requestedSchema": FORM}
-        answer = await self._link.call("elicitation/create", {"sessionId": self._session.id, **params})
+        answer = await self._connection.call("elicitation/create", {"sessionId": self._session.id, **params})
         content = answer.get("content") if isinstance(answer, dict) else None
         if isinstance(content, dict):
             await self.say(f"Hello {content.get('name')}!")
@@ -146,29 +156,31 @@ class DemoTurn:
 
     def _show_terminal(self, call: dict[str, Any], terminal_id: str) -> None:
         content = [{"type": "terminal", "terminalId": terminal_id}]
-        news = {"toolCallId": call["toolCallId"], "status": "in_progress", "content": content}
-        self.update({"sessionUpdate": "tool_call_update", **news})
+        changes = {"toolCallId": call["toolCallId"], "status": "in_progress", "content": content}
+        self.update({"sessionUpdate": "tool_call_update", **changes})
 
-    def _begin(self, title: str, kind: str, **more: Any) -> dict[str, Any]:
+    def _begin_call(self, title: str, kind: str, **more: Any) -> dict[str, Any]:
+        """Send a new tool call and return it."""
         call = {"toolCallId": uuid.uuid4().hex, "title": title, "kind": kind, "status": "pending", **more}
         self.update({"sessionUpdate": "tool_call", **call})
         return call
 
-    def _end(self, call: dict[str, Any], status: str, **more: Any) -> None:
-        news = {"toolCallId": call["toolCallId"], "status": status, **more}
-        self.update({"sessionUpdate": "tool_call_update", **news})
+    def _end_call(self, call: dict[str, Any], status: str, **more: Any) -> None:
+        """Send the end of a tool call, and add it to the conversation."""
+        changes = {"toolCallId": call["toolCallId"], "status": status, **more}
+        self.update({"sessionUpdate": "tool_call_update", **changes})
         self._remember({"sessionUpdate": "tool_call", **call, "status": status, **more})
 
-    async def _may(self, call: dict[str, Any], always_ask: bool = False) -> bool:
-        """Whether the call is allowed; asks unless somebody said always."""
+    async def _is_allowed(self, call: dict[str, Any], always_ask: bool = False) -> bool:
+        """Return whether a tool call is allowed; ask the user unless the answer was "always" before."""
         session = self._session
         if session.mode == "plan":
-            self._end(call, "failed")
+            self._end_call(call, "failed")
             await self.say("I am in plan mode, so I only say what I would do.")
             return False
         if not always_ask and (session.mode == "auto" or session.trusted):
             return True
-        chosen = await self._link.call(
+        chosen = await self._connection.call(
             "session/request_permission", {"sessionId": session.id, "toolCall": call, "options": OPTIONS}
         )
         match chosen:
@@ -176,21 +188,23 @@ class DemoTurn:
                 session.trusted = session.trusted or option == "always"
                 return True
             case {"outcome": {"outcome": "selected"}}:
-                self._end(call, "failed")
+                self._end_call(call, "failed")
                 await self.say("All right, I leave it.")
                 return False
             case _:
                 raise asyncio.CancelledError
 
     def _remember(self, update: dict[str, Any]) -> None:
+        """Add an update to the conversation."""
         self._session.history.append(update)
 
 
 def _entries(steps: list[str], done: int) -> list[dict[str, str]]:
-    words = [
+    """Return the entries of a plan of which so many steps are done."""
+    statuses = [
         "completed" if n < done else "in_progress" if n == done else "pending" for n in range(len(steps))
     ]
     return [
-        {"content": step, "priority": "medium", "status": word}
-        for step, word in zip(steps, words, strict=True)
+        {"content": step, "priority": "medium", "status": status}
+        for step, status in zip(steps, statuses, strict=True)
     ]

@@ -36,6 +36,7 @@ def check_database(url: str) -> Finding:
 
 
 def _check_connection(connection: "Connection") -> Finding:
+    """Check the integrity and the revision of an open database."""
     from sqlalchemy import inspect, text  # noqa: PLC0415
 
     from ...store.schema import HEAD, REVISIONS  # noqa: PLC0415
@@ -59,4 +60,5 @@ def _has_content(file: Path) -> bool:
 
 
 def _first_line(text: object) -> str:
+    """Return the first line of a message."""
     return (str(text).splitlines() or ["no reason given"])[0]

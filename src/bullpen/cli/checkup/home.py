@@ -65,6 +65,7 @@ def _entries(home: Path) -> Iterator[Path]:
 
 
 def _is_readable_by_others(path: Path) -> bool:
+    """Return whether the mode of a file allows access to other users."""
     try:
         state = path.lstat()
     except FileNotFoundError:

@@ -39,6 +39,7 @@ def running_keepers(home: Path) -> list[str]:
 
 
 def _check_versions(home: Path, names: list[str], summary: str) -> Finding:
+    """Ask each keeper for its protocol version and compare it with ours."""
     versions = {name: _query_version(home, name) for name in names}
     silent = [name for name, version in versions.items() if version is None]
     if silent:
@@ -74,6 +75,7 @@ def _query_version(home: Path, name: str) -> int | None:
 
 
 def _inode(path: Path) -> str | None:
+    """Return the inode number of a lock file; None if the file is gone."""
     try:
         return str(path.lstat().st_ino)
     except FileNotFoundError:  # the keeper ended just now

@@ -101,6 +101,7 @@ def _rank(known: Sequence[Agent]) -> list[Agent]:
 
 
 def _check_installed(known: Sequence[Agent]) -> Finding:
+    """Check that an agent other than the demo is installed."""
     from ...agents.discovery import DEMO  # noqa: PLC0415
 
     others = [each for each in known if each.id != DEMO]
@@ -125,4 +126,5 @@ def _check_logins(known: Sequence[Agent]) -> list[Finding]:
 
 
 def _format_size(amount: int) -> str:
+    """Return a number of bytes in MiB or GiB."""
     return f"{amount / (1024 * _MIB):.1f} GiB" if amount >= 1024 * _MIB else f"{amount // _MIB} MiB"

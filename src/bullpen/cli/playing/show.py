@@ -51,6 +51,7 @@ class TerminalPlayer:
         self._write(self._filter.restore() + b"\n")
 
     def _queue_keys(self, data: bytes) -> None:
+        """Queue the commands of typed keys."""
         for key in keys_in(data):
             self._keys.put_nowait(key)
 
@@ -79,6 +80,7 @@ class TerminalPlayer:
             return None
 
     def _handle_key(self, key: PlayerKey) -> None:
+        """Execute the command of a key."""
         match key:
             case PlayerKey.PAUSE:
                 self._countdown.toggle_pause()
@@ -109,12 +111,14 @@ class TerminalPlayer:
         return 0.0 if due is None else self._pace.seconds(self._now, due)
 
     def _change_speed(self, step: int) -> None:
+        """Select the next higher or lower speed."""
         nearest = min(SPEEDS, key=lambda speed: abs(speed - self._pace.speed))
         index = min(max(SPEEDS.index(nearest) + step, 0), len(SPEEDS) - 1)
         self._countdown.scale(self._pace.speed / SPEEDS[index])
         self._pace.speed = SPEEDS[index]
 
     def _jump(self, distance: int) -> None:
+        """Move the position by nanoseconds, within the recording."""
         self._go_to(min(max(self._now + distance, self._player.start_time), self._player.end_time))
 
     def _go_to_next_mark(self) -> None:
@@ -156,16 +160,19 @@ class TerminalPlayer:
         return plain.feed(moment.data).replace(b"\n", b"\r\n")
 
     def _write(self, data: bytes) -> None:
+        """Write bytes to the terminal and flush them."""
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
 
 def _format_time(nanoseconds: int) -> str:
+    """Return nanoseconds as minutes and seconds."""
     minutes, seconds = divmod(nanoseconds // NANOSECONDS_PER_SECOND, 60)
     return f"{minutes}:{seconds:02d}"
 
 
 def _to_client_event(event: Event) -> ClientEvent:
+    """Convert a recorded event to the type that the client uses."""
     return ClientEvent(
         seq=event.seq,
         type=event.type,

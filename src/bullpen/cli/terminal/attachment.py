@@ -50,6 +50,7 @@ class Attachment:
                 await self._screen.restore()
 
     def _resize(self) -> None:
+        """Send the size of the user's terminal."""
         if not self._read_only:
             self._terminal.resize(*self._tty.size())
 
@@ -77,6 +78,7 @@ class Attachment:
         return None
 
     async def _handle(self, frame: Frame) -> None:
+        """Draw a frame, or note a change of the connection."""
         match frame:
             case OutputFrame():
                 await self._screen.draw(frame.data)

@@ -62,6 +62,7 @@ class OutputFilter(Sequences):
                 return self._filter_single(token.group())
 
     def _filter_control(self, token: re.Match[bytes]) -> bytes:
+        """Return a control sequence (CSI) without long parameters, or nothing for a query."""
         sequence = _CONTROL_SEQUENCE.fullmatch(token["csi"].translate(None, _CONTROLS))
         if sequence is None:
             return token.group()
@@ -78,6 +79,7 @@ class OutputFilter(Sequences):
         return _LONG_PARAMETER.sub(_MAX_PARAMETER, token.group())
 
     def _filter_command(self, token: re.Match[bytes]) -> bytes:
+        """Return an operating system command (OSC), or nothing for a query or the clipboard."""
         number, _, rest = token["osc"].partition(b";")
         if number in _UNANSWERED_COMMANDS:
             return token.group()
@@ -87,6 +89,7 @@ class OutputFilter(Sequences):
         return token.group()
 
     def _filter_single(self, sequence: bytes) -> bytes:
+        """Return a short sequence, or nothing for a query."""
         if sequence in (b"\x1bZ", b"\x05"):
             return b""
         if sequence == b"\x1bc":

@@ -93,12 +93,14 @@ class LocalScreen:
         return b"\x1b[%d;1H%b\x1b[H" % (rows, b"\n" * rows)
 
     async def _draw_hint(self) -> None:
+        """Draw the hint if the last row is blank; otherwise give it up."""
         if self._hint and self._has_room():
             await self._tty.write(self._last_row(self._hint.encode()))
         else:
             self._hint = ""
 
     def _has_room(self) -> bool:
+        """Return whether the last row is certainly blank."""
         if self._used_rows is None or self._filter.modes.alternate:
             return False
         return self._used_rows.leaves_room(*self._tty.size())

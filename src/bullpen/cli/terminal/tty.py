@@ -37,6 +37,7 @@ class Tty:
         await asyncio.to_thread(self._write_all, data)
 
     def _write_all(self, data: bytes) -> None:
+        """Write all bytes, blocking."""
         view = memoryview(data)
         while view:
             view = view[os.write(self._output, view) :]

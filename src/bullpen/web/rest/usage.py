@@ -17,7 +17,7 @@ from .usage_shapes import UsageShape
 router = APIRouter(prefix="/api/usage", tags=["usage"])
 
 MAX_RESULTS = 1000
-MINUTE_MS = 60_000  # ms
+MINUTE_MS = 60_000
 
 
 @router.get("", response_model=UsageShape, dependencies=[Depends(allow(Scope.VIEW))])

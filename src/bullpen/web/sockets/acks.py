@@ -48,6 +48,7 @@ class InputAcks:
             self._come_due()
 
     def _come_due(self) -> None:
+        """Mark the acknowledgement as due, and call `when_due`."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._overdue, self.due = None, False, True

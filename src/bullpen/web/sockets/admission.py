@@ -143,7 +143,10 @@ def count_viewer(
 def track_attention(
     presence: ViewerPresence, session: Session, principal: Principal
 ) -> AbstractContextManager[Callable[[bool], None]]:
-    """Yield a function that reports whether the user sees the session; reports of share links are ignored."""
+    """Yield a function with which a client reports whether its user sees the session.
+
+    Reports of share links and delegates are ignored.
+    """
     if _is_user(principal):
         return presence.attentive.track(session.id)
     return nullcontext(lambda visible: None)

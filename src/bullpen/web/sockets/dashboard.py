@@ -19,6 +19,7 @@ MAX_SESSIONS = 200
 
 @router.websocket("/ws/dashboard", dependencies=[Depends(allow(Scope.VIEW))])
 async def dashboard_socket(websocket: WebSocket) -> None:
+    """Accept a client of the dashboard."""
     context = context_of(websocket)
     async with admit(websocket, context.credentials) as socket:
         await DashboardSocket(context, socket).run()
@@ -52,10 +53,12 @@ class DashboardSocket:
             heartbeat.cancel()
 
     def _on_session(self, session_id: str, snapshot: Snapshot | None) -> None:
+        """Remember the latest snapshot of a session, to be sent."""
         self._changed[session_id] = snapshot
         self._wake.set()
 
     def _on_inbox(self, items: list[InboxItem]) -> None:
+        """Remember the latest inbox, to be sent."""
         self._inbox = items
         self._wake.set()
 

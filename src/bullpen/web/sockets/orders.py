@@ -91,6 +91,7 @@ class SessionOrders:
         return {}
 
     def _require_operate(self) -> None:
+        """Raise Forbidden without the scope `operate`."""
         if self._principal.scope < Scope.OPERATE:
             raise Forbidden("this needs the scope operate")
 
@@ -106,6 +107,7 @@ def _validate(shape: type[S], message: dict[str, Any]) -> S:
 
 
 def _text(message: dict[str, Any], name: str) -> str:
+    """Return a text field of the message, or raise Invalid."""
     value = message.get(name)
     if not isinstance(value, str):
         raise Invalid(f"{name} is missing")

@@ -26,6 +26,7 @@ END_REASON = "user requested"
 
 @router.websocket("/ws/relay", dependencies=[Depends(allow(Scope.VIEW))])
 async def relay_socket(websocket: WebSocket) -> None:
+    """Accept a client of the relay."""
     context = context_of(websocket)
     async with admit(websocket, context.credentials) as socket:
         await RelaySocket(context, socket).run()
@@ -52,6 +53,7 @@ class RelaySocket:
                 self._following.cancel()
 
     async def _handle(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
+        """Execute one request of the client."""
         request = relay.read_request(message)
         if not isinstance(request, relay.ListAgents) and self._socket.principal.scope < Scope.OPERATE:
             raise Forbidden("this needs the scope operate")
@@ -100,9 +102,7 @@ class RelaySocket:
 
         async def following() -> None:
             if previous is not None:
-                await asyncio.wait(
-                    [previous]
-                )  # the end of the previous session is sent before the next one starts
+                await asyncio.wait([previous])  # so that the end of the previous session is sent first
             with self._context.presence.viewing(session):
                 await RelayNotices(session, self._socket).send_all(follower)
 
@@ -127,6 +127,7 @@ class RelaySocket:
         await session.spawn_agent(order, failure)
 
     async def _message(self, session: Session, request: relay.MessageAgent) -> None:
+        """Send a prompt to the agent in a role. Raise Conflict if it is not active."""
         worker = _agent_in_role(session, request.role)
         if worker.state is not WorkerState.ACTIVE:
             raise Conflict(f"the agent in role {worker.role} is {worker.state}; it must be active")
@@ -155,6 +156,7 @@ class RelaySocket:
 
 
 def _agent_in_role(session: Session, role: str) -> Worker:
+    """Return the agent in a role, or raise NotFound."""
     worker = find_addressee(session.snapshot, None, role)
     assert worker is not None  # because a role was given
     return worker

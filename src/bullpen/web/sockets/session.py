@@ -28,6 +28,7 @@ _frames: WeakKeyDictionary[EventBatch, Frame] = WeakKeyDictionary()
 
 @router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def session_socket(websocket: WebSocket, session_id: str) -> None:
+    """Accept a client that follows a session."""
     context = context_of(websocket)
     async with admit(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
@@ -69,6 +70,7 @@ class SessionSocket:
             self._unsubscribe()
 
     async def _handle(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
+        """Subscribe, note visibility, or execute a command and acknowledge it."""
         match message["type"]:
             case "subscribe":
                 after = _after(message, self._log.head)

@@ -33,6 +33,7 @@ async def worker_socket(
     client: str | None = None,
     format: str = "binary",
 ) -> None:
+    """Accept a client of a terminal. `after` and `run` tell what output it has already."""
     context = context_of(websocket)
     async with admit(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
@@ -110,7 +111,7 @@ class TerminalSocket:
         return True
 
     async def _handle(self, message: dict[str, Any]) -> None:
-        """Handle a message that must not bypass the queue."""
+        """Handle a message of any type, in the order of arrival."""
         match message["type"]:
             case "input":
                 await self._stream.wait_started()
@@ -138,7 +139,7 @@ class TerminalSocket:
         self._write(message, data)
 
     def _write(self, message: dict[str, Any], data: bytes) -> None:
-        """Send input to the terminal, with the client's number or an own one."""
+        """Send input to the terminal, under the client's number or under a generated one."""
         if "n" in message:
             self._stream.write(self._writer.writer, _whole_number(message, "n"), data, acknowledge=True)
         else:
@@ -180,6 +181,7 @@ def _whole_number(message: dict[str, Any], name: str) -> int:
 
 
 def _window_size(message: dict[str, Any]) -> WindowSize:
+    """Return the window size in a message, or raise Invalid."""
     size = WindowSize(_whole_number(message, "cols"), _whole_number(message, "rows"))
     check_size(*size)
     return size
