@@ -16,14 +16,6 @@ WATCH_POLICY = """
       window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`))
 """
 
-# Once, as the login does: a page that logs out stays so. Playwright's own way opens another page, which takes
-# half as long as the page itself.
-KEEP_SECRET = """
-    if (self.origin === %s && !localStorage.getItem('test.logged-in')) {
-      localStorage.setItem('test.logged-in', 'yes')
-      localStorage.setItem('bullpen.secret', %s)
-    }"""
-
 
 async def new_profile(browser: Browser, width: int = 1100, height: int = 700) -> BrowserContext:
     """Create a browser profile that records policy violations and uncaught errors."""
@@ -45,7 +37,9 @@ async def log_in(profile: BrowserContext, server: Server) -> None:
     answer = await profile.request.post(f"{server.url}/api/login", data={"code": code})
     assert answer.ok, await answer.text()
     secret = (await answer.json())["secret"]
-    await profile.add_init_script(KEEP_SECRET % (json.dumps(server.url), json.dumps(secret)))
+    state = await profile.storage_state()
+    state["origins"] = [{"origin": server.url, "localStorage": [{"name": "bullpen.secret", "value": secret}]}]
+    await profile.set_storage_state(state)
 
 
 class TerminalPage:
