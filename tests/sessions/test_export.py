@@ -338,7 +338,7 @@ def test_a_session_that_would_take_too_much_memory_is_refused(
     small = [event(seq, "error", message="x") for seq in range(2, count)]
     told = story(tmp_path, *small, event(count, "session_changed", title="x" * 5000))
     assert told.worker_ids() == []
-    monkeypatch.setattr(importing_recording, "MAX_SNAPSHOT", 4096)
+    monkeypatch.setattr(importing_recording, "MAX_SNAPSHOT_BYTES", 4096)
     with pytest.raises(Invalid) as refused:
         told.worker_ids()
     assert str(refused.value) == f"the state of the session has more than 0 MiB at event {count}"
