@@ -158,7 +158,7 @@ async def test_a_session_that_went_on_is_completed_by_its_import(house: QuietHou
     files["events.jsonl"] = b"".join(goes_on)
     files["metadata.json"] = json.dumps({"format": 1, "id": SESSION, "lastSeq": 3}).encode()
     taken = await take(house, files)
-    assert taken.notes == ["it was still going on there: here it is completed"]
+    assert taken.notes == ["it was active when it was exported: here it is completed"]
     session = await house.sessions.get(SESSION)
     snapshot = session.snapshot
     assert (snapshot.status, snapshot.end_reason, snapshot.live) == (
@@ -204,13 +204,13 @@ def spawning(seq: int, worker: str, run: int = 1) -> bytes:
         (
             changed(metadata=b"{"),
             Invalid,
-            "the recording is not whole: metadata.json is missing or cannot be read",
+            "the recording is not complete: metadata.json is missing or cannot be read",
         ),
-        (changed(metadata=metadata(lastSeq=6)), Invalid, "the recording is not whole: event 6 is missing"),
+        (changed(metadata=metadata(lastSeq=6)), Invalid, "the recording is not complete: event 6 is missing"),
         (
             changed(events=events(event(2, "worker_ready", WORKER, pid=1)), metadata=metadata(lastSeq=2)),
             Invalid,
-            f"event 2 makes no sense: no worker {WORKER} in session {SESSION}",
+            f"event 2 is not possible: no worker {WORKER} in session {SESSION}",
         ),
         (
             changed(events=events(spawning(2, "../up")), metadata=metadata(lastSeq=2)),
@@ -341,4 +341,4 @@ def test_a_session_that_would_take_too_much_memory_is_refused(
     monkeypatch.setattr(importing_recording, "MAX_SNAPSHOT_BYTES", 4096)
     with pytest.raises(Invalid) as refused:
         told.worker_ids()
-    assert str(refused.value) == f"the state of the session has more than 0 MiB at event {count}"
+    assert str(refused.value) == f"the snapshot has more than 0 MiB at event {count}"

@@ -67,7 +67,7 @@ async def test_a_session_is_taken_once_and_under_the_same_id_each_time(
     (taken,) = (await take(house, saved("one", place))).taken
     assert taken.session_id == str(uuid.uuid5(NAMESPACE, "/one"))
     again = await take(house, saved("one", place), saved("two", place))
-    assert again.left == [SkippedEntry(id="one", reason=f"it is here already, as {taken.session_id}")]
+    assert again.left == [SkippedEntry(id="one", reason=f"it exists already, as session {taken.session_id}")]
     assert [each.id for each in again.taken] == ["two"]
 
 
