@@ -121,7 +121,7 @@ async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Serv
 async def test_logs_refuse_a_form_they_do_not_have(bullpen: Bullpen, server: Server) -> None:
     await terminal_of(server, "talk")
     text = await bullpen("logs", "talk/terminal", "--json")
-    assert (text.code, text.out, "prints text, not JSON" in text.err) == (2, "", True)
+    assert (text.code, text.out, "has text, not JSON" in text.err) == (2, "", True)
     events = await bullpen("logs", "talk", "--raw")
     assert (events.code, events.out, "only a terminal has raw bytes" in events.err) == (2, "", True)
 

@@ -101,7 +101,7 @@ ENDED = session(*FIRST, *about("a", WorkerExited(exit_code=0)))
             "the agent in role auth is exited; restart it first",
         ),
         (lambda: prompts.route_prompt(BOTH, order(worker_id="x"), NOW), NotFound, "no worker x in session s"),
-        (lambda: prompts.route_prompt(BOTH, order(role="x"), NOW), NotFound, "nobody holds the role x"),
+        (lambda: prompts.route_prompt(BOTH, order(role="x"), NOW), NotFound, "no worker has the role x"),
         (
             lambda: prompts.route_prompt(BOTH, order(role="shell"), NOW),
             Conflict,
@@ -113,7 +113,7 @@ ENDED = session(*FIRST, *about("a", WorkerExited(exit_code=0)))
             "what is passed on is one of answer, diff, not mood",
         ),
         (lambda: prompts.resolve_source(BOTH, ForwardSource()), Invalid, "from names a workerId or a role"),
-        (lambda: prompts.resolve_source(BOTH, ForwardSource(role="x")), NotFound, "nobody holds the role x"),
+        (lambda: prompts.resolve_source(BOTH, ForwardSource(role="x")), NotFound, "no worker has the role x"),
         (
             lambda: prompts.with_forwarded_text(
                 order(), ForwardedFrom(worker_id="a", role="auth", what="answer"), " \n"

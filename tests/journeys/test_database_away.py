@@ -135,7 +135,7 @@ async def test_the_page_says_why_a_message_waits_and_sends_it_once_when_the_data
     chat = await ChatPage.at(profile, await Talk.begin(house))
     own_cluster.stop()
     await chat.say("[[chunk once]]")
-    waits = "This message is kept here and will be sent: the PostgreSQL database"
+    waits = "This message is kept here and will be sent later: the PostgreSQL database"
     await expect(chat.page.get_by_text(waits)).to_contain_text("cannot be reached")
     own_cluster.start()
     await chat.talk.seen("turn_end")

@@ -107,7 +107,7 @@ def test_a_number_is_taken_once_and_none_is_skipped(child: Child) -> None:
         with pytest.raises(InputGap) as gap:
             take(writer, number, b"lost")
         assert (gap.value.last, gap.value.errno) == (last, errno.ERANGE)
-        assert gap.value.strerror == f"the last number taken is {last}"
+        assert gap.value.strerror == f"the last accepted number is {last}"
     assert child.input.numbers == {"a": 2, "b": 1}
     assert child.read() == b"one other two "
 
