@@ -1,5 +1,6 @@
 """`bullpen doctor` finds what is wrong and says what to do about it."""
 
+import asyncio
 import json
 import os
 import socket
@@ -168,11 +169,16 @@ async def test_a_token_the_server_does_not_know_is_told(bullpen: Bullpen) -> Non
 
 
 async def test_a_server_without_a_keeper_is_told(bullpen: Bullpen, server: Server) -> None:
-    assert (await examine(bullpen)).checks["keeper"]["verdict"] == "ok"
-    (keeper,) = _processes_of(server.home)
-    keeper.kill()
-    psutil.wait_procs([keeper], timeout=60)
     found = await examine(bullpen)
+    assert found.checks["keeper"]["verdict"] == "ok"
+    async with asyncio.timeout(60):
+        while (
+            found.checks["keeper"]["verdict"] == "ok"
+        ):  # a server that is warming up starts another keeper, once
+            for keeper in _processes_of(server.home):
+                keeper.kill()
+                psutil.wait_procs([keeper], timeout=60)
+            found = await examine(bullpen)
     assert found.verdicts("fail") == ["keeper"]
     assert "restart the server" in found.checks["keeper"]["advice"]
 
