@@ -172,9 +172,8 @@ async def test_a_server_without_a_keeper_is_told(bullpen: Bullpen, server: Serve
     found = await examine(bullpen)
     assert found.checks["keeper"]["verdict"] == "ok"
     async with asyncio.timeout(60):
-        while (
-            found.checks["keeper"]["verdict"] == "ok"
-        ):  # a server that is warming up starts another keeper, once
+        # A server that is still warming up starts another keeper.
+        while found.checks["keeper"]["verdict"] == "ok":
             for keeper in _processes_of(server.home):
                 keeper.kill()
                 psutil.wait_procs([keeper], timeout=60)
