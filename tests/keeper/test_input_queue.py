@@ -10,7 +10,7 @@ import pytest
 from bullpen.keeper.input import MAX_QUEUED_BYTES, MAX_WRITERS, RETRY_SECONDS, InputGap, NumberedInput
 from bullpen.keeper.loop import EventLoop
 
-CAPACITY = 1 << 16  # bytes that fit into a pipe nobody reads
+CAPACITY = 1 << 16  # bytes that fit into a pipe without a reader
 DEADLINE = 60.0
 
 

@@ -69,7 +69,7 @@ async def test_it_does_not_wait_for_ever_for_who_never_pauses(monkeypatch: pytes
     assert MAX_TYPING_SECONDS < now.seconds - began < MAX_TYPING_SECONDS + RECENT_SECONDS
     now.pass_by(2 * RECENT_SECONDS)
     throttle.note_keystroke()
-    assert waits(throttle), "after a pause somebody begins anew"
+    assert waits(throttle), "after a pause, the next keystroke starts a new wait"
 
 
 class Clock:
