@@ -94,6 +94,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which end what they started
     for name in IMPORTS:
         import_module(name)
+    import_module("bullpen.workers.screens").use_emulator_once()
     gc.freeze()
     become(orders_of_a_fork(socket.socket(fileno=int(sys.argv[1]))))
     ending.run()

@@ -80,7 +80,7 @@ class Screens:
 
     async def warm_up(self) -> None:
         """Load the emulator and use it once, so that the first terminal need not wait for it."""
-        await asyncio.get_running_loop().run_in_executor(self._threads, _use_once)
+        await asyncio.get_running_loop().run_in_executor(self._threads, use_emulator_once)
 
     def start_run(self, worker: Worker, recording: Recording, answered: int) -> int:
         """Register a running program that was given `answered` replies; return the offset to scan from."""
@@ -173,7 +173,7 @@ def _plain_replay(worker: Worker, recording: Recording) -> ScreenHistory:
     return ScreenHistory(start + len(data), worker.cols, worker.rows, data)
 
 
-def _use_once() -> None:
+def use_emulator_once() -> None:
     emulation = ScreenEmulation.blank(cols=80, rows=24)
     emulation.feed(b"$ ", 2)
     emulation.history()
