@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ...domain.snapshot import Snapshot
 from ...log.recording import Recording
-from ...log.timeline import TYPES, TerminalLine, find_markers, terminal_timeline
+from ...log.timeline import TYPES, TerminalTimeline, find_markers, terminal_timeline
 from ...workers.worker_services import WorkerServices
 from ..context import ContextDep
 from ..numbers import MAX_SAFE_INTEGER
@@ -66,7 +66,7 @@ def _runs(services: WorkerServices, snapshot: Snapshot) -> list[tuple[str, int, 
     ]
 
 
-def _lines(services: WorkerServices, snapshot: Snapshot) -> list[TerminalLine]:
+def _terminal_timelines(services: WorkerServices, snapshot: Snapshot) -> list[TerminalTimeline]:
     """Return the time line of each recorded run."""
     found = []
     for worker_id, run, recording in _runs(services, snapshot):

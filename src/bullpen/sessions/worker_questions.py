@@ -10,7 +10,8 @@ from ..domain.errors import Conflict, NotFound
 from ..domain.events import Draft
 from ..domain.snapshot import Snapshot
 from ..domain.states import WorkerState
-from ..log.log import Change, RequestAnswer
+from ..log.log import Change
+from ..store.answers import PendingAnswer
 from .session import Session
 from .sessions import Sessions
 
@@ -18,7 +19,11 @@ MAX_OPEN_QUESTIONS = 20  # of one worker
 
 
 async def ask_user(
-    session: Session, worker_id: str, run: int | None, question: Question, answer: RequestAnswer | None = None
+    session: Session,
+    worker_id: str,
+    run: int | None,
+    question: Question,
+    answer: PendingAnswer[Snapshot] | None = None,
 ) -> int:
     """Store a question to the user and return the seq of its event. Raise Conflict if the run is over."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.workers.call_scanner import CallScanner
+from bullpen.workers.attention_scanner import AttentionScanner
 
 BELL = "it rang the bell"
 
@@ -24,13 +24,13 @@ BELL = "it rang the bell"
     ],
 )
 def test_a_call_is_known_from_the_end_of_other_sequences(data: bytes, call: str | None) -> None:
-    assert CallScanner().find_last(data) == call
+    assert AttentionScanner().find_last(data) == call
 
 
 def test_a_call_in_two_pieces_is_one() -> None:
     data = b"text\x1b]9;may I?\x1b\\more"
     for cut in range(len(data)):
-        calls = CallScanner()
+        calls = AttentionScanner()
         found = [calls.find_last(data[:cut]), calls.find_last(data[cut:])]
         assert [each for each in found if each] == ["it says “may I?”"], cut
 
@@ -38,19 +38,19 @@ def test_a_call_in_two_pieces_is_one() -> None:
 def test_a_title_in_two_pieces_is_no_bell() -> None:
     data = b"\x1b]0;a title\x07"
     for cut in range(len(data)):
-        calls = CallScanner()
+        calls = AttentionScanner()
         assert (calls.find_last(data[:cut]), calls.find_last(data[cut:])) == (None, None), cut
 
 
 def test_a_notice_has_no_control_characters_and_an_end() -> None:
-    call = CallScanner().find_last(b"\x1b]9;one\ttwo" + b"x" * 3000 + b"\x07")
+    call = AttentionScanner().find_last(b"\x1b]9;one\ttwo" + b"x" * 3000 + b"\x07")
     assert call is not None
     assert call.isprintable()
     assert len(call) < 100
 
 
 def test_a_sequence_without_an_end_is_not_kept_for_ever() -> None:
-    calls = CallScanner()
+    calls = AttentionScanner()
     for _ in range(100):
         calls.find_last(b"\x1b]0;" + b"x" * 8192)
     assert calls.find_last(b"\x1b\\\x07") == BELL

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bullpen.log.pieces import PIECE_BYTES, cast_lines, output_chunks
+from bullpen.log.export_pieces import PIECE_BYTES, cast_lines, output_chunks
 from bullpen.log.recording import Recording, consistent_entries
-from bullpen.log.redacted import MARGIN_BYTES, RedactedRecording
+from bullpen.log.redacted_recording import MARGIN_BYTES, RedactedRecording
 from bullpen.wire.redaction import Redaction
 
 ENTRY = struct.Struct("!QqHH")

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select, update
 from .. import clock
 from ..domain.errors import NotFound
 from ..domain.records import LoginCode, Token
-from .answers import KeptAnswer, with_answer
+from .answers import PendingAnswer, with_answer
 from .database import Database
 from .statements import insert_rows, upsert_rows
 from .tables import codes, settings, tokens
@@ -27,7 +27,7 @@ class CredentialStore:
         query = select(tokens).order_by(tokens.c.created_at)
         return await self._database.read(lambda c: [Token(**row._mapping) for row in c.execute(query)])
 
-    async def add_token(self, token: Token, answer: KeptAnswer[Token] | None = None) -> Token:
+    async def add_token(self, token: Token, answer: PendingAnswer[Token] | None = None) -> Token:
         """Store a token."""
         return await self._database.write(with_answer(lambda c: _add_token(c, token), answer))
 
@@ -56,12 +56,12 @@ class CredentialStore:
         query = select(codes).where(codes.c.expires_at > clock.now_ms())
         return await self._database.read(lambda c: [LoginCode(**row._mapping) for row in c.execute(query)])
 
-    async def add_code(self, code: LoginCode, answer: KeptAnswer[LoginCode] | None = None) -> LoginCode:
+    async def add_code(self, code: LoginCode, answer: PendingAnswer[LoginCode] | None = None) -> LoginCode:
         """Store a login code, and delete expired ones."""
         return await self._database.write(with_answer(lambda c: _add_code(c, code), answer))
 
     async def redeem_code(
-        self, code_hash: str, make: Callable[[LoginCode], Token], answer: KeptAnswer[Token] | None = None
+        self, code_hash: str, make: Callable[[LoginCode], Token], answer: PendingAnswer[Token] | None = None
     ) -> Token:
         """Exchange a login code for a token in one transaction, or raise NotFound."""
 
@@ -77,7 +77,7 @@ class CredentialStore:
         """Return the hashes of the owner's former tokens."""
         return await self._database.read(lambda c: frozenset(_retired(c)))
 
-    async def retire(self, token_hash: str, answer: KeptAnswer[None] | None = None) -> None:
+    async def retire(self, token_hash: str, answer: PendingAnswer[None] | None = None) -> None:
         """Add a token of the owner to the retired ones, which are never accepted again."""
 
         def write(connection: Connection) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..domain.errors import Invalid
-from .places import GitDirectories
+from .git_directories import GitDirectories
 from .run import run_git
 
 FILE = ".worktreeinclude"

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from bullpen import clock
 from bullpen.domain.errors import NotFound
 from bullpen.domain.records import LoginCode, Token
-from bullpen.store.answers import KeptAnswer
+from bullpen.store.answers import PendingAnswer
 from bullpen.store.append import AlreadyAnswered
+from bullpen.store.credentials import CredentialStore
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from bullpen.store.keys import CredentialStore
 
 LAPTOP = Token(id="t1", name="laptop", hash="abc", scope="admin", created_at=1)
 
@@ -30,8 +30,8 @@ def device(found: LoginCode) -> Token:
     return replace(LAPTOP, scope=found.scope, secret_hash="s")
 
 
-def kept(body: bytes = b"{}", key: str = "k") -> KeptAnswer[Token]:
-    return KeptAnswer(key, "h", lambda _: (201, body))
+def kept(body: bytes = b"{}", key: str = "k") -> PendingAnswer[Token]:
+    return PendingAnswer(key, "h", lambda _: (201, body))
 
 
 async def test_tokens_are_kept_used_and_revoked(keys: CredentialStore) -> None:

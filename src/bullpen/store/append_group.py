@@ -5,14 +5,14 @@ from itertools import chain
 
 from sqlalchemy import Connection
 
-from .answers import StoredAnswers
+from .answers import AnswerGroup
 from .append import Append
 from .outbox import DeliveredLines, Numbers, OutboxLines, remove_delivered
 from .projections import event_rows, message_rows, project_sessions, project_workers
-from .saved import row_if_due
+from .saved_snapshots import row_if_due
 from .statements import insert_values, update_rows, upsert_rows
 from .tables import consumed, events, messages, sessions, snapshots, workers
-from .unseen import write_unseen
+from .unseen_results import write_unseen
 from .usage import write_usage
 
 
@@ -29,7 +29,7 @@ class AppendGroup:
     ) -> list[Numbers | Exception]:
         """Write appends and delete delivered outbox lines; return a result or exception for each item."""
         appends = [item for item in items if isinstance(item, Append)]
-        answers = StoredAnswers(connection, appends)
+        answers = AnswerGroup(connection, appends)
         lines = OutboxLines(connection, appends)
         accepted: list[Append] = []
         results: list[Numbers | Exception] = []

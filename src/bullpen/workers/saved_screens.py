@@ -16,7 +16,7 @@ HEADER = struct.Struct(">QQQI")  # the position, and the checksum of the encoded
 MAX_FILES = 2  # the older file is used if a power failure damaged the newer one
 
 
-class SavedPosition(NamedTuple):
+class ScreenPosition(NamedTuple):
     """The position of a screen in its recording."""
 
     offset: int
@@ -30,7 +30,7 @@ class SavedScreens:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def write(self, position: SavedPosition, encoded: bytes) -> None:
+    def write(self, position: ScreenPosition, encoded: bytes) -> None:
         """Save a screen and remove old files."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / f"{position.offset}.screen"
@@ -38,7 +38,7 @@ class SavedScreens:
         for old in self._paths()[MAX_FILES:]:
             old.unlink(missing_ok=True)
 
-    def newest_first(self, end: int) -> Iterator[tuple[SavedPosition, bytes]]:
+    def newest_first(self, end: int) -> Iterator[tuple[ScreenPosition, bytes]]:
         """Yield the undamaged screens whose offset is at most `end`, the end of the recording."""
         for path in self._paths():
             if (saved := _parse(path.read_bytes())) and saved[0].offset <= end:
@@ -50,11 +50,11 @@ class SavedScreens:
         return sorted(paths, key=lambda path: int(path.stem), reverse=True)
 
 
-def _parse(data: bytes) -> tuple[SavedPosition, bytes] | None:
+def _parse(data: bytes) -> tuple[ScreenPosition, bytes] | None:
     """Return position and encoded screen of a file, or None if it is damaged."""
     start = len(MAGIC) + HEADER.size
     if len(data) < start or not data.startswith(MAGIC):
         return None
     *position, checksum = HEADER.unpack_from(data, len(MAGIC))
     encoded = data[start:]
-    return (SavedPosition(*position), encoded) if zlib.crc32(encoded) == checksum else None
+    return (ScreenPosition(*position), encoded) if zlib.crc32(encoded) == checksum else None

@@ -17,7 +17,7 @@ from ..domain.ids import is_safe_id
 from ..wire.browser import read_event
 from ..wire.event_lines import MAX_LINE_BYTES, LineHead, read_head, read_line
 from ..wire.json import decode
-from .recordings import EVENTS, METADATA
+from .recording_store import EVENTS, METADATA
 
 MAX_EVENTS = 5_000_000  # of one recording; the index needs about 36 bytes for each
 MAX_METADATA_BYTES = 4 << 20

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bullpen.keeper.frames import VERSION, FrameDecoder, Tag, encode
-from bullpen.keeper.link import ServerConnection, ServerListener
 from bullpen.keeper.loop import EventLoop
+from bullpen.keeper.server_connection import ServerConnection, ServerListener
 from keeper.house import PATIENCE, House, until
 
 

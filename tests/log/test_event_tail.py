@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.log.tail import MAX_BYTES, MAX_EVENTS, EventTail
+from bullpen.log.event_tail import MAX_BYTES, MAX_EVENTS, EventTail
 
 
 def numbered(first: int, count: int) -> list[bytes]:

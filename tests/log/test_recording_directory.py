@@ -9,7 +9,7 @@ from bullpen.domain.conversation import AgentMessage
 from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Event, SessionStart
 from bullpen.log.event_file import append_events, last_seq
-from bullpen.log.recorded import MissingEvents, RecordedEvents, RecordingDirectory
+from bullpen.log.recording_directory import MissingEvents, RecordedEvents, RecordingDirectory
 from bullpen.wire.browser import encode_event
 from bullpen.wire.event_lines import event_lines
 

@@ -13,7 +13,7 @@ from bullpen.domain.conversation import AgentMessage, UserEcho, UserPrompt
 from bullpen.domain.events import FACTS, Event, Fact, Int64, Run, WindowSide, WorkerReady, read_fact
 from bullpen.log.entries import storable_entry
 from bullpen.wire.json import storable
-from bullpen.wire.plain import is_plain, plain_json
+from bullpen.wire.plain_json import is_plain, plain_json
 
 assert bullpen.main  # all facts are there once everything is
 

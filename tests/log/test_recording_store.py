@@ -9,7 +9,7 @@ from bullpen.domain.events import Error, Event, Fact, SessionEnd, SessionStart
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.log.entries import storable_entry
 from bullpen.log.event_file import append_events, last_seq
-from bullpen.log.recordings import RecordingStore, metadata_of
+from bullpen.log.recording_store import RecordingStore, metadata_of
 from bullpen.wire.browser import encode_event, session_json
 from bullpen.wire.event_lines import event_line, event_lines
 

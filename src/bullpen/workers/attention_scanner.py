@@ -11,7 +11,7 @@ _UNFINISHED = re.compile(rb"\x1b(?:[\]P_X^][^\x07\x1b\x18\x1a]*\x1b?)?\Z")
 _PROGRESS = re.compile(rb"9;4(;|\Z)")  # a progress bar of ConEmu, not a call
 
 
-class CallScanner:
+class AttentionScanner:
     """Scans the output of one program, piece by piece and in order."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.wire.keys import DrawnOffset, KeyInput, read_key
+from bullpen.wire.viewer_messages import DrawnOffset, KeyInput, read_key
 
 
 @given(n=st.integers(0, 1 << 70), data=st.text())
