@@ -39,13 +39,13 @@ async def timeline(
         terminals = await asyncio.to_thread(_offsets, services, snapshot, at)
         return json_answer(_base_json(snapshot) | {"moment": {"seq": seq, "terminals": terminals}})
     events = await store.events(session_id, before=snapshot.last_seq + 1, limit=MAX_RESULTS + 1, types=TYPES)
-    lines = await asyncio.to_thread(_lines, services, snapshot)
+    timelines = await asyncio.to_thread(_terminal_timelines, services, snapshot)
     return json_answer(
         _base_json(snapshot)
         | {
             "markers": find_markers(event for event, _ in events[:MAX_RESULTS]),
             "truncated": len(events) > MAX_RESULTS,
-            "terminals": lines,
+            "terminals": timelines,
         }
     )
 
