@@ -26,7 +26,7 @@ from bullpen.domain.events import Event, SessionEnd, SessionStart, WorkerReady, 
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.keeper.spool import INDEX_ENTRY, SEGMENT_BYTES
 from bullpen.log.event_file import append_events
-from bullpen.log.recordings import metadata_of
+from bullpen.log.recording_store import metadata_of
 from bullpen.log.replay import PlaybackPace, ReplayPlayer
 from bullpen.wire.browser import encode_event, session_json
 from bullpen.wire.json import encode

@@ -53,7 +53,7 @@ PARTS = {
     "keeper": Part(
         ["keeper/input.py", "keeper/spool.py"], ["keeper/test_spool.py", "keeper/test_input_queue.py"]
     ),
-    "append": Part(["store/append.py", "store/group.py"], ["store/test_events.py"]),
+    "append": Part(["store/append.py", "store/append_group.py"], ["store/test_events.py"]),
     "export": Part(
         [
             *("sessions/export*.py", "sessions/import*.py"),

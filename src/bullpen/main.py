@@ -36,10 +36,10 @@ from .sessions.tasks import background_tasks
 from .sessions.terminal_indexing import TerminalIndexer
 from .sessions.worktrees import RepositoryWorktrees
 from .store import fence
+from .store.credentials import CredentialStore
 from .store.database import Database
 from .store.events import EventStore
 from .store.identity import forget_loss, note_loss, read_identity
-from .store.keys import CredentialStore
 from .store.records import RecordStore
 from .threads import default_pool
 from .web import app

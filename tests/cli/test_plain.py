@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.cli.tail import LastLines
+from bullpen.cli.last_lines import LastLines
 from bullpen.cli.terminal.plain import PlainTextConverter
 
 COLOURED = b"\x1b[?2004h\x1b]0;title\x07\x1b[1;31mred\x1b[0m\x1b[K\r\nnext\x07\x08\r\n\x1b[6n"

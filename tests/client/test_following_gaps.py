@@ -13,7 +13,7 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection, serve
 
 from bullpen.client import Event, EventPage, ServerDiscovery
-from bullpen.client.following import EventFollower
+from bullpen.client.event_follower import EventFollower
 from bullpen.client.reconnecting_socket import ReconnectingSocket
 
 EPOCH = datetime.fromtimestamp(0, UTC)

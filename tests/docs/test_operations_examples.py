@@ -13,7 +13,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
-from bullpen.cli.unit import NAME
+from bullpen.cli.systemd_unit import NAME
 from bullpen.config import load
 from docs.fences import BIN, lines, tries, typed
 from docs.stage import same_shape

@@ -10,7 +10,7 @@ from bullpen.domain.activity import (
     seconds_to_next_check,
 )
 from bullpen.domain.errors import Invalid
-from bullpen.domain.signs import (
+from bullpen.domain.screen_patterns import (
     JudgedActivity,
     ScreenPatterns,
     TypingKeys,

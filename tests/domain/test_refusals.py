@@ -14,7 +14,7 @@ from bullpen.domain.logins import LoginSigns, check_login
 from bullpen.domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
 from bullpen.domain.records import RepositorySettings
 from bullpen.domain.repositories import apply_edit
-from bullpen.domain.signs import ScreenPatterns, TypingKeys, check_keys, check_signs
+from bullpen.domain.screen_patterns import ScreenPatterns, TypingKeys, check_keys, check_signs
 from domain.folding import about, after, running, session
 
 ASKED = session(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.log.recordings import RecordingStore
+from bullpen.log.recording_store import RecordingStore
 from support.agent_client import SECONDS, AgentClient, define_scripted, insist
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server

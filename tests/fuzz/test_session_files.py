@@ -15,18 +15,18 @@ from bullpen.domain.snapshot import Snapshot, fold
 from bullpen.keeper.spool import SpoolGone
 from bullpen.log.entries import storable_entry
 from bullpen.log.event_file import append_events, last_seq
-from bullpen.log.pieces import cast_lines
+from bullpen.log.export_pieces import cast_lines
 from bullpen.log.recording import Recording
 from bullpen.log.replay import ReplayPlayer
 from bullpen.log.timeline import find_markers, terminal_timeline
-from bullpen.store.saved import SCHEMA, read_snapshot, saved_row
+from bullpen.store.saved_snapshots import SCHEMA, read_snapshot, saved_row
 from bullpen.wire.browser import session_json
 from bullpen.wire.event_lines import event_line, read_head, read_line
 from bullpen.wire.json import encode
 from bullpen.wire.markdown import MarkdownWriter
 from bullpen.wire.sessions_json import SavedSession, read_saved
+from bullpen.workers.saved_screens import HEADER, MAGIC, SavedScreens, ScreenPosition
 from bullpen.workers.screen import Screen
-from bullpen.workers.screen_saved import HEADER, MAGIC, SavedPosition, SavedScreens
 from support import golden
 from support.fuzzing import fuzz, mutated_bytes, mutated_json, replay
 
@@ -228,7 +228,7 @@ def test_saved_screens_that_once_failed_are_ignored(tmp_path: Path) -> None:
 
 def test_mutated_saved_screens_are_ignored(tmp_path: Path) -> None:
     whole = saved_screen(tmp_path)
-    inputs = mutated_bytes([whole, MAGIC + HEADER.pack(*SavedPosition(42), 0)])
+    inputs = mutated_bytes([whole, MAGIC + HEADER.pack(*ScreenPosition(42), 0)])
     fuzz("screen", inputs, lambda data: check_screen(data, tmp_path), 40)
 
 

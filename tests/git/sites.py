@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from bullpen.domain.errors import BullpenError
-from bullpen.git import anchors, changes, diff, includes, revisions, worktrees
-from bullpen.git.places import GitDirectories
+from bullpen.git import anchors, changes, diff, revisions, worktree_includes, worktrees
+from bullpen.git.git_directories import GitDirectories
 from support.tricks import Trap
 
 Site = Callable[[Trap], Awaitable[object]]
@@ -62,7 +62,9 @@ SITES: dict[str, Site] = {
     "git.anchors.add_refs": _anchored,
     "git.anchors.remove_refs": lambda trap: anchors.remove_refs(trap.repo.place, "y"),
     "git.anchors._index_tree": lambda trap: _on_both(trap, anchors._index_tree),
-    "git.includes.included_files": lambda trap: _on_both(trap, includes.included_files, ["*.txt"]),
+    "git.worktree_includes.included_files": lambda trap: _on_both(
+        trap, worktree_includes.included_files, ["*.txt"]
+    ),
 }
 
 

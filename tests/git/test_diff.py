@@ -13,7 +13,7 @@ from bullpen.domain.errors import NotFound
 from bullpen.git.diff import EMPTY_TREE, find_base, read_diff
 from bullpen.git.diff_format import CUT, MAX_PATCH_BYTES, FileDiff, new_file
 from bullpen.git.discovery import find_git_directories
-from bullpen.git.places import GitDirectories
+from bullpen.git.git_directories import GitDirectories
 from support.repositories import Repo
 
 NUMBERS = "".join(f"{n}\n" for n in range(1, 40))

@@ -11,8 +11,8 @@ import pytest
 from bullpen.domain.errors import Conflict, RemoteFault
 from bullpen.git.changes import read_loss, read_status
 from bullpen.git.diff import read_diff
+from bullpen.git.git_directories import GitDirectories
 from bullpen.git.overlays import MAX_CONFIG, OVERLAYS, Overlays
-from bullpen.git.places import GitDirectories
 from bullpen.git.run import run_git
 from bullpen.git.worktrees import (
     add_worktree,

@@ -9,11 +9,11 @@ import pytest
 
 from bullpen.domain.errors import Invalid, NotFound
 from bullpen.domain.events import Draft
+from bullpen.log import event_tail
 from bullpen.log import follow as follow_module
-from bullpen.log import tail as tail_module
+from bullpen.log.event_tail import EventTail
 from bullpen.log.follow import EventBatch, GrowthSignal, LogFollower, PacedGrowthSignal, paced
 from bullpen.log.log import MAX_EVENTS_BEHIND, SessionLog
-from bullpen.log.tail import EventTail
 from bullpen.store.events import EventStore
 from support.stories import START, said
 
@@ -69,7 +69,7 @@ async def test_a_long_past_comes_in_pages_from_the_database(store: EventStore) -
 
 
 async def test_past_and_present_join_without_a_seam(log: SessionLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail_module, "MAX_EVENTS", 50)
+    monkeypatch.setattr(event_tail, "MAX_EVENTS", 50)
     first = log.follow(0)
     for n in range(40):
         await log.append([said(f"{n}/{each}") for each in range(7)])
@@ -152,9 +152,9 @@ async def test_without_a_follower_nothing_is_kept_in_memory(log: SessionLog) -> 
 def test_the_tail_keeps_to_its_limits() -> None:
     tail = EventTail(10)
     tail.extend([b"%d" % n for n in range(11, 5011)])
-    assert (tail.head, tail.start) == (5010, 5010 - tail_module.MAX_EVENTS)
+    assert (tail.head, tail.start) == (5010, 5010 - event_tail.MAX_EVENTS)
     assert tail.between(5000, 5003) == [b"5001", b"5002", b"5003"]
-    tail.extend([b"x" * tail_module.MAX_BYTES, b"y"])
+    tail.extend([b"x" * event_tail.MAX_BYTES, b"y"])
     assert (tail.head, tail.start) == (5012, 5011)
     assert tail.between(5011, 5012) == [b"y"]
     tail.skip_to(6000)
@@ -282,7 +282,7 @@ async def test_what_cannot_be_taken_is_given_once_and_in_order(log: SessionLog) 
 async def test_what_is_not_in_memory_any_more_is_given(
     log: SessionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tail_module, "MAX_EVENTS", 5)
+    monkeypatch.setattr(event_tail, "MAX_EVENTS", 5)
     taker = Taker(log, 1)
     await asyncio.sleep(0)
     await log.append([said(str(n)) for n in range(20)])

@@ -20,7 +20,8 @@ from bullpen.domain.events import (
 )
 from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, RequestAnswer, SessionLog
+from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, SessionLog
+from bullpen.store.answers import PendingAnswer
 from bullpen.store.append import StoredAnswer
 from bullpen.store.events import EventStore
 from support.stories import START, said, spawning, texts
@@ -109,7 +110,7 @@ async def test_lines_and_offsets_can_be_stored_without_an_event(log: SessionLog,
 async def test_an_answer_is_rendered_from_the_snapshot_after_the_change(
     log: SessionLog, store: EventStore
 ) -> None:
-    answer = RequestAnswer("key", "hash", lambda snapshot: (200, snapshot.title.encode()))
+    answer = PendingAnswer[Snapshot]("key", "hash", lambda snapshot: (200, snapshot.title.encode()))
     change = Change(drafts=[Draft(SessionChanged(title="New"))], answer=answer)
     await log.change(lambda _: change)
     assert await store.stored_answer("key") == StoredAnswer("key", "hash", 200, b"New")
@@ -120,7 +121,7 @@ async def test_an_answer_is_rendered_from_the_snapshot_after_the_change(
 
 
 async def test_creating_twice_with_one_key_makes_one_session(store: EventStore) -> None:
-    answer = RequestAnswer("key", "hash", lambda snapshot: (201, snapshot.id.encode()))
+    answer = PendingAnswer[Snapshot]("key", "hash", lambda snapshot: (201, snapshot.id.encode()))
     made = await asyncio.gather(
         *(SessionLog.create(store, name, [Draft(START)], answer) for name in "abc"), return_exceptions=True
     )

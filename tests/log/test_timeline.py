@@ -11,7 +11,7 @@ from bullpen.log.recording import Recording
 from bullpen.log.timeline import (
     MAX_HELD_POINTS,
     MAX_POINTS,
-    TerminalLine,
+    TerminalTimeline,
     TimelineMarker,
     find_markers,
     terminal_timeline,
@@ -62,7 +62,7 @@ def test_a_line_has_the_points_and_sizes_of_the_index(tmp_path: Path) -> None:
         (4, 4_000_000, 80, 30),
         (5, 5_000_000, 90, 30),
     ]
-    assert terminal_timeline("w", 2, spool(tmp_path, 9, *entries)) == TerminalLine(
+    assert terminal_timeline("w", 2, spool(tmp_path, 9, *entries)) == TerminalTimeline(
         worker_id="w",
         run=2,
         start=0,
@@ -70,7 +70,7 @@ def test_a_line_has_the_points_and_sizes_of_the_index(tmp_path: Path) -> None:
         points=[(1, 0), (2, 2), (3, 3), (4, 4), (5, 5)],
         sizes=[(0, 80, 24), (4, 80, 30), (5, 90, 30)],
     )
-    assert terminal_timeline("w", 1, Recording(tmp_path / "nowhere")) == TerminalLine(
+    assert terminal_timeline("w", 1, Recording(tmp_path / "nowhere")) == TerminalTimeline(
         worker_id="w", run=1, start=0, end=0, points=[], sizes=[]
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from bullpen.domain.errors import BullpenError, Conflict, Invalid, NotFound
 from bullpen.domain.states import SessionStatus
-from bullpen.log.recorded import RecordedEvents
+from bullpen.log.recording_directory import RecordedEvents
 from bullpen.sessions import importing_recording
 from bullpen.sessions.exporting import Format, SessionExport
 from bullpen.sessions.importing import ImportedSession

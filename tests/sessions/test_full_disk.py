@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from bullpen.domain.errors import NotFound, StorageFull
 from bullpen.domain.states import Activity, SessionStatus, WorkerState
-from bullpen.sessions import presence, purging, reaper
+from bullpen.sessions import idle_reaper, presence, purging
 from bullpen.sessions.presence import ViewerPresence
 from bullpen.sessions.session import Session
 from bullpen.sessions.tasks import background_tasks
@@ -45,7 +45,7 @@ async def closed_house(tmp_path: Path, disk: Disk) -> AsyncIterator[QuietHouse]:
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(reaper, "RETRY_SECONDS", SOON)
+    monkeypatch.setattr(idle_reaper, "RETRY_SECONDS", SOON)
     monkeypatch.setattr(presence, "RETRY_SECONDS", SOON)
     monkeypatch.setattr(purging, "RETRY_SECONDS", SOON)
     with shortened(viewer_grace_after_leave=SOON):

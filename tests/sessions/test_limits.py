@@ -8,7 +8,7 @@ from bullpen.domain.commands import AddWorker
 from bullpen.domain.conversation import TurnEnd
 from bullpen.domain.errors import TooMany
 from bullpen.domain.states import SessionStatus, WorkerState
-from bullpen.store.unseen import read_unseen
+from bullpen.store.unseen_results import read_unseen
 from support.quiet_house import QuietHouse, first_agent, say, turn, until
 
 

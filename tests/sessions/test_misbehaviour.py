@@ -16,7 +16,7 @@ from bullpen.domain.errors import Conflict, Invalid
 from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import Activity, WorkerState
 from bullpen.keeper.marker import find_marked
-from bullpen.sessions import lookup
+from bullpen.sessions import prompt_lookup
 from bullpen.sessions.session import Session
 from bullpen.workers import acp_files
 from support.quiet_house import QuietHouse, say, turn, until
@@ -224,7 +224,7 @@ async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
 async def test_images_that_fit_into_no_line_are_refused_and_the_agent_goes_on(
     house: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "MAX_IMAGE_BYTES_PER_PROMPT", 100)
+    monkeypatch.setattr(prompt_lookup, "MAX_IMAGE_BYTES_PER_PROMPT", 100)
     session = await house.session()
     await house.agent(session)
     images = house.sessions.services.images

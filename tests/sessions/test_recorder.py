@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.log.recorded import RecordingDirectory
+from bullpen.log.recording_directory import RecordingDirectory
 from bullpen.log.replay import ReplayPlayer
 from bullpen.sessions import recorder as recorder_module
 from bullpen.sessions.recorder import SessionRecorder

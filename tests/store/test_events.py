@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Draft, Event, SessionChanged, SessionEnd, WorkerReady
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.store import saved
+from bullpen.store import saved_snapshots
 from bullpen.store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
@@ -117,7 +117,9 @@ async def test_a_snapshot_is_saved_each_time_a_thousand_is_crossed(store: EventS
 
 async def test_a_load_starts_from_the_saved_snapshot(store: EventStore) -> None:
     append = await long_session(store, 1000)
-    body = bytes(saved.saved_row(append.snapshot)["body"]).replace(b'"A session"', b'"From the saved one"')
+    body = bytes(saved_snapshots.saved_row(append.snapshot)["body"]).replace(
+        b'"A session"', b'"From the saved one"'
+    )
     await store.database.write(lambda c: c.execute(update(snapshots).values(body=body)).rowcount)
     assert (await store.load("s")).title == "From the saved one"
 
@@ -133,7 +135,7 @@ async def test_a_saved_snapshot_that_cannot_be_read_is_folded_anew(
     assert await store.load("s") == append.snapshot
     # and is saved again, so that the next one need not do the same
     row = await store.database.read(lambda c: c.execute(select(snapshots)).one())
-    assert (row.seq, row.schema) == (1500, saved.SCHEMA)
+    assert (row.seq, row.schema) == (1500, saved_snapshots.SCHEMA)
     assert await store.load("s") == append.snapshot
 
 
@@ -153,8 +155,8 @@ def shape_of_snapshots() -> str:
 
 
 def test_the_number_of_saved_snapshots_is_raised_when_their_shape_changes() -> None:
-    assert (saved.SCHEMA, shape_of_snapshots()) == SHAPE, (
-        "the snapshot has changed: raise SCHEMA in store/saved.py and note the new pair in SHAPE here"
+    assert (saved_snapshots.SCHEMA, shape_of_snapshots()) == SHAPE, (
+        "the snapshot has changed: raise SCHEMA in store/saved_snapshots.py and note the new pair in SHAPE"
     )
 
 

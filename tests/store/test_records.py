@@ -7,7 +7,7 @@ from bullpen.domain.errors import Conflict, NotFound
 from bullpen.domain.events import Draft, SessionStart
 from bullpen.domain.records import Repository
 from bullpen.domain.snapshot import Snapshot
-from bullpen.store.answers import KeptAnswer
+from bullpen.store.answers import PendingAnswer
 from bullpen.store.append import AlreadyAnswered
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
@@ -84,7 +84,7 @@ async def test_a_path_that_comes_back_brings_its_sessions(records: RecordStore, 
 
 
 async def test_a_repository_is_registered_once_under_its_key(records: RecordStore, store: EventStore) -> None:
-    answer = KeptAnswer[Repository]("k", "h", lambda added: (201, added.id.encode()))
+    answer = PendingAnswer[Repository]("k", "h", lambda added: (201, added.id.encode()))
     await records.add_repository(ENGINE, answer)
     with pytest.raises(AlreadyAnswered) as again:
         await records.add_repository(replace(ENGINE, id="r2"), answer)
@@ -93,7 +93,7 @@ async def test_a_repository_is_registered_once_under_its_key(records: RecordStor
 
 
 async def test_an_answer_is_kept_without_an_effect(records: RecordStore, store: EventStore) -> None:
-    answer = KeptAnswer[None]("k", "h", lambda _: (204, b""))
+    answer = PendingAnswer[None]("k", "h", lambda _: (204, b""))
     await records.store_answer(answer)
     with pytest.raises(AlreadyAnswered):
         await records.store_answer(answer)

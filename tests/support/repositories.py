@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from bullpen.git.places import GitDirectories
+from bullpen.git.git_directories import GitDirectories
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],

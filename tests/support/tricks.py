@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from bullpen.git.places import GitDirectories
+from bullpen.git.git_directories import GitDirectories
 from support.repositories import Repo
 
 

@@ -10,8 +10,8 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bullpen.home import write_private
+from bullpen.store.credentials import CredentialStore
 from bullpen.store.database import Database
-from bullpen.store.keys import CredentialStore
 from bullpen.web.derived_secrets import DerivedSecrets, fingerprint
 from bullpen.web.owner import OwnerToken
 from support.server import TOKEN, Server

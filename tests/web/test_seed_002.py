@@ -204,9 +204,9 @@ async def test_what_was_played_adds_up_to_the_live_session(talk: Talk) -> None:
 
 async def test_r48_who_owns_what_is_visible_in_the_modules() -> None:
     """What the seed names has one module each, and what each owns nobody else touches."""
-    assert _who_says("insert_values(connection, events,") == ["store/group.py"]  # the stored events
+    assert _who_says("insert_values(connection, events,") == ["store/append_group.py"]  # the stored events
     assert _who_says("SpoolWriter(") == ["keeper/child.py"]  # what programs say
-    assert _who_says("append_events(") == ["log/event_file.py", "log/recordings.py"]  # the files
+    assert _who_says("append_events(") == ["log/event_file.py", "log/recording_store.py"]  # the files
     assert _who_says("Session(log,", "Session(session_log,") == ["sessions/sessions.py"]  # running sessions
     assert _who_says("async for batch in paced(self._log") == ["web/sockets/session.py"]  # observers
 

@@ -1,6 +1,6 @@
 """What is typed to an agent in a terminal, byte for byte."""
 
-from bullpen.domain.signs import TypingKeys
+from bullpen.domain.screen_patterns import TypingKeys
 from bullpen.wire.keystrokes import PIECE_BYTES, TypingMode, interrupt, strip_controls
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from bullpen.keeper.marker import MARKER
 from bullpen.log.recording import Recording
-from bullpen.workers.children import ChildHandle, ChildHandles, ChildStart
+from bullpen.workers.children import ChildHandle, ChildHandles, ChildSpec
 from support.server import end_processes_of, has_ended
 
 SECONDS = 30.0
@@ -60,7 +60,7 @@ async def spawn(
     place = workspace / worker_id
     place.mkdir()
     environment = {"PATH": os.environ["PATH"], MARKER: children.marker(worker_id, 1)}
-    start = ChildStart(["/bin/sh", "-c", program], environment, str(place))
+    start = ChildSpec(["/bin/sh", "-c", program], environment, str(place))
     child = await children.spawn(worker_id, 1, start, Recording(children.spool(worker_id, 1)))
     said = place / "said"
     async with asyncio.timeout(SECONDS):

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from bullpen.domain.conversation_state import Turn
-from bullpen.domain.signs import JudgedActivity, ScreenPatterns
+from bullpen.domain.screen_patterns import JudgedActivity, ScreenPatterns
 from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import Activity
 from bullpen.keeper.spool import SpoolWriter

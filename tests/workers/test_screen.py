@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
-from bullpen.workers.screen import SAVE_BYTES, QueryReply, SavedPosition
+from bullpen.workers.screen import SAVE_BYTES, QueryReply, ScreenPosition
 from support.screens import ShownScreen
 
 COLS, ROWS = 20, 5
@@ -52,9 +52,9 @@ def screen_of(tape: Tape, directory: Path, answered: int = 0) -> ShownScreen:
 def test_a_screen_shows_the_recording_up_to_where_it_was_led(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"hello\r\nworld"), tmp_path)
     screen.advance(5)
-    assert (screen.text(), screen.position) == ("hello", SavedPosition(5))
+    assert (screen.text(), screen.position) == ("hello", ScreenPosition(5))
     screen.advance(12)
-    assert (screen.text(), screen.position) == ("hello\nworld", SavedPosition(12))
+    assert (screen.text(), screen.position) == ("hello\nworld", ScreenPosition(12))
     assert screen.cursor[:2] == (5, 1)
 
 
@@ -62,7 +62,7 @@ def test_it_never_goes_beyond_the_end_nor_back(tmp_path: Path) -> None:
     screen = screen_of(Tape(b"hello"), tmp_path)
     screen.advance(1000)
     screen.advance(2)
-    assert (screen.text(), screen.position) == ("hello", SavedPosition(5))
+    assert (screen.text(), screen.position) == ("hello", ScreenPosition(5))
 
 
 def test_sizes_hold_from_the_byte_they_were_recorded_at(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_resize_while_the_program_is_silent_counts_once(tmp_path: Path) -> Non
     tape.resized.append((8, 40, 7))
     again = screen_of(tape, tmp_path, answered=2)
     assert again.advance(8) == screen.advance(8) == [QueryReply(3, b"\x1b[48;7;40;112;320t")]
-    assert again.position == screen.position == SavedPosition(8, replies=3, resizes=2)
+    assert again.position == screen.position == ScreenPosition(8, replies=3, resizes=2)
 
 
 def test_absurd_sizes_are_bounded(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_damaged_saved_screen_is_ignored(tmp_path: Path, damage: str) -> None:
             newest.rename(tmp_path / "999999.screen")
             tape.data = tape.data[:10]
     again = screen_of(tape, tmp_path)
-    assert again.position == SavedPosition(5)
+    assert again.position == ScreenPosition(5)
     again.advance(tape.end)
     assert again.text() == ("first\nsec" if damage == "beyond" else "first\nsecond")
 
@@ -231,7 +231,7 @@ def test_a_screen_at_rest_takes_no_memory_and_comes_back(tmp_path: Path) -> None
     before = screen.history()
     screen.unload()
     assert not screen.loaded
-    assert screen.position == SavedPosition(8)
+    assert screen.position == ScreenPosition(8)
     assert screen.history() == before
 
 
@@ -253,7 +253,7 @@ def test_what_a_recording_has_lost_at_its_beginning_is_not_missed(tmp_path: Path
     tape = Tape(b"x" * 100 + b"1mcut\x1b[0mnew\x1b[6n", [(20, 30, 6), (50, 40, 7)])
     tape.start = 100
     screen = screen_of(tape, tmp_path, answered=3)
-    assert screen.position == SavedPosition(100, replies=3)
+    assert screen.position == ScreenPosition(100, replies=3)
     assert screen.advance(tape.end) == [QueryReply(4, b"\x1b[1;4R")]
     assert (screen.text(), screen.history()[1:3]) == ("new", (40, 7))
 

@@ -1,18 +1,18 @@
 /** The entry point: mount the application, or the replay of a share link. */
-import './first.ts'
+import './prefetch.ts'
 import { mount } from 'svelte'
 import App from './App.svelte'
-import { useShareToken } from './api/secret.ts'
+import { useShareToken } from './api/credentials.ts'
 import { Commands } from './commands/commands.svelte.ts'
-import { permanentCommands, currentCommands } from './commands/everything.ts'
-import { registerServiceWorker } from './shell/install.ts'
-import { BranchSummaries } from './state/changes.svelte.ts'
+import { permanentCommands, currentCommands } from './commands/page-commands.ts'
+import { registerServiceWorker } from './shell/service-worker.ts'
+import { BranchSummaries } from './state/branch-summaries.svelte.ts'
 import { Layouts } from './state/layouts.svelte.ts'
 import { Page } from './state/page.svelte.ts'
 import { forgetOld } from './state/remembered.ts'
 import { sharedSession } from './state/route.ts'
 import { startTheme } from './state/theme.ts'
-import { View } from './state/view.svelte.ts'
+import { ViewState } from './state/view-state.svelte.ts'
 import './style/tokens.css'
 import './style/base.css'
 
@@ -24,13 +24,13 @@ if (import.meta.env.PROD) void registerServiceWorker()
 
 async function showReplay({ sessionId, token }: { sessionId: string; token: string }): Promise<void> {
   useShareToken(token)
-  const { default: Guest } = await import('./replay/Guest.svelte')
-  mount(Guest, { target: root(), props: { sessionId } })
+  const { default: SharedReplay } = await import('./replay/SharedReplay.svelte')
+  mount(SharedReplay, { target: root(), props: { sessionId } })
 }
 
 function showApplication(): void {
   forgetOld()
-  const app = { page: new Page(), view: new View(), commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries() }
+  const app = { page: new Page(), view: new ViewState(), commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries() }
   app.commands.add(() => permanentCommands(app))
   app.commands.add(() => currentCommands(app))
   mount(App, { target: root(), props: { app } })

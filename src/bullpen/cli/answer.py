@@ -8,11 +8,11 @@ import typer
 
 from ..client import Client, Question
 from ..domain.errors import Invalid, NotFound
-from .filling import fill_in
 from .find import SessionMatch, find
 from .form import form_content, form_fields
-from .lines import StdinLines
+from .form_filling import fill_in
 from .output import print_json
+from .stdin_lines import StdinLines
 from .text import printable
 from .verb import AsJson, Target, new_app, with_client
 

@@ -11,10 +11,10 @@ from ..domain.errors import BullpenError, Conflict
 from ..domain.reasons import readable, stop_reason_text
 from .approve import describe
 from .default_agent import expected_agent
-from .filling import fill_in
 from .find import SessionMatch, find, find_agent
-from .lines import StdinLines
+from .form_filling import fill_in
 from .report import describe_request, printable_lines
+from .stdin_lines import StdinLines
 from .text import paint, printable, short
 from .turn import FollowedTurn, fold
 from .unseen_changes import note_seen

@@ -9,8 +9,8 @@ import typer
 
 from ..client import Client, ImportResult
 from ..domain.errors import Invalid
-from ..log.recorded import MAX_METADATA_BYTES
-from ..log.recordings import METADATA
+from ..log.recording_directory import MAX_METADATA_BYTES
+from ..log.recording_store import METADATA
 from ..log.zip_reader import ZipReader
 from .output import print_json
 from .text import short

@@ -12,8 +12,8 @@ from ..client import Client, Event, HistoryFrame, OutputFrame
 from ..domain.errors import Invalid
 from .event_line import describe
 from .find import SessionMatch, find
+from .last_lines import LastLines
 from .output import print_json_line
-from .tail import LastLines
 from .terminal.plain import PlainTextConverter
 from .text import shows_colours
 from .verb import AsJson, Target, new_app, with_client

@@ -11,8 +11,8 @@ import typer
 from ..client import Client, Session
 from ..domain.errors import BullpenError, Invalid
 from .attach import attach_to
-from .choice import Mode, Model, ModelAndMode
 from .find import SessionMatch
+from .model_and_mode import Mode, Model, ModelAndMode
 from .output import print_json
 from .session_place import Base, Branch, InWorktree, create_session, session_location
 from .terminal.tty import Tty

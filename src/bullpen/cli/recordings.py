@@ -24,7 +24,7 @@ def check(
     Examples:
       bullpen recordings check ~/.local/share/bullpen/recordings/4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01
     """
-    from ..log.recorded import RecordingDirectory  # noqa: PLC0415
+    from ..log.recording_directory import RecordingDirectory  # noqa: PLC0415
 
     recorded = RecordingDirectory(directory.expanduser())
     damage = recorded.describe_damage()

@@ -8,8 +8,8 @@ import typer
 from ..client import Client, PromptResult, Session
 from ..domain.errors import BullpenError, Invalid, RemoteFault
 from ..domain.titles import short_title
-from .choice import Mode, Model, ModelAndMode
 from .find import find_agent
+from .model_and_mode import Mode, Model, ModelAndMode
 from .output import print_json
 from .prompt_text import read_prompt
 from .report import check_timeout, report_turn

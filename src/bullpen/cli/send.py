@@ -7,9 +7,9 @@ import typer
 from msgspec import to_builtins
 
 from ..client import Client
-from .choice import Mode, Model, ModelAndMode
 from .default_agent import receiving_agent
 from .find import find
+from .model_and_mode import Mode, Model, ModelAndMode
 from .output import print_json
 from .prompt_text import read_prompt
 from .report import check_timeout, report_turn

@@ -11,8 +11,8 @@ import typer
 from ..config import load
 from ..domain.errors import BullpenError, Conflict, RemoteFault
 from .output import print_json
+from .systemd_unit import NAME, unit_file, unit_text
 from .text import home_relative
-from .unit import NAME, unit_file, unit_text
 from .verb import AsJson, new_app
 
 app = new_app("Run the server as a systemd user service.")

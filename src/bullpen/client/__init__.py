@@ -1,10 +1,20 @@
 """Provide the Python client of the server: `Client` for asyncio code, `SyncClient` for blocking code."""
 
 from .client import Client
+from .conversation_shapes import (
+    Agent,
+    InboxItem,
+    Message,
+    Permission,
+    PromptResult,
+    Question,
+    Queue,
+    QueueItem,
+    Rule,
+)
 from .discovery import ServerAddress, ServerDiscovery
 from .errors import ConnectionLost, ServerNotRunning
 from .files import Diff, FileDiff
-from .found_shapes import SearchHit, UsageGroup, UsageReport, UsageTotals
 from .frames import (
     ActivityFrame,
     Disconnected,
@@ -17,6 +27,7 @@ from .frames import (
     SizeFrame,
 )
 from .question_client import QuestionClient
+from .search_shapes import SearchHit, UsageGroup, UsageReport, UsageTotals
 from .shapes import (
     Event,
     EventPage,
@@ -45,7 +56,6 @@ from .shapes import (
     WorktreeList,
 )
 from .sync import SyncClient, SyncTerminal
-from .talk_shapes import Agent, InboxItem, Message, Permission, PromptResult, Question, Queue, QueueItem, Rule
 
 __all__ = [
     "ActivityFrame",

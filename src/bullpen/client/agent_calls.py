@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from .rest import RestClient, RestRequest
-from .talk_shapes import (
+from .conversation_shapes import (
     Agent,
     AgentList,
     Message,
@@ -19,6 +18,7 @@ from .talk_shapes import (
     Queue,
     QueueItem,
 )
+from .rest import RestClient, RestRequest
 
 _MAX_MESSAGES = 10_000
 

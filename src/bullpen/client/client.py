@@ -293,7 +293,7 @@ class Client(
 
         `looking`: a person reads the events, so the server sends no notifications about this session.
         """
-        from .following import EventFollower  # noqa: PLC0415
+        from .event_follower import EventFollower  # noqa: PLC0415
         from .reconnecting_socket import ReconnectingSocket  # noqa: PLC0415
 
         link = ReconnectingSocket(self._discovery, lambda: f"/ws/session/{quote(session_id, safe='')}")

@@ -3,8 +3,8 @@
 from typing import Any
 from urllib.parse import quote
 
+from .conversation_shapes import Inbox, InboxItem, Rule, RuleList
 from .rest import RestClient, RestRequest
-from .talk_shapes import Inbox, InboxItem, Rule, RuleList
 
 
 class InboxCalls:

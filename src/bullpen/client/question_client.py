@@ -5,9 +5,9 @@ from urllib.parse import quote, urlsplit
 
 from .. import clock
 from ..domain.errors import Invalid
+from .conversation_shapes import AskedQuestion, AskedQuestionState
 from .discovery import ServerDiscovery
 from .rest import RestClient, RestRequest
-from .talk_shapes import AskedQuestion, AskedQuestionState
 
 _MAX_POLL_SECONDS = 10.0  # a longer request looks like a dead server
 

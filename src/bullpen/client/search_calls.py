@@ -1,7 +1,7 @@
 """Provide the client methods for searches and usage reports."""
 
-from .found_shapes import SearchHit, SearchResults, UsageReport
 from .rest import RestClient, RestRequest
+from .search_shapes import SearchHit, SearchResults, UsageReport
 
 
 class SearchCalls:

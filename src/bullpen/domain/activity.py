@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from .signs import JudgedActivity, ScreenPatterns
+from .screen_patterns import JudgedActivity, ScreenPatterns
 from .states import Activity
 
 SETTLE_SECONDS = 0.3  # a new activity must hold this long: programs draw a screen in several pieces

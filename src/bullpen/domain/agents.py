@@ -11,7 +11,7 @@ from msgspec import Struct
 from .errors import Invalid
 from .ids import is_safe_id
 from .logins import LoginSigns, check_login
-from .signs import ScreenPatterns, TypingKeys, check_keys, check_signs
+from .screen_patterns import ScreenPatterns, TypingKeys, check_keys, check_signs
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 

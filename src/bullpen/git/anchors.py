@@ -1,6 +1,6 @@
 """Protect the objects of a removed worktree from `git gc` by refs, so that it can be restored."""
 
-from .places import GitDirectories
+from .git_directories import GitDirectories
 from .run import run_git
 
 _GITLINK = b"160000"

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from .places import GitDirectories
+from .git_directories import GitDirectories
 from .run import run_git
 
 MAX_NAMED = 200  # changes or commits that are listed

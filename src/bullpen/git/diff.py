@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ..domain.errors import NotFound
 from .diff_format import FileDiff, IndexDifferences, parse_diff, parse_raw, text
-from .places import GitDirectories
+from .git_directories import GitDirectories
 from .process import ProcessResult
 from .revisions import find_commit
 from .run import run_git

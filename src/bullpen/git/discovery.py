@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .places import GitDirectories
+from .git_directories import GitDirectories
 
 _POINTER = "gitdir: "
 _MAX_POINTER_BYTES = 4096  # of a file that names a directory

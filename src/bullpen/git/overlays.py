@@ -32,7 +32,7 @@ from .configuration import (
     select_of_repository,
     select_of_user,
 )
-from .places import GitDirectories
+from .git_directories import GitDirectories
 
 MAX_CONFIG = 4 << 20  # bytes of one configuration file
 

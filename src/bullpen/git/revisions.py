@@ -1,6 +1,6 @@
 """Resolve a revision to a commit."""
 
-from .places import GitDirectories
+from .git_directories import GitDirectories
 from .run import run_git
 
 

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from ..domain.errors import Conflict, RemoteFault
 from .command import MAX_OUTPUT_BYTES, TIMEOUT_SECONDS, start_git
+from .git_directories import GitDirectories
 from .overlays import OVERLAYS
-from .places import GitDirectories
 from .process import ProcessResult, marker_variables
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")

@@ -8,7 +8,7 @@ from threading import Event
 
 import watchfiles
 
-from .places import GitDirectories
+from .git_directories import GitDirectories
 
 DEBOUNCE_MS = 400  # a change waits so long for others at most
 TIMEOUT_MS = 1000  # without a change, until the watcher checks whether it should stop

@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..domain.errors import Conflict, Invalid, NotFound, RemoteFault
+from .git_directories import GitDirectories
 from .overlays import OVERLAYS
-from .places import GitDirectories
 from .refs import MAIN
 from .revisions import find_commit
 from .run import GitFailed, run_git

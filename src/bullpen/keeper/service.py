@@ -9,8 +9,8 @@ import time
 from .children import Children
 from .frames import MAX_NOTICES_IN_FLIGHT, VERSION, Tag, encode, encode_json_header
 from .input import InputGap
-from .link import ServerConnection, ServerListener
 from .notices import GrowthNotices
+from .server_connection import ServerConnection, ServerListener
 from .spawn import SpawnRequest, integer, short_name, window_size, worker_name
 
 TYPE_CHECKING = False

@@ -1,24 +1,14 @@
 """A change of a session: the events, outbox lines and answer that a decision produces, and its outcome."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from ..domain.events import Draft, Event
 from ..domain.snapshot import Snapshot
+from ..store.answers import PendingAnswer
 from ..store.append import Consumed, OutboxLine
 from ..store.outbox import Numbers
-
-
-class RequestAnswer(Struct, frozen=True):
-    """The answer to the request that caused a change of a session, stored with it.
-
-    `render` makes status and body from the snapshot after the change.
-    """
-
-    key: str
-    body_hash: str
-    render: Callable[[Snapshot], tuple[int, bytes]]
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -30,7 +20,7 @@ class Change(Struct, frozen=True, kw_only=True):
     drafts: Sequence[Draft] = ()
     outbox: Sequence[OutboxLine] = ()
     consumed: Consumed | None = None
-    answer: RequestAnswer | None = None
+    answer: PendingAnswer[Snapshot] | None = None
 
 
 class CommittedChange(Struct, frozen=True):

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from ..domain.events import Event, read_fact
 from ..store.append import EventEntry
 from ..wire.json import clean_text, storable
-from ..wire.plain import plain_json
+from ..wire.plain_json import plain_json
 
 
 def storable_entry(event: Event) -> EventEntry:

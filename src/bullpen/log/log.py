@@ -11,13 +11,14 @@ from .. import clock
 from ..domain.errors import Invalid, NotFound
 from ..domain.events import Draft, Event, SessionStart
 from ..domain.snapshot import Snapshot, fold
+from ..store.answers import PendingAnswer
 from ..store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
 from ..store.events import EventStore
-from .change import Change, CommittedChange, RequestAnswer
+from .change import Change, CommittedChange
 from .change_queue import ChangeQueue
 from .entries import storable_entry
+from .event_tail import EventTail
 from .follow import EventBatch, GrowthSignal, LogFollower, PacedGrowthSignal
-from .tail import EventTail
 
 __all__ = [
     "AlreadyAnswered",
@@ -25,7 +26,6 @@ __all__ = [
     "CommittedChange",
     "Consumed",
     "OutboxLine",
-    "RequestAnswer",
     "SessionLog",
 ]
 
@@ -56,7 +56,11 @@ class SessionLog:
 
     @classmethod
     async def create(
-        cls, store: EventStore, session_id: str, drafts: Sequence[Draft], answer: RequestAnswer | None = None
+        cls,
+        store: EventStore,
+        session_id: str,
+        drafts: Sequence[Draft],
+        answer: PendingAnswer[Snapshot] | None = None,
     ) -> "SessionLog":
         """Create a session. Its first fact must be SessionStart."""
         if not drafts or not isinstance(drafts[0].fact, SessionStart):
@@ -192,7 +196,7 @@ def _open_logs(store: EventStore) -> "WeakValueDictionary[str, SessionLog]":
     return _open.setdefault(store, WeakValueDictionary())
 
 
-def _render(answer: RequestAnswer | None, snapshot: Snapshot) -> StoredAnswer | None:
+def _render(answer: PendingAnswer[Snapshot] | None, snapshot: Snapshot) -> StoredAnswer | None:
     """Return the answer to store, made from the snapshot after the change."""
     if answer is None:
         return None

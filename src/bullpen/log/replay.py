@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import clock
 from ..domain.errors import NotFound
 from ..domain.events import Event
-from .recorded import RecordingDirectory
+from .recording_directory import RecordingDirectory
 from .tracks import ChatMoment, ChatTrack, Moment, OutputMoment, TerminalTrack, Track
 
 NANOSECONDS_PER_SECOND = 1_000_000_000

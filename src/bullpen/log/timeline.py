@@ -28,7 +28,7 @@ class TimelineMarker(Struct, frozen=True, rename="camel"):
     worker_id: str | None
 
 
-class TerminalLine(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalTimeline(Struct, frozen=True, kw_only=True, rename="camel"):
     """One run of a terminal: the offsets of its output, and `points` of (time, offset) between them."""
 
     worker_id: str
@@ -48,7 +48,7 @@ def find_markers(events: Iterable[Event]) -> list[TimelineMarker]:
     ]
 
 
-def terminal_timeline(worker_id: str, run: int, recording: Recording) -> TerminalLine:
+def terminal_timeline(worker_id: str, run: int, recording: Recording) -> TerminalTimeline:
     """Return the timeline of one run of a terminal: sampled offsets by time, and window sizes."""
     points = _SampledPoints()
     sizes: deque[tuple[int, int, int]] = deque(maxlen=MAX_POINTS)
@@ -56,7 +56,7 @@ def terminal_timeline(worker_id: str, run: int, recording: Recording) -> Termina
         points.add((time // 1_000_000, offset))
         if cols and (not sizes or sizes[-1][1:] != (cols, rows)):
             sizes.append((offset, cols, rows))
-    return TerminalLine(
+    return TerminalTimeline(
         worker_id=worker_id,
         run=run,
         start=recording.start,

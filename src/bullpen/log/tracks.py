@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 
 from ..domain.events import Event
 from ..keeper.spool import SpoolGone
-from .recorded import RecordedEvents
 from .recording import IndexEntry, Recording
+from .recording_directory import RecordedEvents
 
 PIECE_BYTES = 64 << 10  # the most terminal output in one moment
 

@@ -20,7 +20,7 @@ from ..domain.errors import Conflict, Forbidden, Invalid, NotFound
 from ..domain.failures import explain
 from ..domain.records import RepositorySettings
 from ..git.discovery import find_git_directories
-from ..store.answers import KeptAnswer
+from ..store.answers import PendingAnswer
 from ..store.records import RecordStore
 from .files import WorkspaceFiles
 from .protected import protected_places
@@ -132,7 +132,7 @@ class WorkspaceRoots:
 
     # Changes
 
-    async def add(self, text: str, force: bool, answer: KeptAnswer[Root] | None = None) -> Root:
+    async def add(self, text: str, force: bool, answer: PendingAnswer[Root] | None = None) -> Root:
         """Allow sessions in a directory. `force` allows the home directory or another shared one."""
         if self._fixed:
             raise Conflict(
@@ -159,7 +159,7 @@ class WorkspaceRoots:
             await self._store(others)
         log.warning("security: workspace root removed", path=path)
 
-    async def _store(self, added: tuple[Root, ...], answer: KeptAnswer[None] | None = None) -> None:
+    async def _store(self, added: tuple[Root, ...], answer: PendingAnswer[None] | None = None) -> None:
         """Store and use a new list of added roots."""
         await self._records.set_setting(KEY, added, answer)
         self._added = added
@@ -245,12 +245,12 @@ def _added(path: str) -> Root:
     return Root(path=path, source="added", added_at=clock.now_ms())
 
 
-def _about(answer: KeptAnswer[Root] | None, root: Root) -> KeptAnswer[None] | None:
+def _about(answer: PendingAnswer[Root] | None, root: Root) -> PendingAnswer[None] | None:
     """Return an answer about a root, for a write that returns nothing."""
     if answer is None:
         return None
     status_and_body = answer.render(root)
-    return KeptAnswer(answer.key, answer.body_hash, lambda _: status_and_body)
+    return PendingAnswer(answer.key, answer.body_hash, lambda _: status_and_body)
 
 
 def _protected(text: str) -> Forbidden:

@@ -13,11 +13,12 @@ from ..domain.ids import new_id
 from ..domain.queue import Queue
 from ..domain.records import Repository
 from ..domain.snapshot import Snapshot
-from ..log.log import RequestAnswer, SessionLog
+from ..log.log import SessionLog
 from ..sandbox.roots import WorkspaceRoots
+from ..store.answers import PendingAnswer
 from ..store.records import RecordStore
 from ..workers.worker_services import WorkerServices
-from .inheritance import inheritable_queue_settings
+from .queue_inheritance import inheritable_queue_settings
 from .session import Session, complete_order
 from .sessions import Sessions
 
@@ -40,7 +41,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
 
 
 async def create_session(
-    sessions: Sessions, records: RecordStore, order: NewSession, answer: RequestAnswer | None = None
+    sessions: Sessions, records: RecordStore, order: NewSession, answer: PendingAnswer[Snapshot] | None = None
 ) -> Session:
     """Create and open a session, with the requested agent as its only worker.
 

@@ -4,8 +4,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..domain.errors import Invalid
+from ..domain.snapshot import Snapshot
 from ..git.worktrees import Worktree
-from ..log.log import RequestAnswer
+from ..store.answers import PendingAnswer
 from ..store.records import RecordStore
 from .create import NewSession, create_session
 from .session import Session, require_agent
@@ -32,7 +33,7 @@ async def create_in_worktree(
     worktrees: RepositoryWorktrees,
     order: NewSession,
     requested: RequestedWorktree | None,
-    answer: RequestAnswer | None = None,
+    answer: PendingAnswer[Snapshot] | None = None,
 ) -> Session:
     """Create a session in the requested worktree. If that fails, a new worktree is removed again."""
     if requested is None or not order.repo_id:

@@ -10,10 +10,10 @@ from typing import Literal
 from ..domain.errors import NotFound
 from ..domain.snapshot import Snapshot, Worker
 from ..keeper.spool import INDEX_ENTRY
-from ..log.pieces import cast_lines, output_chunks
+from ..log.export_pieces import cast_lines, output_chunks
 from ..log.recording import Recording
-from ..log.recordings import EVENTS, METADATA, metadata_of
-from ..log.redacted import RedactedRecording
+from ..log.recording_store import EVENTS, METADATA, metadata_of
+from ..log.redacted_recording import RedactedRecording
 from ..store.events import PAGE_EVENTS, EventStore
 from ..wire.browser import read_event
 from ..wire.event_lines import event_lines

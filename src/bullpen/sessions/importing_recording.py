@@ -14,10 +14,10 @@ from ..domain.snapshot import Snapshot, fold
 from ..domain.states import SessionStatus
 from ..log.entries import storable_entry
 from ..log.log import SessionLog
-from ..log.recorded import RecordedEvents, RecordingDirectory
+from ..log.recording_directory import RecordedEvents, RecordingDirectory
 from ..store.append import Append, EventEntry
 from ..store.importing import import_appends, require_new
-from ..store.saved import saved_row
+from ..store.saved_snapshots import saved_row
 from ..workers.worker_services import WorkerServices
 from .importing import ImportedSession
 from .sessions import Sessions

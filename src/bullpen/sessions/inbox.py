@@ -7,8 +7,8 @@ from typing import Any
 
 from ..domain.inbox import InboxItem, inbox_signature, open_items, sort_by_urgency
 from ..domain.snapshot import Snapshot
-from ..store.answers import KeptAnswer, with_answer
-from ..store.unseen import mark_seen, read_unseen
+from ..store.answers import PendingAnswer, with_answer
+from ..store.unseen_results import mark_seen, read_unseen
 from .sessions import Sessions
 
 Watcher = Callable[[list[InboxItem]], None]
@@ -37,7 +37,7 @@ class LiveInbox:
         return sort_by_urgency([*open, *unseen])
 
     async def mark_seen(
-        self, session_id: str, seq: int | None = None, answer: KeptAnswer[None] | None = None
+        self, session_id: str, seq: int | None = None, answer: PendingAnswer[None] | None = None
     ) -> None:
         """Mark everything in a session up to event `seq` (default: all) as seen by the user."""
         await self._database.write(with_answer(lambda c: mark_seen(c, session_id, seq), answer))

@@ -20,14 +20,15 @@ from ..domain.prompts import ForwardSource, Prompt, PromptResult, PromptRoute
 from ..domain.queue import QueueAdded, QueueEdited, QueueFailed, QueueItem
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import WorkerState
-from ..log.log import AlreadyAnswered, Change, CommittedChange, RequestAnswer, SessionLog
+from ..log.log import AlreadyAnswered, Change, CommittedChange, SessionLog
+from ..store.answers import PendingAnswer
 from ..store.append import StoredAnswer
 from ..wire.json import encode
 from ..workers import orders
 from ..workers.conversation_change import ConversationChange
 from ..workers.orders import PromptInputs
 from ..workers.worker_services import WorkerServices
-from .lookup import PromptLookup
+from .prompt_lookup import PromptLookup
 from .slots import AgentSlots
 from .titling import QueueTitling
 
@@ -62,7 +63,7 @@ class PromptDelivery:
             plan = self._decide(snapshot, order, inputs)
             drafts = plan.drafts if isinstance(plan, ConversationChange) else plan
             result = _find_result(enumerate((draft.fact for draft in drafts), snapshot.last_seq + 1))
-            answer = RequestAnswer(key, body_hash, lambda _: (202, encode(result)))
+            answer = PendingAnswer[Snapshot](key, body_hash, lambda _: (202, encode(result)))
             return (
                 plan.build(answer=answer)
                 if isinstance(plan, ConversationChange)
@@ -80,7 +81,7 @@ class PromptDelivery:
             raise
         return _find_result((event.seq, event.fact) for event in committed.events)
 
-    async def enqueue(self, message: QueueAdded, answer: RequestAnswer | None = None) -> QueueItem:
+    async def enqueue(self, message: QueueAdded, answer: PendingAnswer[Snapshot] | None = None) -> QueueItem:
         """Add a message to the queue. An idle agent gets it at once; an agent that has ended is restarted."""
 
         def decide(snapshot: Snapshot) -> Change:

@@ -11,7 +11,7 @@ import structlog
 
 from ..domain.errors import NotFound
 from ..domain.snapshot import Snapshot
-from ..log.recordings import RecordingStore
+from ..log.recording_store import RecordingStore
 from ..store.events import PAGE_EVENTS, EventStore
 from ..store.records import RecordStore
 from .sessions import Sessions

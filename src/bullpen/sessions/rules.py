@@ -6,7 +6,7 @@ import msgspec
 
 from ..domain.errors import Conflict, NotFound
 from ..domain.rules import Rule
-from ..store.answers import KeptAnswer
+from ..store.answers import PendingAnswer
 from ..store.records import RecordStore
 from .sessions import Sessions
 
@@ -35,7 +35,7 @@ class RuleSet:
         """Return whether a user added the rule; the other rules come from the settings."""
         return rule in self._added
 
-    async def add(self, rule: Rule, answer: KeptAnswer[None] | None = None) -> None:
+    async def add(self, rule: Rule, answer: PendingAnswer[None] | None = None) -> None:
         """Add a rule; it also answers requests that are open now. Raise Conflict if the name is in use."""
         async with self._changing:
             if any(rule.name == each.name for each in self.all):
@@ -53,7 +53,7 @@ class RuleSet:
                 raise NotFound(f"no rule {name}")
             await self._store(kept)
 
-    async def _store(self, added: tuple[Rule, ...], answer: KeptAnswer[None] | None = None) -> None:
+    async def _store(self, added: tuple[Rule, ...], answer: PendingAnswer[None] | None = None) -> None:
         """Store the added rules, and put them into force."""
         await self._records.set_setting(SETTING_KEY, added, answer)
         self._apply(added)

@@ -17,17 +17,18 @@ from ..domain.events import Draft, WorkerCommand
 from ..domain.ids import new_id
 from ..domain.prompts import Prompt, PromptResult, find_addressee
 from ..domain.queue import Queue, QueueAdded, QueueItem, QueueSettings
-from ..domain.signs import JudgedActivity
+from ..domain.screen_patterns import JudgedActivity
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import SessionStatus, WorkerState
-from ..log.log import Change, CommittedChange, RequestAnswer, SessionLog
+from ..log.log import Change, CommittedChange, SessionLog
+from ..store.answers import PendingAnswer
 from ..workers import acp_orders, orders
 from ..workers.conversation_change import ConversationChange
 from ..workers.kinds import KINDS
 from ..workers.pty_agent import PtyAgent
 from ..workers.terminal import TerminalWorker
 from ..workers.worker_services import WorkerServices
-from .answering import AutomaticAnswers
+from .automatic_answers import AutomaticAnswers
 from .deadlines import SessionDeadlines
 from .prompting import PromptDelivery
 from .running_workers import RunningWorkers
@@ -74,7 +75,7 @@ class Session:
 
     # Workers
 
-    async def add_worker(self, order: AddWorker, answer: RequestAnswer | None = None) -> Worker:
+    async def add_worker(self, order: AddWorker, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
         """Start a worker, and return it once its spawning is stored.
 
         If the order names a role, a worker that ended in this role is replaced.
@@ -98,14 +99,16 @@ class Session:
             lambda snapshot: commands.start_in_role(snapshot, order, failure), None, is_agent=True
         )
 
-    async def restart_worker(self, worker_id: str, answer: RequestAnswer | None = None) -> Worker:
+    async def restart_worker(self, worker_id: str, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
         """Start the next run of a worker that ended. An agent continues its conversation."""
         is_agent = self.snapshot.worker(worker_id).type == "agent"
         return await self._spawn(
             lambda snapshot: [commands.restart_worker(snapshot, worker_id)], answer, is_agent=is_agent
         )
 
-    async def restart(self, continue_conversation: bool, answer: RequestAnswer | None = None) -> Worker:
+    async def restart(
+        self, continue_conversation: bool, answer: PendingAnswer[Snapshot] | None = None
+    ) -> Worker:
         """Restart the primary agent, whether it runs or not. See `restart_agent`."""
         worker = self.snapshot.primary
         if worker is None:
@@ -113,7 +116,7 @@ class Session:
         return await self.restart_agent(worker.id, continue_conversation, answer)
 
     async def restart_agent(
-        self, worker_id: str, continue_conversation: bool, answer: RequestAnswer | None = None
+        self, worker_id: str, continue_conversation: bool, answer: PendingAnswer[Snapshot] | None = None
     ) -> Worker:
         """End the current run of an agent, then start the next, in the same conversation or in a new one."""
         worker = self.snapshot.worker(worker_id)
@@ -129,7 +132,7 @@ class Session:
             is_agent=True,
         )
 
-    async def log_in(self, worker_id: str, answer: RequestAnswer | None = None) -> Worker:
+    async def log_in(self, worker_id: str, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
         """Start a terminal that runs the login command of an agent, and return this worker."""
         worker = self.snapshot.worker(worker_id)
         if worker.type != "agent" or worker.agent_id is None:
@@ -162,13 +165,15 @@ class Session:
         """Store the end of a worker; its process is stopped in the background."""
         await self._commit_end(lambda snapshot: commands.end_worker(snapshot, worker_id, reason))
 
-    async def end(self, status: SessionStatus, reason: str, answer: RequestAnswer | None = None) -> None:
+    async def end(
+        self, status: SessionStatus, reason: str, answer: PendingAnswer[Snapshot] | None = None
+    ) -> None:
         """End the session and wait until the processes of all its workers have ended. Worktrees stay."""
         await self.terminate(status, reason, answer)
         await self.wait_until_stopped()
 
     async def terminate(
-        self, status: SessionStatus, reason: str, answer: RequestAnswer | None = None
+        self, status: SessionStatus, reason: str, answer: PendingAnswer[Snapshot] | None = None
     ) -> None:
         """Store the end of the session; the processes of its workers are stopped in the background."""
         await self._commit_end(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
@@ -222,7 +227,9 @@ class Session:
         """Send a prompt to an agent, or queue it; the same prompt id has an effect only once."""
         return await self._prompting.prompt(order)
 
-    async def cancel_turn(self, worker_id: str | None, by: str, answer: RequestAnswer | None = None) -> None:
+    async def cancel_turn(
+        self, worker_id: str | None, by: str, answer: PendingAnswer[Snapshot] | None = None
+    ) -> None:
         """Cancel the current turn of an agent. Without a turn, do nothing."""
 
         def decide(snapshot: Snapshot) -> Change:
@@ -234,7 +241,7 @@ class Session:
         await self.log.change(decide)
 
     async def answer_permission(
-        self, permission_id: str, option_id: str, by: str, answer: RequestAnswer | None = None
+        self, permission_id: str, option_id: str, by: str, answer: PendingAnswer[Snapshot] | None = None
     ) -> None:
         """Answer a permission request of an agent. Raise Conflict if it is answered already."""
         await self._commit_conversation(
@@ -247,27 +254,31 @@ class Session:
         action: str,
         content: dict[str, Any] | None,
         by: str,
-        answer: RequestAnswer | None = None,
+        answer: PendingAnswer[Snapshot] | None = None,
     ) -> None:
         """Answer a question of an agent. Raise Conflict if it is answered already."""
         await self._commit_conversation(
             lambda snapshot: acp_orders.answer_question(snapshot, question_id, action, content, by), answer
         )
 
-    async def set_mode(self, worker_id: str, mode_id: str, answer: RequestAnswer | None = None) -> None:
+    async def set_mode(
+        self, worker_id: str, mode_id: str, answer: PendingAnswer[Snapshot] | None = None
+    ) -> None:
         """Send the agent the mode to use; an event follows when it is set."""
         await self._commit_conversation(
             lambda snapshot: acp_orders.set_mode(snapshot, worker_id, mode_id), answer
         )
 
-    async def set_model(self, worker_id: str, model_id: str, answer: RequestAnswer | None = None) -> None:
+    async def set_model(
+        self, worker_id: str, model_id: str, answer: PendingAnswer[Snapshot] | None = None
+    ) -> None:
         """Send the agent the model to use; an event follows when it is set."""
         await self._commit_conversation(
             lambda snapshot: acp_orders.set_model(snapshot, worker_id, model_id), answer
         )
 
     async def set_config_option(
-        self, worker_id: str, option_id: str, value: str | bool, answer: RequestAnswer | None = None
+        self, worker_id: str, option_id: str, value: str | bool, answer: PendingAnswer[Snapshot] | None = None
     ) -> None:
         """Send the agent a value for one of its options; an event follows when it is set."""
         await self._commit_conversation(
@@ -285,7 +296,7 @@ class Session:
         worker_id: str | None = None,
         title: str | None = None,
         scheduled_time: int | None = None,
-        answer: RequestAnswer | None = None,
+        answer: PendingAnswer[Snapshot] | None = None,
     ) -> QueueItem:
         """Add a message to the queue. It is sent when the agent is idle and `scheduled_time` has come."""
         added = QueueAdded(
@@ -309,11 +320,15 @@ class Session:
     async def clear_queue(self) -> None:
         await self._change_queue(queue.clear)
 
-    async def move_queued(self, item_id: str, direction: str, answer: RequestAnswer | None = None) -> None:
+    async def move_queued(
+        self, item_id: str, direction: str, answer: PendingAnswer[Snapshot] | None = None
+    ) -> None:
         """Move a queued message one place `up` or `down`."""
         await self._change_queue(lambda items: queue.move(items, item_id, direction), answer)
 
-    async def send_now(self, item_id: str, by: str = "send now", answer: RequestAnswer | None = None) -> None:
+    async def send_now(
+        self, item_id: str, by: str = "send now", answer: PendingAnswer[Snapshot] | None = None
+    ) -> None:
         """Send a queued message next, and cancel the current turn for it."""
 
         def decide(snapshot: Snapshot) -> Change:
@@ -328,11 +343,11 @@ class Session:
 
         await self.log.change(decide)
 
-    async def pause_queue(self, answer: RequestAnswer | None = None) -> None:
+    async def pause_queue(self, answer: PendingAnswer[Snapshot] | None = None) -> None:
         """Stop sending queued messages until `resume_queue`."""
         await self._change_queue(lambda items: queue.pause(items, "a person paused it"), answer)
 
-    async def resume_queue(self, answer: RequestAnswer | None = None) -> None:
+    async def resume_queue(self, answer: PendingAnswer[Snapshot] | None = None) -> None:
         await self._change_queue(queue.resume, answer)
 
     async def set_queue_settings(self, settings: QueueSettings) -> QueueSettings:
@@ -368,13 +383,13 @@ class Session:
             self._dispatching = self._tasks.create_task(self._prompting.dispatch(), name=f"queue {self.id}")
 
     async def _commit_drafts(
-        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None = None
+        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
         """Store the events that `decide` returns."""
         return await self.log.change(lambda snapshot: Change(drafts=decide(snapshot), answer=answer))
 
     async def _commit_end(
-        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None = None
+        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
         """Store events that end workers, with what their agents must still be sent."""
         return await self.log.change(
@@ -382,13 +397,13 @@ class Session:
         )
 
     async def _commit_conversation(
-        self, decide: Callable[[Snapshot], ConversationChange], answer: RequestAnswer | None
+        self, decide: Callable[[Snapshot], ConversationChange], answer: PendingAnswer[Snapshot] | None
     ) -> CommittedChange:
         """Store the change of a conversation that `decide` returns."""
         return await self.log.change(lambda snapshot: decide(snapshot).build(answer=answer))
 
     async def _change_queue(
-        self, decide: Callable[[Queue], list[Draft]], answer: RequestAnswer | None = None
+        self, decide: Callable[[Queue], list[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> None:
         """Store the queue events that `decide` returns. Raise Conflict if the session has ended."""
 
@@ -399,7 +414,11 @@ class Session:
         await self._commit_drafts(in_session, answer)
 
     async def _spawn(
-        self, decide: Callable[[Snapshot], Sequence[Draft]], answer: RequestAnswer | None, *, is_agent: bool
+        self,
+        decide: Callable[[Snapshot], Sequence[Draft]],
+        answer: PendingAnswer[Snapshot] | None,
+        *,
+        is_agent: bool,
     ) -> Worker:
         """Store events that start a worker and return this worker; an agent needs a free slot."""
         with self._slots.hold(self.id) if is_agent else nullcontext():

@@ -17,8 +17,8 @@ from ..store.events import EventStore
 from ..workers.children import ChildHandle
 from ..workers.worker_services import WorkerServices
 from .background_throttle import BackgroundThrottle
+from .idle_reaper import IdleReaper
 from .purging import SessionPurger
-from .reaper import IdleReaper
 from .session import Session
 from .slots import AgentSlots
 from .tasks import BackgroundTasks, run_until_success

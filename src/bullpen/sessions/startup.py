@@ -8,8 +8,8 @@ import structlog
 from ..domain.errors import Conflict, NotFound, Unavailable
 from ..store.records import RecordStore
 from ..workers.children import ChildHandle, ChildHandles
-from .inheritance import apply_inherited_settings
 from .presence import ViewerPresence
+from .queue_inheritance import apply_inherited_settings
 from .session import Session
 from .sessions import Sessions
 

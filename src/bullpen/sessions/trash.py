@@ -16,7 +16,7 @@ from .. import clock
 from ..domain.errors import Conflict, NotFound, RemoteFault
 from ..domain.ids import new_id
 from ..git import anchors
-from ..git.places import GitDirectories
+from ..git.git_directories import GitDirectories
 from ..git.process import run_process
 from ..git.worktrees import Worktree, branch_head, create_branch, list_worktrees
 from ..home import write_private

@@ -7,8 +7,8 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from ..domain.errors import BullpenError, Invalid
-from ..log.recorded import MAX_METADATA_BYTES
-from ..log.recordings import EVENTS, METADATA
+from ..log.recording_directory import MAX_METADATA_BYTES
+from ..log.recording_store import EVENTS, METADATA
 from ..log.zip_reader import ZipMember, ZipReader
 from ..workers.images import MAX_IMAGE_BYTES, check_name
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..domain.errors import BullpenError, Conflict
 from ..git import worktrees as git
-from ..git.places import GitDirectories
+from ..git.git_directories import GitDirectories
 from ..git.process import kill_marked
 from ..git.worktrees import Worktree
 from .pending_worktrees import PendingWorktree, PendingWorktrees

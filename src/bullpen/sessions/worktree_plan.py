@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ..domain.errors import Conflict, Invalid, NotFound
 from ..git import worktrees as git
-from ..git.places import GitDirectories
+from ..git.git_directories import GitDirectories
 from ..git.refs import MAIN, check_branch, check_name, check_revision, slug
 from ..sandbox.roots import WorkspaceRoots
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..domain.errors import Conflict, NotFound
-from ..git.includes import FILE, included_files, parse_patterns
-from ..git.places import GitDirectories
+from ..git.git_directories import GitDirectories
 from ..git.process import run_process
+from ..git.worktree_includes import FILE, included_files, parse_patterns
 from ..sandbox.copying import copy_file
 from ..sandbox.files import WorkspaceFiles
 

@@ -8,7 +8,7 @@ import structlog
 
 from .. import clock
 from ..domain.errors import BullpenError, NotFound
-from ..git.places import GitDirectories
+from ..git.git_directories import GitDirectories
 from .pending_worktrees import PendingWorktree, PendingWorktrees
 from .trash import TrashedWorktree, WorktreeTrash
 from .worktree_making import remove_incomplete_worktree

@@ -21,11 +21,11 @@ from ..domain.records import Repository, RepositorySettings
 from ..domain.snapshot import Snapshot
 from ..git import worktrees as git
 from ..git.changes import WorktreeLoss, WorkTreeStatus, read_loss, read_status
-from ..git.places import GitDirectories, find_git_dir
+from ..git.git_directories import GitDirectories, find_git_dir
 from ..git.process import marker_variables
 from ..git.refs import check_branch
 from ..git.worktrees import Worktree
-from ..store.answers import KeptAnswer
+from ..store.answers import PendingAnswer
 from ..store.append import AlreadyAnswered
 from ..store.records import RecordStore
 from . import worktree_upkeep as upkeep
@@ -125,7 +125,7 @@ class RepositoryWorktrees:
             yield
 
     async def add(
-        self, repo_id: str, order: NewWorktree, answer: KeptAnswer[WorktreeReport] | None = None
+        self, repo_id: str, order: NewWorktree, answer: PendingAnswer[WorktreeReport] | None = None
     ) -> WorktreeReport:
         """Create a worktree and store the answer of the request."""
         async with self.lock(repo_id):
@@ -202,7 +202,11 @@ class RepositoryWorktrees:
         return trashed
 
     async def restore(
-        self, repo_id: str, name: str, id: str | None = None, answer: KeptAnswer[WorktreeReport] | None = None
+        self,
+        repo_id: str,
+        name: str,
+        id: str | None = None,
+        answer: PendingAnswer[WorktreeReport] | None = None,
     ) -> WorktreeReport:
         """Move a worktree from the trash back to its path, and store the answer of the request."""
         async with self.lock(repo_id):
@@ -217,7 +221,7 @@ class RepositoryWorktrees:
         return report
 
     async def _restore_from_trash(
-        self, git_dirs: GitDirectories, trashed: TrashedWorktree, answer: KeptAnswer[WorktreeReport] | None
+        self, git_dirs: GitDirectories, trashed: TrashedWorktree, answer: PendingAnswer[WorktreeReport] | None
     ) -> CreatedWorktree:
         """Restore a worktree from the trash.
 
@@ -280,12 +284,14 @@ class RepositoryWorktrees:
         if key and (stored := await self._sessions.store.stored_answer(key)):
             raise AlreadyAnswered(stored)
 
-    async def _store_answer(self, answer: KeptAnswer[WorktreeReport] | None, report: WorktreeReport) -> None:
+    async def _store_answer(
+        self, answer: PendingAnswer[WorktreeReport] | None, report: WorktreeReport
+    ) -> None:
         """Store the answer while the lock is held, so that a repeated request finds all or nothing."""
         if answer:
             status, body = answer.render(report)
             await self._records.store_answer(
-                KeptAnswer(answer.key, answer.body_hash, lambda _: (status, body))
+                PendingAnswer(answer.key, answer.body_hash, lambda _: (status, body))
             )
 
     def _require_removable(self, worktree: Worktree, git_dirs: GitDirectories) -> None:

@@ -16,10 +16,10 @@ RETENTION_MS = 24 * 60 * 60 * 1000
 T = TypeVar("T")
 
 
-class KeptAnswer(Struct, Generic[T], frozen=True):
-    """The answer to the request behind a write.
+class PendingAnswer(Struct, Generic[T], frozen=True):
+    """The answer of a request before its effect is stored; both are stored in one transaction.
 
-    `render` makes status and body from the result of the write.
+    `render` makes status and body from the result: a snapshot, or what a database write returns.
     """
 
     key: str
@@ -27,7 +27,9 @@ class KeptAnswer(Struct, Generic[T], frozen=True):
     render: Callable[[T], tuple[int, bytes]]
 
 
-def with_answer(work: Callable[[Connection], T], answer: KeptAnswer[T] | None) -> Callable[[Connection], T]:
+def with_answer(
+    work: Callable[[Connection], T], answer: PendingAnswer[T] | None
+) -> Callable[[Connection], T]:
     """Return the database work with the answer of its request stored in the same transaction.
 
     The work raises AlreadyAnswered if the idempotency key has been used.
@@ -45,7 +47,7 @@ def with_answer(work: Callable[[Connection], T], answer: KeptAnswer[T] | None) -
     return write
 
 
-class StoredAnswers:
+class AnswerGroup:
     """The answers of requests in a group of appends: each idempotency key is answered once."""
 
     def __init__(self, connection: Connection, appends: Sequence[Append]) -> None:

@@ -12,12 +12,12 @@ from ..domain.events import Event, Fact
 from ..domain.snapshot import Snapshot, fold
 from .answers import read_answers
 from .append import Append, StoredAnswer
+from .append_group import AppendGroup
 from .database import Database
-from .group import AppendGroup
 from .outbox import DeliveredLines, Numbers, read_lines
 from .projections import read_entry, read_wire
 from .purge import hide, purge, unfinished_purges
-from .saved import SAVE_INTERVAL_EVENTS, read_snapshot, saved_row
+from .saved_snapshots import SAVE_INTERVAL_EVENTS, read_snapshot, saved_row
 from .statements import upsert_rows
 from .tables import consumed, events, messages, purges, sessions, snapshots
 

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, delete, select
 from .. import clock
 from ..domain.errors import Conflict
 from .append import Append
+from .append_group import AppendGroup
 from .database import Database
-from .group import AppendGroup
 from .purge import remove
 from .statements import upsert_rows
 from .tables import IMPORTED, purges, repositories, sessions, settings, unseen, workers

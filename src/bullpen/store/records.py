@@ -11,7 +11,7 @@ from ..domain.errors import Conflict, NotFound
 from ..domain.queue import QueueOverrides
 from ..domain.records import Repository, RepositorySettings
 from ..domain.states import SessionStatus
-from .answers import KeptAnswer, with_answer
+from .answers import PendingAnswer, with_answer
 from .database import Database
 from .listing import SessionFilters, SessionPage, read_page
 from .statements import insert_rows, upsert_rows
@@ -40,7 +40,7 @@ class RecordStore:
         return _repository(row) if row else None
 
     async def add_repository(
-        self, repository: Repository, answer: KeptAnswer[Repository] | None = None
+        self, repository: Repository, answer: PendingAnswer[Repository] | None = None
     ) -> Repository:
         """Register a repository. One that was removed gets its old id, and so its sessions, back."""
         return await self._database.write(with_answer(lambda c: _add_repository(c, repository), answer))
@@ -91,7 +91,7 @@ class RecordStore:
         text = await self._database.read(lambda c: c.execute(query).scalar())
         return None if text is None else msgspec.json.decode(text)
 
-    async def set_setting(self, key: str, value: Any, answer: KeptAnswer[None] | None = None) -> None:
+    async def set_setting(self, key: str, value: Any, answer: PendingAnswer[None] | None = None) -> None:
         """Store the value of a setting as JSON, with the answer of the request if given."""
         row = {"key": key, "value": msgspec.json.encode(value).decode()}
         await self._database.write(with_answer(lambda c: upsert_rows(c, settings, [row]), answer))
@@ -102,7 +102,9 @@ class RecordStore:
         rows = await self._database.read(lambda c: c.execute(query).all())
         return {row.id: msgspec.json.decode(row.definition) for row in rows}
 
-    async def put_agent(self, agent_id: str, definition: Any, answer: KeptAnswer[None] | None = None) -> None:
+    async def put_agent(
+        self, agent_id: str, definition: Any, answer: PendingAnswer[None] | None = None
+    ) -> None:
         """Store an agent definition that a user added."""
         text = msgspec.json.encode(definition).decode()
         row = {"id": agent_id, "definition": text, "updated_at": clock.now_ms()}
@@ -173,7 +175,7 @@ class RecordStore:
         query = select(workers.c.state, func.count()).group_by(workers.c.state)
         return await self._database.read(lambda c: {row[0]: row[1] for row in c.execute(query)})
 
-    async def store_answer(self, answer: KeptAnswer[None]) -> None:
+    async def store_answer(self, answer: PendingAnswer[None]) -> None:
         """Store the answer of a request whose effect is not in the database."""
         await self._database.write(with_answer(lambda _: None, answer))
 

@@ -17,8 +17,8 @@ from .. import clock
 from ..domain.errors import BullpenError, Invalid, NotFound, Unauthorized, Unavailable
 from ..domain.ids import new_id
 from ..domain.records import LoginCode, Token
-from ..store.answers import KeptAnswer
-from ..store.keys import CredentialStore
+from ..store.answers import PendingAnswer
+from ..store.credentials import CredentialStore
 from .attempts import LoginAttempts
 from .derived_secrets import fingerprint
 from .open_sockets import CloseSocket, OpenSockets
@@ -129,7 +129,7 @@ class Credentials:
 
     # -- logging in -------------------------------------------------------------------------------
 
-    async def add_code(self, text: str, scope: Scope, answer: KeptAnswer[LoginCode] | None = None) -> None:
+    async def add_code(self, text: str, scope: Scope, answer: PendingAnswer[LoginCode] | None = None) -> None:
         """Store a one-time login code that is valid for ten minutes."""
         now = clock.now_ms()
         code = LoginCode(hash=fingerprint(text), scope=scope.name.lower(), expires_at=now + LOGIN_CODE_MS)
@@ -137,7 +137,9 @@ class Credentials:
         self._codes = {known.hash: known for known in self._codes.values() if known.expires_at > now}
         self._codes[code.hash] = code
 
-    async def log_in(self, login: BrowserLogin, peer: str, answer: KeptAnswer[Token] | None = None) -> Token:
+    async def log_in(
+        self, login: BrowserLogin, peer: str, answer: PendingAnswer[Token] | None = None
+    ) -> Token:
         """Redeem a one-time code: register the browser as a device and return its token."""
         self._attempts.check(peer)
         code = self._codes.get(fingerprint(login.code))
@@ -169,7 +171,7 @@ class Credentials:
             shown.append(replace(token, last_used_at=used_at))
         return sorted(shown, key=lambda token: token.created_at)
 
-    async def add_token(self, token: Token, answer: KeptAnswer[Token] | None = None) -> None:
+    async def add_token(self, token: Token, answer: PendingAnswer[Token] | None = None) -> None:
         """Store a new token and accept it from now on."""
         await self._keys.add_token(token, answer)
         self._tokens[token.hash] = token
@@ -188,7 +190,7 @@ class Credentials:
         for token in [each for each in self._tokens.values() if each.session_id == session_id]:
             await self.revoke(token.id)
 
-    async def rotate_owner(self, text: str, answer: KeptAnswer[None] | None = None) -> None:
+    async def rotate_owner(self, text: str, answer: PendingAnswer[None] | None = None) -> None:
         """Replace the owner's token; the old one is refused at once, and its sockets are closed."""
         await self._owner.rotate(text, answer)
         self.sockets.close_all(OWNER.id, "the owner's token was rotated")

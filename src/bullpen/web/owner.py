@@ -8,8 +8,8 @@ from pathlib import Path
 import structlog
 
 from ..home import read_private, write_private
-from ..store.answers import KeptAnswer
-from ..store.keys import CredentialStore
+from ..store.answers import PendingAnswer
+from ..store.credentials import CredentialStore
 from .derived_secrets import DerivedSecrets, SecretKind, fingerprint, new_seed
 
 log = structlog.get_logger()
@@ -55,7 +55,7 @@ class OwnerToken:
         """Return whether this is the hash of the owner's token."""
         return hmac.compare_digest(token_hash, self._hash)
 
-    async def rotate(self, text: str, answer: KeptAnswer[None] | None) -> None:
+    async def rotate(self, text: str, answer: PendingAnswer[None] | None) -> None:
         """Make `text` the owner's token, and retire the old one for good."""
         async with self._rotation_lock:
             write_private(self._next, text + "\n")

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ..domain.conversation import NoticeSent
 from ..domain.events import Fact
-from ..domain.signs import TypingKeys
+from ..domain.screen_patterns import TypingKeys
 
 # A user's own keystrokes may come between two pieces, so a text is split only if it is longer than this.
 PIECE_BYTES = 64 << 10

@@ -19,7 +19,7 @@ from ..log.log import Change, SessionLog
 from . import acp_terminals
 from .agent_reader import AgentReader
 from .agent_run import AgentRun
-from .children import STOP_TIMEOUT, ChildEnd, ChildHandle, ChildStart
+from .children import STOP_TIMEOUT, ChildEnd, ChildHandle, ChildSpec
 from .conversation_change import ConversationChange
 from .outbox_sender import OutboxSender
 from .restarts import plan_restart
@@ -114,12 +114,12 @@ class AcpAgent:
         credentials = self._services.worker_credentials(self.worker.id, self.worker.run)
         base = agents.environment(definition)
         environment = self._services.environment(self.worker, repo_id, base, credentials)
-        start = ChildStart(
+        spec = ChildSpec(
             agents.command(definition), environment, self._services.working_directory(self.worker), tty=False
         )
         log.info("starting an agent", agent=definition.id, worker=self.worker.id, cwd=self.worker.workspace)
         recording = self._services.recording(self.worker.id, self.worker.run)
-        return await self._services.children.spawn(self.worker.id, self.worker.run, start, recording)
+        return await self._services.children.spawn(self.worker.id, self.worker.run, spec, recording)
 
     async def _fail(self, error: str, stderr: str | None = None) -> None:
         """Record that the run has failed."""

@@ -13,7 +13,8 @@ from ..domain.events import Draft, WorkerExited, WorkerFailed, WorkerTerminated
 from ..domain.prompts import Prompt, accepts_prompt
 from ..domain.snapshot import Snapshot
 from ..domain.states import WorkerState
-from ..log.log import Change, RequestAnswer
+from ..log.log import Change
+from ..store.answers import PendingAnswer
 from ..wire import acp_calls
 from ..wire.acp_calls import OutgoingReply
 from .conversation_change import ConversationChange
@@ -61,7 +62,9 @@ def cancel_turn(snapshot: Snapshot, worker_id: str, by: str) -> ConversationChan
     return change
 
 
-def end_workers(snapshot: Snapshot, drafts: Sequence[Draft], answer: RequestAnswer | None = None) -> Change:
+def end_workers(
+    snapshot: Snapshot, drafts: Sequence[Draft], answer: PendingAnswer[Snapshot] | None = None
+) -> Change:
     """Record the end of workers, and send session/cancel to each agent among them whose turn may run."""
     ended_ids = [d.worker_id for d in drafts if isinstance(d.fact, WorkerTerminated | WorkerExited)]
     cancellations = [_cancellation(snapshot, worker_id) for worker_id in ended_ids if worker_id is not None]

@@ -19,7 +19,7 @@ from ..sandbox.root_rules import directory_below
 from ..wire.acp import AgentTask
 from ..wire.acp_calls import RESOURCE_NOT_FOUND, ErrorReply, OutgoingReply
 from ..wire.jsonrpc import INVALID_PARAMS
-from .children import ChildStart
+from .children import ChildSpec
 from .conversation_change import ConversationChange, terminals_of
 from .terminal import TerminalWorker
 from .worker_services import WorkerServices, user_environment
@@ -33,7 +33,7 @@ MAX_NAME_LENGTH = 40
 class AgentTerminal(TerminalWorker):
     """A terminal that runs a command instead of a shell: one of an agent, or one that logs the user in."""
 
-    def _start(self) -> ChildStart:
+    def _child_spec(self) -> ChildSpec:
         command = self.worker.command
         assert command is not None
         agents = self._services.agents
@@ -41,7 +41,7 @@ class AgentTerminal(TerminalWorker):
         base = {**user_environment(), **agent_variables}
         environment = self._services.environment(self.worker, self._log.snapshot.repo_id, base, command.env)
         directory = self._services.working_directory(self.worker)
-        return ChildStart(command.argv, environment, directory, self.worker.cols, self.worker.rows)
+        return ChildSpec(command.argv, environment, directory, self.worker.cols, self.worker.rows)
 
 
 def perform(change: ConversationChange, task: AgentTask, services: WorkerServices) -> None:

@@ -11,7 +11,7 @@ from ..domain.errors import BullpenError, Conflict
 from ..git.diff import TrackedChanges, read_diff
 from ..git.diff_format import MAX_PATCH_BYTES, FileDiff, new_file, text
 from ..git.discovery import find_git_directories
-from ..git.places import GitDirectories
+from ..git.git_directories import GitDirectories
 from ..sandbox.files import WorkspaceFiles
 
 MAX_NEW_SHOWN = 200  # new files with their content

@@ -40,7 +40,7 @@ class ChildEnd(NamedTuple):
     lost: bool = False
 
 
-class ChildStart(NamedTuple):
+class ChildSpec(NamedTuple):
     """The program, environment, directory and terminal of a child that is to be started."""
 
     argv: Sequence[str]
@@ -217,7 +217,7 @@ class ChildHandles:
         """Return the variable value in a child's environment by which it is found without its keeper."""
         return marker(self.home_id, worker_id, run)
 
-    async def spawn(self, worker_id: str, run: int, start: ChildStart, recording: Recording) -> ChildHandle:
+    async def spawn(self, worker_id: str, run: int, spec: ChildSpec, recording: Recording) -> ChildHandle:
         """Start the child of a run, or return it if it was started before.
 
         Earlier runs of the worker are ended first: two agents would work in one conversation.
@@ -233,12 +233,12 @@ class ChildHandles:
                     worker_id,
                     run,
                     nonce=f"{worker_id}.{run}",
-                    argv=start.argv,
-                    env=dict(start.env),
-                    cwd=start.cwd,
-                    tty=start.tty,
-                    cols=start.cols,
-                    rows=start.rows,
+                    argv=spec.argv,
+                    env=dict(spec.env),
+                    cwd=spec.cwd,
+                    tty=spec.tty,
+                    cols=spec.cols,
+                    rows=spec.rows,
                 )
             )
         except BullpenError:

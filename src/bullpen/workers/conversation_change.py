@@ -24,7 +24,8 @@ from ..domain.events import (
 from ..domain.prompts import Prompt
 from ..domain.snapshot import Snapshot, Worker, shows_agent_answer
 from ..domain.states import Activity, SessionStatus, WorkerState
-from ..log.log import Change, Consumed, OutboxLine, RequestAnswer
+from ..log.log import Change, Consumed, OutboxLine
+from ..store.answers import PendingAnswer
 from ..wire.acp_calls import OutgoingLine
 
 NOT_ASKED = "waits for a prompt"  # the page compares this text: the agent has done nothing yet
@@ -134,7 +135,7 @@ class ConversationChange:
         self.record(fact)
         self.run_ended = True
 
-    def build(self, consumed: int | None = None, answer: RequestAnswer | None = None) -> Change:
+    def build(self, consumed: int | None = None, answer: PendingAnswer[Snapshot] | None = None) -> Change:
         """Return the change for the log.
 
         `consumed`: the offset up to which the agent's output is processed. `answer`: the stored answer of the

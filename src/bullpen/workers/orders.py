@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ..domain.errors import Conflict, NotFound
 from ..domain.prompts import Prompt
-from ..domain.signs import TypingKeys
+from ..domain.screen_patterns import TypingKeys
 from ..domain.snapshot import Snapshot, Worker
 from ..wire.keystrokes import TypingMode, image_reference
 from . import acp_orders, pty_orders

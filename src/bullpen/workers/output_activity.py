@@ -3,7 +3,7 @@
 from .. import clock
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
-from .call_scanner import CallScanner
+from .attention_scanner import AttentionScanner
 
 MAX_SCAN_BYTES = 64 << 10  # the last bytes since the last update, which are searched for calls
 MIN_WRITE_BYTES = 32  # less output since the last update may be a blinking cursor
@@ -22,7 +22,7 @@ class OutputActivity:
         self.call: str | None = None
         self.is_writing = False
         self._recording = recording
-        self._calls = CallScanner()
+        self._calls = AttentionScanner()
         self._end = recording.end
         self._output_at = clock.monotonic()
         self._typed_at: float | None = None

@@ -15,14 +15,14 @@ from ..domain.agents import AgentDefinition, fill_placeholders
 from ..domain.conversation_state import Conversation, Turn
 from ..domain.errors import Conflict, NotFound
 from ..domain.events import Fact, WorkerExited, WorkerFailed
-from ..domain.signs import JudgedActivity, ScreenPatterns, TypingKeys
+from ..domain.screen_patterns import JudgedActivity, ScreenPatterns, TypingKeys
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
 from ..store.events import EventStore
 from . import pty_orders
 from .agent_run import AgentRun
-from .children import ChildEnd, ChildHandle, ChildStart
+from .children import ChildEnd, ChildHandle, ChildSpec
 from .conversation_change import ConversationChange
 from .outbox_sender import OutboxSender
 from .pty_watch import ActivityWatch
@@ -57,7 +57,7 @@ class PtyAgent(TerminalWorker):
             self._watch.note_report(verdict)
         await self._record_activity(verdict, self._state()[1])
 
-    def _start(self) -> ChildStart:
+    def _child_spec(self) -> ChildSpec:
         """Return the program to start: the agent, or the agent continuing its last conversation."""
         agents, worker = self._services.agents, self.worker
         definition = agents.get(worker.agent_id or "")
@@ -71,7 +71,7 @@ class PtyAgent(TerminalWorker):
         environment = self._services.environment(worker, self._log.snapshot.repo_id, base, more)
         log.info("starting an agent in a terminal", agent=definition.id, worker=worker.id)
         argv = fill_placeholders(command, sessionId=session_id)
-        return ChildStart(
+        return ChildSpec(
             argv, environment, self._services.working_directory(worker), worker.cols, worker.rows
         )
 

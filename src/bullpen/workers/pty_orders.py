@@ -8,7 +8,7 @@ from ..domain.conversation_state import Turn
 from ..domain.errors import Conflict
 from ..domain.events import WorkerActivity
 from ..domain.prompts import Prompt, accepts_prompt
-from ..domain.signs import JudgedActivity, TypingKeys
+from ..domain.screen_patterns import JudgedActivity, TypingKeys
 from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import Activity, WorkerState
 from ..wire.keystrokes import TypingMode, interrupt

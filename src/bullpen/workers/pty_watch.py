@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from .. import clock
 from ..domain.activity import ActivityEvidence, judge_activity, required_stability, seconds_to_next_check
 from ..domain.conversation_state import Turn
-from ..domain.signs import JudgedActivity, ScreenPatterns, read_screen
+from ..domain.screen_patterns import JudgedActivity, ScreenPatterns, read_screen
 from ..domain.snapshot import Worker
 from ..domain.states import Activity
 from ..log.recording import Recording

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from .ghostty import EmulatedTerminal, GhosttyError
+from .saved_screens import SavedScreens, ScreenPosition
 from .screen_emulation import ScreenEmulation, ScreenHistory
 from .screen_plain import PlainRun, forgets_all_rows, is_plain, lines_to_forget
 from .screen_queries import LOOK_BACK_BYTES, may_contain_query
 from .screen_replies import QueryReplies, QueryReply
-from .screen_saved import SavedPosition, SavedScreens
 
 __all__ = [
     "LOOK_BACK_BYTES",
     "OutputSource",
     "QueryReply",
-    "SavedPosition",
     "Screen",
     "ScreenHistory",
+    "ScreenPosition",
     "ScreenView",
     "may_contain_query",
 ]
@@ -128,15 +128,15 @@ class Screen:
             self._emulation = None
 
     @property
-    def position(self) -> SavedPosition:
+    def position(self) -> ScreenPosition:
         """The position in the recording that the screen has, or would be loaded with."""
         if self._emulation is not None:
             return self._emulation.position
         newest = next(self._saved.newest_first(self._source.end), None)
-        position = newest[0] if newest else SavedPosition(0)
+        position = newest[0] if newest else ScreenPosition(0)
         if position.offset >= self._source.start:
             return position
-        return SavedPosition(self._source.start, max(position.replies, self._answered))
+        return ScreenPosition(self._source.start, max(position.replies, self._answered))
 
     @contextmanager
     def _in_use(self) -> Iterator[ScreenEmulation]:

@@ -4,9 +4,9 @@ import re
 from typing import NamedTuple
 
 from .ghostty import EmulatedTerminal, GhosttyError
+from .saved_screens import ScreenPosition
 from .screen_history import render, render_without_clone, unwrap_cursor_line
 from .screen_replies import QueryReply
-from .screen_saved import SavedPosition
 
 MAX_COLS, MAX_ROWS = 1000, 500
 HEAD_BYTES = 64  # the start of an endless sequence, which tells its kind
@@ -26,7 +26,7 @@ class ScreenHistory(NamedTuple):
 class ScreenEmulation:
     """One emulated terminal and its position in the recording that it is fed."""
 
-    def __init__(self, terminal: EmulatedTerminal, position: SavedPosition) -> None:
+    def __init__(self, terminal: EmulatedTerminal, position: ScreenPosition) -> None:
         self.terminal = terminal
         self.position = position
         self._head = b""
@@ -36,7 +36,7 @@ class ScreenEmulation:
     @classmethod
     def blank(cls, cols: int, rows: int) -> "ScreenEmulation":
         """Return an empty terminal at the start of a recording."""
-        return cls(EmulatedTerminal(*_bounded(cols, rows)), SavedPosition(0))
+        return cls(EmulatedTerminal(*_bounded(cols, rows)), ScreenPosition(0))
 
     def feed(self, data: bytes, covers: int) -> list[QueryReply]:
         """Feed output and return the replies. `data` stands for `covers` bytes of the recording."""
@@ -46,7 +46,7 @@ class ScreenEmulation:
             data, self._is_lost = _from_restart(data), False
         replies = self.terminal.feed(data)
         self._remember_head()
-        return self._move(SavedPosition(self.position.offset + covers, self.position.replies), replies)
+        return self._move(ScreenPosition(self.position.offset + covers, self.position.replies), replies)
 
     def resize(self, cols: int, rows: int) -> list[QueryReply]:
         """Resize the terminal and return its replies: some programs want a report of the size."""
@@ -59,7 +59,7 @@ class ScreenEmulation:
         """Skip a gap in the recording. Modes and rows stay; `answered` replies were given by then."""
         self.terminal.feed(CANCEL)
         self.terminal.resize(*_bounded(cols, rows))
-        self.position = SavedPosition(offset, max(self.position.replies, answered))
+        self.position = ScreenPosition(offset, max(self.position.replies, answered))
         self._is_lost = True
         self._remember_head()
 
@@ -72,7 +72,7 @@ class ScreenEmulation:
             data = render_without_clone(terminal) + self._head
         return ScreenHistory(self.position.offset, terminal.cols, terminal.rows, data)
 
-    def _move(self, position: SavedPosition, replies: list[bytes]) -> list[QueryReply]:
+    def _move(self, position: ScreenPosition, replies: list[bytes]) -> list[QueryReply]:
         """Set the position and number the replies."""
         self.position = position._replace(replies=position.replies + len(replies))
         return [QueryReply(n, data) for n, data in enumerate(replies, position.replies + 1)]

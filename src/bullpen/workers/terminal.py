@@ -18,7 +18,7 @@ from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
 from ..log.recording import Recording
-from .children import ChildEnd, ChildHandle, ChildStart
+from .children import ChildEnd, ChildHandle, ChildSpec
 from .query_scanner import FLOOD_BYTES, QueryScanner
 from .screen import QueryReply, ScreenHistory
 from .window import TerminalWindow, WindowSize
@@ -152,7 +152,9 @@ class TerminalWorker:
             return None
         if child is None:
             try:
-                child = await children.spawn(self.worker.id, self.worker.run, self._start(), self.recording)
+                child = await children.spawn(
+                    self.worker.id, self.worker.run, self._child_spec(), self.recording
+                )
             except Unavailable:
                 raise  # the caller tries again
             except BullpenError as error:
@@ -179,12 +181,12 @@ class TerminalWorker:
         """Return what runs as long as the program runs."""
         return [self._answer_queries(child)]
 
-    def _start(self) -> ChildStart:
+    def _child_spec(self) -> ChildSpec:
         """Return the program to start: the user's shell."""
         shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
         environment = self._services.environment(self.worker, self._log.snapshot.repo_id, user_environment())
         directory = self._services.working_directory(self.worker)
-        return ChildStart([shell], environment, directory, self.worker.cols, self.worker.rows)
+        return ChildSpec([shell], environment, directory, self.worker.cols, self.worker.rows)
 
     def _end_fact(self, ended: ChildEnd) -> Fact:
         """Return the fact that records how the program ended."""

@@ -18,7 +18,7 @@ from ..domain.snapshot import Worker
 from ..keeper.marker import MARKER
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
-from ..log.recordings import RecordingStore
+from ..log.recording_store import RecordingStore
 from ..sandbox.files import WorkspaceFiles
 from ..sandbox.roots import WorkspaceRoots
 from ..store.events import EventStore

@@ -1,6 +1,6 @@
 /** A WebSocket that authenticates with the secret, reconnects by itself, and stops after a final close code. */
 import { backoff } from './backoff.ts'
-import { secret } from './secret.ts'
+import { secret } from './credentials.ts'
 
 export type Status = 'connecting' | 'open' | 'waiting' | 'closed'
 

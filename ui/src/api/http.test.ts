@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { cutAnswer } from '../testing/answers.ts'
+import { cutAnswer } from '../testing/responses.ts'
 import { ApiError, prefetch, call, download } from './http.ts'
 
 let answers: (Response | Error)[]

@@ -1,6 +1,6 @@
 /** Send REST requests with credentials and an idempotency key, repeat them after lost answers, and turn errors into `ApiError`. */
 import { randomId } from './random.ts'
-import { credentialHeaders } from './secret.ts'
+import { credentialHeaders } from './credentials.ts'
 
 /** A request that the server refused, or did not answer (status 0); `message` is the text of the server. */
 export class ApiError extends Error {

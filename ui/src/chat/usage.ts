@@ -1,6 +1,6 @@
 /** Format the context usage and cost of an agent. */
 import type { Usage } from '../state/conversation.ts'
-import { asObject } from './describe.ts'
+import { asObject } from './tool-call-text.ts'
 
 export interface UsageText {
   short: string

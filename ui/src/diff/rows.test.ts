@@ -1,6 +1,6 @@
 import { processFile } from '@pierre/diffs'
 import { expect, test } from 'vitest'
-import { piecesOf } from './pieces.ts'
+import { piecesOf } from './code-pieces.ts'
 import { splitRows, unifiedRows, type Row } from './rows.ts'
 
 const PATCH = `diff --git a/a.py b/a.py

@@ -7,7 +7,7 @@ import { rest } from '../api/rest.ts'
 import type { DiffChanged } from '../api/facts.ts'
 import type { SessionEvent } from '../api/types/events.ts'
 import type { TerminalPlace, Timeline } from '../api/types/timeline.ts'
-import { timeAfterIdle, firstVisibleTime, nextMarker, previousMarker, untilLastOutput, clampTime } from './moments.ts'
+import { timeAfterIdle, firstVisibleTime, nextMarker, previousMarker, untilLastOutput, clampTime } from './timeline.ts'
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16] as const
 const EVENTS_BEFORE = 1000 // loaded before a moment to show it

@@ -1,12 +1,12 @@
 /** The menu that starts workers in a session and shows hidden workers again. */
 import type { Session } from '../api/types/sessions.ts'
-import { openChanges } from '../diff/open.ts'
-import { lacksLogin } from '../home/login.ts'
+import { openChanges } from '../diff/open-changes.ts'
+import { lacksLogin } from '../home/login-text.ts'
 import type { MenuGroup } from '../parts/Menu.svelte'
 import type { App } from '../state/app.ts'
 import * as layout from '../state/layout.ts'
 import { viewOf } from '../workers/views.ts'
-import { workerStateText } from '../workers/words.ts'
+import { workerStateText } from '../workers/worker-state-text.ts'
 
 /** Return the groups of the menu: workers to start, and workers without a tab. */
 export function newWorkerMenu(app: App, session: Session): MenuGroup[] {

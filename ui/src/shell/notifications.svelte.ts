@@ -1,6 +1,6 @@
 /** Browser notifications: whether the user turned them on, and how they are shown. */
 import type { InboxItem } from '../api/types/inbox.ts'
-import { KINDS } from '../inbox/inbox.ts'
+import { KINDS } from '../inbox/item-text.ts'
 import { formatRoute } from '../state/route.ts'
 import { remembered } from '../state/remembered.ts'
 

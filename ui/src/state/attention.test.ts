@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { InboxItem } from '../api/types/inbox.ts'
-import { anItem, aSession, aWorker } from '../testing/things.ts'
+import { anItem, aSession, aWorker } from '../testing/test-records.ts'
 import type { Session } from '../api/types/sessions.ts'
 import { attentionOf, groupSessions, MARKS, type Need } from './attention.ts'
 

@@ -2,7 +2,7 @@
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Session } from '../api/types/sessions.ts'
 import type { Worker } from '../api/types/workers.ts'
-import type { Shape, Tone } from '../parts/Mark.svelte'
+import type { Shape, Tone } from '../parts/StateMark.svelte'
 import { failureText, endReasonText } from './reasons.ts'
 
 /** What a session needs, the most urgent first. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Session } from '../api/types/sessions.ts'
-import { aSession } from '../testing/things.ts'
+import { aSession } from '../testing/test-records.ts'
 import { fold } from './dashboard.ts'
 
 const old = aSession({ id: 'old', createdAt: '2026-01-01T00:00:00.000Z' })

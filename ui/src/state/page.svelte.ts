@@ -2,17 +2,17 @@
 import { Connection, socketAddress, type Status } from '../api/connection.ts'
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import { storeSecret } from '../api/secret.ts'
+import { storeSecret } from '../api/credentials.ts'
 import type { Agent } from '../api/types/agents.ts'
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Repository } from '../api/types/repositories.ts'
 import type { NewSession, Session } from '../api/types/sessions.ts'
 import type { NewWorker, Worker } from '../api/types/workers.ts'
-import { deviceName } from '../parts/device.ts'
+import { deviceName } from '../parts/device-name.ts'
 import { attentionOf, type Attention } from './attention.ts'
 import { fold, type DashboardMessage } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
-import { forgetRemoved, markShown, lastShownAt, startTracking } from './seen.ts'
+import { forgetRemoved, markShown, lastShownAt, startTracking } from './last-shown.ts'
 
 /** The state of one page load; created by main.ts and shared by `useApp`. */
 export class Page {

@@ -2,7 +2,7 @@
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { SessionEvent } from '../api/types/events.ts'
-import { stepsOf, type Step } from './chat.ts'
+import { stepsOf, type Step } from './entries.ts'
 
 /** The plans of one session. */
 export class Plans {

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from ...domain.signs import JudgedActivity
+from ...domain.screen_patterns import JudgedActivity
 from ...domain.states import Activity
 from ..context import ContextDep
 from ..scopes import Scope, allow_itself, principal_of
@@ -26,6 +26,6 @@ async def report(
     await session.report_activity(
         worker_id, run[1] if run else None, JudgedActivity(Activity(body.activity), why)
     )
-    if answer := idempotent.empty_records_answer():
+    if answer := idempotent.empty_answer():
         await context.records.store_answer(answer)
     return Response(status_code=204)

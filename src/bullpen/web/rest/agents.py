@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ...agents.discovery import DEMO
 from ...domain.agents import AgentDefinition, read_definition
 from ...domain.errors import Conflict, Invalid, NotFound
-from ...store.answers import KeptAnswer
+from ...store.answers import PendingAnswer
 from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate
 from ..scopes import Scope, allow, principal_of
@@ -40,7 +40,7 @@ async def add(body: dict[str, Any], context: ContextDep, idempotent: IdempotentD
     if any(each.id == definition.id for each in context.agents.all()):
         raise Conflict(f"an agent {definition.id} exists already; change it with PUT")
     stored = _agent_json(context, definition, context.agents.default())
-    answer: KeptAnswer[None] | None = idempotent.records_answer(201, lambda _: stored)
+    answer: PendingAnswer[None] | None = idempotent.pending_answer(201, lambda _: stored)
     await _store_definition(context, definition, answer)
     return json_answer(stored, 201)
 
@@ -68,7 +68,7 @@ async def remove(agent_id: str, context: ContextDep) -> Response:
 
 
 async def _store_definition(
-    context: WebContext, definition: AgentDefinition, answer: KeptAnswer[None] | None = None
+    context: WebContext, definition: AgentDefinition, answer: PendingAnswer[None] | None = None
 ) -> None:
     """Store a definition, and then use it, so that it is still there after a restart."""
     stored = to_builtins(definition)

@@ -8,9 +8,7 @@ from fastapi import Depends, Header, Request
 from starlette.responses import Response
 
 from ...domain.errors import BullpenError, Conflict, Invalid
-from ...domain.snapshot import Snapshot
-from ...log.log import RequestAnswer
-from ...store.answers import KeptAnswer
+from ...store.answers import PendingAnswer
 from ...store.append import AlreadyAnswered, StoredAnswer
 from ...wire.json import decode, encode
 from ..context import context_of
@@ -49,29 +47,20 @@ class IdempotentRequest:
         """Return an id that all tries of this request share; None without a key."""
         return self._key
 
-    def events_answer(self, status: int, render: Callable[[Snapshot], Any]) -> RequestAnswer | None:
-        """Return the answer to store with the events of the request; None without a key."""
-        if self._key is None:
-            return None
-        return RequestAnswer(self._key, self._body_hash, lambda snapshot: (status, encode(render(snapshot))))
+    def pending_answer(self, status: int, render: Callable[[T], Any]) -> PendingAnswer[T] | None:
+        """Return the answer to store with the effect of the request; None without a key.
 
-    def empty_events_answer(self, status: int = 204) -> RequestAnswer | None:
-        """Return the same for an answer without a body."""
+        `render` makes the JSON body from the result of that effect.
+        """
         if self._key is None:
             return None
-        return RequestAnswer(self._key, self._body_hash, lambda _: (status, b""))
+        return PendingAnswer(self._key, self._body_hash, lambda result: (status, encode(render(result))))
 
-    def records_answer(self, status: int, render: Callable[[T], Any]) -> KeptAnswer[T] | None:
-        """Return the answer to store with the records that the request changes; None without a key."""
+    def empty_answer(self, status: int = 204) -> PendingAnswer[Any] | None:
+        """Return an answer without a body to store with the effect of the request; None without a key."""
         if self._key is None:
             return None
-        return KeptAnswer(self._key, self._body_hash, lambda result: (status, encode(render(result))))
-
-    def empty_records_answer(self, status: int = 204) -> KeptAnswer[None] | None:
-        """Return the same for an answer without a body."""
-        if self._key is None:
-            return None
-        return KeptAnswer(self._key, self._body_hash, lambda _: (status, b""))
+        return PendingAnswer(self._key, self._body_hash, lambda _: (status, b""))
 
     def check(self, stored: StoredAnswer) -> None:
         """Raise Conflict if the key was used for a request with another body."""

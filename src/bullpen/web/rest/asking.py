@@ -10,8 +10,8 @@ from ...domain.conversation import Question
 from ...domain.errors import NotFound
 from ...domain.ids import new_id
 from ...domain.snapshot import Snapshot
-from ...sessions.asking import ask_user, wait_for_answer
 from ...sessions.session import Session
+from ...sessions.worker_questions import ask_user, wait_for_answer
 from ..context import ContextDep, WebContext
 from ..numbers import MAX_SAFE_INTEGER
 from ..scopes import Scope, allow_itself, principal_of
@@ -36,7 +36,7 @@ async def ask_question(
         return {"id": question.id, "seq": snapshot.last_seq}
 
     seq = await ask_user(
-        session, worker_id, run[1] if run else None, question, idempotent.events_answer(201, render)
+        session, worker_id, run[1] if run else None, question, idempotent.pending_answer(201, render)
     )
     return json_answer({"id": question.id, "seq": seq}, 201)
 

@@ -54,5 +54,5 @@ async def log_in(session_id: str, worker_id: str, context: ContextDep, idempoten
     def render(snapshot: Snapshot) -> object:
         return worker_json(list(snapshot.workers.values())[-1], session_id)
 
-    terminal = await session.log_in(worker_id, idempotent.events_answer(201, render))
+    terminal = await session.log_in(worker_id, idempotent.pending_answer(201, render))
     return json_answer(worker_json(terminal, session_id), 201)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from ...domain.commands import require_active
-from ...store.answers import KeptAnswer
+from ...store.answers import PendingAnswer
 from ...workers.images import Image
 from ..context import ContextDep
 from ..errors import own_errors
@@ -37,7 +37,7 @@ async def add(session_id: str, request: Request, context: ContextDep, idempotent
     images = context.sessions.services.images
     # The id is derived from the request, so that a repeated try writes the same file again.
     image = await asyncio.to_thread(images.add, session.id, await request.body(), idempotent.id)
-    answer: KeptAnswer[None] | None = idempotent.records_answer(201, lambda _: _image_json(image))
+    answer: PendingAnswer[None] | None = idempotent.pending_answer(201, lambda _: _image_json(image))
     if answer:
         await context.records.store_answer(answer)
     return json_answer(_image_json(image), 201)

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from ...sessions.importing import import_sessions
-from ...store.answers import KeptAnswer
+from ...store.answers import PendingAnswer
 from ..context import ContextDep
 from ..scopes import Scope, allow
 from .answers import IdempotentDep, json_answer
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/api/import", tags=["sessions"])
 async def import_(body: ImportShape, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Import all valid entries that do not exist yet; a second import changes nothing."""
     imported = await import_sessions(context.sessions, context.records, body.sessions)
-    answer: KeptAnswer[None] | None = idempotent.records_answer(200, lambda _: imported)
+    answer: PendingAnswer[None] | None = idempotent.pending_answer(200, lambda _: imported)
     if answer is not None:
         await context.records.store_answer(answer)
     return json_answer(imported)

@@ -23,5 +23,5 @@ async def seen(
     session_id: str, context: ContextDep, idempotent: IdempotentDep, body: SeenShape | None = None
 ) -> Response:
     """Remove failed and finished items up to an event of a session from the inbox."""
-    await context.inbox.mark_seen(session_id, body.seq if body else None, idempotent.empty_records_answer())
+    await context.inbox.mark_seen(session_id, body.seq if body else None, idempotent.empty_answer())
     return Response(status_code=204)

@@ -55,7 +55,7 @@ async def log_in(
         return {"name": token.name, "scope": token.scope, "seed": seed}
 
     token = await context.credentials.log_in(
-        login, peer_of(request.scope), idempotent.records_answer(200, stored)
+        login, peer_of(request.scope), idempotent.pending_answer(200, stored)
     )
     request.scope["principal"] = principal_for(token)  # for the audit log
     return complete_login(request, 200, stored(token))
@@ -81,5 +81,5 @@ async def new_code(
     stored = {"seed": new_seed()}
     scope = parse_scope(body.scope) if body else Scope.ADMIN
     code = context.secrets.make(SecretKind.CODE, stored["seed"])
-    await context.credentials.add_code(code, scope, idempotent.records_answer(201, lambda _: stored))
+    await context.credentials.add_code(code, scope, idempotent.pending_answer(201, lambda _: stored))
     return complete_code(request, 201, stored)

@@ -9,7 +9,7 @@ from ...domain.snapshot import PendingPermission
 from ..scopes import Scope, allow
 from .agent_shapes import PermissionAnswerShape, PermissionsShape
 from .answers import IdempotentDep, json_answer
-from .asked import AnswererDep, SessionDep, asked_json
+from .pending_requests import AnswererDep, SessionDep, asked_json
 
 router = APIRouter(prefix="/api/sessions/{session_id}/permissions", tags=["permissions"])
 
@@ -29,7 +29,7 @@ async def answer_permission(
     by: AnswererDep,
 ) -> Response:
     """Answer a request; only the first answer has an effect."""
-    await session.answer_permission(permission_id, body.option_id, by, idempotent.empty_events_answer())
+    await session.answer_permission(permission_id, body.option_id, by, idempotent.empty_answer())
     return Response(status_code=204)
 
 

@@ -45,7 +45,7 @@ async def cancel(
     """Cancel the turn of an agent; do nothing if there is none. The session stays."""
     session = await context.sessions.get(session_id)
     await session.cancel_turn(
-        body.worker_id if body else None, principal_of(request).name, idempotent.empty_events_answer()
+        body.worker_id if body else None, principal_of(request).name, idempotent.empty_answer()
     )
     return Response(status_code=204)
 

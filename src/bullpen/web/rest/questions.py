@@ -9,7 +9,7 @@ from ...domain.snapshot import PendingQuestion
 from ..scopes import Scope, allow
 from .agent_shapes import QuestionAnswerShape, QuestionsShape
 from .answers import IdempotentDep, json_answer
-from .asked import AnswererDep, SessionDep, asked_json
+from .pending_requests import AnswererDep, SessionDep, asked_json
 
 router = APIRouter(prefix="/api/sessions/{session_id}/questions", tags=["questions"])
 
@@ -29,9 +29,7 @@ async def answer_question(
     by: AnswererDep,
 ) -> Response:
     """Answer a question; only the first answer has an effect."""
-    await session.answer_question(
-        question_id, body.action, body.content, by, idempotent.empty_events_answer()
-    )
+    await session.answer_question(question_id, body.action, body.content, by, idempotent.empty_answer())
     return Response(status_code=204)
 
 

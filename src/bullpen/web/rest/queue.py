@@ -7,7 +7,9 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from ...domain.queue import Queue, QueueItem
-from ...sessions.inheritance import inherited_queue_settings
+from ...domain.snapshot import Snapshot
+from ...sessions.queue_inheritance import inherited_queue_settings
+from ...store.answers import PendingAnswer
 from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..delegates import allow_delegate
@@ -45,7 +47,9 @@ async def add(
 ) -> Response:
     """Queue a message. An idle agent gets it at once; an agent that has ended is restarted."""
     session = await context.sessions.get(session_id)
-    answer = idempotent.events_answer(201, lambda snapshot: _item_json(snapshot.queue.items[-1]))
+    answer: PendingAnswer[Snapshot] | None = idempotent.pending_answer(
+        201, lambda snapshot: _item_json(snapshot.queue.items[-1])
+    )
     item = await session.enqueue(
         body.message,
         body.image_ids,
@@ -69,7 +73,7 @@ async def clear(session_id: str, context: ContextDep) -> Response:
 async def pause(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Stop sending queued messages until the queue is resumed."""
     session = await context.sessions.get(session_id)
-    await session.pause_queue(idempotent.events_answer(200, lambda snapshot: _queue_json(snapshot.queue)))
+    await session.pause_queue(idempotent.pending_answer(200, lambda snapshot: _queue_json(snapshot.queue)))
     return json_answer(_queue_json(session.snapshot.queue))
 
 
@@ -77,7 +81,7 @@ async def pause(session_id: str, context: ContextDep, idempotent: IdempotentDep)
 async def resume(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Continue to send queued messages."""
     session = await context.sessions.get(session_id)
-    await session.resume_queue(idempotent.events_answer(200, lambda snapshot: _queue_json(snapshot.queue)))
+    await session.resume_queue(idempotent.pending_answer(200, lambda snapshot: _queue_json(snapshot.queue)))
     return json_answer(_queue_json(session.snapshot.queue))
 
 
@@ -128,7 +132,9 @@ async def move(
 ) -> Response:
     """Move a message one place up or down; at the end it stays."""
     session = await context.sessions.get(session_id)
-    answer = idempotent.events_answer(200, lambda snapshot: _queue_json(snapshot.queue))
+    answer: PendingAnswer[Snapshot] | None = idempotent.pending_answer(
+        200, lambda snapshot: _queue_json(snapshot.queue)
+    )
     await session.move_queued(message_id, body.direction, answer)
     return json_answer(_queue_json(session.snapshot.queue))
 
@@ -139,7 +145,7 @@ async def send_now(
 ) -> Response:
     """Send a message next, even if the queue is paused; the current turn is cancelled for it."""
     session = await context.sessions.get(session_id)
-    await session.send_now(message_id, principal_of(request).name, idempotent.empty_events_answer())
+    await session.send_now(message_id, principal_of(request).name, idempotent.empty_answer())
     return Response(status_code=204)
 
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from ...sessions.importing import ImportResult
 from ...sessions.importing_recording import import_recording
-from ...store.answers import KeptAnswer
+from ...store.answers import PendingAnswer
 from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
@@ -51,7 +51,7 @@ async def rebuild(body: RebuildShape, context: ContextDep, idempotent: Idempoten
     """Write the recordings of one session, or of all, again from the log."""
     ids = [body.session_id] if body.session_id else list(await context.records.last_seqs())
     result = {"sessions": len(ids), "events": await context.recorder.rebuild(ids)}
-    answer: KeptAnswer[None] | None = idempotent.records_answer(200, lambda _: result)
+    answer: PendingAnswer[None] | None = idempotent.pending_answer(200, lambda _: result)
     if answer is not None:
         await context.records.store_answer(answer)
     return json_answer(result)

@@ -16,8 +16,8 @@ from ...domain.queue import QueueOverrides, QueueSettings
 from ...domain.records import Repository, RepositorySettings
 from ...domain.repositories import apply_edit
 from ...domain.states import SessionStatus
-from ...git.places import find_git_dir
-from ...sessions.inheritance import apply_inherited_settings
+from ...git.git_directories import find_git_dir
+from ...sessions.queue_inheritance import apply_inherited_settings
 from ...wire.browser import iso_time
 from ..context import ContextDep, WebContext
 from ..errors import own_errors
@@ -63,7 +63,7 @@ async def add(
     repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
     render = partial(repository_json, context)
     async with context.worktrees.settings_lock:
-        added = await context.records.add_repository(repository, idempotent.records_answer(201, render))
+        added = await context.records.add_repository(repository, idempotent.pending_answer(201, render))
         await _store_settings(
             context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir))
         )

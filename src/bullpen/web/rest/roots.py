@@ -45,7 +45,7 @@ async def list_roots(context: ContextDep) -> Response:
 @router.post("", status_code=201, response_model=RootShape, responses=own_errors("not_found"))
 async def add(body: NewRootShape, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Add a directory as a root."""
-    root = await context.roots.add(body.path, body.force, idempotent.records_answer(201, _root_json))
+    root = await context.roots.add(body.path, body.force, idempotent.pending_answer(201, _root_json))
     return json_answer(_root_json(root), 201)
 
 

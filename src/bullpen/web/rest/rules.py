@@ -7,7 +7,7 @@ from msgspec import to_builtins
 from starlette.responses import Response
 
 from ...domain.rules import Rule, read_rule
-from ...store.answers import KeptAnswer
+from ...store.answers import PendingAnswer
 from ..context import ContextDep
 from ..scopes import Scope, allow
 from .answers import IdempotentDep, json_answer
@@ -28,7 +28,7 @@ async def list_rules(context: ContextDep) -> Response:
 async def add(body: dict[str, Any], context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Add a rule; it also answers requests that are open now."""
     rule = read_rule(body)
-    answer: KeptAnswer[None] | None = idempotent.records_answer(201, lambda _: _rule_json(rule, True))
+    answer: PendingAnswer[None] | None = idempotent.pending_answer(201, lambda _: _rule_json(rule, True))
     await context.rules.add(rule, answer)
     return json_answer(_rule_json(rule, True), 201)
 

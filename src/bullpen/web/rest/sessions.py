@@ -9,9 +9,9 @@ from ...domain.errors import BullpenError, Invalid
 from ...domain.snapshot import Snapshot
 from ...domain.states import SessionStatus
 from ...git.refs import MAIN
-from ...sessions.belonging import with_repository
 from ...sessions.create import NewSession
 from ...sessions.create_in_worktree import RequestedWorktree, create_in_worktree
+from ...sessions.repository_lookup import with_repository
 from ...wire.browser import session_json, worker_json
 from ...workers.foreground import foreground_program
 from ..context import ContextDep, WebContext
@@ -77,7 +77,7 @@ async def create(
         context.worktrees,
         order,
         _requested_worktree(body),
-        idempotent.events_answer(201, session_json),
+        idempotent.pending_answer(201, session_json),
     )
     return json_answer(session_json(session.snapshot), 201)
 
@@ -145,7 +145,7 @@ async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> R
 async def complete(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """End a session as completed."""
     session = await context.sessions.get(session_id)
-    await session.end(SessionStatus.COMPLETED, "user_request", idempotent.events_answer(200, session_json))
+    await session.end(SessionStatus.COMPLETED, "user_request", idempotent.pending_answer(200, session_json))
     return json_answer(session_json(session.snapshot))
 
 
@@ -161,7 +161,7 @@ async def restart(
     def render(snapshot: Snapshot) -> object:
         return worker_json(snapshot.primary, session_id) if snapshot.primary else {}
 
-    worker = await session.restart(order.continue_conversation, idempotent.events_answer(200, render))
+    worker = await session.restart(order.continue_conversation, idempotent.pending_answer(200, render))
     return json_answer(worker_json(worker, session_id))
 
 
@@ -169,7 +169,7 @@ async def restart(
 async def leave(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Report that a page is being closed; a `terminate` session without other viewers then ends soon."""
     session = await context.sessions.get(session_id)
-    if answer := idempotent.empty_records_answer():
+    if answer := idempotent.empty_answer():
         await context.records.store_answer(answer)
     context.presence.schedule_early_end(session)
     return Response(status_code=204)

@@ -43,5 +43,5 @@ async def share(
         session.id, session.snapshot.title, context.secrets.make(SecretKind.TOKEN, seed), expires_at
     )
     stored = token_json(token) | {"seed": seed}
-    await context.credentials.add_token(token, idempotent.records_answer(201, lambda _: stored))
+    await context.credentials.add_token(token, idempotent.pending_answer(201, lambda _: stored))
     return complete_share(request, 201, stored)

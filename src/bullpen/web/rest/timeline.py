@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ...domain.snapshot import Snapshot
 from ...log.recording import Recording
-from ...log.timeline import TYPES, TerminalLine, find_markers, terminal_timeline
+from ...log.timeline import TYPES, TerminalTimeline, find_markers, terminal_timeline
 from ...workers.worker_services import WorkerServices
 from ..context import ContextDep
 from ..numbers import MAX_SAFE_INTEGER
@@ -39,13 +39,13 @@ async def timeline(
         terminals = await asyncio.to_thread(_offsets, services, snapshot, at)
         return json_answer(_base_json(snapshot) | {"moment": {"seq": seq, "terminals": terminals}})
     events = await store.events(session_id, before=snapshot.last_seq + 1, limit=MAX_RESULTS + 1, types=TYPES)
-    lines = await asyncio.to_thread(_lines, services, snapshot)
+    timelines = await asyncio.to_thread(_terminal_timelines, services, snapshot)
     return json_answer(
         _base_json(snapshot)
         | {
             "markers": find_markers(event for event, _ in events[:MAX_RESULTS]),
             "truncated": len(events) > MAX_RESULTS,
-            "terminals": lines,
+            "terminals": timelines,
         }
     )
 
@@ -66,7 +66,7 @@ def _runs(services: WorkerServices, snapshot: Snapshot) -> list[tuple[str, int, 
     ]
 
 
-def _lines(services: WorkerServices, snapshot: Snapshot) -> list[TerminalLine]:
+def _terminal_timelines(services: WorkerServices, snapshot: Snapshot) -> list[TerminalTimeline]:
     """Return the time line of each recorded run."""
     found = []
     for worker_id, run, recording in _runs(services, snapshot):

@@ -48,7 +48,7 @@ async def add(
         clock.now_ms() + body.expires_in * 1000 if body.expires_in else None,
     )
     stored = token_json(token) | {"seed": seed}
-    await context.credentials.add_token(token, idempotent.records_answer(201, lambda _: stored))
+    await context.credentials.add_token(token, idempotent.pending_answer(201, lambda _: stored))
     return complete_token(request, 201, stored)
 
 
@@ -57,7 +57,7 @@ async def rotate(request: Request, context: ContextDep, idempotent: IdempotentDe
     """Replace the owner's token. The old one is refused at once, and its sockets are closed."""
     stored = {"seed": new_seed()}
     text = context.secrets.make(SecretKind.TOKEN, stored["seed"])
-    await context.credentials.rotate_owner(text, idempotent.records_answer(200, lambda _: stored))
+    await context.credentials.rotate_owner(text, idempotent.pending_answer(200, lambda _: stored))
     return complete_token(request, 200, stored)
 
 

@@ -8,8 +8,9 @@ from starlette.responses import Response, StreamingResponse
 from ...domain.commands import AddWorker
 from ...domain.ids import new_id
 from ...domain.snapshot import Snapshot
-from ...log.pieces import cast_lines, output_chunks
+from ...log.export_pieces import cast_lines, output_chunks
 from ...sandbox.files import relative_path
+from ...store.answers import PendingAnswer
 from ...wire.browser import worker_json
 from ..context import ContextDep
 from ..errors import own_errors
@@ -62,7 +63,7 @@ async def add(
         holder = snapshot.workers.get(order.worker_id) or snapshot.worker_in_role(order.role or "")
         return worker_json(holder, session_id) if holder else {}
 
-    worker = await session.add_worker(order, idempotent.events_answer(201, render))
+    worker = await session.add_worker(order, idempotent.pending_answer(201, render))
     return json_answer(worker_json(worker, session_id), 201)
 
 
@@ -94,7 +95,7 @@ async def restart(
     """Restart a worker that has ended; an agent also while it runs, if `continueConversation` is set."""
     session = await context.sessions.get(session_id)
     context.sessions.workspace_of(session.snapshot, worker_id)
-    answer = idempotent.events_answer(
+    answer: PendingAnswer[Snapshot] | None = idempotent.pending_answer(
         200, lambda snapshot: worker_json(snapshot.worker(worker_id), session_id)
     )
     if body is None or body.continue_conversation is None:

@@ -53,7 +53,7 @@ async def add(
         prompt=body.prompt,
         key=idempotent.id,
     )
-    made = await context.worktrees.add(repo_id, order, idempotent.records_answer(201, worktree_json))
+    made = await context.worktrees.add(repo_id, order, idempotent.pending_answer(201, worktree_json))
     return json_answer(worktree_json(made), 201)
 
 
@@ -70,7 +70,7 @@ async def restore(
     """Restore the worktree last removed under this name, or the one with this `id`."""
     trash_id = body.id if body else None
     report = await context.worktrees.restore(
-        repo_id, name, trash_id, idempotent.records_answer(200, worktree_json)
+        repo_id, name, trash_id, idempotent.pending_answer(200, worktree_json)
     )
     return json_answer(worktree_json(report))
 

@@ -10,7 +10,7 @@ from ...domain.commands import check_size
 from ...domain.errors import BullpenError, Invalid
 from ...domain.ids import new_id
 from ...sessions.session import Session
-from ...wire.keys import DrawnOffset, KeyInput, read_key
+from ...wire.viewer_messages import DrawnOffset, KeyInput, read_key
 from ...workers.window import WindowSize
 from ..context import context_of
 from ..numbers import MAX_SAFE_INTEGER

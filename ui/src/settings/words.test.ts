@@ -1,7 +1,0 @@
-import { expect, test } from 'vitest'
-import { splitCommand } from './words.ts'
-
-test('a command line is split at spaces, except within quotes', () => {
-  expect(splitCommand(`agent --acp "two words" 'and three more' ""`)).toEqual(['agent', '--acp', 'two words', 'and three more', ''])
-  expect(splitCommand('  ')).toEqual([])
-})

@@ -1,0 +1,29 @@
+/** Describe the end of a program and the state of its connection in one sentence. */
+import type { Status } from '../api/connection.ts'
+
+const CLOSED: Record<number, string> = {
+  4401: 'You are logged out.',
+  4403: 'You have no permission to see this terminal.',
+  4404: 'This terminal no longer exists.',
+  4409: 'This terminal was taken over by another connection.',
+}
+
+export interface End {
+  exitCode: number | null
+  signal: number | null
+}
+
+/** Return how a program ended, or undefined if it is running. */
+export function describeEnd(end: End | undefined, error: string | null): string | undefined {
+  if (!end) return undefined
+  if (error) return `The program failed: ${error}.`
+  if (end.signal) return `The program was ended by signal ${end.signal}.`
+  return end.exitCode === null ? 'The program has ended.' : `The program has ended with code ${end.exitCode}.`
+}
+
+/** Return what is wrong with a connection, or undefined. */
+export function describeConnection(status: Status, closeCode: number | undefined): string | undefined {
+  if (status === 'closed' && closeCode !== undefined) return CLOSED[closeCode] ?? 'The connection was closed.'
+  if (status === 'waiting') return 'Reconnecting. What you type is kept and sent when the connection is back.'
+  return undefined
+}
