@@ -6,20 +6,20 @@ all other views.
 
 import asyncio
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from pictures.house import House  # noqa: E402
 
+from support.browser import chromium  # noqa: E402
 from support.pages import login_url  # noqa: E402
 
 INTO = ROOT / "docs/screenshots"
@@ -217,12 +217,8 @@ async def main() -> None:
         house = House(Path(directory))
         await house.server.start()
         try:
-            async with async_playwright() as playwright:
-                browser = await playwright.chromium.launch(
-                    executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-                )
+            async with chromium() as browser:
                 await photograph(browser, house, set(sys.argv[1:]))
-                await browser.close()
         finally:
             await house.server.close()
 

@@ -1,11 +1,11 @@
 """A private PostgreSQL and a browser for the journeys that want one."""
 
-import shutil
 from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import BrowserContext, async_playwright, expect
+from playwright.async_api import BrowserContext, expect
 
+from support.browser import chromium
 from support.databases import cluster
 from support.page_errors import no_uncaught_errors
 from support.pages import new_profile
@@ -18,9 +18,6 @@ expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine
 @pytest.fixture
 async def profile() -> AsyncIterator[BrowserContext]:
     """A new profile of a real Chromium; the test fails if a page of it had an uncaught error."""
-    path = shutil.which("chromium")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    async with chromium() as browser:
         with no_uncaught_errors():
             yield await new_profile(browser)
-        await browser.close()

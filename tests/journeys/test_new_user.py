@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import async_playwright, expect
+from playwright.async_api import expect
 
+from support.browser import chromium
 from support.server import end_processes_of
 from support.wheels import Environment, build, build_newer
 
@@ -130,12 +130,9 @@ async def test_a_new_user_installs_tries_and_upgrades_with_an_agent_at_work(
 
 
 async def _try_in_a_browser(address: str) -> None:
-    async with async_playwright() as playwright:
-        path = shutil.which("chromium")
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    async with chromium() as browser:
         page = await browser.new_page()
         page.set_default_timeout(DEADLINE * 1000)
         await page.goto(address)
         await page.get_by_role("button", name="Try the demo agent").click()
         await expect(page.get_by_role("log")).to_contain_text("The plan is done.", timeout=DEADLINE * 1000)
-        await browser.close()

@@ -1,13 +1,13 @@
 """A real Chromium for all tests, and a page of it that is logged in to a real server of the test's own."""
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, expect
 
+from support import browser as browsers
 from support.chat_page import ChatPage
 from support.page_errors import no_uncaught_errors
 from support.pages import log_in, new_profile
@@ -26,12 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def chromium() -> AsyncIterator[Browser]:
-    path = shutil.which("chromium")
-    assert path, "chromium is missing; run scripts/test-tools"
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    async with browsers.chromium() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

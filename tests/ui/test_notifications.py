@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
-from playwright.async_api import BrowserContext, WebSocket, expect
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, WebSocket, expect
 
+from support import browser as browsers
 from support.server import Server
 from support.talk import Talk, define_scripted
 
@@ -25,6 +28,13 @@ VISIBILITY = """state => {
     Object.defineProperty(document, 'visibilityState', { get: () => state, configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))
 }"""
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def chromium() -> AsyncIterator[Browser]:
+    """The complete Chromium: the headless shell denies all notifications."""
+    async with browsers.chromium("chromium") as browser:
+        yield browser
 
 
 async def test_what_waits_in_another_session_is_told_and_leads_there(

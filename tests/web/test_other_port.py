@@ -1,30 +1,20 @@
 """S-05 in a real browser: a server on another port gets our cookie, and can do nothing with it."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from playwright.async_api import Browser, Page, Request, WebSocket, async_playwright
+from playwright.async_api import Page, Request, WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from support.browser import chromium
 from support.pages import login_url
 from support.server import Server
 from web.people import stranger
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
-    path = shutil.which("chromium")
-    assert path, "chromium is missing; run scripts/test-tools"
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        await browser.close()
 
 
 class Thief:
