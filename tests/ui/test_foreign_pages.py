@@ -57,9 +57,8 @@ async def test_a_page_that_opens_ours_cannot_control_it_and_its_messages_change_
     await expect(light).to_be_visible()
     assert await page.evaluate("window.opener") is None
     async with asyncio.timeout(DEADLINE):
-        while not await foreign_page.evaluate(
-            "window.popup.closed"
-        ):  # it is open, but cut off from its opener
+        # The popup is open, but the browser has cut it off from its opener.
+        while not await foreign_page.evaluate("window.popup.closed"):
             await asyncio.sleep(0.05)
     address = page.url
     await page.evaluate(SEND_MESSAGES)
