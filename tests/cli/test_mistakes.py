@@ -10,7 +10,7 @@ from support.server import Server
 
 
 class Mistake(NamedTuple):
-    """A wrong command, its error message, and the variables and exit code of the command."""
+    """A wrong command with its error message, variables and exit code; {…} is a placeholder."""
 
     command: str
     message: str

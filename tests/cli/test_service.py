@@ -9,7 +9,7 @@ import pytest
 
 from support.commands import Bullpen
 
-# Replaces systemctl, so that tests need no systemd: it records its arguments and prints the state of the test.
+# Replaces systemctl, so that tests need no systemd: it records its arguments and prints a given state.
 SYSTEMCTL = """#!/bin/sh
 echo "$@" >> {journal}
 case "$*" in
