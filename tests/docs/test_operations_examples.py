@@ -207,7 +207,8 @@ async def test_the_largest_directory_is_shown_last(
 
 @uses_examples("docs/operations.md", "export BULLPEN_DATABASE_URL")
 def test_the_database_url_of_the_page_is_accepted(shown_examples: list[str], tmp_path: Path) -> None:
-    script = f'{shown_examples[0]}\n{sys.executable} -c "from bullpen.config import load; print(load().database_url)"'
+    program = "from bullpen.config import load; print(load().database_url)"
+    script = f'{shown_examples[0]}\n{sys.executable} -c "{program}"'
     address = run_line(script, tmp_path, {"HOME": str(tmp_path)})
     assert command_lines(shown_examples[0])[0].endswith(f"'{address.strip()}'")
 
