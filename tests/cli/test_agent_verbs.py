@@ -151,14 +151,14 @@ async def test_run_with_an_agent_that_is_not_installed_names_the_install_command
     body = {"name": "Ghost", "kind": "acp", "command": ["no-such-program"], "install": "summon ghost"}
     await server.call("PUT", "/api/agents/ghost", 200, json=body)
     reason = "Ghost is not installed (no-such-program is not on the path); to install it, run: summon ghost"
-    refused = await bullpen("run", "x", "--agent", "ghost", "-C", str(server.workspace), "--wait")
-    assert refused == (1, "", f"bullpen: {reason}\n")
+    done = await bullpen("run", "x", "--agent", "ghost", "-C", str(server.workspace), "--wait")
+    assert done == (1, "", f"bullpen: {reason}\n")
     assert (await bullpen("inbox")).out == "nothing waits for you\n"
     assert (await bullpen("ls", "-a", "-q")).out == ""
     order = {"agentId": "ghost", "locationPath": str(server.workspace)}
     refused = await server.call("POST", "/api/sessions", 409, json=order)
     assert refused["message"] == reason
-    unknown = await bullpen("run", "x", "--agent", "nobody", "-C", str(server.workspace))
+    unknown = await bullpen("run", "x", "--agent", "missing", "-C", str(server.workspace))
     assert unknown.code == 2
 
 
@@ -246,11 +246,11 @@ async def test_send_names_the_agent_it_starts_in_a_session_without_one(
     started = f"bullpen: shells had no agent; it now has {default['name']} ({default['id']})\n"
     assert sent == (0, "queued for shells\n", started)
     assert (await bullpen("send", "shells", "again")).err == ""
-    told = json.loads((await bullpen("send", "others", "hello", "--json")).out)
+    sent_json = json.loads((await bullpen("send", "others", "hello", "--json")).out)
     shown = json.loads((await bullpen("show", "others", "--json")).out)
     (agent,) = (each for each in shown["workers"] if each["type"] == "agent")
-    assert (told["workerId"], told["agentId"]) == (agent["id"], default["id"])
-    assert {"promptId", "seq", "queued"} <= set(told)
+    assert (sent_json["workerId"], sent_json["agentId"]) == (agent["id"], default["id"])
+    assert {"promptId", "seq", "queued"} <= set(sent_json)
 
 
 async def test_chat_names_the_agent_that_the_first_message_starts(bullpen: Bullpen, server: Server) -> None:
@@ -430,7 +430,7 @@ async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> 
     fails = await bullpen("agents", "test", "broken", "--directory", str(server.workspace))
     assert fails.code == 1
     assert "7" in fails.err
-    assert (await bullpen("agents", "test", "nobody")).code == 1
+    assert (await bullpen("agents", "test", "missing")).code == 1
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
 
 

@@ -66,7 +66,7 @@ def test_an_ambiguous_prefix_is_refused_with_the_candidates() -> None:
         match_name(SESSIONS, "aaaa")
 
 
-def test_a_session_with_one_living_terminal_stands_for_it() -> None:
+def test_the_name_of_a_session_means_its_only_living_terminal() -> None:
     ended = worker("x", "1", "first", state="exited")
     alive = worker("x", "2", "second")
     assert terminal_of(SessionMatch(session("x", "t", ended, alive))) == alive

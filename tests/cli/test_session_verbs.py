@@ -165,7 +165,7 @@ async def test_kill_and_archive_end_a_session_and_name_the_verb_they_stand_for(
         assert (await server.call("GET", f"/api/sessions/{session['id']}"))["status"] == "completed"
 
 
-async def test_stopping_one_worker_leaves_the_session(bullpen: Bullpen, server: Server) -> None:
+async def test_stopping_one_worker_does_not_end_the_session(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "half")
     assert (await bullpen("stop", "half/terminal")).out == "stopped half/terminal\n"
     assert (await server.worker_in(worker["sessionId"], worker["id"], "terminated"))["id"] == worker["id"]

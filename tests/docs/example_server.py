@@ -43,7 +43,7 @@ class ExampleServer:
             Repo(home / repository)
         (home / "project" / "readme.txt").write_text("hello\nthere\n")
         project = str(home / "project")
-        repository = await server.call("POST", "/api/repositories", json={"path": project})
+        registered = await server.call("POST", "/api/repositories", json={"path": project})
         session = await server.new_session(locationPath=project, title="fix the build")
         worker = await server.new_terminal(session["id"])
         token = await server.call("POST", "/api/tokens", json={"name": "phone", "scope": "view"})
@@ -53,7 +53,7 @@ class ExampleServer:
             {
                 SESSION: session["id"],
                 WORKER: worker["id"],
-                REPOSITORY: repository["id"],
+                REPOSITORY: registered["id"],
                 TOKEN: token["id"],
                 CODE: code["code"],
                 HOME: str(home),

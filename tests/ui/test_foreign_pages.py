@@ -17,7 +17,7 @@ FRAME = """(address) => {
 }"""
 SEND_MESSAGES = """() => {
   for (const data of [{ type: 'removed', sessionId: 'x' }, { type: 'snapshot', seq: 0 }, '#/new', null])
-    dispatchEvent(new MessageEvent('message', { data, origin: 'http://stranger.example' }))
+    dispatchEvent(new MessageEvent('message', { data, origin: 'http://foreign.example' }))
 }"""
 
 

@@ -257,7 +257,7 @@ async def test_lines_that_the_shell_would_run_are_pasted_only_after_a_confirmati
     await terminal.sees("two-2")
 
 
-async def test_a_long_paste_arrives_whole(terminal: TerminalPage, workspace: Path) -> None:
+async def test_a_long_paste_arrives_completely(terminal: TerminalPage, workspace: Path) -> None:
     text = "".join(f"{n:06d} ünïcode 🎉\n" for n in range(8000))
     reading = f"head -c {len(text.encode())} > pasted"
     await terminal.run(f"stty -icanon -echo; echo go-$((40 + 2)); {reading}; echo got-$((40 + 2))")
